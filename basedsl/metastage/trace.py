@@ -1,0 +1,134 @@
+"""The compilation that is running: where ops go, from which line they come, which regions are open.
+
+One `Trace` lives for one call of the meta-stage. Proxies and emitters ask `current()` for it. What
+values mean, and how control flow is captured, lives elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+from basedsl.errors import DSLError
+from basedsl.location import Span, is_internal, span_of_code
+from basedsl.mlir import Bindings
+
+if TYPE_CHECKING:
+    from basedsl.metastage.emitter import Emitter
+
+_state = threading.local()
+
+
+class Region:
+    """A stretch of IR being filled. Values made in it must not be used once it is closed."""
+
+    __slots__ = ("closed", "kind", "parent", "span")
+
+    def __init__(self, kind: str, span: Span | None, parent: Region | None) -> None:
+        self.kind = kind
+        self.span = span
+        self.parent = parent
+        self.closed = False
+
+
+class Trace:
+    """One run of the meta-stage of one DSL.
+
+    `defaults` are the DSL's numeric types for a Python int and a Python float; `emitter` builds
+    control flow; `bindings` is how MLIR is reached. `function_kind` is "jit" or "kernel", whichever
+    function's body is being traced now.
+    """
+
+    def __init__(
+        self,
+        dsl: Any,
+        bindings: Bindings,
+        emitter: Emitter,
+        default_int: Any,
+        default_float: Any,
+        options: Any = None,
+    ) -> None:
+        self.dsl = dsl
+        self.bindings = bindings
+        self.ir = bindings.ir
+        self.emitter = emitter
+        self.default_int = default_int
+        self.default_float = default_float
+        self.options = options
+        self.function_kind = "jit"
+        self.function_name = ""
+        self.region = Region("function", None, None)
+        self.state: dict[Any, Any] = {}  # for plugins: whatever one compilation must remember
+        self.printed: list[str] | None = None  # meta-stage prints held back while speculating
+        self._locations: dict[tuple[CodeType, int], Any] = {}
+
+    # Locations -------------------------------------------------------------------------------
+
+    def loc(self) -> Any:
+        """The `ir.Location` of the innermost user frame."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and is_internal(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return self.ir.Location.unknown()
+        key = (frame.f_code, frame.f_lasti)
+        found = self._locations.get(key)
+        if found is None:
+            span = span_of_code(*key)
+            found = self.loc_of(span)
+            self._locations[key] = found
+        return found
+
+    def loc_of(self, span: Span | None) -> Any:
+        """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""
+        if span is None:
+            return self.ir.Location.unknown()
+        return self.ir.Location.file(span.filename, span.line, span.col + 1)
+
+    # Emission --------------------------------------------------------------------------------
+
+    def emit(self, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call an op builder of the bindings at the current insertion point and user location."""
+        return build(*args, loc=self.loc(), **kwargs)
+
+    @contextlib.contextmanager
+    def inside(self, kind: str, span: Span | None = None) -> Iterator[Region]:
+        """While the body of a staged construct is traced: values made inside stay inside."""
+        region = Region(kind, span, self.region)
+        self.region = region
+        try:
+            yield region
+        finally:
+            region.closed = True
+            self.region = region.parent  # type: ignore[assignment]
+
+
+def current() -> Trace | None:
+    """The trace running in this thread, or None in plain Python."""
+    return getattr(_state, "trace", None)
+
+
+def require(what: str) -> Trace:
+    """The running trace; an error that says `what` needs one in plain Python."""
+    trace = current()
+    if trace is None:
+        raise DSLError(
+            f"{what} works only inside a function that is being compiled",
+            hint="call it from a function decorated with @jit or @kernel",
+        )
+    return trace
+
+
+@contextlib.contextmanager
+def activate(trace: Trace) -> Iterator[Trace]:
+    """Make `trace` the running one in this thread; compilations nest."""
+    outer = current()
+    _state.trace = trace
+    try:
+        yield trace
+    finally:
+        _state.trace = outer

@@ -1,0 +1,137 @@
+"""The MLIR bindings as a value. The only file that imports a bindings package.
+
+Projects built on MLIR ship their own Python bindings and objects of one do not mix with another, so
+a DSL names its package and reaches `ir`, `passmanager` and dialects through a `Bindings` object.
+Dialects are attributes: `bindings.arith`, `bindings.nvvm`, ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from basedsl.errors import DSLRuntimeError
+
+ENVIRONMENT_VARIABLE = "BASEDSL_MLIR"
+DEFAULTS = ("mlir", "numba_cuda_mlir._mlir")
+
+_lock = threading.RLock()
+_loaded: dict[str, Bindings] = {}
+
+
+class Bindings:
+    """One MLIR Python bindings package. `bindings.X` is its dialect module X, imported on use."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        with _light_parent(package):
+            self.ir: Any = importlib.import_module(f"{package}.ir")
+            self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        with _lock, _light_parent(self.package):
+            try:
+                module = importlib.import_module(f"{self.package}.dialects.{name}")
+            except ModuleNotFoundError as error:
+                raise AttributeError(
+                    f"the MLIR bindings {self.package!r} have no dialect {name!r}"
+                ) from error
+        setattr(self, name, module)
+        return module
+
+    def __repr__(self) -> str:
+        return f"Bindings({self.package!r})"
+
+
+def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bindings:
+    """The bindings called `package`, else those the environment names, else the first default
+    that is installed and has the dialects in `needs`.
+
+    Raises DSLRuntimeError when none fits, with what was tried and what each lacks.
+    """
+    chosen = package or os.environ.get(ENVIRONMENT_VARIABLE)
+    tried = []
+    with _lock:
+        for name in (chosen,) if chosen else DEFAULTS:
+            lacks = _missing(name, needs)
+            if not lacks:
+                if name not in _loaded:
+                    _loaded[name] = Bindings(name)
+                return _loaded[name]
+            tried.append(f"{name}: {lacks}")
+    raise DSLRuntimeError(
+        "no MLIR Python bindings fit (" + "; ".join(tried) + ")",
+        hint=f"pip install numba-cuda-mlir, or name a package in {ENVIRONMENT_VARIABLE}",
+    )
+
+
+def _missing(package: str, needs: tuple[str, ...]) -> str:
+    folder = _folder(package)
+    if folder is None or not (folder / "ir.py").exists():
+        return "not installed"
+    absent = [
+        dialect
+        for dialect in needs
+        if not (folder / "dialects" / f"{dialect}.py").exists()
+        and not (folder / "dialects" / dialect).is_dir()
+    ]
+    return f"lacks the dialects {', '.join(absent)}" if absent else ""
+
+
+@functools.cache
+def _folder(package: str) -> Path | None:
+    parent, *rest = package.split(".")
+    spec = importlib.util.find_spec(parent)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)), *rest)
+
+
+@contextlib.contextmanager
+def _light_parent(package: str) -> Iterator[None]:
+    """While importing a subpackage, stand in for its parent, whose own import may be heavy.
+
+    numba_cuda_mlir's `__init__` loads a whole compiler (0.4 s); `numba_cuda_mlir._mlir` needs
+    nothing of it but that MLIR's libraries are loaded without leaking symbols to another LLVM in
+    the process (llvmlite's), which `_load_libraries` does.
+    """
+    parent = package.split(".")[0]
+    if parent == package or parent in sys.modules:
+        yield
+        return
+    _load_libraries(package)
+    stand_in = types.ModuleType(parent)
+    stand_in.__path__ = [str(_folder(parent))]
+    sys.modules[parent] = stand_in
+    try:
+        yield
+    finally:
+        if sys.modules.get(parent) is stand_in:
+            del sys.modules[parent]
+
+
+def _load_libraries(package: str) -> None:
+    if not sys.platform.startswith("linux") or package in _loaded:
+        return
+    folder = _folder(package)
+    if folder is None:
+        return
+    mode = os.RTLD_NOW | os.RTLD_LOCAL | getattr(os, "RTLD_DEEPBIND", 0)
+    # The C API library first: the others need it and find it already bound to itself.
+    libraries = sorted(
+        (folder / "_mlir_libs").glob("libMLIRPython*.so"), key=lambda p: "CAPI" not in p.name
+    )
+    for library in libraries:
+        ctypes.CDLL(str(library), mode=mode)

@@ -1,0 +1,40 @@
+"""The one way into an MLIR context.
+
+A DSL owns one context for the life of the process: touching an operation after its context is gone
+crashes the interpreter, and dynamic dialects are loaded once. Entering is reentrant and serialised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from basedsl.mlir.bindings import Bindings
+
+
+class MLIRContext:
+    """A context of `bindings` in which `load_dialects` has run once."""
+
+    def __init__(
+        self, bindings: Bindings, load_dialects: Callable[[Bindings], None] | None = None
+    ) -> None:
+        self.bindings = bindings
+        self.lock = threading.RLock()
+        self._load_dialects = load_dialects
+        self._context: Any = None
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[Any]:
+        """The context as the current one, with an unknown default location."""
+        ir = self.bindings.ir
+        with self.lock:
+            if self._context is None:
+                context = ir.Context()
+                with context, ir.Location.unknown():
+                    if self._load_dialects is not None:
+                        self._load_dialects(self.bindings)
+                self._context = context
+            with self._context, ir.Location.unknown():
+                yield self._context
