@@ -1,0 +1,27 @@
+"""Pre-stage: from a Python function to readable Python that calls back for its control flow.
+
+The public names of the package. `stage_function(fn)` gives a `StagedFunction`; its
+`bind(runtime)` is a new function that calls `runtime` (a `ControlFlow`) as `__dsl__`.
+"""
+
+from basedsl.prestage.callbacks import (
+    CALLBACKS,
+    RETURN_VALUE,
+    RETURNED,
+    RUNTIME,
+    ControlFlow,
+    is_compiler_variable,
+    is_flag,
+    shared_cells,
+)
+
+__all__ = [
+    "CALLBACKS",
+    "RETURNED",
+    "RETURN_VALUE",
+    "RUNTIME",
+    "ControlFlow",
+    "is_compiler_variable",
+    "is_flag",
+    "shared_cells",
+]
