@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from basedsl.errors import DSLError
+from basedsl.errors import DSLError, DSLSyntaxError
 from basedsl.location import Span, is_internal, span_of_code
 from basedsl.mlir import Bindings
 
@@ -63,7 +63,8 @@ class Trace:
         self.function_name = ""
         self.region = Region("function", None, None)
         self.state: dict[Any, Any] = {}  # for plugins: whatever one compilation must remember
-        self.printed: list[str] | None = None  # meta-stage prints held back while speculating
+        self.printed: list[tuple[str, Callable[[str], Any]]] | None = None  # meta-stage prints held back while speculating
+        self.forbidden: tuple[str, Span | None] | None = None
         self._locations: dict[tuple[CodeType, int], Any] = {}
 
     # Locations -------------------------------------------------------------------------------
@@ -89,11 +90,54 @@ class Trace:
             return self.ir.Location.unknown()
         return self.ir.Location.file(span.filename, span.line, span.col + 1)
 
+    # Prints ------------------------------------------------------------------------------------
+
+    def say(self, text: str, write: Callable[[str], Any]) -> None:
+        """Print at the meta-stage; held back while a loop's body may be traced again."""
+        if self.printed is None:
+            write(text)
+        else:
+            self.printed.append((text, write))
+
+    def flush_prints(self) -> None:
+        held, self.printed = self.printed or [], None
+        for text, write in held:
+            write(text)
+
     # Emission --------------------------------------------------------------------------------
 
     def emit(self, build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call an op builder of the bindings at the current insertion point and user location."""
+        if self.forbidden is not None:
+            kind, span = self.forbidden
+            raise DSLSyntaxError(
+                f"a dynamic value is computed inside `{kind}`",
+                notes=((f"the `{kind}` block", span),),
+                hint=f"`{kind}` runs while compiling: move dynamic computation out of it",
+            )
         return build(*args, loc=self.loc(), **kwargs)
+
+    @contextlib.contextmanager
+    def forbidding(self, kind: str, span: Span | None) -> Iterator[None]:
+        """While in a block of `kind`, emitting anything is an error."""
+        outer, self.forbidden = self.forbidden, (kind, span)
+        try:
+            yield
+        finally:
+            self.forbidden = outer
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Ops emitted in the body are thrown away: for looking at what a traced call returns."""
+        outer = self.region
+        module = self.ir.Module.create(loc=self.ir.Location.unknown())
+        try:
+            with self.ir.InsertionPoint(module.body), self.inside("probe"):
+                yield
+        finally:
+            self.region = outer
+            for op in reversed(list(module.body.operations)):
+                op.operation.erase()
 
     @contextlib.contextmanager
     def inside(self, kind: str, span: Span | None = None) -> Iterator[Region]:

@@ -1,0 +1,465 @@
+"""What the rewritten Python calls: static -> Python runs it, dynamic -> the emitter captures it.
+
+This is the one implementation of the pre-stage's callback contract (`prestage.callbacks`). A value
+is dynamic if it is a proxy for something known at run time only; everything else is plain Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
+from basedsl.location import span_of_frame, user_span
+from basedsl.metastage import ranges
+from basedsl.metastage.branches import Branch
+from basedsl.metastage.loops import stage_for, stage_while
+from basedsl.metastage.ranges import Range
+from basedsl.metastage.state import MaybeUnbound, State
+from basedsl.metastage.trace import Trace, current
+from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, resolve
+
+Thunk = Callable[[], Any]
+
+
+class ControlFlow:
+    """The callbacks of rewritten functions. It has no state of its own: the trace has."""
+
+    # Branches ----------------------------------------------------------------------------------
+
+    def if_(
+        self,
+        test: Any,
+        then: Thunk,
+        orelse: Thunk | None,
+        names: tuple[str, ...],
+        undef_ok: tuple[str, ...],
+    ) -> None:
+        trace = _staged(test)
+        if trace is None:
+            if test:
+                then()
+            elif orelse is not None:
+                orelse()
+            return
+        Branch(trace, then, orelse, names, undef_ok, value=False).emit(_i1(test))
+
+    def ifexp(self, test: Any, then: Thunk, orelse: Thunk) -> Any:
+        trace = _staged(test)
+        if trace is None:
+            return then() if test else orelse()
+        return Branch(trace, then, orelse, (), (), value=True).emit(_i1(test))
+
+    def and_(self, *operands: Thunk) -> Any:
+        value = operands[0]()
+        for i, operand in enumerate(operands[1:], 1):
+            trace = _staged(value)
+            if trace is not None:
+                rest = operands[i:]
+                return _choose(trace, value, lambda: self.and_(*rest), None)
+            if not value:
+                return value
+            value = operand()
+        return value
+
+    def or_(self, *operands: Thunk) -> Any:
+        value = operands[0]()
+        for i, operand in enumerate(operands[1:], 1):
+            trace = _staged(value)
+            if trace is not None:
+                rest = operands[i:]
+                return _choose(trace, value, None, lambda: self.or_(*rest))
+            if value:
+                return value
+            value = operand()
+        return value
+
+    def not_(self, value: Any) -> Any:
+        return not value if _staged(value) is None else ~truth(value)
+
+    def compare(self, left: Any, *links: tuple[str, Thunk]) -> Any:
+        return self._compare(left, links)
+
+    def _compare(self, left: Any, links: tuple[tuple[str, Thunk], ...]) -> Any:
+        (op, right), *rest = links
+        value = right()
+        result = _COMPARE[op](left, value)
+        if not rest:
+            return result
+        trace = _staged(result)
+        if trace is not None:
+            return _choose(trace, result, lambda: self._compare(value, tuple(rest)), None)
+        return self._compare(value, tuple(rest)) if result else result
+
+    # Loops -------------------------------------------------------------------------------------
+
+    def for_(
+        self,
+        iterable: Any,
+        body: Callable[[Any], None],
+        names: tuple[str, ...],
+        undef_ok: tuple[str, ...],
+        exits: tuple[str, ...] = (),
+    ) -> None:
+        trace = current()
+        if trace is not None and isinstance(iterable, Range):
+            stage_for(trace, iterable, body, names, undef_ok, exits)
+        else:
+            if is_dynamic(iterable):
+                raise DSLTypeError(
+                    f"'{type(iterable).__name__}' object is not iterable",
+                    hint="iterate over range(...) and index with the loop variable",
+                )
+            self._unroll(iter(iterable), body, names, undef_ok, exits)
+
+    def _unroll(
+        self,
+        items: Iterator[Any],
+        body: Callable[[Any], None],
+        names: tuple[str, ...],
+        undef_ok: tuple[str, ...],
+        exits: tuple[str, ...],
+    ) -> None:
+        flags = State((body,), exits) if exits else None
+        for item in items:
+            body(item)
+            if flags is None:
+                continue
+            left = _any_flag(flags)
+            if is_dynamic(left):  # later iterations run only if this one did not leave
+
+                def rest() -> None:
+                    self._unroll(items, body, names, undef_ok, exits)
+
+                self._guarded(left, rest, body, names, undef_ok)
+                return
+            if left:
+                return
+
+    def _guarded(
+        self,
+        left: Any,
+        rest: Thunk,
+        body: Callable[..., Any],
+        names: tuple[str, ...],
+        undef_ok: tuple[str, ...],
+    ) -> None:
+        trace = current()
+        assert trace is not None
+        branch = Branch(trace, rest, None, names, undef_ok, value=False)
+        branch.state = State((body,), names)
+        branch.emit(_i1(~left))
+
+    def while_(
+        self,
+        test: Thunk,
+        body: Thunk,
+        names: tuple[str, ...],
+        undef_ok: tuple[str, ...],
+        exits: tuple[str, ...] = (),
+    ) -> None:
+        trace = current()
+        flags = State((body,), exits) if exits else None
+        while True:
+            if trace is not None and self._is_dynamic_while(trace, test, body, flags):
+                stage_while(trace, test, truth, _both, body, names, undef_ok, exits)
+                return
+            if not test():
+                return
+            body()
+            if flags is not None and _any_flag(flags):
+                return
+
+    def _is_dynamic_while(
+        self, trace: Trace, test: Thunk, body: Thunk, flags: State | None
+    ) -> bool:
+        """Whether the loop's end is known only at run time: its test is dynamic, or an exit is."""
+        state = State((test, body), ())
+        before = state.capture()
+        held, trace.printed = trace.printed, []
+        places = trace.state.get("loop places")
+        saved = None if places is None else list(places)
+        try:
+            with trace.scratch():
+                go = test()
+                if is_dynamic(go):
+                    return True
+                if not go or flags is None:
+                    return False
+                body()
+                return bool(is_dynamic(_any_flag(flags)))
+        finally:
+            trace.printed = held
+            if places is not None and saved is not None:
+                places[:] = saved
+            elif "loop places" in trace.state:
+                del trace.state["loop places"]
+            state.restore(before)
+
+    # Statements --------------------------------------------------------------------------------
+
+    def assert_(self, test: Thunk, message: Thunk | None) -> None:
+        condition = test()
+        trace = _staged(condition)
+        if trace is None:
+            if not condition:
+                raise AssertionError(*(() if message is None else (message(),)))
+            return
+        text = "AssertionError" if message is None else f"AssertionError: {message()}"
+        trace.emitter.assert_(_i1(condition), text, trace.loc())
+
+    def raise_(self, error: Thunk, cause: Thunk | None = None) -> None:
+        trace = current()
+        made = error()
+        if trace is None or not _in_staged_region(trace):
+            if cause is not None:
+                raise made from cause()
+            raise made
+        kind = made if isinstance(made, type) else type(made)
+        text = kind.__name__
+        if not isinstance(made, type) and str(made):
+            text += f": {made}"
+        trace.state.setdefault("exceptions", {})[text] = made
+        trace.emitter.assert_(Boolean(False).ir_value(), text, trace.loc())
+
+    def result(self, returned: Any, value: Thunk, falls_through: bool) -> Any:
+        if is_dynamic(returned):
+            if falls_through:
+                raise DSLError(
+                    "this function returns a value on some paths and falls off its end on others",
+                    hint="end the function with a return of the same type",
+                )
+            return value()
+        return value() if returned else None
+
+    # Names -------------------------------------------------------------------------------------
+
+    def read(self, value: Thunk, name: str) -> Any:
+        try:
+            found = value()
+        except NameError:
+            if current() is None:
+                raise
+            raise DSLNameError(
+                f"'{name}' is read here before it is bound",
+                hint=f"give '{name}' a value before this statement",
+            ) from None
+        if isinstance(found, MaybeUnbound):
+            raise found.error()
+        return found
+
+    def check_outer(self, name: str, value: Any, kind: str) -> None:
+        if current() is not None and is_dynamic(value):
+            raise DSLError(
+                f"the {kind} variable '{name}' cannot hold a dynamic value",
+                hint="a value known only at run time does not exist after compilation: return it, "
+                "or store it in a tensor",
+            )
+
+    def fn(self, function: Any) -> Any:
+        """The DSL's version of a builtin or `math` function; any other callable as it is."""
+        if current() is None:
+            return function
+        try:
+            own = _BUILTINS.get(function)
+        except TypeError:
+            return function
+        return own if own is not None else resolve(function)
+
+    def getitem(self, obj: Any, index: Any) -> Any:
+        if isinstance(obj, list | tuple) and is_dynamic(index):
+            return _select_item(obj, index)
+        return obj[index]
+
+    def setitem(self, obj: Any, index: Any, value: Any) -> None:
+        if isinstance(obj, list) and is_dynamic(index):
+            _check_index(len(obj), index)
+            for i, old in enumerate(list(obj)):
+                here = (index == i) | (index == i - len(obj))
+                obj[i] = self.ifexp(here, lambda: value, lambda old=old: old)
+        else:
+            obj[index] = value
+
+    # What is static only -----------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def static_only(self, kind: str) -> Iterator[None]:
+        """Inside `kind`, nothing may be emitted: its meaning at run time cannot be kept."""
+        trace = current()
+        if trace is None:
+            yield
+            return
+        with trace.forbidding(kind, user_span(sys._getframe(2))):
+            yield
+
+    def with_(self, manager: Any) -> Any:
+        if current() is None or getattr(type(manager), "__dsl_staged__", False):
+            return manager
+        return _StaticManager(manager, self.static_only("with"))
+
+    def match_subject(self, subject: Any) -> Any:
+        if is_dynamic(subject):
+            raise DSLSyntaxError(
+                "`match` needs a static subject, this one is dynamic",
+                hint="write it as if/elif/else",
+            )
+        return subject
+
+
+class _StaticManager:
+    """A context manager whose block must not emit anything."""
+
+    def __init__(self, manager: Any, guard: Any) -> None:
+        self.manager = manager
+        self.guard = guard
+
+    def __enter__(self) -> Any:
+        value = self.manager.__enter__()
+        self.guard.__enter__()
+        return value
+
+    def __exit__(self, *exc: Any) -> Any:
+        self.guard.__exit__(*exc) if exc[0] is None else self.guard.__exit__(None, None, None)
+        return self.manager.__exit__(*exc)
+
+
+# Helpers ----------------------------------------------------------------------------------------
+
+
+def _staged(value: Any) -> Trace | None:
+    """The trace, if `value` is a dynamic condition in it."""
+    return current() if is_dynamic(value) else None
+
+
+def truth(value: Any) -> Any:
+    """`bool(value)`, as a bool or a dynamic Boolean."""
+    if not is_dynamic(value):
+        return bool(value)
+    if isinstance(value, Boolean):
+        return value
+    if isinstance(value, Numeric):
+        return value != 0
+    method = getattr(type(value), "__dsl_bool__", None)
+    if method is None:
+        raise DSLTypeError(
+            f"a {type(value).__name__} has no truth value",
+            hint="compare it, or reduce it to one Boolean",
+        )
+    return method(value)
+
+
+def _i1(value: Any) -> Any:
+    return truth(value).ir_value()
+
+
+def _choose(trace: Trace, value: Any, true: Thunk | None, false: Thunk | None) -> Any:
+    """`value and true()` or `value or false()`, for a dynamic `value`."""
+
+    def itself() -> Any:
+        return value
+
+    return Branch(trace, true or itself, false or itself, (), (), value=True).emit(_i1(value))
+
+
+def _both(value: Any, right: Thunk) -> Any:
+    trace = current()
+    assert trace is not None
+    return _choose(trace, value, right, None)
+
+
+def _any_flag(flags: State) -> Any:
+    flag: Any = False
+    for name in flags.names:
+        value = flags.cells[name].cell_contents
+        if is_dynamic(value):
+            flag = value if flag is False else flag | value
+        elif value:
+            return True
+    return flag
+
+
+def _in_staged_region(trace: Trace) -> bool:
+    return trace.region.kind != "function"
+
+
+def _check_index(length: int, index: Any) -> None:
+    trace = current()
+    assert trace is not None
+    if length == 0:
+        raise IndexError("list index out of range")
+    inside = (index >= -length) & (index < length)
+    trace.emitter.assert_(inside.ir_value(), "IndexError: list index out of range", trace.loc())
+
+
+def _select_item(items: Any, index: Any) -> Any:
+    _check_index(len(items), index)
+    control = CONTROL_FLOW
+    length = len(items)
+
+    def pick(i: int) -> Any:
+        if i == length - 1:
+            return items[i]
+        here = (index == i) | (index == i - length)
+        return control.ifexp(here, lambda: items[i], lambda: pick(i + 1))
+
+    return pick(0)
+
+
+def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
+           flush: bool = False) -> None:
+    """`print` at the meta-stage: dynamic values show as `?`."""
+    trace = current()
+    assert trace is not None
+    text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
+    target = file
+
+    def write(text: str) -> None:
+        builtins.print(text, end="", file=target, flush=flush)
+
+    trace.say(text, write)
+
+
+def _range(*bounds: Any) -> Range:
+    return ranges.range(*bounds)
+
+
+def _len(obj: Any) -> Any:
+    return builtins.len(obj) if not hasattr(type(obj), "__dsl_len__") else obj.__dsl_len__()
+
+
+def _isinstance(obj: Any, kinds: Any) -> bool:
+    return builtins.isinstance(obj, kinds)
+
+
+def _reversed(items: Any) -> Any:
+    return items.__reversed__() if isinstance(items, Range) else builtins.reversed(items)
+
+
+_BUILTINS: dict[Any, Any] = {
+    builtins.range: _range,
+    builtins.print: _print,
+    builtins.len: _len,
+    builtins.isinstance: _isinstance,
+    builtins.reversed: _reversed,
+}
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "is": lambda a, b: a is b,
+    "is not": lambda a, b: a is not b,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+
+CONTROL_FLOW = ControlFlow()
+
+__all__ = ["CONTROL_FLOW", "ControlFlow", "as_numeric", "math", "span_of_frame", "truth"]

@@ -1,0 +1,133 @@
+"""Loop ranges and the markers of what is static: `range`, `range_constexpr`, `const_expr`.
+
+A `range` in a `for` of a compiled function is a staged loop, also with Python bounds; a
+`range_constexpr` is unrolled by the interpreter. Iterating a `range` in plain Python, or in a
+comprehension, needs static bounds.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any
+
+from basedsl.errors import DSLError, DSLTypeError
+from basedsl.metastage.emitter import LoopHints
+from basedsl.numeric import Numeric, is_dynamic
+
+
+class Range:
+    """Bounds and hints of a staged loop; `start`, `stop`, `step` are ints or integer values."""
+
+    __slots__ = ("hints", "start", "step", "stop")
+
+    def __init__(self, start: Any, stop: Any, step: Any, hints: LoopHints) -> None:
+        self.start = start
+        self.stop = stop
+        self.step = step
+        self.hints = hints
+
+    @property
+    def is_static(self) -> bool:
+        return not any(map(is_dynamic, (self.start, self.stop, self.step)))
+
+    def as_builtin(self) -> builtins.range:
+        """The same range in Python; an error if a bound is dynamic."""
+        if not self.is_static:
+            raise DSLError(
+                "a range with a dynamic bound cannot be iterated by Python",
+                hint="use it in a `for` statement of a decorated function, or make the bound "
+                "static (a Constexpr argument)",
+            )
+        return builtins.range(*(_static_int(x) for x in (self.start, self.stop, self.step)))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.as_builtin())
+
+    def __len__(self) -> int:
+        return len(self.as_builtin())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.as_builtin()[index]
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.as_builtin()
+
+    def __reversed__(self) -> Range:
+        plain = self.as_builtin()[::-1]
+        return Range(plain.start, plain.stop, plain.step, self.hints)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Range):
+            return self.as_builtin() == other.as_builtin()
+        return self.as_builtin() == other
+
+    def __hash__(self) -> int:
+        return hash(self.as_builtin())
+
+    def __repr__(self) -> str:
+        return f"range({self.start}, {self.stop}, {self.step})"
+
+
+def range(  # noqa: A001 - the DSL's word is Python's word
+    *bounds: Any,
+    unroll: int | None = None,
+    unroll_full: bool = False,
+    prefetch_stages: int | None = None,
+    vectorize: bool = False,
+) -> Range:
+    """A staged loop with hints: `range(stop)`, `range(start, stop[, step])`.
+
+    `unroll=N` asks for N copies of the body (1 forbids unrolling), `unroll_full=True` for all;
+    `prefetch_stages` asks for a software pipeline of that depth; `vectorize` for pairing lanes.
+    The hints go to the DSL's emitter. In plain Python it iterates like the builtin.
+    """
+    if not 1 <= len(bounds) <= 3:
+        raise DSLTypeError(f"range expected 1 to 3 bounds, got {len(bounds)}")
+    for bound in bounds:
+        if not _is_integer(bound):
+            raise DSLTypeError(
+                f"a range bound must be an integer, got {_describe(bound)}",
+                hint="convert it, for example with Int32(...)",
+            )
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if not is_dynamic(step) and _static_int(step) == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    if unroll is not None and (not isinstance(unroll, int) or unroll < 1):
+        raise DSLTypeError(f"unroll must be a positive int, got {unroll!r}")
+    return Range(start, stop, step, LoopHints(unroll, unroll_full, prefetch_stages, vectorize))
+
+
+def range_constexpr(*bounds: Any) -> builtins.range:
+    """A range unrolled while compiling: every index is a Python int. All bounds must be static."""
+    for bound in bounds:
+        if is_dynamic(bound):
+            raise DSLError(
+                f"range_constexpr needs static bounds, got a dynamic {_describe(bound)}",
+                hint="use range(...) for a loop at run time, or pass the bound as Constexpr",
+            )
+    return builtins.range(*(_static_int(bound) for bound in bounds))
+
+
+def const_expr(value: Any) -> Any:
+    """`value`, which must be static: the `if`/`while` around it is decided while compiling."""
+    if is_dynamic(value):
+        raise DSLError(
+            f"const_expr needs a static value, got a dynamic {_describe(value)}",
+            hint="drop const_expr to branch at run time, or make the operands Constexpr",
+        )
+    return value
+
+
+def _is_integer(x: Any) -> bool:
+    if isinstance(x, Numeric):
+        return bool(type(x).is_integer)
+    return hasattr(x, "__index__")
+
+
+def _static_int(x: Any) -> int:
+    return int(x) if isinstance(x, Numeric) else x.__index__()
+
+
+def _describe(x: Any) -> str:
+    return type(x).__name__

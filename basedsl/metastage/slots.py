@@ -1,0 +1,129 @@
+"""The type of one value that staged control flow carries: how a leaf becomes an SSA value and back.
+
+A `Slot` is made from a leaf; two slots of one variable join to the slot both paths can be cast to,
+or to nothing, which is the user's error. Leaves that are not slots are static.
+
+Besides numerics, any class may be carried as one SSA value by providing
+`ir_value()`, `with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage.trace import Trace
+from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, join_types, promote_types
+
+
+@dataclass(frozen=True)
+class NumericSlot:
+    """A number of one DSL type; weak if it came from a Python literal."""
+
+    type: Any
+    weak: bool
+
+    def __str__(self) -> str:
+        return str(self.type.__name__)
+
+    def to_ir(self, leaf: Any) -> Any:
+        if isinstance(leaf, Numeric):
+            return leaf.to(self.type).ir_value()
+        if type(leaf) is bool and self.type is not Boolean:
+            leaf = int(leaf)
+        return self.type(leaf).ir_value()
+
+    def from_ir(self, value: Any) -> Any:
+        return self.type.from_value(value, weak=self.weak)
+
+    def undefined(self) -> Any:
+        return self.type(0).ir_value()
+
+
+@dataclass(frozen=True)
+class OpaqueSlot:
+    """A value of a plugin's class: a pointer, a descriptor, a vector."""
+
+    type: Any
+    exemplar: Any
+
+    def __str__(self) -> str:
+        return str(self.type)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueSlot) and self.type == other.type
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def to_ir(self, leaf: Any) -> Any:
+        return leaf.ir_value()
+
+    def from_ir(self, value: Any) -> Any:
+        return self.exemplar.with_ir_value(value)
+
+    def undefined(self) -> Any:
+        return self.exemplar.undefined()
+
+
+Slot = NumericSlot | OpaqueSlot
+
+
+def slot_of(leaf: Any, trace: Trace) -> Slot | None:
+    """The slot for `leaf`, or None if it can only be static."""
+    if isinstance(leaf, Numeric):
+        return NumericSlot(type(leaf), leaf.weak)
+    if type(leaf) is bool:
+        return NumericSlot(Boolean, True)
+    if type(leaf) is int:
+        return NumericSlot(type(as_numeric(leaf)), True)
+    if type(leaf) is float:
+        return NumericSlot(trace.default_float, True)
+    if hasattr(type(leaf), "with_ir_value"):
+        return OpaqueSlot(leaf.leaf_type(), leaf)
+    return None
+
+
+def join(a: Slot, b: Slot) -> Slot | None:
+    """The slot of a variable that is `a` on one path and `b` on another."""
+    if a == b:
+        return a
+    if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+        joined = join_types(a.type, a.weak, b.type, b.weak)
+        return None if joined is None else NumericSlot(*joined)
+    return None
+
+
+def promote(a: Slot, b: Slot) -> Slot | None:
+    """The slot of an expression that is `a` or `b`: `x if c else y`, `x and y`, `max(x, y)`."""
+    if a == b:
+        return a
+    if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+        try:
+            return NumericSlot(*promote_types(a.type, a.weak, b.type, b.weak))
+        except DSLTypeError:
+            return None
+    return None
+
+
+def same_leaf(a: Any, b: Any) -> bool:
+    """True if two leaves are the same value for sure, so that nothing needs to be carried."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if hasattr(type(a), "ir_value"):
+        if isinstance(a, Numeric) and not (is_dynamic(a) and is_dynamic(b)):
+            return not is_dynamic(a) and not is_dynamic(b) and _equal(a.value, b.value)
+        return bool(a.ir_value() == b.ir_value())
+    return _equal(a, b)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        if type(a) is float:
+            return a == b and str(a) == str(b) or a != a and b != b
+        return (a == b) is True
+    except Exception:  # a foreign __eq__ may refuse; then they count as different
+        return False

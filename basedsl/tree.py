@@ -1,0 +1,306 @@
+"""Values that have parts: leaves out, rebuild from leaves.
+
+Whatever flows through staged control flow or over a call boundary is a tree. Nodes are tuples,
+NamedTuples, lists, dicts, dataclasses, ordinary objects (their attributes), bound methods and
+closures (what they hold), and classes that implement the protocol:
+
+    __dsl_leaves__(self) -> tuple of parts        (each again any tree)
+    __dsl_rebuild__(self, parts) -> a new object  (same class, same static facts, other parts)
+    __dsl_static__(self) -> hashable              (optional: what must be equal across paths)
+
+Everything else is a leaf. Mutable nodes are remembered by identity, so that a flattened state can
+be written back into the very objects it came from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+_ATOMS: tuple[type, ...] = (
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    type,
+    range,
+    slice,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    types.GenericAlias,
+)
+_EMPTY = object()
+
+
+class Unbound:
+    """The leaf that stands for a variable with no value."""
+
+    def __repr__(self) -> str:
+        return "unbound"
+
+
+UNBOUND = Unbound()
+
+
+class Node:
+    """The shape of one tree: how its parts are found and put back.
+
+    `obj` is the object the node was made from; `keys` name its parts; `children` are Nodes, with
+    None for a leaf. Equality of shape is `same_shape`, not `==`.
+    """
+
+    __slots__ = ("children", "keys", "kind", "obj", "static")
+
+    def __init__(
+        self,
+        kind: str,
+        obj: Any,
+        keys: tuple[Any, ...],
+        children: list[Node | None],
+        static: Any = None,
+    ) -> None:
+        self.kind = kind
+        self.obj = obj
+        self.keys = keys
+        self.children = children
+        self.static = static
+
+
+_MUTABLE = frozenset({"list", "dict", "object", "cell"})
+
+
+def flatten(obj: Any, seen: dict[int, Any] | None = None) -> tuple[Node | None, list[Any]]:
+    """The shape of `obj` (None for a leaf) and its leaves, left to right.
+
+    `seen` (id -> object) lets several trees share nodes: one met again has no leaves of its own.
+    """
+    leaves: list[Any] = []
+    return _flatten(obj, {} if seen is None else seen, leaves), leaves
+
+
+def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
+    parts = _parts(obj)
+    if parts is None:
+        leaves.append(obj)
+        return None
+    kind, keys, values, static = parts
+    if id(obj) in seen:
+        return Node("again", obj, (), [])
+    if kind != "tuple":
+        seen[id(obj)] = obj  # keeps it alive, so that the id stays its own
+    return Node(kind, obj, keys, [_flatten(value, seen, leaves) for value in values], static)
+
+
+def _parts(obj: Any) -> tuple[str, tuple[Any, ...], Iterable[Any], Any] | None:
+    cls = type(obj)
+    if isinstance(obj, _ATOMS):
+        return None
+    if hasattr(cls, "__dsl_leaves__"):
+        parts = tuple(obj.__dsl_leaves__())
+        static = obj.__dsl_static__() if hasattr(cls, "__dsl_static__") else None
+        return "protocol", tuple(range(len(parts))), parts, static
+    if isinstance(obj, tuple):
+        return "tuple", getattr(cls, "_fields", tuple(range(len(obj)))), obj, None
+    if cls is list:
+        return "list", tuple(range(len(obj))), obj, None
+    if cls is dict:
+        return "dict", tuple(obj), obj.values(), None
+    if isinstance(obj, types.CellType):
+        return "cell", ("cell_contents",), (_cell_value(obj),), None
+    if isinstance(obj, types.FunctionType):
+        if not obj.__closure__:
+            return None
+        return "function", obj.__code__.co_freevars, obj.__closure__, None
+    if isinstance(obj, types.MethodType):
+        return "method", ("__self__",), (obj.__self__,), None
+    if hasattr(cls, "__dsl_leaf__") or hasattr(cls, "__dlpack__"):
+        return None
+    attributes = _attributes(obj)
+    if attributes is None:
+        return None
+    return "object", tuple(attributes), attributes.values(), None
+
+
+def _attributes(obj: Any) -> dict[str, Any] | None:
+    """The instance attributes of an ordinary object; None for what is not one."""
+    cls = type(obj)
+    if cls.__module__.partition(".")[0] in sys.stdlib_module_names and cls.__module__ != "__main__":
+        return None  # loggers, locks, paths, ...: nothing of the program's own state
+    found: dict[str, Any] = {}
+    plain = False
+    for base in reversed(cls.__mro__):
+        slots = base.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot in ("__dict__", "__weakref__"):
+                continue
+            plain = True
+            value = getattr(obj, _mangled(base, slot), _EMPTY)
+            if value is not _EMPTY:
+                found[_mangled(base, slot)] = value
+    if hasattr(obj, "__dict__"):
+        plain = True
+        found.update(obj.__dict__)
+    return found if plain else None
+
+
+def _mangled(cls: type, slot: str) -> str:
+    if slot.startswith("__") and not slot.endswith("__"):
+        return f"_{cls.__name__.lstrip('_')}{slot}"
+    return slot
+
+
+def _cell_value(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNBOUND
+
+
+def same_shape(a: Node | None, b: Node | None) -> bool:
+    """True if two trees have the same nodes with the same keys; leaves are not compared."""
+    if a is None or b is None:
+        return a is b
+    return (
+        a.kind == b.kind
+        and type(a.obj) is type(b.obj)
+        and a.keys == b.keys
+        and a.static == b.static
+        and all(map(same_shape, a.children, b.children))
+    )
+
+
+def mutable_objects(node: Node | None) -> list[Any]:
+    """The objects of a tree that can change in place, in the order of `flatten`."""
+    if node is None:
+        return []
+    found = [node.obj] if node.kind in _MUTABLE else []
+    for child in node.children:
+        found += mutable_objects(child)
+    return found
+
+
+def leaf_paths(node: Node | None, prefix: str) -> list[str]:
+    """How a user would write each leaf: `state.count`, `pair[0]`, `table['x']`."""
+    if node is None:
+        return [prefix]
+    paths: list[str] = []
+    for key, child in zip(node.keys, node.children, strict=True):
+        paths += leaf_paths(child, _step(node, prefix, key))
+    return paths
+
+
+def _step(node: Node, prefix: str, key: Any) -> str:
+    if node.kind in ("cell", "method", "protocol"):
+        return prefix
+    if node.kind == "function":
+        return str(key)
+    if node.kind == "object" or isinstance(key, str) and node.kind == "tuple":
+        return f"{prefix}.{key}"
+    return f"{prefix}[{key!r}]"
+
+
+def unflatten(node: Node | None, leaves: Sequence[Any]) -> Any:
+    """The tree with other leaves. Mutable objects are changed in place, others made anew."""
+    iterator = iter(leaves)
+    result = _unflatten(node, iterator)
+    if next(iterator, _EMPTY) is not _EMPTY:
+        raise ValueError("more leaves than the tree has")
+    return result
+
+
+def _unflatten(node: Node | None, leaves: Any) -> Any:
+    if node is None:
+        return next(leaves)
+    parts = [_unflatten(child, leaves) for child in node.children]
+    return _REBUILD[node.kind](node, parts)
+
+
+def _rebuild_tuple(node: Node, parts: list[Any]) -> Any:
+    if all(map(_is, parts, node.obj)):
+        return node.obj
+    cls = type(node.obj)
+    return cls(*parts) if hasattr(cls, "_fields") else cls(parts)
+
+
+def _rebuild_list(node: Node, parts: list[Any]) -> Any:
+    node.obj[:] = parts
+    return node.obj
+
+
+def _rebuild_dict(node: Node, parts: list[Any]) -> Any:
+    node.obj.clear()
+    node.obj.update(zip(node.keys, parts, strict=True))
+    return node.obj
+
+
+def _rebuild_cell(node: Node, parts: list[Any]) -> Any:
+    set_cell(node.obj, parts[0])
+    return node.obj
+
+
+def _rebuild_object(node: Node, parts: list[Any]) -> Any:
+    obj = node.obj
+    before = _attributes(obj) or {}
+    if dataclasses.is_dataclass(obj) and type(obj).__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        if all(before.get(k, _EMPTY) is p for k, p in zip(node.keys, parts, strict=True)):
+            return obj
+        new = object.__new__(type(obj))
+        for key, part in zip(node.keys, parts, strict=True):
+            object.__setattr__(new, key, part)
+        return new
+    for key in before:
+        if key not in node.keys:
+            object.__delattr__(obj, key)
+    for key, part in zip(node.keys, parts, strict=True):
+        if before.get(key, _EMPTY) is not part:
+            object.__setattr__(obj, key, part)
+    return obj
+
+
+def _rebuild_protocol(node: Node, parts: list[Any]) -> Any:
+    if all(map(_is, parts, node.obj.__dsl_leaves__())):
+        return node.obj
+    return node.obj.__dsl_rebuild__(tuple(parts))
+
+
+def _rebuild_method(node: Node, parts: list[Any]) -> Any:
+    method = node.obj
+    return method if parts[0] is method.__self__ else types.MethodType(method.__func__, parts[0])
+
+
+def _same_object(node: Node, parts: list[Any]) -> Any:
+    return node.obj
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+_REBUILD: dict[str, Callable[[Node, list[Any]], Any]] = {
+    "tuple": _rebuild_tuple,
+    "list": _rebuild_list,
+    "dict": _rebuild_dict,
+    "cell": _rebuild_cell,
+    "object": _rebuild_object,
+    "protocol": _rebuild_protocol,
+    "method": _rebuild_method,
+    "function": _same_object,  # its cells were written back
+    "again": _same_object,
+}
+
+
+def set_cell(cell: types.CellType, value: Any) -> None:
+    """Bind a closure cell, or empty it for UNBOUND."""
+    if value is UNBOUND:
+        try:
+            del cell.cell_contents
+        except ValueError:
+            pass
+    else:
+        cell.cell_contents = value
