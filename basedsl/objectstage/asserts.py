@@ -1,0 +1,227 @@
+"""A failing assertion in native code becomes a Python exception at the user's line.
+
+`cf.assert` lowers to a call of `puts` and one of `abort`, which would end the user's process. The
+pass here makes it a call of `basedsl_assertion_failed(where)` and a return; after the call,
+`raise_failed_assertion` raises what that left behind in this thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+from basedsl.errors import CompilerBug, DSLRuntimeError
+from basedsl.location import Span
+from basedsl.objectstage import native
+from basedsl.objectstage.failure import span_of_location
+from basedsl.objectstage.pipeline import PipelineContext
+
+SYMBOL = "basedsl_assertion_failed"
+_SEPARATOR = "\x1f"
+
+
+class DSLAssertionError(DSLRuntimeError, AssertionError):
+    """An `assert` of a compiled function did not hold."""
+
+
+_state = threading.local()
+
+
+def _on_failure(where: bytes | None) -> None:
+    # The first failure is the one that Python would have met.
+    if getattr(_state, "failed", None) is None:
+        _state.failed = where or b""
+
+
+_callback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_on_failure)
+native.provide_symbol(SYMBOL, ctypes.cast(_callback, ctypes.c_void_p).value or 0)
+
+
+def can_fail(object_bytes: bytes) -> bool:
+    """True if native code has assertions, so that `raise_failed_assertion` must follow a call."""
+    return SYMBOL.encode() in object_bytes
+
+
+def raise_failed_assertion() -> None:
+    """Raise the assertion that failed in this thread since the last look, if one did.
+
+    `DSLAssertionError`, or the built-in exception that the message names as in
+    `"ZeroDivisionError: division by zero"`, mixed with `DSLRuntimeError`.
+    """
+    where = getattr(_state, "failed", None)
+    if where is None:
+        return
+    _state.failed = None
+    filename, line, col, end_line, end_col, message = where.decode(errors="replace").split(
+        _SEPARATOR, 5
+    )
+    span = None
+    if filename:
+        known_end = end_col != ""
+        span = Span(
+            filename,
+            int(line),
+            int(col),
+            int(end_line) if known_end else None,
+            int(end_col) if known_end else None,
+        )
+    name, colon, rest = message.partition(": ")
+    if colon and name in _PYTHON_ERRORS:
+        raise _PYTHON_ERRORS[name](rest, span)
+    raise DSLAssertionError(message or "assertion failed", span)
+
+
+class DSLZeroDivisionError(DSLRuntimeError, ZeroDivisionError):
+    """A division by zero in a compiled function."""
+
+
+class DSLIndexError(DSLRuntimeError, IndexError):
+    """An index out of range in a compiled function."""
+
+
+class DSLValueError(DSLRuntimeError, ValueError):
+    """A value that an operation of a compiled function cannot take."""
+
+
+class DSLOverflowError(DSLRuntimeError, OverflowError):
+    """A result that its type cannot hold, where the compiled function checks."""
+
+
+_PYTHON_ERRORS: dict[str, type[DSLRuntimeError]] = {
+    "AssertionError": DSLAssertionError,
+    "ZeroDivisionError": DSLZeroDivisionError,
+    "IndexError": DSLIndexError,
+    "ValueError": DSLValueError,
+    "OverflowError": DSLOverflowError,
+}
+
+
+def report_failures(op: Any, context: PipelineContext) -> None:
+    """On the LLVM dialect: `puts(message); abort(); unreachable` -> report and return zeros.
+
+    The function that fails returns zeros to its caller at once. Only an entry function (or what is
+    inlined into it) may therefore assert: CompilerBug if a function that can fail is called from
+    another one, other than by the C-interface wrapper that returns what it returns.
+    """
+    if not context.may_contain("llvm.unreachable"):
+        return
+    ir, llvm = context.bindings.ir, context.bindings.llvm
+    tails = _failing_tails(ir, llvm, op)
+    if not tails:
+        return
+    _refuse_callers(ir, llvm, op, {_name_of(ir, tail[-1].parent) for tail in tails})
+    body = op.regions[0].blocks[0]
+    messages: dict[bytes, str] = {}
+    with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
+        _insert(ir, f"llvm.func @{SYMBOL}(!llvm.ptr)")
+    for say, abort, unreachable in tails:
+        where = _where(ir, op, say)
+        if where not in messages:
+            messages[where] = f"basedsl_assertion_{len(messages)}"
+            with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
+                _insert(ir, _constant(messages[where], where))
+        with ir.InsertionPoint(unreachable), say.location:
+            address = llvm.mlir_addressof(
+                llvm.PointerType.get(), ir.FlatSymbolRefAttr.get(messages[where])
+            )
+            llvm.CallOp(
+                result=None,
+                callee_operands=[address],
+                op_bundle_operands=[],
+                op_bundle_sizes=[],
+                callee=SYMBOL,
+            )
+            result = _function_type(ir, unreachable.parent).return_type
+            if str(result) == "!llvm.void":
+                llvm.ReturnOp()
+            else:
+                llvm.ReturnOp(arg=llvm.mlir_zero(result))
+        for one in (unreachable, abort, say):
+            one.erase()
+
+
+def _failing_tails(ir: Any, llvm: Any, op: Any) -> list[tuple[Any, Any, Any]]:
+    """The last three operations of each block that a lowered assertion ends in."""
+    found: list[tuple[Any, Any, Any]] = []
+
+    def visit(unreachable: Any) -> Any:
+        last = list(unreachable.operation.block.operations)[-3:]
+        calls = [_callee(ir, one) for one in last[:-1]]
+        if calls == ["puts", "abort"]:
+            say, abort, end = (one.operation for one in last)
+            found.append((say, abort, end))
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, op_class=llvm.UnreachableOp)
+    return found
+
+
+def _refuse_callers(ir: Any, llvm: Any, op: Any, can_fail: set[str]) -> None:
+    def visit(call: Any) -> Any:
+        callee, caller = _callee(ir, call), _name_of(ir, call.operation.parent)
+        if callee in can_fail and caller != f"_mlir_ciface_{callee}":
+            raise CompilerBug(
+                f"{callee}, which asserts, is called by {caller}: a failed assertion would not "
+                "stop the caller",
+                span_of_location(call.operation.location),
+                hint="inline it",
+            )
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, op_class=llvm.CallOp)
+
+
+def _where(ir: Any, op: Any, say: Any) -> bytes:
+    """Location and message of the assertion whose `puts` this is, zero-terminated."""
+    address = say.operands[0].owner
+    while address.name != "llvm.mlir.addressof":
+        address = address.operands[0].owner
+    name = ir.FlatSymbolRefAttr(address.attributes["global_name"]).value
+    message = _text_of(ir, ir.SymbolTable(op)[name])
+    span = span_of_location(say.location)
+    place: list[object] = ["", "", "", "", ""]
+    if span is not None:
+        place = [span.filename, span.line, span.col, span.end_line or "", span.end_col or ""]
+        if span.end_col is None:
+            place[3] = ""
+    return (_SEPARATOR.join(map(str, [*place, message])) + "\0").encode()
+
+
+def _text_of(ir: Any, constant: Any) -> str:
+    value = constant.attributes["value"]
+    if isinstance(value, ir.StringAttr):
+        raw = value.value_bytes
+    else:
+        raw = bytes(int(byte) & 255 for byte in ir.DenseIntElementsAttr(value))
+    text: str = raw.rstrip(b"\0").decode(errors="replace")
+    return text
+
+
+def _callee(ir: Any, call: Any) -> str:
+    attributes = call.operation.attributes
+    if "callee" not in attributes:
+        return ""
+    name: str = ir.FlatSymbolRefAttr(attributes["callee"]).value
+    return name
+
+
+def _name_of(ir: Any, function: Any) -> str:
+    name: str = ir.StringAttr(function.operation.attributes["sym_name"]).value
+    return name
+
+
+def _function_type(ir: Any, function: Any) -> Any:
+    return ir.TypeAttr(function.operation.attributes["function_type"]).value
+
+
+def _constant(name: str, data: bytes) -> str:
+    escaped = "".join(f"\\{byte:02X}" for byte in data)
+    return (
+        f'llvm.mlir.global private constant @{name}("{escaped}") {{addr_space = 0 : i32}}'
+        f" : !llvm.array<{len(data)} x i8>"
+    )
+
+
+def _insert(ir: Any, text: str) -> None:
+    ir.InsertionPoint.current.insert(ir.Operation.parse(text))

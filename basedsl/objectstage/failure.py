@@ -1,0 +1,172 @@
+"""A failing pass or verifier, told in the user's terms: the Python line, plain words, a repro file.
+
+MLIR reports the op's location; tracing gave ops the location of the user's Python line, so the
+diagnostic maps back. What is wrong in the IR goes into a file, not into the message.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from basedsl.errors import CompilerBug
+from basedsl.location import Span, is_internal
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One report of MLIR with its span, and the notes below it."""
+
+    severity: str
+    message: str
+    span: Span | None
+    notes: tuple[tuple[str, Span | None], ...] = ()
+
+
+class PassFailed(CompilerBug):
+    """A step of a pipeline failed. `step` and `failed_pass` name what; `dump` is the repro file;
+    `stages` has the outputs up to the failure (set by the runner).
+    """
+
+    step: str = ""
+    failed_pass: str = ""
+    dump: Path | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    stages: Any = None
+
+
+def span_of_location(location: Any) -> Span | None:
+    """The Python span that an `ir.Location` stands for, or None.
+
+    Of several (fused or call-site locations) the first one in a user's file wins, then any file.
+    """
+    spans = list(_spans(location))
+    for span in spans:
+        if not is_internal(span.filename):
+            return span
+    return spans[0] if spans else None
+
+
+def _spans(location: Any) -> list[Span]:
+    if _is_a(location, "file", "FileLineColLoc"):
+        # MLIR's columns are 1-based, 0 where unknown; "-" is text that was parsed from a string.
+        if location.filename in ("-", "<unknown>") or location.start_line < 1:
+            return []
+        start, end = location.start_col, location.end_col
+        known_end = location.end_line == location.start_line and end > start
+        return [
+            Span(
+                location.filename,
+                location.start_line,
+                max(start - 1, 0),
+                location.end_line,
+                end - 1 if known_end else None,
+            )
+        ]
+    if _is_a(location, "name", "NameLoc"):
+        return _spans(location.child_loc)
+    if _is_a(location, "callsite", "CallSiteLoc"):
+        return _spans(location.callee) + _spans(location.caller)
+    if _is_a(location, "fused", "FusedLoc"):
+        return [span for inner in location.locations for span in _spans(inner)]
+    return []
+
+
+def _is_a(location: Any, kind: str, class_name: str) -> bool:
+    # Newer bindings have a class for each kind of location, older ones a method on one class.
+    ask = getattr(location, f"is_a_{kind}", None)
+    return type(location).__name__ == class_name if ask is None else bool(ask())
+
+
+def read_diagnostic(info: Any) -> Diagnostic:
+    """A copy of MLIR's `Diagnostic` or `DiagnosticInfo`, which do not outlive the call."""
+    notes = tuple((note.message, span_of_location(note.location)) for note in info.notes)
+    return Diagnostic(
+        str(info.severity).rpartition(".")[2].lower(),
+        info.message,
+        span_of_location(info.location),
+        notes,
+    )
+
+
+# What MLIR says, and how we say it. `{0}` is the op's name.
+_PLAIN = (
+    (
+        re.compile(r"failed to legalize operation '([^']+)'"),
+        "the operation {0} has no lowering for this target",
+    ),
+    (
+        re.compile(r"'([^']+)' op created with unregistered dialect"),
+        "the operation {0} belongs to a dialect that is not loaded",
+    ),
+    (
+        re.compile(r"'builtin\.unrealized_conversion_cast'|unrealized_conversion_cast"),
+        "a value of a type that this target cannot represent is left over",
+    ),
+    (
+        re.compile(r"operand #(\d+) does not dominate this use"),
+        "a value is used outside the loop or branch in which it was made",
+    ),
+)
+
+
+def in_plain_words(message: str) -> str:
+    """`message` of MLIR in words that need no knowledge of it, where we have any."""
+    for pattern, plain in _PLAIN:
+        found = pattern.search(message)
+        if found:
+            said = plain.format(*found.groups()) if found.groups() else plain
+            return f"{said} (MLIR: {message.splitlines()[0]})"
+    return message
+
+
+def failure(
+    pipeline: str,
+    step: str,
+    what: str,
+    diagnostics: tuple[Diagnostic, ...],
+    failed_pass: str = "",
+    dump: Path | None = None,
+    detail: str = "",
+) -> PassFailed:
+    """The error for a failed step. `what` is a verb phrase such as "could not be lowered"."""
+    errors = [d for d in diagnostics if d.severity == "error"] or list(diagnostics)
+    main = errors[0] if errors else Diagnostic("error", detail or "no reason was given", None)
+    where = f"step '{step}' of pipeline '{pipeline}'"
+    if failed_pass:
+        where += f" (pass {failed_pass})"
+    notes: list[tuple[str, Span | None]] = [
+        (in_plain_words(other.message), other.span) for other in errors[1:4]
+    ]
+    if dump is not None:
+        notes.append((f"the module and a command that repeats this are in {dump}", None))
+    error = PassFailed(
+        f"{what} in {where}: {in_plain_words(main.message)}", main.span, notes=tuple(notes)
+    )
+    error.step, error.failed_pass = step, failed_pass
+    error.dump, error.diagnostics = dump, diagnostics
+    return error
+
+
+def save_repro(name: str, module_text: str, passes: str, dialects: str = "") -> Path | None:
+    """Write `module_text` under a first line with the command that repeats the failure.
+
+    None when no file can be written: a failing disk must not hide the failure.
+    """
+    safe = re.sub(r"[^\w.-]+", "_", name)[:60]
+    with contextlib.suppress(OSError):
+        handle, path = tempfile.mkstemp(prefix=f"basedsl-{safe}-", suffix=".mlir", text=True)
+        dsl = f" --dsl {dialects}" if dialects else ""
+        command = f"python -m basedsl opt{dsl} {shlex.quote(path)}"
+        if passes:
+            command += f" --passes {shlex.quote(passes)}"
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(f"// {command}\n{module_text}")
+        return Path(path)
+    return None

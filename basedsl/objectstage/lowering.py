@@ -1,0 +1,116 @@
+"""The standard steps from upstream dialects to native code, and the pipeline made of them.
+
+In: scf, cf, arith, math, memref, vector, func, index, llvm. Out: object code. A DSL puts its own
+steps first (`native_pipeline(extra_steps=...)`) or builds a pipeline from the pieces here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.objectstage import asserts, native
+from basedsl.objectstage.native import NativeTarget
+from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
+from basedsl.objectstage.snapshot import Snapshot
+
+# log1p must not become log(1 + x), which has no correct digit for small x.
+TO_LLVM = (
+    "expand-strided-metadata",
+    "lower-affine",
+    "convert-vector-to-scf",
+    "convert-scf-to-cf",
+    "convert-vector-to-llvm",
+    "convert-math-to-llvm{approximate-log1p=false}",
+    "convert-math-to-libm",
+    "convert-to-llvm",
+    "reconcile-unrealized-casts",
+)
+
+
+@dataclass(frozen=True)
+class ToLLVMIR:
+    """LLVM-dialect module -> LLVM IR text, by MLIR's translation."""
+
+    def __call__(self, op: Any, context: PipelineContext) -> str:
+        text: str = context.bindings.llvm.translate_module_to_llvmir(op)
+        return text
+
+
+@dataclass(frozen=True)
+class Optimise:
+    """LLVM IR text -> optimised bitcode."""
+
+    target: NativeTarget
+
+    def __call__(self, op: Any, context: PipelineContext) -> Snapshot:
+        return Snapshot(native.optimise(context.artifact, self.target), native.BITCODE, ".ll")
+
+
+@dataclass(frozen=True)
+class EmitObject:
+    """Bitcode -> object code."""
+
+    target: NativeTarget
+
+    def __call__(self, op: Any, context: PipelineContext) -> bytes:
+        return native.emit_object(context.artifact, self.target)
+
+
+def libm_where_exact(op: Any, context: PipelineContext) -> None:
+    """Call libm's expm1: MLIR would make it exp(x) - 1, which has no correct digit for small x."""
+    if not context.may_contain("math.expm1"):
+        return
+    ir, func = context.bindings.ir, context.bindings.func
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        if inner.name == "math.expm1":
+            found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    declared: set[str] = set()
+    body = op.regions[0].blocks[0]
+    for one in found:
+        kind = one.results[0].type
+        name = {"f32": "expm1f", "f64": "expm1"}.get(str(kind))
+        if name is None:
+            continue
+        if name not in declared:
+            declared.add(name)
+            with ir.InsertionPoint.at_block_begin(body), one.location:
+                declaration = func.FuncOp(name, ir.FunctionType.get([kind], [kind]))
+                declaration.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        with ir.InsertionPoint(one), one.location:
+            call = func.CallOp([kind], name, [one.operands[0]])
+        one.results[0].replace_all_uses_with(call.results[0])
+        one.operation.erase()
+
+
+def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:
+    """From upstream dialects to object code: stages `exact-math`, `llvm`, `asserts`, `llvmir`,
+    `optimised`, `object`.
+    """
+    target = target or NativeTarget()
+    return (
+        Step("exact-math", libm_where_exact, verify=False),
+        Step("llvm", TO_LLVM),
+        Step("asserts", asserts.report_failures, verify=False),
+        Step("llvmir", ToLLVMIR(), suffix=".ll"),
+        Step("optimised", Optimise(target)),
+        Step("object", EmitObject(target), suffix=".o"),
+    )
+
+
+def native_pipeline(
+    extra_steps: tuple[Step, ...] = (),
+    opt_level: int = 2,
+    *,
+    target: NativeTarget | None = None,
+    name: str = "native",
+    input: str = "input",
+) -> Pipeline:
+    """A DSL's own steps, then the standard ones; the artifact is object code for `native.load`."""
+    steps = native_steps(target or NativeTarget(opt_level))
+    return Pipeline(name, (*extra_steps, *steps), input)

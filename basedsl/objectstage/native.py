@@ -1,0 +1,270 @@
+"""Native CPU code through llvmlite: LLVM IR text to object code, object code to addresses.
+
+`compile_llvmir` and `load` are two halves, so that object code can be kept on disk and loaded by
+another process without a compiler run. How a module becomes LLVM IR is `objectstage.lowering`.
+
+No fast-math anywhere: floats mean what IEEE 754 says. llvmlite is imported on first use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import hashlib
+import importlib
+import itertools
+import os
+import re
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import CompilerBug, DSLRuntimeError
+from basedsl.objectstage import snapshot
+
+BITCODE = "llvm-bitcode"
+
+_lock = threading.RLock()
+_library_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class NativeTarget:
+    """What code is made for. Empty `cpu` and None `features` mean this machine's.
+
+    `opt_level` is LLVM's 0 to 3; vectorisers run from 2 on, as in clang.
+    """
+
+    opt_level: int = 2
+    cpu: str = ""
+    features: str | None = None
+
+    def describe(self) -> str:
+        """Identifies the code: goes into the key of a disk cache."""
+        llvm = _llvm()
+        cpu = self.cpu or llvm.get_host_cpu_name()
+        features = _host_features() if self.features is None else self.features
+        digest = hashlib.sha256(features.encode()).hexdigest()[:12]
+        version = ".".join(map(str, llvm.llvm_version_info))
+        return f"{llvm.get_process_triple()} {cpu} {digest} O{self.opt_level} LLVM {version}"
+
+
+@functools.cache
+def _llvm() -> Any:
+    llvm = importlib.import_module("llvmlite.binding")
+    with _lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _make_runtime_libraries_visible()
+    return llvm
+
+
+def _make_runtime_libraries_visible() -> None:
+    # Generated code calls libm by name (sin, fmod, expm1, ...) and, for 128-bit integers and some
+    # narrow floats, the compiler's own run-time library.
+    if sys.platform.startswith("linux"):
+        for name in ("libm.so.6", "libgcc_s.so.1"):
+            try:
+                ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+            except OSError:  # another libc, or no libgcc: only code that needs it will fail
+                continue
+
+
+@functools.cache
+def _host_features() -> str:
+    features: str = _llvm().get_host_cpu_features().flatten()
+    return features
+
+
+@functools.cache
+def _machine(target: NativeTarget) -> Any:
+    llvm = _llvm()
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=target.cpu or llvm.get_host_cpu_name(),
+        features=_host_features() if target.features is None else target.features,
+        opt=target.opt_level,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
+    )
+
+
+# LLVM IR -> object code ----------------------------------------------------------------------
+
+
+def parse(llvmir: str) -> Any:
+    """An llvmlite module of its own context, verified.
+
+    The text may come from a newer LLVM than llvmlite's: attributes that it does not know are hints
+    or restate what the callee is, and are dropped.
+    """
+    llvm = _llvm()
+    text = llvmir
+    for _ in range(64):
+        try:
+            module = llvm.parse_assembly(text, llvm.create_context())
+            module.verify()
+            return module
+        except RuntimeError as error:
+            older = _without_unknown_attribute(text, str(error))
+            if older is None:
+                raise CompilerBug(
+                    f"llvmlite does not accept the LLVM IR: {_first_line(error)}",
+                    hint="the 'llvmir' stage of the compiled object has the text",
+                ) from None
+            text = older
+    raise CompilerBug("the LLVM IR has more than 64 attributes that llvmlite does not know")
+
+
+_KEEP = frozenset({"strictfp", "convergent", "noduplicate", "returns_twice", "naked", "noinline"})
+
+
+def _without_unknown_attribute(text: str, message: str) -> str | None:
+    """`text` without the attribute at the position of a parse error, if it is a droppable one."""
+    found = re.search(r":(\d+):(\d+): error: ", message)
+    if found is None:
+        return None
+    number, column = int(found[1]) - 1, int(found[2]) - 1
+    lines = text.split("\n")
+    if number >= len(lines) or not lines[number].startswith("attributes #"):
+        return None
+    line = lines[number]
+    # An unknown word is reported at itself, or at what follows it.
+    for word in reversed(list(re.finditer(r"[\w.]+(\([^()]*\))?", line))):
+        if word.start() <= column and word.start() > line.index("{"):
+            if word[0] in _KEEP:
+                return None
+            lines[number] = line[: word.start()] + line[word.end() :]
+            return "\n".join(lines)
+    return None
+
+
+def optimise(llvmir: str, target: NativeTarget) -> bytes:
+    """Bitcode of the module after LLVM's standard pipeline for `target`."""
+    llvm = _llvm()
+    with _lock:
+        machine = _machine(target)
+        module = parse(llvmir)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        tuning = llvm.create_pipeline_tuning_options(target.opt_level)
+        tuning.loop_vectorization = tuning.slp_vectorization = target.opt_level >= 2
+        builder = llvm.create_pass_builder(machine, tuning)
+        builder.getModulePassManager().run(module, builder)
+        bitcode: bytes = module.as_bitcode()
+        return bitcode
+
+
+def emit_object(bitcode: bytes, target: NativeTarget) -> bytes:
+    """Relocatable object code of optimised bitcode."""
+    llvm = _llvm()
+    with _lock:
+        module = llvm.parse_bitcode(bitcode, llvm.create_context())
+        code: bytes = _machine(target).emit_object(module)
+        return code
+
+
+def assembly(bitcode: bytes, target: NativeTarget | None = None) -> str:
+    """The machine's assembly of optimised bitcode, for people."""
+    llvm = _llvm()
+    with _lock:
+        module = llvm.parse_bitcode(bitcode, llvm.create_context())
+        text: str = _machine(target or NativeTarget()).emit_assembly(module)
+        return text
+
+
+def compile_llvmir(llvmir: str, target: NativeTarget | None = None) -> bytes:
+    """Object code of LLVM IR text."""
+    target = target or NativeTarget()
+    return emit_object(optimise(llvmir, target), target)
+
+
+def _read_bitcode(data: bytes) -> str:
+    llvm = _llvm()
+    with _lock:
+        return str(llvm.parse_bitcode(data, llvm.create_context()))
+
+
+snapshot.register_reader(BITCODE, _read_bitcode)
+
+
+# Object code -> addresses --------------------------------------------------------------------
+
+
+class NativeCode:
+    """Object code in memory. Addresses are valid for as long as this object lives.
+
+    `symbols` are the addresses that were bound to undefined names; the caller keeps what they
+    point to alive.
+    """
+
+    def __init__(self, object_bytes: bytes, symbols: dict[str, int], library: Any, name: str):
+        self.object_bytes = object_bytes
+        self.symbols = symbols
+        self._library = library
+        self._name = name
+        self._lookups: dict[str, tuple[int, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"NativeCode({len(self.object_bytes)} B)"
+
+    def address_of(self, name: str) -> int:
+        """The address of a function or variable of this code; KeyError if it has none."""
+        found = self._lookups.get(name)
+        if found is None:
+            with _lock:
+                try:
+                    tracker = _jit().lookup(self._name, name)
+                except RuntimeError as error:
+                    raise KeyError(f"native code has no symbol {name!r}") from error
+            found = self._lookups[name] = (tracker[name], tracker)
+        return found[0]
+
+    def function(self, name: str, result: Any, *arguments: Any) -> Any:
+        """A ctypes function of `name`; it keeps the code alive."""
+        function: Any = ctypes.CFUNCTYPE(result, *arguments)(self.address_of(name))
+        function.native_code = self
+        return function
+
+
+def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> NativeCode:
+    """Link object code into this process.
+
+    Undefined names are looked up in `symbols` first, then in the process (libm among it).
+    Raises DSLRuntimeError that names what is missing.
+    """
+    llvm = _llvm()
+    bound = {**_built_in_symbols, **(symbols or {})}
+    name = f"basedsl{next(_library_numbers)}"
+    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
+    for symbol, address in bound.items():
+        builder.import_symbol(symbol, address)
+    with _lock:
+        try:
+            library = builder.link(_jit(), name)
+        except RuntimeError as error:
+            raise DSLRuntimeError(f"native code cannot be linked: {_first_line(error)}") from None
+    return NativeCode(object_bytes, bound, library, name)
+
+
+_built_in_symbols: dict[str, int] = {}
+
+
+def provide_symbol(name: str, address: int) -> None:
+    """Bind `name` to `address` in all code loaded from now on. What it points to must never go."""
+    _built_in_symbols[name] = address
+
+
+@functools.cache
+def _jit() -> Any:
+    llvm = _llvm()
+    with _lock:
+        # One for the life of the process; each piece of code is a library of its own in it.
+        return llvm.create_lljit_compiler(_machine(NativeTarget()), suppress_errors=True)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]
