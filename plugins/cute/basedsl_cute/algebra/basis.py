@@ -1,0 +1,151 @@
+"""Strides that are coordinates: scaled basis vectors, ratios, and sums of coordinates.
+
+``E(1)`` is the unit vector of mode 1; a layout with basis strides maps coordinates to coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import dynamic
+from .errors import LayoutError
+
+
+class Ratio:
+    """A positive rational number that is no integer, kept in lowest terms.
+
+    `make_ratio` returns an int where the quotient is one.
+    """
+
+    __slots__ = ("denominator", "numerator")
+
+    def __init__(self, numerator: int, denominator: int):
+        if denominator <= 0 or numerator <= 0:
+            raise LayoutError(f"Ratio needs positive integers, got {numerator}/{denominator}")
+        common = math.gcd(numerator, denominator)
+        self.numerator = numerator // common
+        self.denominator = denominator // common
+
+    def __mul__(self, other: int | Ratio) -> int | Ratio:
+        if isinstance(other, Ratio):
+            return make_ratio(
+                self.numerator * other.numerator, self.denominator * other.denominator
+            )
+        if dynamic.is_static_int(other):
+            return 0 if other == 0 else make_ratio(self.numerator * other, self.denominator)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ratio) and (self.numerator, self.denominator) == (
+            other.numerator,
+            other.denominator,
+        )
+
+    def __hash__(self) -> int:
+        return hash((Ratio, self.numerator, self.denominator))
+
+    def __str__(self) -> str:
+        return f"{self.numerator}/{self.denominator}"
+
+    __repr__ = __str__
+
+
+def make_ratio(numerator: int, denominator: int) -> int | Ratio:
+    """``numerator / denominator`` as an int if it is one, else as a `Ratio`."""
+    ratio = Ratio(numerator, denominator)
+    return ratio.numerator if ratio.denominator == 1 else ratio
+
+
+class ScaledBasis:
+    """``value`` times the unit vector of the mode reached by the path ``mode``.
+
+    Prints the value and then the path from the innermost index outwards: ``ScaledBasis(1, (1, 0))``
+    is one step in sub-mode 0 of mode 1 and prints ``1@0@1``.
+
+    >>> print(ScaledBasis(3, 1), E(1, 0) * 4)
+    3@1 4@0@1
+    """
+
+    __slots__ = ("mode", "value")
+    is_scaled_basis = True
+
+    def __init__(self, value: Any, mode: int | tuple[int, ...] | list[int]):
+        self.value = value
+        self.mode = (mode,) if isinstance(mode, int) else tuple(mode)
+
+    def __mul__(self, other: Any) -> ScaledBasis:
+        if isinstance(other, ScaledBasis | tuple):
+            return NotImplemented
+        return ScaledBasis(_scale_value(self.value, other), self.mode)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> ScaledBasis:
+        return ScaledBasis(-self.value, self.mode)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScaledBasis) and self.structural_key() == other.structural_key()
+
+    def __hash__(self) -> int:
+        return hash(self.structural_key())
+
+    def structural_key(self) -> Any:
+        """Equal for equal basis vectors."""
+        value = self.value if isinstance(self.value, Ratio) else dynamic.leaf_key(self.value)
+        return ("basis", value, self.mode)
+
+    def __str__(self) -> str:
+        return "@".join([str(self.value), *(str(i) for i in reversed(self.mode))])
+
+    def __repr__(self) -> str:
+        return f"ScaledBasis({self.value!r}, {self.mode!r})"
+
+
+def E(*mode: Any) -> Any:
+    """The unit basis vector of a mode: ``E(1)``, ``E(1, 0)``, ``E([1, 0])``; ``E()`` is 1."""
+    path: tuple[int, ...] = tuple(mode[0]) if mode and not isinstance(mode[0], int) else mode
+    return ScaledBasis(1, path) if path else 1
+
+
+def _scale_value(value: Any, factor: Any) -> Any:
+    if isinstance(value, Ratio) or isinstance(factor, Ratio):
+        return value * factor
+    return dynamic.mul(value, factor)
+
+
+def scale(factor: Any, stride: Any) -> Any:
+    """``factor * stride`` where the stride may be a basis vector (kept even for factor 0)."""
+    if isinstance(stride, ScaledBasis):
+        return ScaledBasis(_scale_value(stride.value, factor), stride.mode)
+    return dynamic.mul(factor, stride)
+
+
+def as_coordinate(x: Any) -> Any:
+    """A basis vector as the coordinate tuple it stands for: ``3@1`` is ``(0, 3)``."""
+    if not isinstance(x, ScaledBasis):
+        return x
+    result = x.value
+    for index in reversed(x.mode):
+        result = (0,) * index + (result,)
+    return result
+
+
+def add(a: Any, b: Any) -> Any:
+    """Sum of two offsets: integers, or coordinates added mode by mode (the shorter one padded).
+
+    Raises LayoutError for the sum of a coordinate and an integer other than 0.
+    """
+    a, b = as_coordinate(a), as_coordinate(b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        if len(a) < len(b):
+            a, b = b, a
+        return tuple(add(x, y) for x, y in zip(a, b, strict=False)) + a[len(b) :]
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        integer, coordinate = (b, a) if isinstance(a, tuple) else (a, b)
+        if not dynamic.is_zero(integer):
+            raise LayoutError(f"cannot add the integer {integer} to the coordinate {coordinate}")
+        return coordinate
+    return dynamic.add(a, b)

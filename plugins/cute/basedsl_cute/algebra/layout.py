@@ -1,0 +1,348 @@
+"""The layout: a shape and a stride of the same profile, that is, a function on coordinates.
+
+Here are the class and its constructors. Operations on layouts live in `modes` (structure),
+`composition`, `inverse`, `division` and `product`; swizzled layouts in `composed`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import basis, coordinates, dynamic
+from .basis import ScaledBasis
+from .coordinates import (
+    compact_col_major,
+    compact_order,
+    compact_row_major,
+    coordinate_to_index,
+    has_none,
+    idx2crd,
+    slice_tuple,
+)
+from .errors import LayoutError
+from .int_tuple import (
+    IntTuple,
+    congruent,
+    flatten_to_tuple,
+    is_static,
+    leaves,
+    normalize,
+    product,
+    transform_leaf,
+    tuple_get,
+    tuple_rank,
+    wrap,
+    zeros_to_ones,
+)
+
+
+class Layout:
+    """An immutable function from coordinates to indices, ``shape:stride``.
+
+    Calling it with a coordinate (int, tuple, or several arguments) gives the index; with ``None``
+    in the coordinate it gives the sub-layout of those modes. ``layout[i]`` is mode ``i``. ``==`` is
+    equality of shape and stride: dynamic leaves are equal if they are the same expression.
+
+    >>> layout = Layout((4, 8), (1, 4))
+    >>> print(layout, layout((3, 2)), layout(11), layout(None, 2))
+    (4,8):(1,4) 11 11 (4):(1)
+    """
+
+    __slots__ = ("_hash", "shape", "stride")
+
+    shape: IntTuple
+    stride: IntTuple
+    _hash: int | None
+
+    def __init__(self, shape: IntTuple, stride: IntTuple):
+        if not congruent(shape, stride):
+            raise LayoutError(f"shape {text(shape)} and stride {text(stride)} differ in profile")
+        set_once = object.__setattr__
+        set_once(self, "shape", shape)
+        set_once(self, "stride", stride)
+        set_once(self, "_hash", None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Layout is immutable; cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Layout is immutable; cannot delete {name!r}")
+
+    def __reduce__(self) -> Any:
+        return (Layout, (self.shape, self.stride))
+
+    @staticmethod
+    def parse(source: str) -> Any:
+        """The layout that prints as ``source``; see `text.parse_layout`."""
+        from .text import parse_layout
+
+        return parse_layout(source)
+
+    @property
+    def is_normal(self) -> bool:
+        """True: the layout is a shape and a stride, nothing is composed on top of it."""
+        return True
+
+    @property
+    def max_alignment(self) -> int:
+        """Largest number of elements by which every vector access through it may be aligned."""
+        from .vectorize import max_alignment
+
+        return max_alignment(self)
+
+    @property
+    def is_static(self) -> bool:
+        """True if every leaf is known while tracing."""
+        return is_static(self.shape) and is_static(self.stride)
+
+    def __call__(self, *coord: Any) -> Any:
+        c = coord[0] if len(coord) == 1 else coord
+        if has_none(c):
+            return Layout(slice_tuple(c, self.shape), slice_tuple(c, self.stride))
+        return coordinate_to_index(c, self.shape, self.stride)
+
+    def __getitem__(self, mode: int | tuple[int, ...]) -> Layout:
+        path = mode if isinstance(mode, tuple) else (mode,)
+        if path and not -tuple_rank(self.shape) <= path[0] < tuple_rank(self.shape):
+            raise IndexError(f"mode {path[0]} of {self}")
+        return Layout(tuple_get(self.shape, path), tuple_get(self.stride, path))
+
+    def __len__(self) -> int:
+        return tuple_rank(self.shape)
+
+    def get_hier_coord(self, index: Any) -> Any:
+        """The coordinate, in the layout's own profile, of a linear index into its codomain.
+
+        For a layout whose modes do not overlap, ``layout(get_hier_coord(i)) == i`` for every ``i``
+        of its image. A mode of stride 0 gets coordinate 0.
+        """
+        if not is_static(self) or any(isinstance(d, ScaledBasis) for d in leaves(self.stride)):
+            return idx2crd(index, self.shape, self.stride)
+        modes = zip(flatten_to_tuple(self.shape), flatten_to_tuple(self.stride), strict=True)
+        above = sorted(d for s, d in modes if s > 1)
+
+        def digit(extent: int, stride: int) -> Any:
+            if extent == 1 or stride == 0:
+                return 0
+            following = next((d for d in above if d > stride), extent * stride)
+            if following > extent * stride and stride > 0:
+                return dynamic.floordiv(dynamic.mod(index, following), stride)
+            return dynamic.mod(dynamic.floordiv(index, stride), extent)
+
+        return transform_leaf(digit, self.shape, self.stride)
+
+    def get_flat_coord(self, index: Any) -> Any:
+        """Like `get_hier_coord` with one integer per top-level mode."""
+        coord = self.get_hier_coord(index)
+        if not isinstance(self.shape, tuple):
+            return coord
+        return tuple(coordinates.crd2idx(c, s) for c, s in zip(coord, self.shape, strict=True))
+
+    def get_1d_coord(self, index: Any) -> Any:
+        """The linear (colexicographic) coordinate of an index into the codomain."""
+        return coordinates.crd2idx(self.get_hier_coord(index), self.shape)
+
+    def _key(self) -> Any:
+        return (
+            transform_leaf(dynamic.leaf_key, self.shape),
+            transform_leaf(_stride_key, self.stride),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self is other or self._key() == other._key()
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(self._key()))
+        return self._hash  # type: ignore[return-value]
+
+    def __str__(self) -> str:
+        return f"{text(self.shape)}:{text(self.stride)}"
+
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str:
+        from .draw import to_svg
+
+        return to_svg(self)
+
+
+def _stride_key(leaf: Any) -> Any:
+    return leaf.structural_key() if isinstance(leaf, ScaledBasis) else dynamic.leaf_key(leaf)
+
+
+def text(x: Any) -> str:
+    """An integer tuple as it prints: ``((4,2),8)``, ``?{div=4}``, ``1@0``, ``_`` for None.
+
+    A dynamic integer prints ``?`` or, with known divisibility n, ``?{div=n}``.
+    """
+    if isinstance(x, tuple):
+        return "(" + ",".join(text(e) for e in x) + ")"
+    if x is None:
+        return "_"
+    if dynamic.is_dynamic_int(x):
+        n = dynamic.divisibility(x)
+        return f"?{{div={n}}}" if n > 1 else "?"
+    if isinstance(x, ScaledBasis):
+        return "@".join([text(x.value), *(str(i) for i in reversed(x.mode))])
+    return str(x)
+
+
+def make_layout(shape: Any, stride: Any = None) -> Any:
+    """A layout from a shape and a stride, or several layouts as the modes of one.
+
+    Without a stride the layout is compact and colexicographic, and a static extent 1 gets
+    stride 0. Raises LayoutError if the profiles differ or an extent is negative.
+
+    >>> print(make_layout((4, 8)), make_layout((4, 8), (8, 1)))
+    (4,8):(1,4) (4,8):(8,1)
+    >>> print(make_layout((make_layout(4, 2), make_layout((2, 2)))))
+    (4,(2,2)):(2,(1,2))
+    """
+    if stride is None and _is_layout(shape):
+        return concatenate(shape)
+    if stride is None and isinstance(shape, tuple | list) and any(_is_layout(e) for e in shape):
+        return concatenate(*shape)
+    shape = normalize(shape)
+    for extent in leaves(shape):
+        if isinstance(extent, ScaledBasis) or (dynamic.is_static_int(extent) and extent < 0):
+            raise LayoutError(f"shape {text(shape)}: the extent {extent} is no extent")
+    return Layout(shape, compact_col_major(shape) if stride is None else normalize(stride))
+
+
+def _is_layout(x: Any) -> bool:
+    return isinstance(x, Layout) or hasattr(x, "outer")
+
+
+def concatenate(*layouts: Layout) -> Layout:
+    """A layout whose modes are the given layouts, also for one or none."""
+    for layout in layouts:
+        if not isinstance(layout, Layout):
+            raise LayoutError(f"only plain layouts can be the modes of a layout, not {layout}")
+    return Layout(tuple(x.shape for x in layouts), tuple(x.stride for x in layouts))
+
+
+def make_layout_left(shape: Any) -> Layout:
+    """The compact layout whose first mode is fastest: ``(4,8):(1,4)``."""
+    return make_layout(shape)
+
+
+def make_layout_right(shape: Any) -> Layout:
+    """The compact layout whose last mode is fastest: ``(4,8):(8,1)``."""
+    shape = normalize(shape)
+    return Layout(shape, compact_row_major(shape))
+
+
+def make_ordered_layout(shape: Any, order: Any) -> Layout:
+    """The compact layout whose modes are ordered by ``order``: the smallest number is fastest.
+
+    >>> print(make_ordered_layout((2, 3, 4), order=(2, 0, 1)))
+    (2,3,4):(12,1,3)
+    """
+    shape = normalize(shape)
+    return make_layout(shape, compact_order(shape, normalize(order)))
+
+
+def make_identity_layout(shape: Any) -> Layout:
+    """The layout that maps a coordinate to itself: ``(4,8):(1@0,1@1)``."""
+    shape = normalize(shape)
+    return Layout(shape, coordinates.basis_like(shape))
+
+
+def make_layout_like(layout: Layout) -> Layout:
+    """The compact layout with the shape and the stride order of ``layout``.
+
+    Modes of stride 0 keep it.
+
+    >>> print(make_layout_like(make_layout((2, 2, 2, 2), (0, 2, 4, 1))))
+    (2,2,2,2):(0,2,4,1)
+    """
+    return Layout(
+        layout.shape, compact_order(zeros_to_ones(layout.stride, layout.shape), layout.stride)
+    )
+
+
+def size(x: Any, mode: Any = None) -> Any:
+    """Number of elements: the product of the extents of ``x`` or of one of its modes.
+
+    ``x`` is an int tuple, a layout, or anything with a ``shape`` or, failing that, a ``size``.
+    ``mode`` is an index or a path of indices.
+
+    >>> size((4, (2, 8))), size((4, (2, 8)), mode=[1, 0])
+    (64, 2)
+    """
+    if hasattr(x, "tiler_mn") or hasattr(x, "thr_layout_vmnk"):
+        own = x.thr_layout_vmnk.shape if hasattr(x, "thr_layout_vmnk") else x.size
+        return product(tuple_get(own, _path(mode)))
+    return product(shape(x, mode))
+
+
+def shape(x: Any, mode: Any = None) -> IntTuple:
+    """The shape of a layout, tensor or tile; of a mode of it if ``mode`` is given.
+
+    An int tuple may hold layouts (a tiler); each stands for its shape.
+    """
+    return tuple_get(_whole_shape(x), _path(mode))
+
+
+def _whole_shape(x: Any) -> IntTuple:
+    if isinstance(x, tuple | list):
+        return tuple(_whole_shape(e) for e in x)
+    if x is not None and not dynamic.is_static_int(x) and hasattr(x, "shape"):
+        return x.shape
+    return normalize(x)
+
+
+def _path(mode: Any) -> tuple[int, ...]:
+    if mode is None:
+        return ()
+    return tuple(mode) if isinstance(mode, tuple | list) else (mode,)
+
+
+def coshape(layout: Any) -> Any:
+    """Smallest extents that bound the image: 1 + the largest index; a tuple for basis strides."""
+    if hasattr(layout, "outer"):
+        return coshape(layout.outer)
+    extents = flatten_to_tuple(layout.shape)
+    if any(dynamic.is_zero(s) for s in extents):
+        return transform_leaf(lambda _: 0, coordinates.sum_of_strides(layout.stride))
+    total: Any = 0
+    for s, d in zip(extents, flatten_to_tuple(layout.stride), strict=True):
+        total = basis.add(total, basis.scale(dynamic.sub(s, 1), _magnitude(d)))
+    return transform_leaf(lambda c: dynamic.add(c, 1), basis.as_coordinate(total))
+
+
+def _magnitude(stride: Any) -> Any:
+    if isinstance(stride, ScaledBasis):
+        return ScaledBasis(_magnitude(stride.value), stride.mode)
+    return abs(stride) if dynamic.is_static_int(stride) else stride
+
+
+def cosize(layout: Any, mode: Any = None) -> Any:
+    """1 + the largest index; of a composed layout, that of its outer part.
+
+    >>> cosize(make_layout((4, 8), (1, 5)))
+    39
+    """
+    if hasattr(layout, "outer"):
+        return cosize(layout.outer, mode)
+    if not isinstance(layout, Layout) and hasattr(layout, "layout"):
+        return cosize(layout.layout, mode)
+    path = _path(mode)
+    return product(coshape(layout[path] if path else layout))
+
+
+def size_in_bytes(dtype: Any, layout: Any) -> Any:
+    """Bytes that ``cosize(layout)`` elements take; ``dtype`` has a ``width`` in bits.
+
+    Elements narrower than a byte are packed and the total is rounded up.
+    """
+    width = dtype if dynamic.is_static_int(dtype) else dtype.width
+    return dynamic.ceil_div(dynamic.mul(cosize(layout), width), 8)
+
+
+def modes_of(layout: Layout) -> list[Layout]:
+    """The top-level modes as layouts."""
+    return [Layout(s, d) for s, d in zip(wrap(layout.shape), wrap(layout.stride), strict=True)]

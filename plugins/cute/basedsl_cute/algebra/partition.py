@@ -1,0 +1,103 @@
+"""Tiles and partitions: divide a layout and index the tile or the rest.
+
+Each function takes a layout and returns ``(layout, offset)``, the part and where it starts, or
+takes a view, for which it indexes the divided view, ``view[coord]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .composed import AnyLayout, slice_and_offset
+from .coordinates import dice_tuple
+from .division import zipped_divide
+from .dynamic import is_static_int
+from .errors import LayoutError
+from .int_tuple import product_each, repeat, tuple_rank
+from .layout import Layout
+from .views import is_view
+
+
+def _index(divided: Any, coord: Any) -> Any:
+    return divided[coord] if is_view(divided) else slice_and_offset(coord, divided)
+
+
+def _halves(divided: Any) -> tuple[int, int]:
+    tile, rest = divided.shape
+    return tuple_rank(tile), tuple_rank(rest)
+
+
+def _padded(coord: Any, rank: int) -> Any:
+    """A tuple coordinate filled up with ``None``; a linear index as it is."""
+    return (*coord, *(None,) * (rank - len(coord))) if isinstance(coord, tuple) else coord
+
+
+def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
+    """The tile at ``coord``: divide by ``tiler`` and index the rest.
+
+    ``coord`` is a tuple (``None`` keeps a rest mode, missing ones are kept) or a linear index.
+    """
+    divided = zipped_divide(x, tiler)
+    tiles, rests = _halves(divided)
+    return _index(divided, (repeat(None, tiles), _padded(coord, rests)))
+
+
+def outer_partition(x: Any, tiler: Any, coord: Any) -> Any:
+    """The elements at ``coord`` of every tile: divide by ``tiler`` and index the tile."""
+    divided = zipped_divide(x, tiler)
+    tiles, rests = _halves(divided)
+    return _index(divided, (_padded(coord, tiles), repeat(None, rests)))
+
+
+def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+    """The tile of ``x`` at ``coord``, for example what a thread block works on.
+
+    ``proj`` (a tuple like ``tiler``) drops the modes of ``tiler`` and ``coord`` whose entry is
+    ``None``: a tiler and coordinate for (M,N,K) with ``proj=(1, None, 1)`` tile an (M,K) operand.
+    The result has the tile modes, the rest modes that ``coord`` keeps, and the untiled modes.
+
+    >>> from .layout import make_layout
+    >>> print(*local_tile(make_layout((12, 2)), (4, 2), (2, 0)))
+    (4,2):(1,12) 8
+    """
+    if proj is not None:
+        tiler, coord = dice_tuple(proj, tiler), dice_tuple(proj, coord)
+    return inner_partition(x, tiler, coord)
+
+
+def local_partition(x: Any, tile: Any, index: Any, proj: Any = None) -> Any:
+    """The elements of ``x`` that thread ``index`` of the thread layout ``tile`` owns.
+
+    ``proj`` drops the modes of ``tile`` whose entry is ``None``.
+
+    >>> from .layout import make_layout
+    >>> print(*local_partition(make_layout((16, 2)), make_layout(16), 2))
+    (1,2):(0,16) 2
+    """
+    if not isinstance(tile, Layout):
+        raise LayoutError(f"local_partition needs a thread layout, not {tile}")
+    tiler, coord = product_each(tile.shape), tile.get_flat_coord(index)
+    if proj is not None:
+        tiler, coord = dice_tuple(proj, tiler), dice_tuple(proj, coord)
+    return outer_partition(x, tiler, coord)
+
+
+def make_layout_image_mask(layout: AnyLayout, coord: Any, mode: int) -> Any:
+    """Bit mask of the indices that mode ``mode`` reaches, the other modes fixed at ``coord``.
+
+    Bit ``layout(c)`` is set for every ``c`` that agrees with ``coord`` outside of ``mode``. A
+    dynamic ``coord`` gives a dynamic mask.
+
+    >>> from .layout import make_layout
+    >>> bin(make_layout_image_mask(make_layout((4, 2)), (0, 1), mode=0))
+    '0b11110000'
+    """
+    kept = tuple(None if i == mode else c for i, c in enumerate(coord))
+    row, start = slice_and_offset(kept, layout)
+    extent = row.shape[0]
+    if not all(is_static_int(v) for v in product_each(row.shape)):
+        raise LayoutError(f"make_layout_image_mask({layout}, mode={mode}): dynamic extent {extent}")
+    mask = 0
+    for i in range(product_each(row.shape)[0]):
+        mask |= 1 << row((i,))
+    return mask << start

@@ -1,0 +1,102 @@
+"""How many elements can be accessed together: common vectors of two layouts, alignment of one.
+
+Divisibility of dynamic extents and strides counts as known.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import dynamic
+from .basis import ScaledBasis
+from .composed import ComposedLayout, Swizzle
+from .composition import coalesce, composition
+from .dynamic import is_one, is_static_int
+from .int_tuple import wrap
+from .inverse import right_inverse
+from .layout import Layout, make_layout, size
+
+
+def _common(a: Layout, b: Layout) -> tuple[Any, Any, Layout]:
+    """Extent and stride of the first mode of ``a o right_inverse(b)``, and that inverse."""
+    inverse = right_inverse(b)
+    common = coalesce(composition(a, inverse))
+    return wrap(common.shape)[0], wrap(common.stride)[0], inverse
+
+
+def max_common_layout(a: Any, b: Any) -> Layout:
+    """The longest layout ``r`` with ``a(r(i)) == i == b(r(i))``; at most a block of a swizzle."""
+    if isinstance(b, ComposedLayout) and not isinstance(a, ComposedLayout):
+        a, b = b, a
+    if isinstance(a, ComposedLayout):
+        common = max_common_layout(a.outer, b.outer if isinstance(b, ComposedLayout) else b)
+        block = max_common_vector(a, b)
+        return common if size(common) <= block else composition(common, make_layout(block))
+    extent, stride, inverse = _common(a, b)
+    if is_static_int(extent) and is_one(stride):
+        return composition(inverse, Layout(extent, stride))
+    return Layout(1, 0)
+
+
+def max_common_vector(a: Any, b: Any) -> int:
+    """How many contiguous elements correspond in both layouts: a static int, at least 1.
+
+    A swizzled layout contributes at most the block of indices that its swizzle moves together.
+
+    >>> max_common_vector(make_layout((8, 4)), make_layout((8, 4), (1, 16)))
+    8
+    """
+    if isinstance(a, ComposedLayout) and isinstance(b, ComposedLayout):
+        vector = max_common_vector(a.outer, b.outer)
+        if a.inner == b.inner and dynamic.same(a.offset, b.offset):
+            return vector
+        return _capped(_capped(vector, _block(a)), _block(b))
+    if isinstance(b, ComposedLayout):
+        a, b = b, a
+    if isinstance(a, ComposedLayout):
+        return _capped(max_common_vector(a.outer, b), _block(a))
+    extent, stride, _ = _common(a, b)
+    if is_one(stride):
+        return max(dynamic.divisibility(extent), 1)
+    return 1
+
+
+def _block(layout: ComposedLayout) -> int:
+    """Length of the aligned runs of indices that stay contiguous; 0 if nothing breaks them."""
+    if not isinstance(layout.inner, Swizzle):
+        return 1
+    block = layout.inner.max_alignment if layout.inner.bits else 0
+    return math.gcd(block, dynamic.divisibility(layout.offset))
+
+
+def _capped(vector: int, block: int) -> int:
+    return min(vector, block) if block else vector
+
+
+def max_alignment(layout: Any) -> int:
+    """The largest ``n`` by which the layout can be upcast: how wide accesses may be.
+
+    The product of the contiguous extents, as far as all other strides are multiples of it.
+
+    >>> max_alignment(make_layout((8, 4), (1, 20)))
+    4
+    """
+    if isinstance(layout, Swizzle):
+        return layout.max_alignment
+    if isinstance(layout, ComposedLayout):
+        return math.gcd(_block(layout), max_alignment(layout.outer))
+    flat = coalesce(layout)
+    modes = list(zip(wrap(flat.shape), wrap(flat.stride), strict=True))
+    contiguous = 1
+    for extent, stride in sorted(modes, key=lambda mode: _magnitude(mode[1])):
+        if is_static_int(stride) and abs(stride) == contiguous:
+            contiguous *= dynamic.divisibility(extent)
+            modes.remove((extent, stride))
+            if not is_static_int(extent):
+                break
+    return math.gcd(contiguous, *(_magnitude(stride) for _, stride in modes))
+
+
+def _magnitude(stride: Any) -> int:
+    return dynamic.divisibility(stride.value if isinstance(stride, ScaledBasis) else stride)
