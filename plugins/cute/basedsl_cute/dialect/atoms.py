@@ -1,0 +1,66 @@
+"""What `cute.copy` and `cute.gemm` can name: a table of atoms and what each of them allows.
+
+These rows say what is legal in the IR; thread-value layouts of atoms belong to the front end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CopyAtom:
+    """A way to copy. Empty `sources`, `targets` or `bits` allow anything."""
+
+    name: str
+    sources: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    bits: tuple[int, ...] = ()
+    caches: tuple[str, ...] = ()
+
+    def refuses(self, source: str, target: str, bits: int, cache: str | None) -> str | None:
+        """Why this copy is not one of the atom's, or None."""
+        if self.sources and source not in self.sources:
+            return f"{self.name} copies from {' or '.join(self.sources)}, not from {source}"
+        if self.targets and target not in self.targets:
+            return f"{self.name} copies into {' or '.join(self.targets)}, not into {target}"
+        if self.bits and bits not in self.bits:
+            return f"{self.name} copies {', '.join(map(str, self.bits))} bits, not {bits}"
+        if cache is not None and cache not in self.caches:
+            known = ", ".join(self.caches) or "no cache mode"
+            return f"{self.name} knows {known}, not {cache!r}"
+        if self.name == "cp_async" and cache == "cg" and bits != 128:
+            return "cp_async with cache 'cg' copies 128 bits (PTX ISA 9.7.9.25.3, cp.async)"
+        return None
+
+
+COPY_ATOMS = {
+    atom.name: atom
+    for atom in (
+        # An ordinary load and store; bits as PTX ISA 9.7.9.8 (ld) has vectors of.
+        CopyAtom("universal", bits=(8, 16, 32, 64, 128, 256), caches=("ca", "cg", "cs", "nc")),
+        # PTX ISA 9.7.9.25.3, cp.async (sm_80): global to shared, past the registers.
+        CopyAtom("cp_async", ("gmem",), ("smem",), (32, 64, 128), ("ca", "cg")),
+    )
+}
+
+
+@dataclass(frozen=True)
+class MmaAtom:
+    """A matrix instruction by its element types, in the order d, a, b, c; None: all the same."""
+
+    name: str
+    elements: tuple[str, str, str, str] | None = None
+
+    def refuses(self, d: str, a: str, b: str, c: str) -> str | None:
+        """Why these element types are not the atom's, or None."""
+        if self.elements is None:
+            same = d == a == b == c
+            return None if same else f"{self.name} takes one element type, not {d}, {a}, {b}, {c}"
+        if (d, a, b, c) != self.elements:
+            wanted = ", ".join(self.elements)
+            return f"{self.name} takes elements {wanted} (d, a, b, c), not {d}, {a}, {b}, {c}"
+        return None
+
+
+MMA_ATOMS = {atom.name: atom for atom in (MmaAtom("universal_fma"),)}
