@@ -200,7 +200,7 @@ def _step(node: Node, prefix: str, key: Any) -> str:
         return prefix
     if node.kind == "function":
         return str(key)
-    if node.kind == "object" or isinstance(key, str) and node.kind == "tuple":
+    if node.kind == "object" or (isinstance(key, str) and node.kind == "tuple"):
         return f"{prefix}.{key}"
     return f"{prefix}[{key!r}]"
 
@@ -304,3 +304,28 @@ def set_cell(cell: types.CellType, value: Any) -> None:
             pass
     else:
         cell.cell_contents = value
+
+
+def rebuild(node: Node | None, leaves: Sequence[Any]) -> Any:
+    """The tree with other leaves, all made anew: the objects it came from stay as they are."""
+    return _rebuild_new(node, iter(leaves), {})
+
+
+def _rebuild_new(node: Node | None, leaves: Any, made: dict[int, Any]) -> Any:
+    if node is None:
+        return next(leaves)
+    if node.kind == "again":
+        return made[id(node.obj)]
+    parts = [_rebuild_new(child, leaves, made) for child in node.children]
+    if node.kind == "list":
+        new: Any = list(parts)
+    elif node.kind == "dict":
+        new = dict(zip(node.keys, parts, strict=True))
+    elif node.kind == "object":
+        new = object.__new__(type(node.obj))
+        for key, part in zip(node.keys, parts, strict=True):
+            object.__setattr__(new, key, part)
+    else:
+        new = _REBUILD[node.kind](node, parts)
+    made[id(node.obj)] = new
+    return new

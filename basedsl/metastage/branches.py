@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl.location import Span, user_span
+from basedsl.location import user_span
+from basedsl.metastage.names import RETURN_VALUE
 from basedsl.metastage.slots import Slot, join, promote, same_leaf, slot_of
-from basedsl.metastage.state import MaybeUnbound, Picture, State, binding_span
+from basedsl.metastage.state import Body, MaybeUnbound, Picture, State, binding_span
 from basedsl.metastage.trace import Region, Trace
 from basedsl.tree import UNBOUND, mutable_objects, same_shape, unflatten
 
 RESULT = "the value"  # how messages call what an expression's branch returns
-Body = Callable[[], Any] | None
+Side = Body | Callable[[], Any] | None
 
 
 class _Outcome:
@@ -30,8 +31,8 @@ class Branch:
     def __init__(
         self,
         trace: Trace,
-        then: Body,
-        orelse: Body,
+        then: Side,
+        orelse: Side,
         names: Iterable[str],
         undef_ok: Iterable[str],
         value: bool,
@@ -77,14 +78,15 @@ class Branch:
     def _run(self, side: int, outcomes: list[_Outcome]) -> _Outcome:
         trace = self.trace
         self.state.restore(self.before)
-        region = Region(("true", "false")[side] + " branch", self.span, outcomes and
-                        outcomes[0].region.parent or trace.region)
+        region = Region(("true", "false")[side] + " branch", self.span, trace.region)
         outcome = _Outcome(region, self.before)
         outcomes.append(outcome)
         outer, trace.region = trace.region, region
         try:
             body = self.bodies[side]
-            value = body() if body is not None else None
+            value = None
+            if body is not None:
+                value = body.run() if isinstance(body, Body) else body()
             extra = {RESULT: value} if self.with_value else None
             outcome.picture = self.state.capture(extra)
         finally:
@@ -113,13 +115,9 @@ class Branch:
             bound = b if unbound[0] else a
             if name not in self.undef_ok:
                 side = 0 if unbound[0] else 1
-                where = self.bodies[side]
                 path = "when the condition is " + ("true", "false")[side]
-                span = self.span if where is None else Span(
-                    where.__code__.co_filename, where.__code__.co_firstlineno
-                )
                 final.nodes[name] = None
-                final.leaves[name] = [MaybeUnbound(name, path, span)]
+                final.leaves[name] = [MaybeUnbound(name, path, self.span)]
                 return
             self._pick(name, bound)
             for index, leaf in enumerate(bound.leaves[name]):
@@ -141,9 +139,7 @@ class Branch:
 
     def _rebound(self, name: str, a: Picture, b: Picture) -> bool:
         old = self.before.value(name)
-        return any(
-            p.value(name) is not old and not same_leaf(p.value(name), old) for p in (a, b)
-        )
+        return any(p.value(name) is not old and not same_leaf(p.value(name), old) for p in (a, b))
 
     def _check_identity(self, name: str, a: Picture, b: Picture) -> None:
         older = self.before.objects()
@@ -176,11 +172,14 @@ class Branch:
                 hint="convert one side with .to(...) so that both have one type",
             )
         then, orelse = (binding_span(body, name) for body in self.bodies)
+        if name == RETURN_VALUE:
+            path = "the return value"
         raise DSLTypeError(
             f"'{path}' is {a} on one path and {b} on the other",
             then or self.span,
-            notes=((f"'{path}' is {b} here", orelse),) if orelse else
-                  ((f"'{path}' is {b} when the condition is false", self.span),),
+            notes=((f"'{path}' is {b} here", orelse),)
+            if orelse
+            else ((f"'{path}' is {b} when the condition is false", self.span),),
             hint=f"convert one of them, so that '{path}' has one type on every path",
         )
 

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import math
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
-from basedsl.location import span_of_frame, user_span
+from basedsl.location import user_span
 from basedsl.metastage import ranges
 from basedsl.metastage.branches import Branch
 from basedsl.metastage.loops import stage_for, stage_while
 from basedsl.metastage.ranges import Range
-from basedsl.metastage.state import MaybeUnbound, State
+from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.metastage.trace import Trace, current
-from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, resolve
+from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
 
 Thunk = Callable[[], Any]
+Names = tuple[str, ...]
+_shared = Body
 
 
 class ControlFlow:
@@ -48,31 +49,37 @@ class ControlFlow:
             return
         Branch(trace, then, orelse, names, undef_ok, value=False).emit(_i1(test))
 
-    def ifexp(self, test: Any, then: Thunk, orelse: Thunk) -> Any:
+    def ifexp(
+        self, test: Any, then: Thunk, orelse: Thunk, names: Names = (), undef_ok: Names = ()
+    ) -> Any:
         trace = _staged(test)
         if trace is None:
             return then() if test else orelse()
-        return Branch(trace, then, orelse, (), (), value=True).emit(_i1(test))
+        return Branch(trace, then, orelse, names, undef_ok, value=True).emit(_i1(test))
 
-    def and_(self, *operands: Thunk) -> Any:
+    def and_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
         value = operands[0]()
         for i, operand in enumerate(operands[1:], 1):
             trace = _staged(value)
             if trace is not None:
                 rest = operands[i:]
-                return _choose(trace, value, lambda: self.and_(*rest), None)
+                return _choose(
+                    trace, value, _all_of(self.and_, rest, names, undef_ok), None, names, undef_ok
+                )
             if not value:
                 return value
             value = operand()
         return value
 
-    def or_(self, *operands: Thunk) -> Any:
+    def or_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
         value = operands[0]()
         for i, operand in enumerate(operands[1:], 1):
             trace = _staged(value)
             if trace is not None:
                 rest = operands[i:]
-                return _choose(trace, value, None, lambda: self.or_(*rest))
+                return _choose(
+                    trace, value, None, _all_of(self.or_, rest, names, undef_ok), names, undef_ok
+                )
             if value:
                 return value
             value = operand()
@@ -81,19 +88,26 @@ class ControlFlow:
     def not_(self, value: Any) -> Any:
         return not value if _staged(value) is None else ~truth(value)
 
-    def compare(self, left: Any, *links: tuple[str, Thunk]) -> Any:
-        return self._compare(left, links)
-
-    def _compare(self, left: Any, links: tuple[tuple[str, Thunk], ...]) -> Any:
+    def compare(
+        self,
+        left: Any,
+        *links: tuple[str, Thunk],
+        names: Names = (),
+        undef_ok: Names = (),
+    ) -> Any:
         (op, right), *rest = links
         value = right()
         result = _COMPARE[op](left, value)
         if not rest:
             return result
+        thunks = [thunk for _, thunk in rest]
+        further = _shared(
+            lambda: self.compare(value, *rest, names=names, undef_ok=undef_ok), thunks
+        )
         trace = _staged(result)
         if trace is not None:
-            return _choose(trace, result, lambda: self._compare(value, tuple(rest)), None)
-        return self._compare(value, tuple(rest)) if result else result
+            return _choose(trace, result, further, None, names, undef_ok)
+        return further.run() if result else result
 
     # Loops -------------------------------------------------------------------------------------
 
@@ -150,9 +164,7 @@ class ControlFlow:
     ) -> None:
         trace = current()
         assert trace is not None
-        branch = Branch(trace, rest, None, names, undef_ok, value=False)
-        branch.state = State((body,), names)
-        branch.emit(_i1(~left))
+        Branch(trace, _shared(rest, [body]), None, names, undef_ok, value=False).emit(_i1(~left))
 
     def while_(
         self,
@@ -226,16 +238,6 @@ class ControlFlow:
         trace.state.setdefault("exceptions", {})[text] = made
         trace.emitter.assert_(Boolean(False).ir_value(), text, trace.loc())
 
-    def result(self, returned: Any, value: Thunk, falls_through: bool) -> Any:
-        if is_dynamic(returned):
-            if falls_through:
-                raise DSLError(
-                    "this function returns a value on some paths and falls off its end on others",
-                    hint="end the function with a return of the same type",
-                )
-            return value()
-        return value() if returned else None
-
     # Names -------------------------------------------------------------------------------------
 
     def read(self, value: Thunk, name: str) -> Any:
@@ -275,7 +277,7 @@ class ControlFlow:
             return _select_item(obj, index)
         return obj[index]
 
-    def setitem(self, obj: Any, index: Any, value: Any) -> None:
+    def setitem(self, value: Any, obj: Any, index: Any) -> None:
         if isinstance(obj, list) and is_dynamic(index):
             _check_index(len(obj), index)
             for i, old in enumerate(list(obj)):
@@ -356,19 +358,28 @@ def _i1(value: Any) -> Any:
     return truth(value).ir_value()
 
 
-def _choose(trace: Trace, value: Any, true: Thunk | None, false: Thunk | None) -> Any:
+def _choose(
+    trace: Trace,
+    value: Any,
+    true: Body | None,
+    false: Body | None,
+    names: Names = (),
+    undef_ok: Names = (),
+) -> Any:
     """`value and true()` or `value or false()`, for a dynamic `value`."""
+    itself = _shared(lambda: value, [])
+    branch = Branch(trace, true or itself, false or itself, names, undef_ok, value=True)
+    return branch.emit(_i1(value))
 
-    def itself() -> Any:
-        return value
 
-    return Branch(trace, true or itself, false or itself, (), (), value=True).emit(_i1(value))
+def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
+    return _shared(lambda: join(*thunks, names=names, undef_ok=undef_ok), list(thunks))
 
 
 def _both(value: Any, right: Thunk) -> Any:
     trace = current()
     assert trace is not None
-    return _choose(trace, value, right, None)
+    return _choose(trace, value, _shared(right, [right]), None)
 
 
 def _any_flag(flags: State) -> Any:
@@ -409,8 +420,13 @@ def _select_item(items: Any, index: Any) -> Any:
     return pick(0)
 
 
-def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None,
-           flush: bool = False) -> None:
+def _print(
+    *values: Any,
+    sep: str | None = " ",
+    end: str | None = "\n",
+    file: Any = None,
+    flush: bool = False,
+) -> None:
     """`print` at the meta-stage: dynamic values show as `?`."""
     trace = current()
     assert trace is not None
@@ -462,4 +478,4 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 CONTROL_FLOW = ControlFlow()
 
-__all__ = ["CONTROL_FLOW", "ControlFlow", "as_numeric", "math", "span_of_frame", "truth"]
+__all__ = ["CONTROL_FLOW", "ControlFlow", "truth"]

@@ -69,7 +69,7 @@ class Range:
         return f"range({self.start}, {self.stop}, {self.step})"
 
 
-def range(  # noqa: A001 - the DSL's word is Python's word
+def range(
     *bounds: Any,
     unroll: int | None = None,
     unroll_full: bool = False,

@@ -123,7 +123,7 @@ def same_leaf(a: Any, b: Any) -> bool:
 def _equal(a: Any, b: Any) -> bool:
     try:
         if type(a) is float:
-            return a == b and str(a) == str(b) or a != a and b != b
+            return (a == b and str(a) == str(b)) or (a != a and b != b)
         return (a == b) is True
     except Exception:  # a foreign __eq__ may refuse; then they count as different
         return False

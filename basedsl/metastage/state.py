@@ -25,6 +25,16 @@ from basedsl.tree import (
 )
 
 
+class Body:
+    """What to run on one side of a branch, and the functions whose variables it shares."""
+
+    __slots__ = ("functions", "run")
+
+    def __init__(self, run: Callable[[], Any], functions: Iterable[Any]) -> None:
+        self.run = run
+        self.functions = tuple(functions)
+
+
 class MaybeUnbound:
     """What a variable holds after a construct that binds it on some paths only."""
 
@@ -80,11 +90,13 @@ class Picture:
 class State:
     """The cells of some body functions. `names` are those a construct may bind."""
 
-    def __init__(self, bodies: Iterable[Callable[..., Any] | None], names: Iterable[str]) -> None:
+    def __init__(self, bodies: Iterable[Any], names: Iterable[str]) -> None:
         self.cells: dict[str, CellType] = {}
         for body in bodies:
-            if isinstance(body, FunctionType) and body.__closure__:
-                self.cells.update(zip(body.__code__.co_freevars, body.__closure__, strict=True))
+            for function in body.functions if isinstance(body, Body) else (body,):
+                if isinstance(function, FunctionType) and function.__closure__:
+                    names_of_cells = function.__code__.co_freevars
+                    self.cells.update(zip(names_of_cells, function.__closure__, strict=True))
         self.cells.pop("__dsl__", None)
         self.names = tuple(name for name in names if name in self.cells)
 
@@ -109,12 +121,13 @@ class State:
             set_cell(cell, unflatten(picture.nodes[name], picture.leaves[name]))
 
 
-def binding_span(body: Callable[..., Any] | None, name: str) -> Span | None:
+def binding_span(body: Any, name: str) -> Span | None:
     """The last place in `body` that binds `name`, for messages."""
-    if body is None:
-        return None
-    code = body.__code__
-    return _binding_span(code, name) or Span(code.co_filename, code.co_firstlineno)
+    found = None
+    for function in body.functions if isinstance(body, Body) else (body,):
+        if isinstance(function, FunctionType):
+            found = _binding_span(function.__code__, name) or found
+    return found
 
 
 def _binding_span(code: CodeType, name: str) -> Span | None:

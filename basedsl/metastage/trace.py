@@ -63,7 +63,9 @@ class Trace:
         self.function_name = ""
         self.region = Region("function", None, None)
         self.state: dict[Any, Any] = {}  # for plugins: whatever one compilation must remember
-        self.printed: list[tuple[str, Callable[[str], Any]]] | None = None  # meta-stage prints held back while speculating
+        # Meta-stage prints held back while a loop body may be traced again.
+        self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
+        self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
         self._locations: dict[tuple[CodeType, int], Any] = {}
 
@@ -129,15 +131,32 @@ class Trace:
     @contextlib.contextmanager
     def scratch(self) -> Iterator[None]:
         """Ops emitted in the body are thrown away: for looking at what a traced call returns."""
-        outer = self.region
-        module = self.ir.Module.create(loc=self.ir.Location.unknown())
+        ir, func = self.ir, self.bindings.func
+        module = ir.Module.create(loc=ir.Location.unknown())
+        with ir.InsertionPoint(module.body):
+            holder = func.FuncOp("scratch", ([], []))
         try:
-            with self.ir.InsertionPoint(module.body), self.inside("probe"):
+            with self.insertion(holder.add_entry_block()), self.inside("probe"):
                 yield
         finally:
-            self.region = outer
-            for op in reversed(list(module.body.operations)):
-                op.operation.erase()
+            holder.operation.erase()
+
+    @contextlib.contextmanager
+    def insertion(self, block: Any) -> Iterator[None]:
+        """Emit at the end of `block`, or wherever `move_to` goes from there."""
+        point = self.ir.InsertionPoint(block)
+        point.__enter__()
+        self._points.append(point)
+        try:
+            yield
+        finally:
+            self._points.pop().__exit__(None, None, None)
+
+    def move_to(self, block: Any) -> None:
+        """Go on emitting at the end of `block`, for emitters that make blocks."""
+        self._points[-1].__exit__(None, None, None)
+        self._points[-1] = self.ir.InsertionPoint(block)
+        self._points[-1].__enter__()
 
     @contextlib.contextmanager
     def inside(self, kind: str, span: Span | None = None) -> Iterator[Region]:

@@ -1,0 +1,23 @@
+"""Calls: how Python arguments become parameters of compiled code, and what is static in them."""
+
+from basedsl.binding.arguments import (
+    ArgumentType,
+    NumericArgument,
+    StaticArgument,
+    TreeArgument,
+    static_key,
+)
+from basedsl.binding.constexpr import Constexpr, constexpr_type
+from basedsl.binding.signature import Parameter, Signature
+
+__all__ = [
+    "ArgumentType",
+    "Constexpr",
+    "NumericArgument",
+    "Parameter",
+    "Signature",
+    "StaticArgument",
+    "TreeArgument",
+    "constexpr_type",
+    "static_key",
+]

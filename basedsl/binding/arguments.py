@@ -1,0 +1,259 @@
+"""How each kind of argument crosses the call from Python into compiled code.
+
+An `ArgumentType` is what the compiled code depends on: it is hashable, equal types share code. It
+knows the parameter's IR types, how to make the proxy the function sees while it is traced, and how
+to turn a Python value into C storage at a call. Plugins bring their own for tensors.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.numeric import Boolean, Numeric, mlir_type
+from basedsl.tree import Node, flatten, leaf_paths, rebuild
+
+
+class ArgumentType(Protocol):
+    """One kind of argument. `formats` has one `struct` code for each IR value it becomes."""
+
+    @property
+    def formats(self) -> tuple[str, ...]: ...
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        """The types of the parameters in the IR, one for each value."""
+
+    def proxy(self, values: Sequence[Any]) -> Any:
+        """What the traced function gets, made of the IR's parameters."""
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        """C storage of a Python value of this type: what `struct` takes for `formats`."""
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class NumericArgument:
+    """A number passed by value."""
+
+    type: Any
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return (storage_format(self.type),)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return [mlir_type(self.type, ir)]
+
+    def proxy(self, values: Sequence[Any]) -> Any:
+        return self.type.from_value(values[0])
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        return (storage_value(self.type, value),)
+
+    def __str__(self) -> str:
+        return str(self.type.__name__)
+
+
+@dataclass(frozen=True)
+class StaticArgument:
+    """A value known while compiling. `key` tells it from others; it takes no storage."""
+
+    key: Any
+    value: Any = None
+
+    formats = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticArgument) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return []
+
+    def proxy(self, values: Sequence[Any]) -> Any:
+        return self.value
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return f"static {self.value!r}"
+
+
+class TreeArgument:
+    """A tuple, dict, dataclass, ... of arguments: its parts travel, its structure is static."""
+
+    def __init__(self, node: Node, parts: list[Any]) -> None:
+        self.node = node
+        self.parts = parts
+        self.key = (_shape_key(node), tuple(parts))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeArgument) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return tuple(f for part in self.parts for f in part.formats)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return [t for part in self.parts for t in part.ir_types(ir)]
+
+    def proxy(self, values: Sequence[Any]) -> Any:
+        leaves, at = [], 0
+        for part in self.parts:
+            n = len(part.formats)
+            leaves.append(part.proxy(values[at : at + n]))
+            at += n
+        return rebuild(self.node, leaves)
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        _, leaves = flatten(value)
+        pairs = zip(self.parts, leaves, strict=True)
+        return tuple(c for part, leaf in pairs for c in part.pack(leaf))
+
+    def __str__(self) -> str:
+        paths = leaf_paths(self.node, "")
+        inside = ", ".join(f"{p}: {t}" for p, t in zip(paths, self.parts, strict=True))
+        return f"{type(self.node.obj).__name__}({inside})"
+
+
+def _shape_key(node: Node | None) -> Any:
+    if node is None:
+        return None
+    return (
+        node.kind,
+        type(node.obj),
+        node.keys,
+        node.static,
+        tuple(_shape_key(child) for child in node.children),
+    )
+
+
+# Static values ----------------------------------------------------------------------------------
+
+
+def static_key(value: Any, name: str = "argument") -> Any:
+    """A hashable stand-in for a static value, under which `1`, `1.0` and `True` differ."""
+    if isinstance(value, tuple):
+        return (type(value), tuple(static_key(v, name) for v in value))
+    if isinstance(value, frozenset):
+        return (type(value), frozenset(static_key(v, name) for v in value))
+    if isinstance(value, float):
+        return (type(value), value.hex())
+    if isinstance(value, Numeric) and not value.is_dynamic:
+        return (type(value), static_key(value.value))
+    try:
+        hash(value)
+    except TypeError:
+        raise DSLCallError(
+            f"the static argument '{name}' is a {type(value).__name__}, which is not hashable",
+            hint="pass a tuple instead of a list, a frozen dataclass instead of a dict",
+        ) from None
+    return (type(value), value)
+
+
+def is_plainly_static(value: Any) -> bool:
+    """Values that are static with no annotation: None, classes, enum members, strings."""
+    return value is None or isinstance(value, type | enum.Enum | str)
+
+
+# C storage ---------------------------------------------------------------------------------------
+
+_FORMATS = {1: "b", 8: "b", 16: "h", 32: "i", 64: "q"}
+
+
+def storage_format(type_: Any) -> str:
+    """The `struct` code under which a number of this type is stored."""
+    if type_.is_float:
+        native = {"Float16": "e", "Float32": "f", "TFloat32": "f", "Float64": "d"}
+        return native.get(type_.__name__, "H" if type_.width == 16 else "B")
+    if type_.width == 128:
+        return "16s"
+    if type_.width < 8:
+        return "b" if type_.signed else "B"
+    code = _FORMATS[type_.width]
+    return code if type_.signed or type_ is Boolean else code.upper()
+
+
+def storage_value(type_: Any, value: Any) -> Any:
+    """What `struct` packs for `value` as a `type_`; DSLTypeError if it does not fit the type."""
+    number = value if type(value) is type_ else type_(value)
+    raw = number.value
+    code = storage_format(type_)
+    if code == "16s":
+        return int(raw).to_bytes(16, "little", signed=type_.signed)
+    if type_.is_float and code in "HB":
+        import numpy as np
+
+        as_bits = np.asarray(raw, dtype=type_.numpy_dtype).view(np.uint16 if code == "H" else "u1")
+        return int(as_bits)
+    return raw
+
+
+def numeric_argument(value: Any, annotation: Any, name: str, ints: Any, floats: Any) -> Any:
+    """The argument type of a number, or None if `value` is none.
+
+    `annotation` may be a Numeric class, which decides the type; the value must be of its kind.
+    """
+    declared = (
+        annotation if isinstance(annotation, type) and issubclass(annotation, Numeric) else None
+    )
+    kind = _kind_of_number(value, ints, floats)
+    if declared is None or kind is None:
+        if declared is not None:
+            raise DSLCallError(
+                f"'{name}' is declared {declared.__name__}, got {describe(value)}",
+                hint=f"pass a number, or change the annotation of '{name}'",
+            )
+        return None if kind is None else NumericArgument(kind)
+    abstract = declared.__name__ in ("Numeric", "Integer", "Float")
+    if declared.is_integer and kind.is_float:
+        raise DSLCallError(
+            f"'{name}' is declared {declared.__name__}, got the {describe(value)} {value}",
+            hint=f"pass an int, or declare '{name}' as a float type",
+        )
+    return NumericArgument(kind if abstract else declared)
+
+
+def _kind_of_number(value: Any, ints: Any, floats: Any) -> Any:
+    if type(value) is bool:
+        return Boolean
+    if type(value) is int:
+        return ints
+    if type(value) is float:
+        return floats
+    if isinstance(value, Numeric):
+        if value.is_dynamic:
+            raise DSLTypeError("a dynamic value has no meaning outside the function that made it")
+        return type(value)
+    if (
+        hasattr(type(value), "dtype")
+        and getattr(value, "shape", None) == ()
+        and hasattr(value, "item")
+    ):
+        from basedsl.numeric import from_numpy_dtype
+
+        return (
+            None
+            if not type(value).__module__.startswith("numpy")
+            else from_numpy_dtype(value.dtype)
+        )
+    return None
+
+
+def describe(value: Any) -> str:
+    """The kind of a Python value in a user's words."""
+    dtype = getattr(value, "dtype", None)
+    shape = getattr(value, "shape", None)
+    if dtype is not None and isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__} of {dtype} with shape {shape}"
+    return type(value).__name__

@@ -1,0 +1,38 @@
+"""`Constexpr`: the annotation of a parameter (or variable) that is known while compiling."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any
+
+
+class _ConstexprOf:
+    """`Constexpr[T]`: static, and an instance of T."""
+
+    def __init__(self, type_: Any) -> None:
+        self.type = type_
+
+    def __repr__(self) -> str:
+        return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
+
+    def __or__(self, other: Any) -> Any:
+        return typing.Union[Any, other]  # noqa: UP007 - an annotation only
+
+
+class Constexpr:
+    """Marks a parameter as static: any hashable Python object, part of what code is compiled for.
+
+    `x: Constexpr` takes anything; `x: Constexpr[int]` only an int.
+    """
+
+    def __class_getitem__(cls, type_: Any) -> Any:
+        return _ConstexprOf(type_)
+
+
+def constexpr_type(annotation: Any) -> Any:
+    """The T of `Constexpr[T]`, `object` for a bare `Constexpr`, None for other annotations."""
+    if annotation is Constexpr:
+        return object
+    if isinstance(annotation, _ConstexprOf):
+        return annotation.type
+    return None

@@ -1,0 +1,107 @@
+"""The parameters of a DSL function: names, defaults, annotations, and binding a call to them."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.binding.constexpr import constexpr_type
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.location import span_of_function
+
+_EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter. `annotation` is None where there is none."""
+
+    name: str
+    annotation: Any
+    default: Any
+    variadic: bool
+
+    @property
+    def is_constexpr(self) -> bool:
+        return constexpr_type(self.annotation) is not None
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not _EMPTY
+
+
+class Signature:
+    """How calls of `fn` bind; annotations in strings are evaluated in the function's scope."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self._signature = inspect.signature(fn, follow_wrapped=False)
+        annotations = _annotations(fn)
+        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        self.parameters = tuple(
+            Parameter(p.name, annotations.get(p.name), p.default, p.kind in variadic)
+            for p in self._signature.parameters.values()
+        )
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
+        self._positional = all(p.kind in plain for p in self._signature.parameters.values())
+        self._count = len(self.parameters)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """One value for each parameter, defaults filled in; `*args` is a tuple, `**kw` a dict."""
+        if not kwargs and self._positional and len(args) == self._count:
+            return list(args)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise DSLCallError(
+                f"{self.fn.__qualname__}(): {error}",
+                notes=(("the function", span_of_function(self.fn)),),
+            ) from None
+        bound.apply_defaults()
+        return list(bound.arguments.values())
+
+    def spread(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with which to call the function itself, from one value a parameter."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for p, value in zip(self._signature.parameters.values(), values, strict=True):
+            if p.kind is inspect.Parameter.VAR_POSITIONAL:
+                args.extend(value)
+            elif p.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            elif p.kind is inspect.Parameter.KEYWORD_ONLY:
+                kwargs[p.name] = value
+            else:
+                args.append(value)
+        return args, kwargs
+
+
+def _annotations(fn: Callable[..., Any]) -> dict[str, Any]:
+    found = dict(inspect.get_annotations(fn))
+    for name, annotation in found.items():
+        if isinstance(annotation, str):
+            found[name] = _evaluate(annotation, name, fn)
+    return found
+
+
+def _evaluate(text: str, name: str, fn: Callable[..., Any]) -> Any:
+    scope = dict(vars(builtins))
+    scope.update(getattr(fn, "__globals__", {}))
+    closure = getattr(fn, "__closure__", None) or ()
+    for variable, cell in zip(fn.__code__.co_freevars, closure, strict=False):
+        try:
+            scope[variable] = cell.cell_contents
+        except ValueError:
+            continue
+    try:
+        return eval(text, scope)
+    except Exception as error:
+        raise DSLTypeError(
+            f"the annotation '{text}' of parameter '{name}' of {fn.__qualname__}() cannot be "
+            f"evaluated: {error}",
+            span_of_function(fn),
+            hint="make the name visible in the module, or annotate without quotes",
+        ) from None

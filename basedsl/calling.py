@@ -1,0 +1,41 @@
+"""The calling convention: who may call what, as one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLCallError
+from basedsl.location import span_of_function
+
+RUN = "compile, or take from the cache, and run"
+INLINE = "inline while compiling"
+LAUNCH = "launch through the driver or runtime"
+ERROR = "error"
+
+# (caller, callee) -> what happens. A plain Python callee is inlined without asking anybody.
+CONVENTION: dict[tuple[str, str], str] = {
+    ("python", "jit"): RUN,
+    ("python", "kernel"): ERROR,
+    ("jit", "jit"): INLINE,
+    ("jit", "kernel"): LAUNCH,
+    ("kernel", "jit"): INLINE,
+    ("kernel", "kernel"): ERROR,
+}
+
+_WHY = {
+    "python": "launch it from a @jit function: kernel(...).launch(grid=..., block=...)",
+    "kernel": "a kernel cannot launch a kernel: make the callee a @jit function, which is inlined",
+}
+
+
+def decide(caller: str, caller_name: str, callee: str, fn: Any) -> str:
+    """What a call does; DSLCallError, naming both, where the convention forbids it."""
+    action = CONVENTION[caller, callee]
+    if action is ERROR:
+        who = "Python" if caller == "python" else f"the @{caller} function '{caller_name}'"
+        raise DSLCallError(
+            f"{who} calls the @{callee} function '{fn.__qualname__}', which is not allowed",
+            notes=((f"'{fn.__qualname__}' is defined here", span_of_function(fn)),),
+            hint=_WHY[caller],
+        )
+    return action

@@ -1,0 +1,384 @@
+"""A DSL: what a plugin subclasses, and the straight line from a call to its result.
+
+    arguments -> key -> cache, or: pre-stage -> meta-stage -> object-stage -> Compiled -> result
+
+`DSL` is the only place that knows all stages. A plugin gives its types, its emitter, its pipeline
+and its own argument kinds; everything else is here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, ClassVar
+
+from basedsl import objectstage, options
+from basedsl.binding import (
+    NumericArgument,
+    StaticArgument,
+    TreeArgument,
+    constexpr_type,
+    static_key,
+)
+from basedsl.binding.arguments import (
+    ArgumentType,
+    describe,
+    is_plainly_static,
+    numeric_argument,
+)
+from basedsl.compiled import Compiled, native_invoker
+from basedsl.errors import DSLCallError, DSLError, hide_internal_frames
+from basedsl.function import BoundFunction, DSLFunction
+from basedsl.guards import Guards
+from basedsl.metastage.emitter import Emitter
+from basedsl.metastage.trace import Trace, activate
+from basedsl.mlir import Bindings, MLIRContext, load_bindings
+from basedsl.numeric import Float64, Int64
+from basedsl.objectstage.entry import AddEntry
+from basedsl.results import Results
+from basedsl.tree import Node, flatten, leaf_paths, same_shape
+
+
+class DSL:
+    """Subclass this to make a DSL; one instance is the DSL.
+
+    `default_int` and `default_float` are what a Python int and float become; `dialects` are those
+    the MLIR bindings must have; `env_prefix` begins the DSL's environment variables.
+    """
+
+    name: ClassVar[str]
+    default_int: ClassVar[Any] = Int64
+    default_float: ClassVar[Any] = Float64
+    dialects: ClassVar[tuple[str, ...]] = ("func", "arith", "scf", "cf", "math", "llvm")
+    env_prefix: ClassVar[str] = "BASEDSL_"
+    bindings_package: ClassVar[str | None] = None
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._mlir: MLIRContext | None = None
+
+    # What a plugin provides --------------------------------------------------------------------
+
+    def load_dialects(self, bindings: Bindings) -> None:
+        """Load dialects that the DSL defines from Python into the current context."""
+
+    def emitter(self, trace: Trace) -> Emitter:
+        """How control flow becomes IR; the core's over `scf` unless a DSL brings its own."""
+        from basedsl.metastage.scf_emitter import ScfEmitter
+
+        return ScfEmitter(trace)
+
+    def adapt(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+        """The DSL's own kinds of arguments: arrays, pointers, streams. None for others."""
+        return None
+
+    def pipeline(self, settings: Any) -> objectstage.Pipeline:
+        """From the traced module to what `executor` takes; native code unless overridden."""
+        from basedsl.objectstage.lowering import native_pipeline
+
+        return native_pipeline(opt_level=settings.opt_level)
+
+    def executor(
+        self, stages: objectstage.Stages, symbol: str, formats: Sequence[str], results: Results
+    ) -> Callable[[Sequence[Any]], Any]:
+        """A callable on packed arguments; the artifact is object code unless overridden."""
+        assert isinstance(stages.artifact, bytes)
+        return native_invoker(stages.artifact, symbol, formats, results)
+
+    def begin(self, trace: Trace, module: Any) -> None:
+        """Called with the empty module before a function is traced."""
+
+    def finish(self, trace: Trace, module: Any) -> None:
+        """Called with the whole module after a function was traced."""
+
+    def launch(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What calling a kernel in a @jit function gives."""
+        raise DSLCallError(f"the DSL '{self.name}' has no kernels")
+
+    def target_key(self, settings: Any) -> Any:
+        """What code depends on besides arguments and options: a device's architecture."""
+        return None
+
+    # What users call ---------------------------------------------------------------------------
+
+    def jit(self, fn: Any = None, *, preprocess: bool = True) -> Any:
+        """Decorator: compile the function on its first call with arguments of a kind.
+
+        `preprocess=False` only traces it: then a dynamic value cannot be a condition or bound.
+        """
+        return self._decorate(fn, "jit", preprocess)
+
+    def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
+        """Decorator: a function that a @jit function launches."""
+        return self._decorate(fn, "kernel", preprocess)
+
+    def _decorate(self, fn: Any, kind: str, preprocess: bool) -> Any:
+        if fn is None:
+            return lambda f: DSLFunction(self, f, kind, preprocess)
+        return DSLFunction(self, fn, kind, preprocess)
+
+    @property
+    def mlir(self) -> MLIRContext:
+        """The DSL's bindings and its one context."""
+        if self._mlir is None:
+            with self._lock:
+                if self._mlir is None:
+                    bindings = load_bindings(self.bindings_package, self.dialects)
+                    self._mlir = MLIRContext(bindings, self.load_dialects)
+        return self._mlir
+
+    @property
+    def options(self) -> Any:
+        """The options that the environment asks for now."""
+        return options.from_environment(self.env_prefix)
+
+    # A call ------------------------------------------------------------------------------------
+
+    def run(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call `function` from Python."""
+        values = function.signature.bind(args, kwargs)
+        arguments = self.arguments(function, values)
+        compiled = self.variant(function, values, arguments, self.options)
+        return compiled.run(values)
+
+    def compile(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
+        """Compile for arguments like these; always compiles, caches nothing.
+
+        `function` is a @jit function, a bound method, or an object whose `__call__` is one.
+        """
+        try:
+            function, args = _callee(function, args)
+            if function.kind != "jit":
+                raise DSLCallError(
+                    f"'{function.fn.__qualname__}' is a kernel; only @jit functions are compiled",
+                    hint="compile the @jit function that launches it",
+                )
+            values = function.signature.bind(args, kwargs)
+            settings = self.settings(options)
+            return self.build(function, values, self.arguments(function, values), settings)
+        except DSLError as error:
+            raise hide_internal_frames(error) from None
+
+    def settings(self, given: Any) -> Any:
+        """Compile options: those of the environment, changed by `given`."""
+        return options.merge(self.options, given)
+
+    def variant(
+        self,
+        function: DSLFunction,
+        values: list[Any],
+        arguments: list[ArgumentType],
+        settings: Any,
+    ) -> Compiled:
+        """The compiled code for these argument types: from memory if it still holds, else new."""
+        key = (tuple(arguments), settings, self.target_key(settings))
+        with function.lock:
+            known = function.variants.setdefault(key, [])
+            for compiled in known:
+                if compiled.guards.holds():
+                    return compiled
+            compiled = self.build(function, values, arguments, settings)
+            known.append(compiled)
+            return compiled
+
+    def arguments(self, function: DSLFunction, values: Sequence[Any]) -> list[ArgumentType]:
+        """The type of every argument."""
+        return [
+            self.argument(value, parameter.annotation, parameter.name)
+            for parameter, value in zip(function.signature.parameters, values, strict=True)
+        ]
+
+    def argument(self, value: Any, annotation: Any, name: str) -> ArgumentType:
+        """The type of one argument; DSLCallError if no adapter knows it."""
+        static = constexpr_type(annotation)
+        if static is not None:
+            if static is not object and isinstance(static, type) and not isinstance(value, static):
+                raise DSLCallError(
+                    f"'{name}' is declared {annotation}, got {describe(value)} {value!r}"
+                )
+            return StaticArgument(static_key(value, name), value)
+        found: ArgumentType | None = self.adapt(value, annotation, name)
+        if found is None:
+            found = numeric_argument(value, annotation, name, self.default_int, self.default_float)
+        if found is not None:
+            return found
+        if is_plainly_static(value):
+            return StaticArgument(static_key(value, name), value)
+        if name == "self":
+            return StaticArgument(("self", id(value)), value)
+        return self._tree(value, name)
+
+    def _tree(self, value: Any, name: str) -> ArgumentType:
+        node, leaves = flatten(value)
+        if node is None or node.kind not in ("tuple", "list", "dict", "object", "protocol"):
+            self._unknown(value, name)
+        if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
+            self._unknown(value, name)
+        annotations = _field_annotations(node, len(leaves))
+        paths = leaf_paths(node, name)
+        parts = [
+            self.argument(leaf, annotation, path)
+            for leaf, annotation, path in zip(leaves, annotations, paths, strict=True)
+        ]
+        return TreeArgument(node, parts)
+
+    def _unknown(self, value: Any, name: str) -> Any:
+        raise DSLCallError(
+            f"'{name}' is a {describe(value)}, which is no argument that {self.name} knows",
+            hint=f"pass numbers, arrays, tuples or dataclasses of them, or annotate '{name}' as "
+            "Constexpr if it is known while compiling",
+        )
+
+    # A compilation -----------------------------------------------------------------------------
+
+    def build(
+        self,
+        function: DSLFunction,
+        values: Sequence[Any],
+        arguments: list[ArgumentType],
+        settings: Any,
+    ) -> Compiled:
+        """Stage, trace and compile `function` for these argument types."""
+        seconds: dict[str, float] = {}
+        start = perf_counter()
+        function.staged  # noqa: B018 - the pre-stage, so that it is timed by itself
+        seconds["pre-stage"] = perf_counter() - start
+        with self.mlir.entered():
+            start = perf_counter()
+            trace, module, results = self._trace(function, arguments, settings)
+            seconds["trace"] = perf_counter() - start
+            start = perf_counter()
+            pipeline = self.pipeline(settings)
+            if any(step.name == "llvmir" for step in pipeline):
+                pipeline = pipeline.after(
+                    "llvmir", objectstage.Step("entry", AddEntry(function.symbol))
+                )
+            stages = objectstage.run(
+                pipeline,
+                module,
+                self.mlir,
+                options=settings,
+                label=function.symbol,
+                dsl=self.name,
+            )
+            results.forget()
+            seconds |= stages.seconds
+        start = perf_counter()
+        formats = [f for argument in arguments for f in argument.formats]
+        invoke = self.executor(stages, function.symbol, formats, results)
+        seconds["load"] = perf_counter() - start
+        return Compiled(
+            function,
+            arguments,
+            results,
+            stages,
+            invoke,
+            seconds,
+            self._guards(function, trace, arguments),
+            function.source if function.preprocess else "",
+        )
+
+    def _guards(
+        self, function: DSLFunction, trace: Trace, arguments: Sequence[ArgumentType]
+    ) -> Guards:
+        guards = Guards()
+        traced = [function, *trace.state.get("functions", ())]
+        guards.add_functions(f.fn for f in traced)
+        return guards
+
+    def _trace(
+        self, function: DSLFunction, arguments: Sequence[ArgumentType], settings: Any
+    ) -> tuple[Trace, Any, Results]:
+        bindings = self.mlir.bindings
+        ir, func = bindings.ir, bindings.func
+        trace = Trace(self, bindings, None, self.default_int, self.default_float, settings)
+        trace.emitter = self.emitter(trace)
+        trace.function_name = function.fn.__qualname__
+        module = ir.Module.create()
+        types = [a.ir_types(ir) for a in arguments]
+        flat = [t for ts in types for t in ts]
+        code = function.fn.__code__
+        place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+        with activate(trace), place:
+            self.begin(trace, module)
+            with ir.InsertionPoint(module.body):
+                op = func.FuncOp(function.symbol, (flat, []))
+            block = op.add_entry_block()
+            with trace.insertion(block):
+                parameters = iter(block.arguments)
+                proxies = [
+                    a.proxy([next(parameters) for _ in ts])
+                    for a, ts in zip(arguments, types, strict=True)
+                ]
+                before = [flatten(p) for p in proxies]
+                args, kwargs = function.signature.spread(proxies)
+                results = Results(function.staged(*args, **kwargs))
+                _check_unchanged(function, arguments, proxies, before)
+                func.ReturnOp(results.values)
+            kind = ir.FunctionType.get(flat, [v.type for v in results.values])
+            op.attributes["function_type"] = ir.TypeAttr.get(kind)
+            self.finish(trace, module)
+        return trace, module, results
+
+
+def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:
+    if isinstance(function, DSLFunction):
+        return function, args
+    if isinstance(function, BoundFunction):
+        return function.function, (function.instance, *args)
+    call = inspect.getattr_static(type(function), "__call__", None)
+    if isinstance(call, DSLFunction):
+        return call, (function, *args)
+    raise DSLCallError(
+        f"compile takes a @jit function, got a {type(function).__name__}",
+        hint="decorate the function with @jit",
+    )
+
+
+def _field_annotations(node: Node | None, count: int) -> list[Any]:
+    """The annotation of each leaf, where its class (dataclass, NamedTuple) declares one."""
+    found: list[Any] = []
+
+    def visit(node: Node | None, annotation: Any) -> None:
+        if node is None:
+            found.append(annotation)
+            return
+        cls = type(node.obj)
+        declared: dict[str, Any] = {}
+        if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields"):
+            try:
+                declared = inspect.get_annotations(cls, eval_str=True)
+            except NameError:
+                declared = {}
+        for key, child in zip(node.keys, node.children, strict=True):
+            visit(child, declared.get(key) if isinstance(key, str) else None)
+
+    visit(node, None)
+    return found
+
+
+def _check_unchanged(
+    function: DSLFunction,
+    arguments: Sequence[ArgumentType],
+    proxies: Sequence[Any],
+    before: Sequence[tuple[Node | None, list[Any]]],
+) -> None:
+    """A change that a function makes to its argument would not reach the caller's object."""
+    for parameter, argument, proxy, (node, leaves) in zip(
+        function.signature.parameters, arguments, proxies, before, strict=True
+    ):
+        if not isinstance(argument, TreeArgument):
+            continue
+        now, new = flatten(proxy)
+        if same_shape(node, now) and all(a is b for a, b in zip(leaves, new, strict=True)):
+            continue
+        raise DSLError(
+            f"'{function.fn.__qualname__}' changes its argument '{parameter.name}' in place, which "
+            "the caller in Python would not see",
+            hint="return the new value instead",
+        )
+
+
+__all__ = ["DSL", "NumericArgument"]

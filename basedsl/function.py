@@ -1,0 +1,170 @@
+"""Decorated functions: what `@jit` and `@kernel` put in the place of a Python function."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from basedsl.binding import Signature, constexpr_type
+from basedsl.calling import INLINE, LAUNCH, decide
+from basedsl.errors import DSLCallError, DSLError, DSLTypeError, hide_internal_frames
+from basedsl.metastage.control_flow import CONTROL_FLOW
+from basedsl.metastage.trace import Trace, current
+from basedsl.numeric import Numeric, is_dynamic
+
+if TYPE_CHECKING:
+    from basedsl.compiled import Compiled
+    from basedsl.dsl import DSL
+
+
+class DSLFunction:
+    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, dsl: DSL, fn: Callable[..., Any], kind: str, preprocess: bool) -> None:
+        if not callable(fn) or not hasattr(fn, "__code__"):
+            raise DSLTypeError(
+                f"@{kind} decorates Python functions, not a {type(fn).__name__}",
+                hint="put it directly above a def, below @staticmethod or @classmethod",
+            )
+        functools.update_wrapper(self, fn)
+        self.dsl = dsl
+        self.fn = fn
+        self.kind = kind
+        self.preprocess = preprocess
+        self.name_prefix = ""
+        self.variants: dict[Any, list[Compiled]] = {}
+        self.lock = threading.RLock()
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        return Signature(self.fn)
+
+    @functools.cached_property
+    def staged(self) -> Callable[..., Any]:
+        """The function that the meta-stage runs: rewritten, or as written with preprocess=False."""
+        if not self.preprocess:
+            return self.fn
+        from basedsl.prestage import stage_function
+
+        stage = stage_function(self.fn)
+        if self.dsl.options.print_after_preprocess:
+            print(stage.source)
+        return stage.bind(CONTROL_FLOW)
+
+    @property
+    def source(self) -> str:
+        """The rewritten function as Python text; as written with preprocess=False."""
+        import inspect
+
+        if not self.preprocess:
+            return inspect.getsource(self.fn)
+        from basedsl.prestage import stage_function
+
+        return stage_function(self.fn).source
+
+    @property
+    def symbol(self) -> str:
+        """The name of the function in the IR and in profilers."""
+        name = self.fn.__qualname__.replace("<lambda>", "lambda").replace("<locals>.", "")
+        return self.name_prefix + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+
+    def set_name_prefix(self, prefix: str) -> None:
+        """Put `prefix` before the function's name in the IR and in profilers."""
+        self.name_prefix = prefix
+        self.variants.clear()
+
+    def __repr__(self) -> str:
+        return f"<@{self.dsl.name}.{self.kind} {self.fn.__qualname__}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else BoundFunction(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        trace = current()
+        try:
+            if trace is None:
+                decide("python", "", self.kind, self.fn)
+                return self.dsl.run(self, args, kwargs)
+            return self._call_traced(trace, args, kwargs)
+        except DSLError as error:
+            if trace is None:
+                raise hide_internal_frames(error) from None
+            raise
+        except Exception as error:
+            raise hide_internal_frames(error)  # noqa: B904 - the same exception, shorter traceback
+
+    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
+        """Compile for arguments like these, without running."""
+        return self.dsl.compile(self, *args, **kwargs)
+
+    def _call_traced(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if trace.dsl is not self.dsl:
+            raise DSLCallError(
+                f"'{trace.function_name}', a function of the DSL '{trace.dsl.name}', calls "
+                f"'{self.fn.__qualname__}' of the DSL '{self.dsl.name}'",
+                hint="functions of one DSL can inline only their own and plain Python",
+            )
+        action = decide(trace.function_kind, trace.function_name, self.kind, self.fn)
+        trace.state.setdefault("functions", []).append(self)
+        if action is LAUNCH:
+            return self.dsl.launch(self, args, kwargs)
+        assert action is INLINE
+        return self.inline(args, kwargs)
+
+    def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the body in the running trace, with arguments converted as annotated."""
+        values = self.signature.bind(args, kwargs)
+        for i, parameter in enumerate(self.signature.parameters):
+            values[i] = _convert(values[i], parameter.annotation, parameter.name)
+        positional, named = self.signature.spread(values)
+        return self.staged(*positional, **named)
+
+
+class BoundFunction:
+    """A decorated method and its instance, which is static while compiling."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, function: DSLFunction, instance: Any) -> None:
+        self.function = function
+        self.instance = instance
+        functools.update_wrapper(self, function.fn)
+
+    @property
+    def __self__(self) -> Any:
+        return self.instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.instance, *args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
+        return self.function.compile(self.instance, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+
+def _convert(value: Any, annotation: Any, name: str) -> Any:
+    """An inlined call's argument under its parameter's annotation."""
+    static = constexpr_type(annotation)
+    if static is not None:
+        if is_dynamic(value):
+            raise DSLCallError(
+                f"the parameter '{name}' is Constexpr and got a dynamic {type(value).__name__}",
+                hint="pass a value known while compiling, or drop Constexpr",
+            )
+        return value
+    if not (isinstance(annotation, type) and issubclass(annotation, Numeric)):
+        return value
+    if annotation.__name__ in ("Numeric", "Integer", "Float"):
+        return value
+    if isinstance(value, Numeric) and type(value).is_float and annotation.is_integer:
+        raise DSLCallError(
+            f"the parameter '{name}' is {annotation.__name__} and got a {type(value).__name__}",
+            hint=f"convert it with .to({annotation.__name__})",
+        )
+    return annotation(value) if isinstance(value, Numeric | int | float) else value
