@@ -1,0 +1,351 @@
+"""Every option and environment variable, once: name, type, default, what it does, whether the
+generated code depends on it.
+
+Options are a frozen dataclass. A DSL derives its own record, adds fields, and names the prefix of
+its environment variables; core options are then read under the DSL's prefix first:
+
+    @dataclass(frozen=True, kw_only=True)
+    class CuteOptions(Options, prefix="CUTE_DSL_"):
+        arch: str = option("", "target architecture, such as sm_90a", affects_output=True)
+
+    CuteOptions.from_environment()      # CUTE_DSL_ARCH, CUTE_DSL_PRINT_IR, else BASEDSL_PRINT_IR
+    CuteOptions().replace(opt_level=3)
+    CuteOptions().parse("--opt-level 3 --keep ptx,cubin")
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import shlex
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+from basedsl.errors import DSLError
+from basedsl.location import Span, span_of_frame, user_frames
+
+T = TypeVar("T")
+CORE_PREFIX = "BASEDSL_"
+
+
+class OptionError(DSLError, ValueError):
+    """An option that does not exist, or a value that it cannot take."""
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """One option as it is listed. `variables` are the environment variables that set it."""
+
+    name: str
+    type_name: str
+    default: Any
+    doc: str
+    affects_output: bool
+    variables: tuple[str, ...]
+    choices: tuple[Any, ...] = ()
+
+
+def option(
+    default: T, doc: str, *, affects_output: bool, choices: tuple[T, ...] = (), env: str = ""
+) -> T:
+    """A field of an options record. `env` names its variable (without prefix) if not the field's
+    name in capitals; `affects_output` puts its value into cache keys.
+    """
+    metadata = {"doc": doc, "affects_output": affects_output, "choices": choices, "env": env}
+    field: T = dataclasses.field(default=default, metadata=metadata)
+    return field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options that every DSL has."""
+
+    PREFIX: ClassVar[str] = CORE_PREFIX
+
+    print_after_preprocess: bool = option(
+        False, "print the rewritten Python of each function", affects_output=False
+    )
+    print_ir: bool = option(
+        False, "print the module that tracing built, before any pass", affects_output=False
+    )
+    keep: tuple[str, ...] = option(
+        (), "stages whose output is saved to dump_dir, or 'all'", affects_output=False
+    )
+    dump_dir: Path | None = option(  # noqa: RUF009
+        None, "folder for saved stages; the current one if not set", affects_output=False
+    )
+    full_traceback: bool = option(
+        False, "keep the library's own frames in tracebacks", affects_output=False
+    )
+    opt_level: int = option(
+        2, "how much the back end optimises", affects_output=True, choices=(0, 1, 2, 3)
+    )
+    cache: bool = option(True, "keep compiled code on disk", affects_output=False)
+    cache_dir: Path | None = option(  # noqa: RUF009
+        None, "folder of that cache; the user's cache folder if not set", affects_output=False
+    )
+    time_stages: bool = option(
+        False, "report how long each stage of each compilation took", affects_output=False
+    )
+    log_level: str = option(
+        "warning",
+        "how much is logged",
+        affects_output=False,
+        choices=("debug", "info", "warning", "error"),
+    )
+    mlir: str = option(
+        "", "package of MLIR Python bindings; the DSL's choice if not set", affects_output=True
+    )
+
+    def __init_subclass__(cls, *, prefix: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if prefix is not None:
+            cls.PREFIX = prefix
+
+    def __post_init__(self) -> None:
+        for name, kind in _kinds(type(self)).items():
+            object.__setattr__(self, name, kind.check(name, getattr(self, name)))
+
+    # Making records ----------------------------------------------------------------------------
+
+    @classmethod
+    def make(cls, **values: Any) -> Self:
+        """A record of these values; an unknown name raises with a suggestion."""
+        _refuse_unknown(cls, values)
+        return cls(**values)
+
+    def replace(self, **changes: Any) -> Self:
+        """This record with some values changed; an unknown name raises with a suggestion."""
+        _refuse_unknown(type(self), changes)
+        return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def from_environment(
+        cls, environment: Mapping[str, str] | None = None, **overrides: Any
+    ) -> Self:
+        """What the environment says, then `overrides`. Variables that no option has are left
+        alone; `unknown_variables` finds them.
+        """
+        env = os.environ if environment is None else environment
+        _refuse_unknown(cls, overrides)
+        values = dict(overrides)
+        for info in cls.describe():
+            if info.name in values:
+                continue
+            for variable in info.variables:
+                text = env.get(variable)
+                if text is not None:
+                    kind = _kinds(cls)[info.name]
+                    values[info.name] = kind.read(text, f"{variable}={text!r}")
+                    break
+        return cls(**values)
+
+    def parse(self, text: str) -> Self:
+        """This record with changes written as on a command line: `--opt-level 3 --print-ir`."""
+        kinds, changes = _kinds(type(self)), {}
+        words = shlex.split(text)
+        while words:
+            word = words.pop(0)
+            if not word.startswith("--"):
+                raise OptionError(f"expected an option, not {word!r}", hint="options begin with --")
+            flag, equals, value = word[2:].partition("=")
+            name = flag.replace("-", "_")
+            _refuse_unknown(type(self), {name: None}, shown=f"--{flag}")
+            kind = kinds[name]
+            if not equals:
+                if kind.is_flag and (not words or words[0].startswith("--")):
+                    value = "1"
+                elif words:
+                    value = words.pop(0)
+                else:
+                    raise OptionError(f"--{flag} needs a value ({kind.type_name})")
+            changes[name] = kind.read(value, f"--{flag} {value}")
+        return dataclasses.replace(self, **changes)
+
+    # Asking about options ------------------------------------------------------------------------
+
+    @classmethod
+    def describe(cls) -> tuple[OptionInfo, ...]:
+        """Every option, the core's first."""
+        return _describe(cls)
+
+    def output_key(self) -> tuple[tuple[str, Any], ...]:
+        """The options that the generated code depends on, for cache keys."""
+        return tuple(
+            (info.name, getattr(self, info.name)) for info in self.describe() if info.affects_output
+        )
+
+    @classmethod
+    def environment_variables(cls) -> tuple[str, ...]:
+        """All variables that `from_environment` reads."""
+        return tuple(variable for info in cls.describe() for variable in info.variables)
+
+    @classmethod
+    def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Variables with this record's prefix that no option has, with the nearest that exists."""
+        env = os.environ if environment is None else environment
+        known = cls.environment_variables()
+        return {
+            name: _nearest(name, known)
+            for name in sorted(env)
+            if name.startswith(cls.PREFIX) and name not in known
+        }
+
+
+# Types of values -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How one option's values are checked, and read from text."""
+
+    type_name: str
+    accepts: Callable[[Any], bool]
+    convert: Callable[[str], Any]
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+
+    @property
+    def is_flag(self) -> bool:
+        return self.type_name == "bool"
+
+    def check(self, name: str, value: Any) -> Any:
+        if self.type_name == "path" and isinstance(value, str):
+            value = Path(value)
+        if self.type_name == "names" and isinstance(value, list):
+            value = tuple(value)
+        if value is None and self.optional:
+            return None
+        if not self.accepts(value) or (self.choices and value not in self.choices):
+            raise OptionError(f"option {name} is {self._wanted()}, not {value!r}", _maker())
+        return value
+
+    def read(self, text: str, shown: str) -> Any:
+        if self.optional and not text:
+            return None
+        try:
+            value = self.convert(text)
+        except ValueError:
+            raise OptionError(f"{shown}: the value is {self._wanted()}") from None
+        if self.choices and value not in self.choices:
+            raise OptionError(f"{shown}: the value is {self._wanted()}")
+        return value
+
+    def _wanted(self) -> str:
+        if self.choices:
+            return "one of " + ", ".join(str(choice) for choice in self.choices)
+        return {
+            "bool": "true or false (1 or 0)",
+            "int": "an integer",
+            "str": "text",
+            "path": "a path",
+            "names": "names separated by commas",
+        }[self.type_name]
+
+
+def _maker() -> Span | None:
+    # A dataclass's __init__ is code without a file.
+    frames = (frame for frame in user_frames() if frame.f_code.co_filename != "<string>")
+    frame = next(frames, None)
+    return None if frame is None else span_of_frame(frame)
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True} | {
+    "0": False, "false": False, "no": False, "off": False, "": False
+}  # fmt: skip
+
+
+def _read_bool(text: str) -> bool:
+    try:
+        return _WORDS[text.strip().lower()]
+    except KeyError:
+        raise ValueError(text) from None
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+
+
+_KINDS: dict[Any, _Kind] = {
+    bool: _Kind("bool", lambda value: isinstance(value, bool), _read_bool),
+    int: _Kind("int", lambda value: isinstance(value, int) and not isinstance(value, bool), int),
+    str: _Kind("str", lambda value: isinstance(value, str), str),
+    Path: _Kind("path", lambda value: isinstance(value, Path), Path),
+    tuple[str, ...]: _Kind("names", _is_names, _read_names),
+}
+
+
+_kinds_of: dict[type, dict[str, _Kind]] = {}
+_infos_of: dict[type, tuple[OptionInfo, ...]] = {}
+
+
+def _kinds(cls: type[Options]) -> dict[str, _Kind]:
+    known = _kinds_of.get(cls)
+    if known is not None:
+        return known
+    hints = typing.get_type_hints(cls)
+    found = {}
+    for field in dataclasses.fields(cls):
+        hint, optional = hints[field.name], False
+        if isinstance(hint, types.UnionType):
+            (hint,) = (part for part in hint.__args__ if part is not types.NoneType)
+            optional = True
+        if hint not in _KINDS or "doc" not in field.metadata:
+            raise TypeError(
+                f"{cls.__name__}.{field.name}: declare it with option(), as bool, int, str, Path "
+                "or tuple[str, ...]"
+            )
+        found[field.name] = dataclasses.replace(
+            _KINDS[hint], choices=field.metadata["choices"], optional=optional
+        )
+    return _kinds_of.setdefault(cls, found)
+
+
+def _describe(cls: type[Options]) -> tuple[OptionInfo, ...]:
+    known = _infos_of.get(cls)
+    if known is not None:
+        return known
+    core = {field.name for field in dataclasses.fields(Options)}
+    kinds = _kinds(cls)
+    infos = []
+    for field in dataclasses.fields(cls):
+        suffix = field.metadata["env"] or field.name.upper()
+        prefixes = [cls.PREFIX]
+        if field.name in core and cls.PREFIX != CORE_PREFIX:
+            prefixes.append(CORE_PREFIX)
+        infos.append(
+            OptionInfo(
+                field.name,
+                kinds[field.name].type_name,
+                field.default,
+                field.metadata["doc"],
+                field.metadata["affects_output"],
+                tuple(prefix + suffix for prefix in prefixes),
+                field.metadata["choices"],
+            )
+        )
+    return _infos_of.setdefault(cls, tuple(infos))
+
+
+def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = "") -> None:
+    known = _kinds(cls)
+    for name in values:
+        if name not in known:
+            near = _nearest(name, tuple(known))
+            if near and shown:
+                near = "--" + near.replace("_", "-")
+            hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"
+            raise OptionError(f"there is no option {shown or name}", hint=hint)
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
