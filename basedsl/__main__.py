@@ -1,0 +1,7 @@
+"""`python -m basedsl` is the command line."""
+
+import sys
+
+from basedsl.cli import main
+
+sys.exit(main())

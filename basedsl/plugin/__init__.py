@@ -1,0 +1,24 @@
+"""How DSLs and tools plug in: the hooks, and the manager that finds and asks plugins."""
+
+from basedsl.plugin.hookspecs import GROUP, Command, DSLEntry, hookimpl
+from basedsl.plugin.manager import (
+    Broken,
+    PluginError,
+    PluginManager,
+    dsl_names,
+    get_dsl,
+    plugin_manager,
+)
+
+__all__ = [
+    "GROUP",
+    "Broken",
+    "Command",
+    "DSLEntry",
+    "PluginError",
+    "PluginManager",
+    "dsl_names",
+    "get_dsl",
+    "hookimpl",
+    "plugin_manager",
+]

@@ -1,0 +1,83 @@
+"""Every question that basedsl asks a plugin.
+
+A plugin is a module named by an entry point in the group `basedsl`; it answers with functions of
+these names, marked with `hookimpl`, taking any of the parameters below by name:
+
+    from basedsl.plugin import DSLEntry, hookimpl
+
+    @hookimpl
+    def basedsl_register_dsls():
+        return [DSLEntry("toy", lambda: importlib.import_module("basedsl_toy.dsl").toy)]
+
+Keep such a module light: it is imported when the first question is asked. Wrappers
+(`hookimpl(wrapper=True)`) are not taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pluggy
+
+GROUP = "basedsl"
+"""Name of the entry-point group, and of the pluggy project."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_spec: Callable[..., Callable[[F], F]] = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@dataclass(frozen=True)
+class DSLEntry:
+    """A DSL by name. `load` imports and returns it when somebody uses it; the object's `name` is
+    the same. `summary` is one line for listings.
+    """
+
+    name: str
+    load: Callable[[], Any]
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand of `basedsl`. `configure` adds its arguments; `run` returns the exit status."""
+
+    name: str
+    help: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+@_spec
+def basedsl_register_dsls() -> list[DSLEntry]:  # type: ignore[empty-body]
+    """The DSLs of this plugin. Asked once, when the plugin is registered."""
+
+
+@_spec
+def basedsl_stage_output(dsl: str, function: str, stage: str, output: Any) -> Any:
+    """See, and possibly replace, what a stage produced: dumps, profiles, post-compilers.
+
+    `output` is a `basedsl.objectstage.Snapshot`; `stage` is the name of a step of the DSL's
+    pipeline, or of its input. Return another snapshot to put in its place, for the steps that
+    follow as well, or None. Plugins are asked in order of their names and each sees what the one
+    before it returned. While no plugin implements this hook it costs nothing.
+    """
+
+
+@_spec
+def basedsl_adapt_argument(dsl: str, kind: type, declared: Any) -> Any:
+    """How to take arguments of a foreign type: a function from such a value to one that the DSL
+    knows (something with DLPack, a leaf of the DSL), or None.
+
+    Asked once for each `kind`, so the answer depends on nothing else; `declared` is the
+    parameter's annotation or None. Two plugins that both answer are an error that names them.
+    """
+
+
+@_spec
+def basedsl_cli_commands() -> list[Command]:  # type: ignore[empty-body]
+    """Subcommands for the `basedsl` command line."""

@@ -1,0 +1,7 @@
+"""For tests of the core and of plugins: FileCheck in process, golden files, hardware probes."""
+
+from basedsl.testing.filecheck import filecheck
+from basedsl.testing.golden import Golden
+from basedsl.testing.hardware import why_no_gpu
+
+__all__ = ["Golden", "filecheck", "why_no_gpu"]
