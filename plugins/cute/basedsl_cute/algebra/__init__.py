@@ -9,7 +9,19 @@ tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
 
 from __future__ import annotations
 
+from .atom_tables import (
+    CopyAtomLayout,
+    MmaAtomLayout,
+    copy_atom,
+    matrix_copy,
+    mma_atom,
+    thread_copy,
+    thread_mma,
+    warp_mma,
+    warpgroup_mma,
+)
 from .basis import E, Ratio, ScaledBasis
+from .basis import add as add_offset
 from .composed import (
     ComposedLayout,
     Swizzle,
@@ -93,19 +105,33 @@ from .product import (
 )
 from .recast import downcast, recast_layout, upcast
 from .text import parse, parse_layout
+from .tv_copy import (
+    CopyTiling,
+    make_copy_tiling_C_atom,
+    make_copy_tiling_of_copy,
+    make_copy_tiling_of_mma,
+    make_copy_tiling_tv,
+    make_cotiled_copy,
+)
+from .tv_mma import MmaTiling, make_mma_tiling
 from .vectorize import max_alignment, max_common_layout, max_common_vector
 
 __all__ = [
     "SMEM_ATOM_KINDS",
     "ComposedLayout",
+    "CopyAtomLayout",
+    "CopyTiling",
     "Dyn",
     "E",
     "IntTuple",
     "Layout",
     "LayoutError",
+    "MmaAtomLayout",
+    "MmaTiling",
     "Ratio",
     "ScaledBasis",
     "Swizzle",
+    "add_offset",
     "append",
     "append_ones",
     "blocked_product",
@@ -115,6 +141,7 @@ __all__ = [
     "complement",
     "composition",
     "congruent",
+    "copy_atom",
     "coshape",
     "cosize",
     "crd2crd",
@@ -148,6 +175,11 @@ __all__ = [
     "logical_divide",
     "logical_product",
     "make_composed_layout",
+    "make_copy_tiling_C_atom",
+    "make_copy_tiling_of_copy",
+    "make_copy_tiling_of_mma",
+    "make_copy_tiling_tv",
+    "make_cotiled_copy",
     "make_fragment_like",
     "make_identity_layout",
     "make_layout",
@@ -156,11 +188,14 @@ __all__ = [
     "make_layout_like",
     "make_layout_right",
     "make_layout_tv",
+    "make_mma_tiling",
     "make_ordered_layout",
     "make_swizzle",
+    "matrix_copy",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
+    "mma_atom",
     "nullspace",
     "outer_partition",
     "parse",
@@ -186,11 +221,15 @@ __all__ = [
     "slice_and_offset",
     "sym_int",
     "take",
+    "thread_copy",
+    "thread_mma",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
     "unflatten",
     "upcast",
+    "warp_mma",
+    "warpgroup_mma",
     "weakly_congruent",
     "with_shape",
     "zipped_divide",

@@ -125,9 +125,8 @@ class Layout:
             if extent == 1 or stride == 0:
                 return 0
             following = next((d for d in above if d > stride), extent * stride)
-            if following > extent * stride and stride > 0:
-                return dynamic.floordiv(dynamic.mod(index, following), stride)
-            return dynamic.mod(dynamic.floordiv(index, stride), extent)
+            below = dynamic.mod(index, following) if following % (extent * stride) else index
+            return dynamic.mod(dynamic.floordiv(below, stride), extent)
 
         return transform_leaf(digit, self.shape, self.stride)
 

@@ -18,8 +18,15 @@ from .layout import Layout
 from .views import is_view
 
 
-def _index(divided: Any, coord: Any) -> Any:
-    return divided[coord] if is_view(divided) else slice_and_offset(coord, divided)
+def index_modes(x: Any, coord: Any, keep_start: bool = True) -> Any:
+    """``x[coord]`` for a view, ``(sub-layout, offset)`` for a layout.
+
+    ``keep_start=False`` says that the offset is 0 anyway and leaves it out.
+    """
+    if is_view(x):
+        return x[coord]
+    part, start = slice_and_offset(coord, x)
+    return (part, start) if keep_start else part
 
 
 def _halves(divided: Any) -> tuple[int, int]:
@@ -39,14 +46,14 @@ def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
     """
     divided = zipped_divide(x, tiler)
     tiles, rests = _halves(divided)
-    return _index(divided, (repeat(None, tiles), _padded(coord, rests)))
+    return index_modes(divided, (repeat(None, tiles), _padded(coord, rests)))
 
 
 def outer_partition(x: Any, tiler: Any, coord: Any) -> Any:
     """The elements at ``coord`` of every tile: divide by ``tiler`` and index the tile."""
     divided = zipped_divide(x, tiler)
     tiles, rests = _halves(divided)
-    return _index(divided, (_padded(coord, tiles), repeat(None, rests)))
+    return index_modes(divided, (_padded(coord, tiles), repeat(None, rests)))
 
 
 def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
