@@ -81,8 +81,7 @@ class Operands:
         self._fields: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """The operand, result or attribute called `name`; None for an optional one that is absent.
-        """
+        """The operand, result or attribute called `name`; None for an absent optional one."""
         if name in self.spec.attributes or name in self.spec.optional:
             attributes = self.op.attributes
             return attributes[name] if name in attributes else None

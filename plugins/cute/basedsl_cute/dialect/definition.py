@@ -14,7 +14,6 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.mlir import Bindings
-
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect.declare import OPS, Operands, OpSpec
@@ -37,7 +36,7 @@ class CuteDialect:
             getattr(bindings, name)
         ir._globals.append_dialect_search_prefix(_loadable.__name__)
         self._create = ir.Operation.create
-        self._definition, self._memref_class = _irdl_definition(self)
+        self._definition, self.memref_class = _irdl_definition(self)
         self._records: dict[Any, MemRef | None] = {}
         self._types: dict[tuple[Any, str, str, int | None], Any] = {}
         self._loaded_in: Any = None
@@ -54,16 +53,14 @@ class CuteDialect:
 
     # Types -----------------------------------------------------------------------------------
 
-    def memref_type(
-        self, element: Any, space: str, layout: str, align: int | None = None
-    ) -> Any:
+    def memref_type(self, element: Any, space: str, layout: str, align: int | None = None) -> Any:
         """`!cute.memref<element, "space", "layout">` as an `ir.Type`."""
         key = (element, space, layout, align)
         found = self._types.get(key)
         if found is None:
             text = self.ir.StringAttr.get
             place = space_text(space, align)
-            found = self._memref_class.get(element, text(place), text(layout))
+            found = self.memref_class.get(element, text(place), text(layout))
             self._types[key] = found
             self._records[found] = MemRef(element, space, layout, align)
         return found
@@ -77,7 +74,7 @@ class CuteDialect:
             return record
 
     def _read(self, type: Any) -> MemRef | None:
-        if not isinstance(type, self._memref_class):
+        if not isinstance(type, self.memref_class):
             return None
         element, place, layout = type.params
         ir = self.ir
@@ -181,9 +178,7 @@ class CuteDialect:
         """`cute.make_memref`: the tensor of `type` that begins at an `!llvm.ptr`."""
         return self._create("cute.make_memref", results=[type], operands=[pointer], loc=loc).result
 
-    def alloc_smem(
-        self, type: Any, bytes: int, *, name: str | None = None, loc: Any = None
-    ) -> Any:
+    def alloc_smem(self, type: Any, bytes: int, *, name: str | None = None, loc: Any = None) -> Any:
         """`cute.alloc_smem`: `bytes` of the block's shared memory, aligned as `type` says."""
         attributes = {"bytes": self._integer(bytes), **self._texts(name=name)}
         return self._create(
@@ -219,13 +214,9 @@ class CuteDialect:
 
     def gemm(self, d: Any, a: Any, b: Any, c: Any, *, atom: str, loc: Any = None) -> None:
         """`cute.gemm`: d = a * b + c by an MMA atom."""
-        self._create(
-            "cute.gemm", operands=[d, a, b, c], attributes=self._texts(atom=atom), loc=loc
-        )
+        self._create("cute.gemm", operands=[d, a, b, c], attributes=self._texts(atom=atom), loc=loc)
 
-    def barrier(
-        self, id: int | None = None, count: int | None = None, *, loc: Any = None
-    ) -> None:
+    def barrier(self, id: int | None = None, count: int | None = None, *, loc: Any = None) -> None:
         """`cute.barrier`: all threads of the block, or `count` of them at barrier `id`."""
         numbers = {"id": id, "count": count}
         attributes = {k: self._integer(v) for k, v in numbers.items() if v is not None}

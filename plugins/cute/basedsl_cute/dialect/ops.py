@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLError
-
 from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
 from basedsl_cute.dialect.declare import Operands, op
 from basedsl_cute.dialect.types import MemRef
@@ -89,8 +88,8 @@ class AtomicRMW:
 class AtomicCAS:
     """Write `value` at `index` if `expected` is there, at once; the result is what was there.
 
-        %old = "cute.atomic_cas"(%expected, %new, %m, %i)
-            : (i32, i32, !cute.memref<i32, "gmem", "(?):(1)">, i32) -> i32
+    %old = "cute.atomic_cas"(%expected, %new, %m, %i)
+        : (i32, i32, !cute.memref<i32, "gmem", "(?):(1)">, i32) -> i32
     """
 
     operands = ("expected", "value", "memref", "index")
@@ -132,8 +131,8 @@ class View:
 class Recast:
     """The same memory seen as elements of another type.
 
-        %h = "cute.recast"(%m) : (!cute.memref<f32, "smem", "(64):(1)">)
-            -> !cute.memref<f16, "smem", "(128):(1)">
+    %h = "cute.recast"(%m) : (!cute.memref<f32, "smem", "(64):(1)">)
+        -> !cute.memref<f16, "smem", "(128):(1)">
     """
 
     operands = ("source",)
@@ -152,7 +151,7 @@ class Recast:
 class Iterator:
     """The address of a tensor's first element, for ops of other dialects.
 
-        %p = "cute.iterator"(%m) : (!cute.memref<i64, "smem", "(2):(1)">) -> !llvm.ptr<3>
+    %p = "cute.iterator"(%m) : (!cute.memref<i64, "smem", "(2):(1)">) -> !llvm.ptr<3>
     """
 
     operands = ("source",)
@@ -166,7 +165,7 @@ class Iterator:
 class MakeMemRef:
     """A tensor over an address that came from elsewhere.
 
-        %m = "cute.make_memref"(%p) : (!llvm.ptr<1>) -> !cute.memref<f32, "gmem", "(?):(1)">
+    %m = "cute.make_memref"(%p) : (!llvm.ptr<1>) -> !cute.memref<f32, "gmem", "(?):(1)">
     """
 
     operands = ("pointer",)
@@ -183,8 +182,8 @@ class MakeMemRef:
 class AllocSmem:
     """Shared memory of the block, `bytes` large: the same memory wherever this op is reached.
 
-        %s = "cute.alloc_smem"() {bytes = 4096 : i64}
-            : () -> !cute.memref<f32, "smem align<16>", "(32,32):(32,1)">
+    %s = "cute.alloc_smem"() {bytes = 4096 : i64}
+        : () -> !cute.memref<f32, "smem align<16>", "(32,32):(32,1)">
     """
 
     results = ("memref",)
@@ -199,7 +198,7 @@ class AllocSmem:
 class DynamicSmem:
     """The shared memory whose size the launch gives (`smem=`); all such ops give its beginning.
 
-        %d = "cute.dynamic_smem"() : () -> !cute.memref<i8, "smem align<1024>", "(?):(1)">
+    %d = "cute.dynamic_smem"() : () -> !cute.memref<i8, "smem align<1024>", "(?):(1)">
     """
 
     results = ("memref",)
@@ -399,5 +398,3 @@ def _pointer(op: Operands, memref: Any, pointer: Any) -> str | None:
 def pointer_text(address_space: int) -> str:
     """`!llvm.ptr` or `!llvm.ptr<3>`."""
     return f"!llvm.ptr<{address_space}>" if address_space else "!llvm.ptr"
-
-

@@ -1,0 +1,1 @@
+"""cute IR -> NVVM -> PTX -> machine code, and the table of targets."""

@@ -1,0 +1,186 @@
+"""ptxas: PTX text to machine code, with what it says about resources and errors.
+
+It comes with the package nvidia-cuda-nvcc; a CUDA toolkit's is taken otherwise. Where there is
+none the driver compiles PTX when it loads it (`runtime.driver`).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from basedsl.errors import DSLError, DSLRuntimeError
+from basedsl.location import Span
+
+TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
+
+
+@dataclass(frozen=True)
+class KernelResources:
+    """What one kernel takes, as ptxas -v reports it. Sizes are bytes."""
+
+    registers: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    stack: int = 0
+    static_smem: int = 0
+    barriers: int = 0
+    constant: int = 0
+
+    @property
+    def spills(self) -> bool:
+        return bool(self.spill_stores or self.spill_loads)
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Machine code of a module, the resources of its kernels by name, and ptxas's warnings."""
+
+    cubin: bytes
+    kernels: dict[str, KernelResources] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@functools.cache
+def find_ptxas() -> Path | None:
+    """The ptxas of the installed package, of PATH, or of a toolkit that the environment names."""
+    for folder in _package_folders("nvidia.cu13", "nvidia.cuda_nvcc"):
+        found = folder / "bin" / "ptxas"
+        if found.exists():
+            return found
+    on_path = shutil.which("ptxas")
+    if on_path:
+        return Path(on_path)
+    for variable in TOOLKIT_VARIABLES:
+        root = os.environ.get(variable)
+        if root and (Path(root) / "bin" / "ptxas").exists():
+            return Path(root) / "bin" / "ptxas"
+    return None
+
+
+@functools.cache
+def find_libdevice() -> Path | None:
+    """libdevice.10.bc of the package nvidia-nvvm, or of a toolkit that the environment names."""
+    folders = [f / "nvvm" for f in _package_folders("nvidia.cu13", "nvidia.cuda_nvcc")]
+    roots = [os.environ[v] for v in TOOLKIT_VARIABLES if os.environ.get(v)]
+    folders += [Path(root) / "nvvm" for root in (*roots, "/usr/local/cuda")]
+    for folder in folders:
+        found = folder / "libdevice" / "libdevice.10.bc"
+        if found.exists():
+            return found
+    return None
+
+
+def _package_folders(*packages: str) -> list[Path]:
+    folders: list[Path] = []
+    for package in packages:
+        try:
+            spec = importlib.util.find_spec(package)
+        except ModuleNotFoundError:
+            continue
+        if spec is not None:
+            folders += [Path(p) for p in spec.submodule_search_locations or ()]
+    return folders
+
+
+def assemble(
+    ptx: str, arch: str, *, line_info: bool = False, options: tuple[str, ...] = ()
+) -> Assembly:
+    """Compile PTX for `arch` ("sm_90a"). `options` go to ptxas as they are.
+
+    Raises DSLError with the PTX line that ptxas refuses, and the Python line it came from if the
+    PTX carries line information.
+    """
+    ptxas = find_ptxas()
+    if ptxas is None:
+        raise DSLRuntimeError(
+            "there is no ptxas to compile PTX with",
+            hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
+        )
+    with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
+        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [str(ptxas), f"-arch={arch}", "-v", *options, str(source), "-o", str(target)]
+        if line_info:
+            command.insert(1, "-lineinfo")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise _refused(ptx, arch, done.stdout + done.stderr)
+        report = done.stdout + done.stderr
+        return Assembly(target.read_bytes(), read_report(report), _warnings(report))
+
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+
+
+def read_report(text: str) -> dict[str, KernelResources]:
+    """Resources by kernel from the output of `ptxas -v`."""
+    kernels: dict[str, KernelResources] = {}
+    name, frame = "", (0, 0, 0)
+    for line in text.splitlines():
+        if entry := _ENTRY.search(line):
+            name, frame = entry[1], (0, 0, 0)
+        elif found := _FRAME.search(line):
+            frame = (int(found[1]), int(found[2]), int(found[3]))
+        elif name and "Used " in line:
+            kernels[name] = KernelResources(
+                registers=_number(r"Used (\d+) registers", line),
+                stack=frame[0],
+                spill_stores=frame[1],
+                spill_loads=frame[2],
+                static_smem=_number(r"(\d+) bytes smem", line),
+                barriers=_number(r"used (\d+) barriers", line),
+                constant=sum(int(n) for n in re.findall(r"(\d+) bytes cmem", line)),
+            )
+            name = ""
+    return kernels
+
+
+def _number(pattern: str, line: str) -> int:
+    found = re.search(pattern, line)
+    return int(found[1]) if found else 0
+
+
+def _warnings(report: str) -> tuple[str, ...]:
+    lines = [line for line in report.splitlines() if "warning" in line or "Potential" in line]
+    return tuple(line.partition(":")[2].strip() for line in lines)
+
+
+def _refused(ptx: str, arch: str, output: str) -> DSLError:
+    found = re.search(r"line (\d+); (?:error|fatal)\s*:\s*(.*)", output)
+    if found is None:
+        said = " ".join(output.split())[:400]
+        return DSLError(f"ptxas cannot compile this kernel for {arch}: {said}")
+    number = int(found[1])
+    lines = ptx.splitlines()
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return DSLError(
+        f"ptxas cannot compile this kernel for {arch}: {found[2].strip()}\n"
+        f"  in line {number} of the PTX: {text}",
+        span=source_line(lines, number),
+        hint="the instruction may need another architecture; the stage 'ptx' has the whole text",
+    )
+
+
+def source_line(lines: list[str], number: int) -> Span | None:
+    """The Python line that line `number` of a PTX text comes from, by its `.loc` directives."""
+    files = {
+        int(m[1]): m[2] for line in lines if (m := re.match(r'\s*\.file\s+(\d+)\s+"([^"]*)"', line))
+    }
+    for line in reversed(lines[:number]):
+        if found := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)", line):
+            file = files.get(int(found[1]))
+            if file is None or int(found[2]) == 0:
+                return None
+            return Span(file, int(found[2]), max(0, int(found[3]) - 1))
+        if re.match(r"\s*\.(visible|entry|func)", line):
+            return None
+    return None

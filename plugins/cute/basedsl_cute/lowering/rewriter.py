@@ -1,0 +1,333 @@
+"""The step `lower-cute`: one walk over a module that replaces `cute` ops by rules from a table.
+
+What comes out is structured IR (scf, arith, math, vector, llvm, nvvm, gpu) with tensors turned
+into `!llvm.ptr`; both the simulator and the PTX path take it. The walk visits ops in order, so an
+operand is lowered before its use. Values other ops carry (block arguments, results of `scf.if`,
+function signatures) change type in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import CompilerBug
+from basedsl.mlir import Bindings
+from basedsl.objectstage import span_of_location
+from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
+
+STATIC_SMEM_LIMIT = 48 * 1024  # bytes: CUDA C++ Programming Guide, "Shared Memory" (opt-in above)
+
+SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
+DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
+DYNAMIC_SMEM_SYMBOL = "cute_dynamic_smem"
+
+# Attributes that `lower-cute` leaves on a gpu.func for the launch and for reports.
+STATIC_SMEM_ATTRIBUTE = "cute.static_smem_bytes"
+DYNAMIC_SMEM_ATTRIBUTE = "cute.dynamic_smem_bytes"
+
+RuleFunction = Callable[["Rewriter", Operands], Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one op is lowered. `lower` builds what replaces it and returns the value that stands for
+    the op's result (None for an op without one). With `reads_types` it may ask for what the
+    tensors it takes were before they became addresses (`Rewriter.records`).
+    """
+
+    op: str
+    lower: RuleFunction
+    reads_types: bool = False
+
+    @property
+    def doc(self) -> str:
+        return (self.lower.__doc__ or "").strip()
+
+
+@dataclass
+class _Function:
+    """A function being lowered and the shared memory it takes.
+
+    `offsets` are those of its `cute.alloc_smem` in order; `dynamic_bytes` is the sum of all if they
+    live in dynamic shared memory, else 0.
+    """
+
+    op: Any
+    name: str
+    offsets: list[int]
+    dynamic_bytes: int = 0
+    placed: int = 0
+
+    def next_offset(self) -> int:
+        self.placed += 1
+        return self.offsets[self.placed - 1]
+
+    def next_symbol(self, stem: str) -> str:
+        self.placed += 1
+        return f"{self.name}_{stem}_{self.placed - 1}"
+
+
+class Rewriter:
+    """One run of `lower-cute`: the table, the dialect and where to insert."""
+
+    def __init__(self, bindings: Bindings, rules: Mapping[str, Rule], target: str) -> None:
+        self.bindings = bindings
+        self.ir = bindings.ir
+        self.dialect: CuteDialect = define(bindings)
+        self.rules = rules
+        self.target = target
+        self._create = self.ir.Operation.create
+        self._memref_class: Any = self.dialect.memref_class
+        self._pointers: dict[int, Any] = {}
+        self._ip: Any = None
+        self._loc: Any = None
+        self.function: _Function | None = None
+        self.records: tuple[MemRef | None, ...] = ()
+        self._planned: Iterator[_Function] = iter(())
+        self._dynamic_smem: Any = None
+        self._module: Any = None  # the gpu.module (or builtin.module) that symbols go into
+        self.i32 = self.ir.IntegerType.get_signless(32)
+        self.i64 = self.ir.IntegerType.get_signless(64)
+
+    # Building --------------------------------------------------------------------------------
+
+    def emit(
+        self,
+        name: str,
+        results: Sequence[Any] = (),
+        operands: Sequence[Any] = (),
+        attributes: Mapping[str, Any] | None = None,
+        regions: int = 0,
+    ) -> Any:
+        """An operation before the one being lowered, at its location; its result if it has one."""
+        op = self._create(
+            name,
+            results=results,
+            operands=operands,
+            attributes=attributes,
+            regions=regions,
+            loc=self._loc,
+            ip=self._ip,
+        )
+        return op.result if len(results) == 1 else op
+
+    def constant(self, value: int, type: Any = None) -> Any:
+        """An `arith.constant`, i32 unless told."""
+        attribute = self.ir.IntegerAttr.get(type or self.i32, value)
+        return self.emit("arith.constant", [type or self.i32], [], {"value": attribute})
+
+    def pointer(self, address_space: int) -> Any:
+        """`!llvm.ptr<address_space>`, made once."""
+        found = self._pointers.get(address_space)
+        if found is None:
+            found = self._pointers[address_space] = self.dialect.pointer_type(address_space)
+        return found
+
+    def element_pointer(self, base: Any, index: Any, element: Any) -> Any:
+        """The address `index` elements of the LLVM type `element` behind `base`."""
+        ir = self.ir
+        attributes = {
+            "elem_type": ir.TypeAttr.get(element),
+            "rawConstantIndices": ir.DenseI32ArrayAttr.get([-(2**31)]),
+        }
+        return self.emit("llvm.getelementptr", [base.type], [base, index], attributes)
+
+    def byte_pointer(self, base: Any, offset: int) -> Any:
+        """The address `offset` bytes behind `base`."""
+        if not offset:
+            return base
+        ir = self.ir
+        attributes = {
+            "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
+            "rawConstantIndices": ir.DenseI32ArrayAttr.get([offset]),
+        }
+        return self.emit("llvm.getelementptr", [base.type], [base], attributes)
+
+    def integer(self, value: int, bits: int = 64) -> Any:
+        """An integer attribute."""
+        return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(bits), value)
+
+    def inside(self, block: Any) -> _Inside:
+        """While entered, `emit` appends to `block`."""
+        return _Inside(self, self.ir.InsertionPoint(block))
+
+    def at_entry(self) -> _Inside:
+        """While entered, `emit` inserts at the beginning of the current function."""
+        assert self.function is not None
+        block = self.function.op.regions[0].blocks[0]
+        return _Inside(self, self.ir.InsertionPoint.at_block_begin(block))
+
+    def global_array(self, symbol: str, bytes: int, alignment: int, linkage: str) -> Any:
+        """Shared memory under a name: `llvm.mlir.global` in address space 3."""
+        ir = self.ir
+        array = ir.Type.parse(f"!llvm.array<{bytes} x i8>")
+        return self._create(
+            "llvm.mlir.global",
+            attributes={
+                "global_type": ir.TypeAttr.get(array),
+                "sym_name": ir.StringAttr.get(symbol),
+                "linkage": ir.Attribute.parse(f"#llvm.linkage<{linkage}>"),
+                "addr_space": self.integer(3, 32),
+                "alignment": self.integer(alignment),
+            },
+            regions=1,
+            loc=self._loc,
+            ip=ir.InsertionPoint.at_block_begin(self._module.regions[0].blocks[0]),
+        )
+
+    def address_of(self, symbol: str) -> Any:
+        """The address of shared memory that `global_array` named."""
+        name = self.ir.FlatSymbolRefAttr.get(symbol)
+        return self.emit("llvm.mlir.addressof", [self.pointer(3)], [], {"global_name": name})
+
+    def dynamic_smem_base(self) -> Any:
+        """The address of dynamic shared memory, declared once for each gpu.module."""
+        if self._dynamic_smem is None:
+            self._dynamic_smem = self.global_array(
+                DYNAMIC_SMEM_SYMBOL, 0, DYNAMIC_SMEM_ALIGNMENT, "external"
+            )
+        return self.address_of(DYNAMIC_SMEM_SYMBOL)
+
+    # The walk --------------------------------------------------------------------------------
+
+    def run(self, module: Any) -> None:
+        """Lower every cute op below `module`, a `builtin.module` operation."""
+        ops: list[Any] = []
+        keep = self.ir.WalkResult.ADVANCE
+
+        def collect(op: Any) -> Any:
+            ops.append(op)
+            return keep
+
+        module.walk(collect, self.ir.WalkOrder.PRE_ORDER)
+        names = [op.name for op in ops]
+        records = self._plan(ops, names)
+        for op, name in zip(ops, names, strict=True):
+            if name.startswith("cute."):
+                rule = self._rule(name, op)
+                self.records = next(records) if rule.reads_types else ()
+                self._lower(rule, op)
+            elif name in _CARRIERS:
+                self._retype(name, op)
+
+    def _rule(self, name: str, op: Any) -> Rule:
+        rule = self.rules.get(name)
+        if rule is None:
+            raise CompilerBug(
+                f"the target {self.target!r} has no rule for {name}",
+                span=span_of_location(op.location),
+            )
+        return rule
+
+    def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
+        """What has to be read before anything changes: types, and sums of shared memory."""
+        records: list[tuple[MemRef | None, ...]] = []
+        for op, name in zip(ops, names, strict=True):
+            if name.startswith("cute.") and self._rule(name, op).reads_types:
+                records.append(tuple(self.dialect.record(v.type) for v in op.operands))
+        self._plan_shared_memory(ops, names)
+        return iter(records)
+
+    def _lower(self, rule: Rule, op: Any) -> None:
+        self._ip = self.ir.InsertionPoint(op)
+        self._loc = op.location
+        fields = self.dialect.fields(op)
+        value = rule.lower(self, fields)
+        if value is not None:
+            op.results[0].replace_all_uses_with(value)
+        op.erase()
+
+    def _retype(self, name: str, op: Any) -> None:
+        for result in op.results:
+            self._convert(result)
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    self._convert(argument)
+        if name in ("gpu.module", "builtin.module"):
+            self._module = op
+            self._dynamic_smem = None
+        elif name in ("gpu.func", "func.func"):
+            self._retype_function(op)
+
+    def _retype_function(self, op: Any) -> None:
+        ir = self.ir
+        self.function = next(self._planned)
+        function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+        inputs = [self._converted(t) for t in function_type.inputs]
+        results = [self._converted(t) for t in function_type.results]
+        changed = ir.FunctionType.get(inputs, results)
+        op.attributes["function_type"] = ir.TypeAttr.get(changed)
+
+    def _converted(self, type: Any) -> Any:
+        if not isinstance(type, self._memref_class):
+            return type
+        record = self.dialect.record(type)
+        assert record is not None
+        return self.pointer(record.address_space)
+
+    def _convert(self, value: Any) -> None:
+        if isinstance(value.type, self._memref_class):
+            value.set_type(self._converted(value.type))
+
+    # Shared memory ---------------------------------------------------------------------------
+
+    def _plan_shared_memory(self, ops: list[Any], names: list[str]) -> None:
+        """Add up what each kernel allocates; beyond the static limit it all becomes dynamic."""
+        functions: list[_Function] = []
+        ends: list[int] = []
+        for op, name in zip(ops, names, strict=True):
+            if name in ("gpu.func", "func.func"):
+                functions.append(_Function(op, str(op.attributes["sym_name"].value), []))
+                ends.append(0)
+            elif name == "cute.alloc_smem" and functions:
+                fields = self.dialect.fields(op)
+                record = self.dialect.record(fields.memref.type)
+                assert record is not None
+                align = max(record.alignment, SMEM_ALIGNMENT)
+                start = -(-ends[-1] // align) * align
+                functions[-1].offsets.append(start)
+                ends[-1] = start + (fields.integer("bytes") or 0)
+        for function, end in zip(functions, ends, strict=True):
+            if end > STATIC_SMEM_LIMIT:
+                rounded = -(-end // DYNAMIC_SMEM_ALIGNMENT) * DYNAMIC_SMEM_ALIGNMENT
+                function.dynamic_bytes = rounded
+                function.op.attributes[DYNAMIC_SMEM_ATTRIBUTE] = self.integer(rounded)
+            elif end:
+                function.op.attributes[STATIC_SMEM_ATTRIBUTE] = self.integer(end)
+        self._planned = iter(functions)
+
+
+# Ops that can carry a tensor through: in their results, block arguments or signature.
+_CARRIERS = frozenset(
+    (
+        "builtin.module",
+        "gpu.module",
+        "gpu.func",
+        "func.func",
+        "func.call",
+        "scf.for",
+        "scf.while",
+        "scf.if",
+        "scf.index_switch",
+        "scf.execute_region",
+        "arith.select",
+        "cf.br",
+        "cf.cond_br",
+    )
+)
+
+
+class _Inside:
+    def __init__(self, rewriter: Rewriter, point: Any) -> None:
+        self._rewriter = rewriter
+        self._point = point
+
+    def __enter__(self) -> None:
+        self._outer = self._rewriter._ip
+        self._rewriter._ip = self._point
+
+    def __exit__(self, *_: object) -> None:
+        self._rewriter._ip = self._outer

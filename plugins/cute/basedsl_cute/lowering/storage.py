@@ -1,0 +1,81 @@
+"""How elements are kept in memory where LLVM has no such type: booleans and narrow floats.
+
+An i1 is a byte (zero is false, anything else true; written as 0 or 1, as NumPy and PyTorch do), an
+8-bit float is its byte, tf32 an f32 whose low bits do not count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute.dialect.types import memory_bits
+
+if TYPE_CHECKING:
+    from basedsl_cute.lowering.rewriter import Rewriter
+
+
+def element_of(type: Any) -> Any:
+    """The element type of a vector; a scalar's own type."""
+    return getattr(type, "element_type", type)
+
+
+def is_float(element: Any) -> bool:
+    """True for every float type, narrow ones included."""
+    return str(element).startswith(("f", "bf", "tf"))
+
+
+def storage_type(b: Rewriter, element: Any) -> Any:
+    """The type that elements of `element` are loaded and stored as."""
+    text = str(element)
+    ir = b.ir
+    if text in ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "i128"):
+        return element
+    if text == "i1" or text.startswith("f8"):
+        return ir.IntegerType.get_signless(8)
+    if text == "tf32":
+        return ir.F32Type.get()
+    if text == "index" or text.startswith("!llvm.ptr"):
+        return element
+    if memory_bits(element) % 8:
+        raise DSLTypeError(
+            f"elements of type {text} share bytes; single ones cannot be read or written",
+            hint="recast the tensor to an 8-bit or wider type",
+        )
+    return element
+
+
+def with_element(b: Rewriter, type: Any, element: Any) -> Any:
+    """`type` (a scalar or vector type) with another element type."""
+    shape = getattr(type, "shape", None)
+    return element if shape is None else b.ir.VectorType.get(list(shape), element)
+
+
+def from_storage(b: Rewriter, raw: Any, type: Any) -> Any:
+    """A value of `type` from what was loaded."""
+    if raw.type == type:
+        return raw
+    text = str(element_of(type))
+    if text == "i1":
+        ir = b.ir
+        zero = ir.IntegerAttr.get(element_of(raw.type), 0)
+        if raw.type != element_of(raw.type):
+            zero = ir.DenseElementsAttr.get_splat(raw.type, zero)
+        none = b.emit("arith.constant", [raw.type], [], {"value": zero})
+        return b.emit("arith.cmpi", [type], [raw, none], {"predicate": b.integer(1)})
+    if text == "tf32":
+        return b.emit("arith.truncf", [type], [raw])
+    return b.emit("arith.bitcast", [type], [raw])
+
+
+def to_storage(b: Rewriter, value: Any, stored: Any) -> Any:
+    """What is stored for a value: the same bits as elements of type `stored`."""
+    raw = with_element(b, value.type, stored)
+    if raw == value.type:
+        return value
+    text = str(element_of(value.type))
+    if text == "i1":
+        return b.emit("arith.extui", [raw], [value])
+    if text == "tf32":
+        return b.emit("arith.extf", [raw], [value])
+    return b.emit("arith.bitcast", [raw], [value])
