@@ -1,0 +1,212 @@
+"""The way of an operator: plan its types, compute known operands now, else emit its ops.
+
+`Operator` is one row of the table in `operators`; `apply` carries it out. Plans are kept per
+combination of operand types, so that the path of a repeated operator is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import trace as tracing
+from basedsl.numeric.concrete import Concrete
+from basedsl.numeric.conversion import convert_number, emit_conversion
+from basedsl.numeric.formats import Kind
+from basedsl.numeric.kit import Kit, kit_of
+from basedsl.numeric.literals import as_numeric, is_numeric_literal
+from basedsl.numeric.promotion import (
+    PLAIN_PYTHON,
+    Defaults,
+    Tie,
+    Type,
+    defaults,
+    operand_type,
+    storage_only,
+)
+from basedsl.numeric.types import TYPES, Numeric, check_literal, escaped
+
+# An op name, or a function that emits ops from `(kit, left type, right type, x, y)`. The operands
+# are SSA values, or Python numbers where they are known (never both); so may the result be.
+Sequence = Callable[[Kit, Any, Any, Any, Any], Any]
+Rule = str | Sequence
+
+
+class Plan(NamedTuple):
+    """How an operator treats one combination of operand types."""
+
+    left: Type
+    right: Type
+    result: Type
+    rule: Rule
+    weak: bool
+
+
+Planner = Callable[["Operator", Type, Tie, Type, Tie, Defaults], Plan]
+Shortcut = Callable[[Plan, Any, Any], Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operator:
+    """One binary operator. A kind without a rule does not have the operator.
+
+    `concrete` computes it on Python numbers of the plan's left type. `divisor` combines known
+    divisors of integers. `x OP identity` is x, for integers. `shortcut` may answer with no op, or
+    fewer, from what is known about the operands; None if it does not.
+    """
+
+    symbol: str
+    plan: Planner
+    concrete: Concrete
+    signed: Rule | None = None
+    unsigned: Rule | None = None
+    floating: Rule | None = None
+    boolean: Rule | None = None
+    divisor: Callable[[int, int], int] | None = None
+    identity: int | None = None
+    shortcut: Shortcut | None = None
+
+    def rule(self, T: Type) -> Rule:
+        """The rule for operands of type `T`; DSLTypeError if there is none."""
+        if not T.format.arithmetic:
+            raise storage_only(T)
+        rule: Rule | None = getattr(self, _RULE_OF_KIND[T.kind])
+        if rule is None:
+            raise DSLTypeError(f"{T.__name__} has no operator {self.symbol}")
+        return rule
+
+
+_RULE_OF_KIND = {
+    Kind.SIGNED: "signed",
+    Kind.UNSIGNED: "unsigned",
+    Kind.FLOAT: "floating",
+    Kind.BOOLEAN: "boolean",
+}
+
+_new = object.__new__
+_current = tracing.current
+_PLANS: dict[Defaults, dict[Any, Plan]] = {}
+_PLAIN_PLANS = _PLANS.setdefault(PLAIN_PYTHON, {})
+_PYTHON = frozenset((int, float, bool))
+_OPERANDS: frozenset[Any] = _PYTHON | frozenset(TYPES.values())
+
+
+def apply(op: Operator, a: Any, b: Any) -> Any:
+    """`a OP b`. At least one is a numeric value; NotImplemented if the other is no number."""
+    A, B = a.__class__, b.__class__
+    if A not in _OPERANDS or B not in _OPERANDS:
+        return _apply_other(op, a, b)
+    kit: Kit | None = None
+    plans = _PLAIN_PLANS
+    trace = _current()
+    if trace is not None:
+        kit = kit_of(trace)
+        plans = kit.plans or _plans_of(kit)
+    a_known = A in _PYTHON or a.region is None
+    b_known = B in _PYTHON or b.region is None
+    key = (
+        op,
+        A if A in _PYTHON or not a.weak else (A, a_known),
+        B if B in _PYTHON or not b.weak else (B, b_known),
+    )
+    plan = plans.get(key)
+    if plan is None:
+        plan = plans[key] = _make_plan(op, a, b)
+    if (a_known or b_known) and op.shortcut is not None:
+        answer = op.shortcut(plan, a, b)
+        if answer is not None:
+            return answer
+    left, right, result, rule, weak = plan
+    if a_known and b_known:
+        return _known_result(op, plan, a, b)
+    if kit is None or trace is None:
+        return tracing.require("arithmetic on a dynamic value")
+    kit.begin()
+    if a_known:
+        x = number_of(a, left)
+    elif a.region.closed:
+        raise escaped(a)
+    else:
+        x = a.value if A is left else emit_conversion(kit, A, left, a.value)
+    if b_known:
+        y = number_of(b, right)
+        if A is result and not a.weak and y.__class__ is int and y == op.identity:
+            return a
+    elif b.region.closed:
+        raise escaped(b)
+    else:
+        y = b.value if B is right else emit_conversion(kit, B, right, b.value)
+    if rule.__class__ is str:
+        operands = (
+            kit.constant(left, x) if a_known else x,
+            kit.constant(right, y) if b_known else y,
+        )
+        value = kit.create(
+            rule, results=[kit.type_of(result)], operands=operands, loc=kit.loc
+        ).result
+    else:
+        value = rule(kit, left, right, x, y)  # type: ignore[operator]
+        if value.__class__ in _PYTHON:
+            return result._known(value, weak)
+    self = _new(result)
+    self.value = value
+    self.weak = weak
+    self.region = trace.region
+    if op.divisor is None or not result.is_integer:
+        self.divby = 1
+    else:
+        self.divby = op.divisor(divisor_of(a), divisor_of(b))
+    return self
+
+
+def _apply_other(op: Operator, a: Any, b: Any) -> Any:
+    for x in (a, b):
+        if not (isinstance(x, Numeric) or is_numeric_literal(x)):
+            return NotImplemented
+    return apply(op, as_numeric(a), as_numeric(b))
+
+
+def _known_result(op: Operator, plan: Plan, a: Any, b: Any) -> Numeric:
+    value = op.concrete(plan.left, number_of(a, plan.left), number_of(b, plan.right))
+    return plan.result._known(value, plan.weak)
+
+
+def _plans_of(kit: Kit) -> dict[Any, Plan]:
+    now = Defaults((kit.trace.default_int, kit.trace.default_float))
+    kit.plans = _PLANS.setdefault(now, {})
+    return kit.plans
+
+
+def _make_plan(op: Operator, a: Any, b: Any) -> Plan:
+    now = defaults()
+    (A, a_tie), (B, b_tie) = operand_type(a, now), operand_type(b, now)
+    try:
+        return op.plan(op, A, a_tie, B, b_tie, now)
+    except DSLTypeError as error:
+        raise DSLTypeError(
+            f"{_described(a)} {op.symbol} {_described(b)}: {error.message}", hint=error.hint
+        ) from None
+
+
+def _described(x: Any) -> str:
+    return type(x).__name__ if isinstance(x, Numeric) else repr(x)
+
+
+def number_of(x: Any, T: Type) -> Any:
+    """A known operand as a Python number of type `T`; a literal has to fit."""
+    X = x.__class__
+    if X is T:
+        return x.value
+    if X in _PYTHON:
+        return convert_number(x, T.format) if X is bool else check_literal(T, x)
+    return check_literal(T, x.value) if x.weak else convert_number(x.value, T.format)
+
+
+def divisor_of(x: Any) -> int:
+    """What the operand is known to be a multiple of; of a known number, itself."""
+    X = x.__class__
+    if X in _PYTHON:
+        return abs(int(x)) if X is not float else 1
+    return abs(x.value) if x.region is None and X.is_integer else x.divby  # type: ignore[no-any-return]

@@ -1,0 +1,154 @@
+"""What emitting arithmetic needs during one trace: cached types, constants, and op creation.
+
+Ops are made by name through `ir.Operation.create`, which costs about a third of the generated
+builders. Which ops an operator becomes is decided in the tables that use a kit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from basedsl.metastage.trace import Trace
+from basedsl.numeric.formats import Kind
+
+if TYPE_CHECKING:
+    from basedsl.numeric.types import Numeric
+
+Value = Any  # an ir.Value of the trace's bindings
+_KEY = "basedsl.numeric.kit"
+_DIALECTS = ("arith", "math")
+
+# Values of the predicate attributes of arith.cmpi and arith.cmpf (ArithBase.td).
+CMPI = {
+    "eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9
+}  # fmt: skip
+CMPF = {
+    "oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "ugt": 9,
+    "uge": 10, "ult": 11, "ule": 12, "une": 13, "uno": 14,
+}  # fmt: skip
+
+
+class Kit:
+    """Emission tools of one trace. `loc` is the location of the operator being emitted.
+
+    Two traits are read from the trace's emitter: `checks` (else True), that errors of Python's
+    integer arithmetic (division by zero, negative shift) are to be emitted as assertions;
+    `saturating_conversions` (else False), that the target's `arith.fptosi` and `arith.fptoui`
+    saturate by themselves.
+    """
+
+    __slots__ = (
+        "_attributes", "_predicates", "_types", "checks", "create", "i1", "ir", "loc", "plans",
+        "saturating_conversions", "trace",
+    )  # fmt: skip
+
+    def __init__(self, trace: Trace) -> None:
+        ir = trace.ir
+        for dialect in _DIALECTS:
+            getattr(trace.bindings, dialect)  # registers it, so that ops can be made by name
+        self.trace = trace
+        self.ir = ir
+        self.create = ir.Operation.create
+        self.loc: Any = None
+        self.plans: dict[Any, Any] = {}  # of operators, for this trace's default types
+        self.i1 = ir.IntegerType.get_signless(1)
+        self.checks = bool(getattr(trace.emitter, "checks", True))
+        self.saturating_conversions = bool(getattr(trace.emitter, "saturating_conversions", False))
+        i64 = ir.IntegerType.get_signless(64)
+        self._predicates = {
+            op: {name: {"predicate": ir.IntegerAttr.get(i64, code)} for name, code in table.items()}
+            for op, table in (("arith.cmpi", CMPI), ("arith.cmpf", CMPF))
+        }
+        self._types: dict[type[Numeric], Any] = {}
+        self._attributes: dict[tuple[type[Numeric], Any], Any] = {}
+
+    def begin(self) -> None:
+        """Start an operator: its ops get the user's location, if ops are allowed here at all."""
+        if self.trace.forbidden is not None:
+            self.trace.emit(_nothing)  # raises
+        self.loc = self.trace.loc()
+
+    def type_of(self, T: type[Numeric]) -> Any:
+        """The MLIR type of `T`."""
+        found = self._types.get(T)
+        if found is None:
+            found = self._types[T] = mlir_type(T, self.ir)
+        return found
+
+    def op(self, name: str, type_: Any, *operands: Value) -> Value:
+        """The only result, of MLIR type `type_`, of a new op."""
+        return self.create(name, results=[type_], operands=operands, loc=self.loc).result
+
+    def cmpi(self, predicate: str, a: Value, b: Value) -> Value:
+        """An i1: the integer comparison `predicate` of arith.cmpi."""
+        return self.create(
+            "arith.cmpi", results=[self.i1], operands=(a, b),
+            attributes=self._predicates["arith.cmpi"][predicate], loc=self.loc,
+        ).result  # fmt: skip
+
+    def cmpf(self, predicate: str, a: Value, b: Value) -> Value:
+        """An i1: the float comparison `predicate` of arith.cmpf."""
+        return self.create(
+            "arith.cmpf", results=[self.i1], operands=(a, b),
+            attributes=self._predicates["arith.cmpf"][predicate], loc=self.loc,
+        ).result  # fmt: skip
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """`a` where the i1 holds, else `b`."""
+        return self.op("arith.select", a.type, condition, a, b)
+
+    def value(self, T: type[Numeric], operand: Any) -> Value:
+        """An operand as an SSA value: a Python number becomes a constant of type `T`."""
+        return self.constant(T, operand) if isinstance(operand, (int, float)) else operand
+
+    def constant_i1(self, value: bool) -> Value:
+        """An arith.constant of type i1."""
+        attribute = self.ir.IntegerAttr.get(self.i1, -1 if value else 0)
+        return self.create(
+            "arith.constant", results=[self.i1], attributes={"value": attribute}, loc=self.loc
+        ).result
+
+    def constant(self, T: type[Numeric], value: Any) -> Value:
+        """An arith.constant of `value`, which must be representable in `T`."""
+        type_ = self.type_of(T)
+        # -0.0 == 0.0, so zeros are not kept.
+        attribute = self._attributes.get((T, value)) if value else None
+        if attribute is None:
+            attribute = self._attribute(T, type_, value)
+            if value:
+                self._attributes[T, value] = attribute
+        return self.create(
+            "arith.constant", results=[type_], attributes={"value": attribute}, loc=self.loc
+        ).result
+
+    def _attribute(self, T: type[Numeric], type_: Any, value: Any) -> Any:
+        ir = self.ir
+        if T.kind is Kind.FLOAT:
+            return ir.FloatAttr.get(type_, float(value))
+        if T.kind is Kind.BOOLEAN:
+            return ir.IntegerAttr.get(type_, -1 if value else 0)
+        if T.width > 64:
+            return ir.Attribute.parse(f"{value} : {T.format.mlir}")
+        bits = int(value)
+        if bits >> (T.width - 1) and bits > 0:
+            bits -= 1 << T.width  # MLIR integers are signless: the same bits, read as signed
+        return ir.IntegerAttr.get(type_, bits)
+
+
+def _nothing(loc: Any) -> None:
+    return None
+
+
+def kit_of(trace: Trace) -> Kit:
+    """The kit of `trace`, made on first use."""
+    kit = trace.state.get(_KEY)
+    if kit is None:
+        kit = trace.state[_KEY] = Kit(trace)
+    return kit
+
+
+def mlir_type(T: type[Numeric], ir: Any) -> Any:
+    """The MLIR type of `T` in the current context of the bindings whose `ir` is given."""
+    if T.kind is Kind.FLOAT:
+        return ir.Type.parse(T.format.mlir)
+    return ir.IntegerType.get_signless(T.width)

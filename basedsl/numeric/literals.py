@@ -1,0 +1,42 @@
+"""Python and NumPy numbers as numeric values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric.promotion import defaults
+from basedsl.numeric.types import Boolean, Numeric, from_numpy_dtype
+
+
+def as_numeric(x: Any, like: Any = None) -> Numeric:
+    """`x` as a numeric value: a bool is a Boolean, an int or float is a weak default int or float,
+    a NumPy scalar has the type of its dtype, a numeric value is itself.
+
+    With `like`, a type or a numeric value, a Python int or float becomes a weak number of that
+    type. The result emits nothing. Raises DSLTypeError if `x` is no number or does not fit.
+    """
+    if isinstance(x, Numeric):
+        return x
+    kind = type(x)
+    if kind is bool:
+        return Boolean._known(x)
+    if kind is int or kind is float:
+        if like is not None:
+            target: type[Numeric] = like if isinstance(like, type) else type(like)
+            if not (kind is float and target.is_integer):
+                return target.concrete(x, weak=True)
+        now = defaults()
+        return (now.int if kind is int else now.float).concrete(x, weak=True)
+    if isinstance(x, np.generic):
+        return from_numpy_dtype(x.dtype).concrete(x)
+    if isinstance(x, (int, float)):  # a subclass, IntEnum for instance
+        return as_numeric(int(x) if isinstance(x, int) else float(x), like)
+    raise DSLTypeError(f"{x!r} of type {type(x).__name__} is not a number")
+
+
+def is_numeric_literal(x: Any) -> bool:
+    """True for what `as_numeric` takes besides numeric values."""
+    return isinstance(x, (bool, int, float, np.generic))

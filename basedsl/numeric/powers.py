@@ -1,0 +1,103 @@
+"""`**` as ops: repeated multiplication for integers, `math.powf` for floats.
+
+A negative integer exponent that is known makes the power a float before it comes here. One that
+shows at run time is an error of the emitter's `checks`; without them the power is the integer part
+of the quotient (0, 1 or -1; 0 for a zero base).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from basedsl.numeric.checks import check
+from basedsl.numeric.conversion import emit_conversion
+from basedsl.numeric.formats import Kind
+from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.shifts import shift_in_zeros
+
+if TYPE_CHECKING:
+    from basedsl.numeric.types import Numeric
+
+Type = type["Numeric"]
+
+
+def integer(kit: Kit, T: Type, E: Type, x: Any, exponent: Any) -> Any:
+    """x ** exponent of integers."""
+    if isinstance(exponent, int):
+        return _known_exponent(kit, T, x, exponent)
+    if T.kind is Kind.SIGNED:
+        check(
+            kit,
+            lambda: kit.cmpi("sge", exponent, kit.constant(T, 0)),
+            ValueError,
+            "a negative exponent makes the power of two integers a float; convert one first",
+        )
+    if x == 2 and isinstance(x, int):
+        return shift_in_zeros(kit, "arith.shli", T, T, 1, exponent)
+    return _loop(kit, T, kit.value(T, x), exponent)
+
+
+def _known_exponent(kit: Kit, T: Type, x: Value, exponent: int) -> Any:
+    t = kit.type_of(T)
+    power: Value = None
+    square = x
+    while exponent:
+        if exponent & 1:
+            power = square if power is None else kit.op("arith.muli", t, power, square)
+        exponent >>= 1
+        if exponent:
+            square = kit.op("arith.muli", t, square, square)
+    return 1 if power is None else power
+
+
+def _loop(kit: Kit, T: Type, x: Value, exponent: Value) -> Value:
+    """Square and multiply, as a loop of the DSL's emitter.
+
+    For a negative exponent the bits are those of the exponent read as unsigned, and the result is
+    replaced afterwards.
+    """
+    t = kit.type_of(T)
+    loc = kit.loc
+    one, zero = kit.constant(T, 1), kit.constant(T, 0)
+
+    def test(carried: Any) -> tuple[Value, list[Value]]:
+        kit.loc = loc
+        return kit.cmpi("ne", carried[0], zero), list(carried)
+
+    def body(carried: Any) -> list[Value]:
+        kit.loc = loc
+        left_over, square, power = carried
+        odd = kit.cmpi("ne", kit.op("arith.andi", t, left_over, one), zero)
+        product = kit.op("arith.muli", t, power, square)
+        return [
+            kit.op("arith.shrui", t, left_over, one),
+            kit.op("arith.muli", t, square, square),
+            kit.select(odd, product, power),
+        ]
+
+    power = kit.trace.emitter.while_([exponent, x, one], test, body, loc)[2]
+    kit.loc = loc
+    if T.kind is not Kind.SIGNED:
+        return power
+    return _with_negative_exponent(kit, T, x, exponent, power)
+
+
+def _with_negative_exponent(kit: Kit, T: Type, x: Value, exponent: Value, power: Value) -> Value:
+    # 1 ** -n is 1 and (-1) ** -n is (-1) ** n, which the loop has right: -n and n have one parity.
+    t = kit.type_of(T)
+    one, two = kit.constant(T, 1), kit.constant(T, 2)
+    unit = kit.cmpi("ule", kit.op("arith.addi", t, x, one), two)
+    vanishes = kit.select(unit, power, kit.constant(T, 0))
+    negative = kit.cmpi("slt", exponent, kit.constant(T, 0))
+    return kit.select(negative, vanishes, power)
+
+
+def floating(kit: Kit, T: Type, E: Type, x: Any, y: Any) -> Value:
+    """x ** y of floats; NaN where Python's result is complex."""
+    t = kit.type_of(T)
+    a = kit.value(T, x)
+    if isinstance(y, float) and y == 2.0:
+        return kit.op("arith.mulf", t, a, a)
+    F = T if T.width >= 32 else T.float32()
+    wide = (emit_conversion(kit, T, F, v) for v in (a, kit.value(T, y)))
+    return emit_conversion(kit, F, T, kit.op("math.powf", kit.type_of(F), *wide))

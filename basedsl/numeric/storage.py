@@ -1,0 +1,28 @@
+"""Numbers as they are in memory: from what `struct` reads back to Python numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from basedsl.numeric.formats import Kind
+from basedsl.numeric.types import Numeric
+
+
+def from_storage(T: type[Numeric], raw: Any) -> bool | int | float:
+    """The Python number of a `T` read from memory.
+
+    `raw` is a number; of a float that `struct` has no code for its bits as an int; of a 128-bit
+    integer its little-endian bytes.
+    """
+    if T.kind is Kind.BOOLEAN:
+        return bool(raw)
+    if T.kind is Kind.FLOAT:
+        if isinstance(raw, int):
+            bits = np.uint16 if T.storage_width == 16 else np.uint8
+            return float(np.asarray(raw, dtype=bits).view(T.numpy_dtype))
+        return float(raw)
+    if isinstance(raw, bytes):
+        return int.from_bytes(raw, "little", signed=T.signed)
+    return int(raw)

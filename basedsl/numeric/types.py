@@ -1,0 +1,551 @@
+"""The numeric classes. An instance holds a Python number, or an SSA value while tracing.
+
+Conversions are in `conversion`, promotion in `promotion`; `operators` gives the classes Python's
+operators. Instances are immutable.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
+
+import numpy as np
+
+from basedsl.errors import DSLError, DSLTypeError
+from basedsl.location import user_frame
+from basedsl.metastage import trace as tracing
+from basedsl.metastage.trace import Region
+from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
+from basedsl.numeric.formats import FORMATS, Format, Kind
+from basedsl.numeric.kit import kit_of
+from basedsl.numeric.kit import mlir_type as _mlir_type
+
+N = TypeVar("N", bound="Numeric")
+Number = int | float
+_new = object.__new__
+
+
+class NumericMeta(type):
+    """Gives the classes properties that need a running trace, and their short name."""
+
+    @property
+    def mlir_type(cls) -> Any:
+        """The MLIR type; needs a running trace (`mlir_type(T, ir)` does not)."""
+        return kit_of(tracing.require(f"{cls.__name__}.mlir_type")).type_of(cls)  # type: ignore[arg-type]
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+class Numeric(metaclass=NumericMeta):
+    """A number of a fixed format.
+
+    Class attributes: `width` in bits, `storage_width` of an array element, `signed`, `is_integer`,
+    `is_float`, `zero`, `min`, `max`, `inf` (floats), `numpy_dtype`, `dlpack` (code, bits, lanes).
+
+    `T(x)` converts. Outside a trace the result is concrete (`value` is a Python number); while
+    tracing it is dynamic (`value` is an SSA value), also from a literal. `weak` instances came
+    from Python literals and adapt to the type they meet.
+    """
+
+    __slots__ = ("divby", "region", "value", "weak")
+
+    name: ClassVar[str] = "Numeric"
+    format: ClassVar[Format]
+    kind: ClassVar[Kind]
+    width: ClassVar[int]
+    storage_width: ClassVar[int]
+    signed: ClassVar[bool]
+    is_integer: ClassVar[bool] = False
+    is_float: ClassVar[bool] = False
+    zero: ClassVar[Number]
+    min: ClassVar[Number]
+    max: ClassVar[Number]
+    inf: ClassVar[float]
+    numpy_dtype: ClassVar[Any]
+    dlpack: ClassVar[tuple[int, int, int]]
+
+    value: Any
+    weak: bool
+    region: Region | None
+    divby: int
+
+    def __new__(cls: type[N], value: Any) -> N:
+        if "format" not in cls.__dict__:
+            raise DSLTypeError(
+                f"{cls.__name__} is an abstract number type",
+                hint="write a type with a width, for instance Int32 or Float32",
+            )
+        trace = tracing.current()
+        if isinstance(value, Numeric):
+            converted = value.to(cls)
+            if trace is None or converted.region is not None:
+                return converted
+            return cls.from_value(converted.ir_value())
+        if trace is None:
+            return cls.concrete(value)
+        if isinstance(value, trace.ir.Value):
+            return cls._from_checked(value, trace)
+        number = check_literal(cls, value)
+        kit = kit_of(trace)
+        kit.begin()
+        return cls.from_value(kit.constant(cls, number))
+
+    # Making -------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_value(cls: type[N], value: Any, weak: bool = False) -> N:
+        """An SSA value of this type's MLIR type, made in the region being traced."""
+        trace = tracing.current()
+        self = _new(cls)
+        self.value = value
+        self.weak = weak
+        self.divby = 1
+        self.region = tracing.require("a dynamic value").region if trace is None else trace.region
+        return self
+
+    @classmethod
+    def concrete(cls: type[N], value: Any, weak: bool = False) -> N:
+        """A Python number as this type, known while compiling; DSLTypeError if it does not fit."""
+        return cls._known(check_literal(cls, value), weak)
+
+    @classmethod
+    def _known(cls: type[N], value: Any, weak: bool = False) -> N:
+        self = _new(cls)
+        self.value = value
+        self.weak = weak
+        self.divby = 1
+        self.region = None
+        return self
+
+    @classmethod
+    def _from_checked(cls: type[N], value: Any, trace: tracing.Trace) -> N:
+        expected = kit_of(trace).type_of(cls)
+        if value.type != expected:
+            raise DSLTypeError(f"{cls.__name__} is {expected} in MLIR, the value is {value.type}")
+        return cls.from_value(value)
+
+    @classmethod
+    def is_same_kind(cls, other: type[Numeric]) -> bool:
+        """Both integers, or both floats."""
+        return cls.is_integer == other.is_integer and cls.is_float == other.is_float
+
+    @classmethod
+    def same_kind_of_width(cls, width: int) -> type[Numeric]:
+        """The integer class of this signedness with `width` bits."""
+        return TYPES[f"{'Int' if cls.signed else 'Uint'}{width}"]
+
+    @classmethod
+    def float32(cls) -> type[Float32]:
+        """The Float32 class."""
+        return Float32
+
+    # Asking -------------------------------------------------------------------------------------
+
+    @property
+    def is_dynamic(self) -> bool:
+        """True when the number is known only at run time."""
+        return self.region is not None
+
+    @property
+    def dtype(self) -> type[Numeric]:
+        """The numeric class."""
+        return type(self)
+
+    def to(self, target: type[N]) -> N:
+        """This number converted to `target`; the result is not weak."""
+        if not (isinstance(target, type) and issubclass(target, Numeric)):
+            raise DSLTypeError(f".to() takes a numeric type, not {target!r}", hint=".to(Float32)")
+        if target is type(self) and not self.weak:
+            return self
+        if self.region is None:
+            return target._known(convert_number(self.value, target.format))
+        trace = tracing.require("converting a dynamic value")
+        value = self.ir_value()
+        kit = kit_of(trace)
+        kit.begin()
+        result = target.from_value(emit_conversion(kit, type(self), target, value))
+        if self.divby > 1 and target.is_integer:
+            result.divby = _surviving_divisor(self, target)
+        return result
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The SSA value; a number known while compiling becomes an `arith.constant`.
+
+        Raises DSLError if the value was made in a region that is closed.
+        """
+        region = self.region
+        if region is None:
+            trace = tracing.require("an MLIR value")
+            kit = kit_of(trace)
+            kit.begin()
+            if loc is not None:
+                kit.loc = loc
+            if ip is None:
+                return kit.constant(type(self), self.value)
+            with ip:
+                return kit.constant(type(self), self.value)
+        if region.closed:
+            raise escaped(self)
+        return self.value
+
+    # Python's protocols -------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        if self.region is not None:
+            raise _not_static(self, "is used as a Python condition")
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        if self.region is not None:
+            raise _not_static(
+                self, "cannot become a Python int",
+                "in a captured function int(x) converts at run time; elsewhere write x.to(Int32)",
+            )  # fmt: skip
+        return int(self.value)
+
+    def __float__(self) -> float:
+        if self.region is not None:
+            raise _not_static(
+                self, "cannot become a Python float",
+                "in a captured function float(x) and math.* work at run time; elsewhere write "
+                "x.to(Float32)",
+            )  # fmt: skip
+        return float(self.value)
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self.region is not None else hash(self.value)
+
+    def __str__(self) -> str:
+        if self.region is None:
+            return str(self.value)
+        return "?" if self.divby == 1 else f"?{{div={self.divby}}}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self) if self.region is not None else self.value, spec)
+
+    def __reduce__(self) -> Any:
+        if self.region is not None:
+            raise DSLTypeError(f"a dynamic {type(self).__name__} exists only while tracing")
+        return _unpickle, (type(self), self.value, self.weak)
+
+    if TYPE_CHECKING:  # given by `operators` and `builtins`
+
+        def __add__(self, other: Any) -> Any: ...
+        def __radd__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __rsub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __rfloordiv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any, modulus: Any = None) -> Any: ...
+        def __rpow__(self, other: Any) -> Any: ...
+        def __lshift__(self, other: Any) -> Any: ...
+        def __rlshift__(self, other: Any) -> Any: ...
+        def __rshift__(self, other: Any) -> Any: ...
+        def __rrshift__(self, other: Any) -> Any: ...
+        def __and__(self, other: Any) -> Any: ...
+        def __rand__(self, other: Any) -> Any: ...
+        def __or__(self, other: Any) -> Any: ...
+        def __ror__(self, other: Any) -> Any: ...
+        def __xor__(self, other: Any) -> Any: ...
+        def __rxor__(self, other: Any) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+        def __eq__(self, other: Any) -> Any: ...
+        def __ne__(self, other: Any) -> Any: ...
+        def __divmod__(self, other: Any) -> Any: ...
+        def __rdivmod__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __pos__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __round__(self, digits: int | None = None) -> Any: ...
+        def __floor__(self) -> Any: ...
+        def __ceil__(self) -> Any: ...
+        def __trunc__(self) -> Any: ...
+
+
+class Integer(Numeric):
+    """A whole number. `divby` is what a dynamic one is known to be a multiple of."""
+
+    __slots__ = ()
+
+    is_integer = True
+
+    def with_divby(self: N, divisor: SupportsIndex) -> N:
+        """The same number with the promise that `divisor` divides it.
+
+        Raises DSLTypeError for a divisor below 1 and for a number known not to be a multiple.
+        """
+        n = divisor.__index__()
+        if n < 1:
+            raise DSLTypeError(f"a divisor must be positive, not {n}")
+        if self.region is None:
+            if self.value % n:
+                raise DSLTypeError(f"{self.value} is not a multiple of {n}")
+            return self
+        result = _new(type(self))
+        result.value, result.weak, result.region = self.value, self.weak, self.region
+        result.divby = math.lcm(n, self.divby)
+        return result
+
+    def __index__(self) -> int:
+        if self.region is not None:
+            raise _not_static(
+                self, "is used where Python needs a number now (an index, a length, a bound)",
+                "take a value known while compiling (Constexpr), or let the function be captured "
+                "(@jit) where indexing and loops work at run time",
+            )  # fmt: skip
+        return int(self.value)
+
+
+class Float(Numeric):
+    """A floating-point number."""
+
+    __slots__ = ()
+
+    is_float = True
+
+
+def _define(name: str, base: type[Numeric], doc: str) -> Any:
+    row = FORMATS[name]
+    integer = row.kind is not Kind.FLOAT
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__doc__": doc,
+        "__module__": __name__,
+        "name": name,
+        "format": row,
+        "kind": row.kind,
+        "width": row.width,
+        "storage_width": row.storage_width,
+        "signed": row.kind in (Kind.SIGNED, Kind.FLOAT) and name != "Float8E8M0FNU",
+        "zero": 0 if integer else 0.0,
+        "numpy_dtype": row.numpy,
+        "dlpack": (*row.dlpack, 1),
+    }
+    if integer:
+        body["min"], body["max"] = integer_limits(row)
+    else:
+        body["min"], body["max"] = -row.largest, row.largest
+        body["inf"] = math.inf
+    return NumericMeta(name, (base,), body)
+
+
+if TYPE_CHECKING:
+
+    class Boolean(Integer): ...
+
+    class Int4(Integer): ...
+
+    class Int8(Integer): ...
+
+    class Int16(Integer): ...
+
+    class Int32(Integer): ...
+
+    class Int64(Integer): ...
+
+    class Int128(Integer): ...
+
+    class Uint4(Integer): ...
+
+    class Uint8(Integer): ...
+
+    class Uint16(Integer): ...
+
+    class Uint32(Integer): ...
+
+    class Uint64(Integer): ...
+
+    class Uint128(Integer): ...
+
+    class Float16(Float): ...
+
+    class BFloat16(Float): ...
+
+    class TFloat32(Float): ...
+
+    class Float32(Float): ...
+
+    class Float64(Float): ...
+
+    class Float8E5M2(Float): ...
+
+    class Float8E4M3FN(Float): ...
+
+    class Float8E4M3(Float): ...
+
+    class Float8E4M3B11FNUZ(Float): ...
+
+    class Float8E8M0FNU(Float): ...
+
+    class Float6E3M2FN(Float): ...
+
+    class Float6E2M3FN(Float): ...
+
+    class Float4E2M1FN(Float): ...
+else:
+    Boolean = _define("Boolean", Integer, "True or False; i1 in MLIR, a byte in memory.")
+    Int4 = _define("Int4", Integer, "Signed 4-bit integer, for storage.")
+    Int8 = _define("Int8", Integer, "Signed 8-bit integer.")
+    Int16 = _define("Int16", Integer, "Signed 16-bit integer.")
+    Int32 = _define("Int32", Integer, "Signed 32-bit integer.")
+    Int64 = _define("Int64", Integer, "Signed 64-bit integer.")
+    Int128 = _define("Int128", Integer, "Signed 128-bit integer.")
+    Uint4 = _define("Uint4", Integer, "Unsigned 4-bit integer, for storage.")
+    Uint8 = _define("Uint8", Integer, "Unsigned 8-bit integer.")
+    Uint16 = _define("Uint16", Integer, "Unsigned 16-bit integer.")
+    Uint32 = _define("Uint32", Integer, "Unsigned 32-bit integer.")
+    Uint64 = _define("Uint64", Integer, "Unsigned 64-bit integer.")
+    Uint128 = _define("Uint128", Integer, "Unsigned 128-bit integer.")
+    Float16 = _define("Float16", Float, "IEEE 754 half precision.")
+    BFloat16 = _define("BFloat16", Float, "The upper half of a Float32.")
+    TFloat32 = _define("TFloat32", Float, "Float32 with a 10-bit fraction, for matrix units.")
+    Float32 = _define("Float32", Float, "IEEE 754 single precision.")
+    Float64 = _define("Float64", Float, "IEEE 754 double precision.")
+    Float8E5M2 = _define("Float8E5M2", Float, "5 exponent, 2 fraction bits, with infinities.")
+    Float8E4M3FN = _define("Float8E4M3FN", Float, "4 exponent, 3 fraction bits, no infinities.")
+    Float8E4M3 = _define("Float8E4M3", Float, "4 exponent, 3 fraction bits, with infinities.")
+    Float8E4M3B11FNUZ = _define("Float8E4M3B11FNUZ", Float, "E4M3 of bias 11, one zero, one NaN.")
+    Float8E8M0FNU = _define("Float8E8M0FNU", Float, "A power of two: the scale of a block.")
+    Float6E3M2FN = _define("Float6E3M2FN", Float, "3 exponent, 2 fraction bits, all finite.")
+    Float6E2M3FN = _define("Float6E2M3FN", Float, "2 exponent, 3 fraction bits, all finite.")
+    Float4E2M1FN = _define("Float4E2M1FN", Float, "2 exponent, 1 fraction bit, all finite.")
+
+TYPES: dict[str, type[Numeric]] = {name: globals()[name] for name in FORMATS}
+
+_BY_NUMPY: dict[Any, type[Numeric]] = {
+    T.numpy_dtype: T for T in TYPES.values() if T.numpy_dtype is not None and T is not TFloat32
+}
+_BY_DLPACK: dict[tuple[int, int], type[Numeric]] = {
+    T.dlpack[:2]: T for T in TYPES.values() if T is not TFloat32
+}
+
+
+def mlir_type(T: type[Numeric], ir: Any) -> Any:
+    """The MLIR type of `T` in the current context of the bindings whose `ir` is given."""
+    return _mlir_type(T, ir)
+
+
+def dtype(name: str) -> type[Numeric]:
+    """The class called `name`, for instance "Float16"."""
+    try:
+        return TYPES[name]
+    except KeyError:
+        raise DSLTypeError(
+            f"no numeric type is called {name!r}", hint="one of " + ", ".join(TYPES)
+        ) from None
+
+
+def from_numpy_dtype(dtype: Any) -> type[Numeric]:
+    """The class of a NumPy (or ml_dtypes) dtype."""
+    try:
+        return _BY_NUMPY[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        raise DSLTypeError(f"no numeric type has the NumPy dtype {dtype}") from None
+
+
+def from_dlpack(code: int, bits: int, lanes: int = 1) -> type[Numeric]:
+    """The class of a DLPack data type; only one lane per element."""
+    found = _BY_DLPACK.get((code, bits)) if lanes == 1 else None
+    if found is None:
+        raise DSLTypeError(
+            f"no numeric type has the DLPack type code {code} with {bits} bits and {lanes} lanes"
+        )
+    return found
+
+
+def is_dynamic(x: Any) -> bool:
+    """True for a numeric value known only at run time."""
+    return isinstance(x, Numeric) and x.region is not None
+
+
+def check_literal(T: type[Numeric], value: Any) -> Number:
+    """A Python or NumPy number as `T` holds it; DSLTypeError if it is no number or does not fit."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Numeric):
+        return check_literal(T, value.value) if value.region is None else _reject(T, value)
+    if not isinstance(value, (int, float)):
+        return _reject(T, value)
+    if T.kind is Kind.BOOLEAN:
+        return bool(value)
+    if T.kind is Kind.FLOAT:
+        return _check_float(T, value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise DSLTypeError(f"{value} has no value as {T.__name__}")
+        value = math.trunc(value)
+    if not T.min <= value <= T.max:
+        raise DSLTypeError(
+            f"{value} does not fit {T.__name__}, which holds {T.min} to {T.max}",
+            hint="use a wider type; to wrap on purpose, convert from one: Int64(x).to(Int8)",
+        )
+    return int(value)
+
+
+def _check_float(T: type[Numeric], value: Number) -> float:
+    rounded = convert_number(value, T.format) if not isinstance(value, int) or (
+        abs(value) < 1 << 1024
+    ) else math.inf  # fmt: skip
+    if isinstance(value, int) and math.isinf(rounded):
+        raise DSLTypeError(f"the integer {value} is too large for {T.__name__}")
+    return float(rounded)
+
+
+def _reject(T: type[Numeric], value: Any) -> Number:
+    raise DSLTypeError(
+        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}"
+    )
+
+
+def _surviving_divisor(number: Numeric, target: type[Numeric]) -> int:
+    if target.kind is Kind.BOOLEAN:
+        return 1
+    if target.width >= number.width:
+        return number.divby
+    return min(number.divby & -number.divby, 1 << target.width)
+
+
+def _unpickle(T: type[Numeric], value: Any, weak: bool) -> Numeric:
+    return T._known(value, weak)
+
+
+# Errors ---------------------------------------------------------------------------------------
+
+
+def escaped(number: Numeric) -> DSLError:
+    """The error for a value used after the construct that computed it."""
+    region = number.region
+    assert region is not None
+    where = f" at {region.span}" if region.span is not None else ""
+    notes = (("the value is computed in here", region.span),) if region.span is not None else ()
+    return DSLError(
+        f"a {type(number).__name__} computed inside the {region.kind}{where} is used outside of it",
+        hint="assign it to a variable that is read after the construct, so that it is carried out",
+        notes=notes,
+    )
+
+
+def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLError:
+    if hint is None:
+        frame = user_frame()
+        helper = f"`{frame.f_code.co_name}`" if frame is not None else "the function"
+        hint = (
+            f"decorate {helper} with @jit, so that its conditions are captured (or switch "
+            "preprocess=True back on); a condition that is known while compiling must be "
+            "made of Constexpr values"
+        )
+    return DSLError(f"a dynamic {type(number).__name__} {problem}", hint=hint)
