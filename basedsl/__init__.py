@@ -1,1 +1,39 @@
-"""Under construction."""
+"""basedsl: a target-agnostic framework for Python DSLs that compile through MLIR.
+
+Folders in the order of a call: `binding` (arguments), `prestage` (Python to Python), `metastage`
+(Python to MLIR), `objectstage` (MLIR to code). `dsl.py` is the straight line through them.
+"""
+
+from basedsl.binding import Constexpr
+from basedsl.compiled import Compiled
+from basedsl.dsl import DSL
+from basedsl.errors import (
+    CompilerBug,
+    DSLCallError,
+    DSLError,
+    DSLNameError,
+    DSLRuntimeError,
+    DSLSyntaxError,
+    DSLTypeError,
+)
+from basedsl.function import DSLFunction
+from basedsl.metastage.ranges import const_expr, range, range_constexpr
+from basedsl.plugin import hookimpl
+
+__all__ = [
+    "DSL",
+    "Compiled",
+    "CompilerBug",
+    "Constexpr",
+    "DSLCallError",
+    "DSLError",
+    "DSLFunction",
+    "DSLNameError",
+    "DSLRuntimeError",
+    "DSLSyntaxError",
+    "DSLTypeError",
+    "const_expr",
+    "hookimpl",
+    "range",
+    "range_constexpr",
+]

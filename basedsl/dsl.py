@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, ClassVar
 
-from basedsl import objectstage, options
+from basedsl import objectstage
 from basedsl.binding import (
     NumericArgument,
     StaticArgument,
@@ -37,6 +37,7 @@ from basedsl.metastage.trace import Trace, activate
 from basedsl.mlir import Bindings, MLIRContext, load_bindings
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage.entry import AddEntry
+from basedsl.options import Options
 from basedsl.results import Results
 from basedsl.tree import Node, flatten, leaf_paths, same_shape
 
@@ -45,14 +46,14 @@ class DSL:
     """Subclass this to make a DSL; one instance is the DSL.
 
     `default_int` and `default_float` are what a Python int and float become; `dialects` are those
-    the MLIR bindings must have; `env_prefix` begins the DSL's environment variables.
+    the MLIR bindings must have; `options_class` is its record of options.
     """
 
     name: ClassVar[str]
     default_int: ClassVar[Any] = Int64
     default_float: ClassVar[Any] = Float64
     dialects: ClassVar[tuple[str, ...]] = ("func", "arith", "scf", "cf", "math", "llvm")
-    env_prefix: ClassVar[str] = "BASEDSL_"
+    options_class: ClassVar[type[Options]] = Options
     bindings_package: ClassVar[str | None] = None
 
     def __init__(self) -> None:
@@ -132,7 +133,7 @@ class DSL:
     @property
     def options(self) -> Any:
         """The options that the environment asks for now."""
-        return options.from_environment(self.env_prefix)
+        return self.options_class.from_environment()
 
     # A call ------------------------------------------------------------------------------------
 
@@ -163,7 +164,9 @@ class DSL:
 
     def settings(self, given: Any) -> Any:
         """Compile options: those of the environment, changed by `given`."""
-        return options.merge(self.options, given)
+        if isinstance(given, Options):
+            return given
+        return self.options.parse(given) if isinstance(given, str) else self.options
 
     def variant(
         self,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.binding.arguments import storage_format
+from basedsl.binding.arguments import from_storage, storage_format
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Numeric, from_storage
+from basedsl.numeric import Numeric
 from basedsl.tree import Node, flatten, leaf_paths, rebuild
 
 

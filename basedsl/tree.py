@@ -8,7 +8,7 @@ closures (what they hold), and classes that implement the protocol:
     __dsl_rebuild__(self, parts) -> a new object  (same class, same static facts, other parts)
     __dsl_static__(self) -> hashable              (optional: what must be equal across paths)
 
-Everything else is a leaf. Mutable nodes are remembered by identity, so that a flattened state can
+A class with `ir_value` or `__dsl_leaf__`, an array, and everything else is a leaf. Mutable nodes are remembered by identity, so that a flattened state can
 be written back into the very objects it came from.
 """
 
@@ -119,7 +119,7 @@ def _parts(obj: Any) -> tuple[str, tuple[Any, ...], Iterable[Any], Any] | None:
         return "function", obj.__code__.co_freevars, obj.__closure__, None
     if isinstance(obj, types.MethodType):
         return "method", ("__self__",), (obj.__self__,), None
-    if hasattr(cls, "__dsl_leaf__") or hasattr(cls, "__dlpack__"):
+    if hasattr(cls, "ir_value") or hasattr(cls, "__dsl_leaf__") or hasattr(cls, "__dlpack__"):
         return None
     attributes = _attributes(obj)
     if attributes is None:

@@ -199,6 +199,21 @@ def storage_value(type_: Any, value: Any) -> Any:
     return raw
 
 
+def from_storage(type_: Any, raw: Any) -> Any:
+    """The Python number of what `struct` unpacked for a `type_`."""
+    code = storage_format(type_)
+    if code == "16s":
+        return int.from_bytes(raw, "little", signed=type_.signed)
+    if type_ is Boolean:
+        return bool(raw)
+    if type_.is_float and code in "HB":
+        import numpy as np
+
+        bits = np.asarray(raw, dtype=np.uint16 if code == "H" else np.uint8)
+        return float(bits.view(type_.numpy_dtype))
+    return raw
+
+
 def numeric_argument(value: Any, annotation: Any, name: str, ints: Any, floats: Any) -> Any:
     """The argument type of a number, or None if `value` is none.
 

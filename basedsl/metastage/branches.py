@@ -158,7 +158,7 @@ class Branch:
         path = shape.path(name, index)
         if a is None or b is None:
             self._mismatch(path, _show(x), _show(y), name)
-        joined = (promote if name == RESULT else join)(a, b)
+        joined = promote(x, y, self.trace) if name == RESULT else join(a, b)
         if joined is None:
             self._mismatch(path, str(a), str(b), name)
         return joined

@@ -20,7 +20,7 @@ from basedsl.metastage.loops import stage_for, stage_while
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.metastage.trace import Trace, current
-from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
+from basedsl.numeric import Boolean, Numeric, is_dynamic
 
 Thunk = Callable[[], Any]
 Names = tuple[str, ...]
@@ -270,7 +270,11 @@ class ControlFlow:
             own = _BUILTINS.get(function)
         except TypeError:
             return function
-        return own if own is not None else resolve(function)
+        if own is not None:
+            return own
+        from basedsl import numeric
+
+        return numeric.resolve(function) if hasattr(numeric, 'resolve') else function
 
     def getitem(self, obj: Any, index: Any) -> Any:
         if isinstance(obj, list | tuple) and is_dynamic(index):

@@ -19,7 +19,7 @@ from basedsl.metastage.ranges import Range
 from basedsl.metastage.slots import Slot, join, same_leaf, slot_of
 from basedsl.metastage.state import MaybeUnbound, Picture, State, binding_span
 from basedsl.metastage.trace import Trace
-from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, promote_types
+from basedsl.numeric import Boolean, Int64, Numeric, as_numeric, is_dynamic, promote
 from basedsl.tree import UNBOUND, Node, flatten, mutable_objects, same_shape
 
 MAX_ATTEMPTS = 40
@@ -385,11 +385,14 @@ def stage_while(
 
 
 def _index_type(bounds: Range, trace: Trace) -> Any:
-    """The type of the loop variable: the bounds' common type, at least the DSL's int."""
-    kind, weak = trace.default_int, True
+    """The type of the loop variable: the bounds' common type, the DSL's int for Python ints."""
+    kind = trace.default_int
     for bound in (bounds.start, bounds.stop, bounds.step):
-        number = as_numeric(bound)
-        kind, weak = promote_types(kind, weak, type(number), number.weak)
+        if is_dynamic(bound) or isinstance(bound, Numeric):
+            strong = not bound.weak
+            kind = type(bound) if kind is trace.default_int and strong else promote(kind, bound)
+        elif not -(1 << kind.width - 1) <= int(bound) < 1 << kind.width - 1:
+            kind = Int64
     return kind
 
 

@@ -9,20 +9,22 @@ Besides numerics, any class may be carried as one SSA value by providing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage.trace import Trace
-from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, join_types, promote_types
+from basedsl.numeric import Boolean, Int64, Numeric, is_dynamic, join_types
+from basedsl.numeric import promote as promote_types
 
 
 @dataclass(frozen=True)
 class NumericSlot:
-    """A number of one DSL type; weak if it came from a Python literal."""
+    """A number of one DSL type; weak if it came from a Python literal, which `literal` still is."""
 
     type: Any
     weak: bool
+    literal: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return str(self.type.__name__)
@@ -75,11 +77,11 @@ def slot_of(leaf: Any, trace: Trace) -> Slot | None:
     if isinstance(leaf, Numeric):
         return NumericSlot(type(leaf), leaf.weak)
     if type(leaf) is bool:
-        return NumericSlot(Boolean, True)
+        return NumericSlot(Boolean, True, True)
     if type(leaf) is int:
-        return NumericSlot(type(as_numeric(leaf)), True)
+        return NumericSlot(_int_type(leaf, trace), True, True)
     if type(leaf) is float:
-        return NumericSlot(trace.default_float, True)
+        return NumericSlot(trace.default_float, True, True)
     if hasattr(type(leaf), "with_ir_value"):
         return OpaqueSlot(leaf.leaf_type(), leaf)
     return None
@@ -90,21 +92,27 @@ def join(a: Slot, b: Slot) -> Slot | None:
     if a == b:
         return a
     if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
-        joined = join_types(a.type, a.weak, b.type, b.weak)
+        dynamic = not (a if a.weak else b).literal
+        joined = join_types(a.type, a.weak, b.type, b.weak, dynamic=dynamic)
         return None if joined is None else NumericSlot(*joined)
     return None
 
 
-def promote(a: Slot, b: Slot) -> Slot | None:
-    """The slot of an expression that is `a` or `b`: `x if c else y`, `x and y`, `max(x, y)`."""
-    if a == b:
-        return a
+def promote(x: Any, y: Any, trace: Trace) -> Slot | None:
+    """The slot of an expression that is `x` or `y`: `x if c else y`, `x and y`, `max(x, y)`."""
+    a, b = slot_of(x, trace), slot_of(y, trace)
     if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
         try:
-            return NumericSlot(*promote_types(a.type, a.weak, b.type, b.weak))
+            return NumericSlot(promote_types(x, y), a.weak and b.weak)
         except DSLTypeError:
             return None
-    return None
+    return a if a == b else None
+
+
+def _int_type(value: int, trace: Trace) -> Any:
+    """The DSL's int, or the next one that holds the literal."""
+    bits = trace.default_int.width
+    return trace.default_int if -(1 << bits - 1) <= value < 1 << bits - 1 else Int64
 
 
 def same_leaf(a: Any, b: Any) -> bool:

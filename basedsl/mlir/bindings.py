@@ -7,7 +7,6 @@ Dialects are attributes: `bindings.arith`, `bindings.nvvm`, ...
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib
@@ -16,7 +15,6 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +32,14 @@ class Bindings:
 
     def __init__(self, package: str) -> None:
         self.package = package
-        with _light_parent(package):
-            self.ir: Any = importlib.import_module(f"{package}.ir")
-            self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
+        _stand_in_for_parent(package)
+        self.ir: Any = importlib.import_module(f"{package}.ir")
+        self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        with _lock, _light_parent(self.package):
+        with _lock:
             try:
                 module = importlib.import_module(f"{self.package}.dialects.{name}")
             except ModuleNotFoundError as error:
@@ -99,27 +97,48 @@ def _folder(package: str) -> Path | None:
     return Path(next(iter(spec.submodule_search_locations)), *rest)
 
 
-@contextlib.contextmanager
-def _light_parent(package: str) -> Iterator[None]:
-    """While importing a subpackage, stand in for its parent, whose own import may be heavy.
+class _StandIn(types.ModuleType):
+    """Stands for a bindings package's parent whose own import is heavy, until somebody uses it.
 
     numba_cuda_mlir's `__init__` loads a whole compiler (0.4 s); `numba_cuda_mlir._mlir` needs
     nothing of it but that MLIR's libraries are loaded without leaking symbols to another LLVM in
-    the process (llvmlite's), which `_load_libraries` does.
+    the process (llvmlite's), which `_load_libraries` does. The bindings look themselves up by full
+    name from C++, so there must be a parent in `sys.modules` at all times.
     """
-    parent = package.split(".")[0]
-    if parent == package or parent in sys.modules:
-        yield
+
+    def __init__(self, name: str, child: str, spec: Any) -> None:
+        super().__init__(name)
+        self.__spec__ = spec
+        self.__path__ = list(spec.submodule_search_locations)
+        self._child = child
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__version__":
+            raise AttributeError(name)
+        return getattr(self._real(), name)
+
+    def _real(self) -> types.ModuleType:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+            sys.meta_path.remove(self)  # type: ignore[arg-type]
+        return importlib.import_module(self.__name__)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """As a finder: importing any other submodule first imports the parent itself."""
+        parent, _, child = name.partition(".")
+        if parent == self.__name__ and child.split(".")[0] != self._child:
+            self._real()
+
+
+def _stand_in_for_parent(package: str) -> None:
+    parent, _, child = package.partition(".")
+    if not child or parent in sys.modules:
         return
+    spec = importlib.util.find_spec(parent)
+    stand_in = _StandIn(parent, child.split(".")[0], spec)
     _load_libraries(package)
-    stand_in = types.ModuleType(parent)
-    stand_in.__path__ = [str(_folder(parent))]
     sys.modules[parent] = stand_in
-    try:
-        yield
-    finally:
-        if sys.modules.get(parent) is stand_in:
-            del sys.modules[parent]
+    sys.meta_path.insert(0, stand_in)  # type: ignore[arg-type]
 
 
 def _load_libraries(package: str) -> None:

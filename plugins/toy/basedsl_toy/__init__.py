@@ -1,1 +1,36 @@
-"""Under construction."""
+"""toy: a small DSL for the CPU, and the worked example of a basedsl plugin.
+
+    import basedsl_toy as toy
+
+    @toy.jit
+    def dot(a: toy.Buffer, b: toy.Buffer):
+        total = 0.0
+        for i in range(len(a)):
+            total += a[i] * b[i]
+        return total
+
+Read `dsl.py` first, then `buffer.py` (its argument type) and `cf_emitter.py` (its control flow).
+"""
+
+from basedsl import Constexpr, const_expr, range_constexpr
+from basedsl.numeric import Boolean, Float32, Float64, Int32, Int64
+from basedsl_toy.buffer import Buffer
+from basedsl_toy.dsl import TOY
+
+jit = TOY.jit
+compile = TOY.compile
+
+__all__ = [
+    "TOY",
+    "Boolean",
+    "Buffer",
+    "Constexpr",
+    "Float32",
+    "Float64",
+    "Int32",
+    "Int64",
+    "compile",
+    "const_expr",
+    "jit",
+    "range_constexpr",
+]

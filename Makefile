@@ -1,0 +1,46 @@
+# One command for each of: demo, test, lint, bench, gpu-test. Each makes its own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= auto
+
+.PHONY: help demo test test-slow lint bench gpu-test gpu-bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo       compile and run the main examples, and say where they ran"
+	@echo "make test       run the tests (GPU tests too, where there is a GPU)"
+	@echo "make test-slow  run the long batches as well"
+	@echo "make lint       formatting, lint, types, import contracts"
+	@echo "make bench      measure, as ratios against named peers"
+	@echo "make gpu-test   only the tests that need a GPU; an error where there is none"
+
+$(READY): pyproject.toml plugins/toy/pyproject.toml plugins/cute/pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e plugins/toy -e plugins/cute
+	@touch $(READY)
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+
+gpu-test: $(READY)
+	$(BIN)/python -m pytest -q -m gpu --require-gpu
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	@$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
