@@ -54,6 +54,8 @@ def span_of_location(location: Any) -> Span | None:
 
 
 def _spans(location: Any) -> list[Span]:
+    if type(location).__name__ == "Location" and not hasattr(location, "is_a_file"):
+        location = location.from_attr(location.attr)  # diagnostics have it without its kind
     if _is_a(location, "file", "FileLineColLoc"):
         # MLIR's columns are 1-based, 0 where unknown; "-" is text that was parsed from a string.
         if location.filename in ("-", "<unknown>") or location.start_line < 1:

@@ -1,0 +1,34 @@
+"""Fixtures for all tests: golden files, GPU tests skipped with a reason, one MLIR context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from basedsl.testing import Golden, golden, why_no_gpu
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    golden.add_option(parser)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    reason = why_no_gpu() if marked else ""
+    if reason:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(name="golden")
+def golden_fixture(request: pytest.FixtureRequest) -> Golden:
+    return Golden.of_request(request)
+
+
+@pytest.fixture(scope="session")
+def mlir_context() -> Any:
+    """A context with upstream dialects only, for tests that need no DSL."""
+    from basedsl.mlir import MLIRContext, load_bindings
+
+    return MLIRContext(load_bindings())
