@@ -14,14 +14,20 @@ from basedsl.prestage.callbacks import (
     is_flag,
     shared_cells,
 )
+from basedsl.prestage.resolve import STATIC_ATTRIBUTE
+from basedsl.prestage.rewriter import PassDiff, StagedFunction, stage_function
 
 __all__ = [
     "CALLBACKS",
     "RETURNED",
     "RETURN_VALUE",
     "RUNTIME",
+    "STATIC_ATTRIBUTE",
     "ControlFlow",
+    "PassDiff",
+    "StagedFunction",
     "is_compiler_variable",
     "is_flag",
     "shared_cells",
+    "stage_function",
 ]

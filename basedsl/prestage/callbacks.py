@@ -73,7 +73,7 @@ def is_flag(name: str) -> bool:
 
 def is_compiler_variable(name: str) -> bool:
     """Whether a variable in `names` was made by the rewriter: a flag or the return value."""
-    return is_flag(name) or name.startswith(RETURN_VALUE.rstrip("_")) and name.endswith("__")
+    return is_flag(name) or (name.startswith(RETURN_VALUE.rstrip("_")) and name.endswith("__"))
 
 
 def shared_cells(*functions: Callable[..., Any] | None) -> dict[str, CellType]:

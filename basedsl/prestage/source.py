@@ -1,0 +1,218 @@
+"""From a function object to its syntax tree, with the user's line and column on every node.
+
+The whole file (notebook cell, `exec` text known to linecache) is parsed, so nothing is dedented and
+no position has to be corrected. Functions are found by name and first line, lambdas by the exact
+positions their code object carries. Functions typed at a prompt are left to `repl`.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+from collections import OrderedDict
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+
+from basedsl.errors import DSLSyntaxError
+from basedsl.location import Span
+from basedsl.prestage import repl
+from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, parameters, walk
+
+AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+FUTURE_FLAGS = 0
+for _name in __future__.all_feature_names:
+    FUTURE_FLAGS |= getattr(__future__, _name).compiler_flag
+
+_Position = tuple[int, int]
+
+_KEPT_FILES = 8
+_files: OrderedDict[str, _File] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function's own copy of its syntax tree, and where it stands."""
+
+    filename: str
+    node: FunctionNode
+    #: The innermost class around the function in the source, which mangles private names.
+    class_name: str | None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    node: AnyFunction
+    class_name: str | None
+
+
+@dataclass(frozen=True)
+class _File:
+    lines: list[str]
+    entries: dict[tuple[str, int], list[_Entry]]
+
+
+def find_source(fn: FunctionType) -> FunctionSource:
+    """The tree of `fn`; a `DSLSyntaxError` that says what to do if there is no source."""
+    code = fn.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    if lines:
+        entries = _file(code.co_filename, lines).entries
+        entry = _select(code, entries.get((code.co_name, code.co_firstlineno), []))
+        if entry is None:
+            raise _stale(code)
+    else:
+        text = repl.typed_source(code)
+        if text is None:
+            raise _missing(code)
+        tree = ast.parse(text, code.co_filename)
+        entry = _select(code, _index(tree).get((code.co_name, code.co_firstlineno), []))
+        if entry is None:
+            raise _missing(code)
+    if isinstance(entry.node, ast.AsyncFunctionDef):
+        raise DSLSyntaxError(
+            f"async function {code.co_name!r} cannot be compiled",
+            _span(code),
+            "write a plain 'def'",
+        )
+    return FunctionSource(code.co_filename, clone(entry.node), entry.class_name)
+
+
+def _file(filename: str, lines: list[str]) -> _File:
+    known = _files.get(filename)
+    if known is None or known.lines != lines:
+        try:
+            tree = ast.parse("".join(lines), filename)
+        except SyntaxError as error:
+            raise DSLSyntaxError(
+                f"the source of {filename} does not parse (was it edited since the import?): "
+                f"{error.msg}",
+                Span(filename, error.lineno or 1),
+            ) from None
+        known = _files[filename] = _File(list(lines), _index(tree))
+        while len(_files) > _KEPT_FILES:
+            _files.popitem(last=False)
+    _files.move_to_end(filename)
+    return known
+
+
+def _index(tree: ast.AST) -> dict[tuple[str, int], list[_Entry]]:
+    """All functions of a tree by code name and first line."""
+    found: dict[tuple[str, int], list[_Entry]] = {}
+    stack: list[tuple[ast.AST, str | None]] = [(tree, None)]
+    while stack:
+        node, class_name = stack.pop()
+        if isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", node.lineno), []).append(_Entry(node, class_name))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            line = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+            found.setdefault((node.name, line), []).append(_Entry(node, class_name))
+        elif isinstance(node, ast.ClassDef):
+            outside: list[ast.AST] = [*node.decorator_list, *node.bases, *node.keywords]
+            stack += [(child, class_name) for child in outside]
+            stack += [(child, node.name) for child in node.body]
+            continue
+        for field in CHILD_FIELDS[type(node)]:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                stack += [(item, class_name) for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                stack.append((value, class_name))
+    return found
+
+
+def _select(code: CodeType, entries: list[_Entry]) -> _Entry | None:
+    fitting = [entry for entry in entries if _fits(code, entry.node)]
+    if code.co_name != "<lambda>" or len(fitting) < 2:
+        return fitting[0] if fitting else None
+    start, end = _code_extent(code)
+    around = [
+        entry
+        for entry in fitting
+        if start is not None and _extent(entry.node)[0] <= start and end <= _extent(entry.node)[1]
+    ]
+    if around:
+        # Lambdas are disjoint or nested: the innermost one around the code is the one.
+        return max(around, key=lambda entry: _extent(entry.node)[0])
+    if len({ast.dump(entry.node) for entry in fitting}) == 1:
+        return fitting[0]
+    raise DSLSyntaxError(
+        "several lambdas on this line, and Python keeps no column numbers to tell them apart",
+        _span(code),
+        "write each lambda on a line of its own",
+    )
+
+
+def _extent(node: AnyFunction) -> tuple[_Position, _Position]:
+    """Where the body of a lambda starts and ends."""
+    assert isinstance(node, ast.Lambda)
+    body = node.body
+    return (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+
+
+def _code_extent(code: CodeType) -> tuple[_Position | None, _Position]:
+    """The stretch of source that the instructions of a code object come from."""
+    start: _Position | None = None
+    end = (0, 0)
+    for line, end_line, col, end_col in code.co_positions():
+        if line is None or end_line is None or col is None or end_col is None:
+            continue
+        if (line, col) != (end_line, end_col):  # an empty place belongs to no expression
+            start = (line, col) if start is None else min(start, (line, col))
+            end = max(end, (end_line, end_col))
+    return start, end
+
+
+def _fits(code: CodeType, node: AnyFunction) -> bool:
+    """Whether a tree can be the source of a code object (it may have been edited since)."""
+    args = node.args
+    if (
+        len(args.posonlyargs) + len(args.args) != code.co_argcount
+        or len(args.kwonlyargs) != code.co_kwonlyargcount
+    ):
+        return False
+    names = {arg.arg for arg in parameters(args)}
+    for part in walk(node):
+        if isinstance(part, ast.Name):
+            names.add(part.id)
+        elif isinstance(part, ast.MatchMapping):
+            names.add(part.rest or "")
+        elif isinstance(part, ast.alias):
+            names.add((part.asname or part.name).split(".")[0])
+        elif isinstance(part, ast.arg):
+            names.add(part.arg)
+        else:
+            name = getattr(part, "name", None)
+            if isinstance(name, str):
+                names.add(name)
+    # Names with "@" or "." are invented (assertion rewriting, comprehensions); private ones
+    # are mangled.
+    return all(
+        name in names
+        for name in (*code.co_varnames, *code.co_cellvars)
+        if name.isidentifier() and "__" not in name
+    )
+
+
+def _span(code: CodeType) -> Span:
+    return Span(code.co_filename, code.co_firstlineno)
+
+
+def _stale(code: CodeType) -> DSLSyntaxError:
+    return DSLSyntaxError(
+        f"the source of {code.co_name!r} is not at {code.co_filename}:{code.co_firstlineno} any "
+        "more: the file was changed after it was imported",
+        _span(code),
+        "reload the module or restart Python",
+    )
+
+
+def _missing(code: CodeType) -> DSLSyntaxError:
+    return DSLSyntaxError(
+        f"the source of {code.co_name!r} cannot be found (it was defined in {code.co_filename})",
+        _span(code),
+        "save it to a file, use IPython, Jupyter or the prompt of Python 3.13 or later, or pass "
+        "preprocess=False to trace it as it is",
+    )

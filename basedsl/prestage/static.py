@@ -1,0 +1,44 @@
+"""Which expressions certainly have a value that is known while tracing.
+
+Conservative: whatever is not recognised here is left to the run-time callbacks to decide. Static
+tests and iterables keep their Python statement, which keeps rewritten code readable.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from basedsl.prestage.assignment import truth
+from basedsl.prestage.resolve import Role
+
+#: The role of a callee expression, None if its first name is local.
+RoleOf = Callable[[ast.expr], Role | None]
+
+#: Python turns the results of these into bools itself.
+_ALWAYS_BOOL = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+
+
+def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
+    """Whether the truth of `node` is decided by Python whatever the values in it are."""
+    if truth(node) is not None:
+        return True
+    match node:
+        case ast.UnaryOp(op=ast.Not()):
+            return is_static_test(node.operand, role_of)
+        case ast.BoolOp():
+            return all(is_static_test(value, role_of) for value in node.values)
+        case ast.Compare():
+            return all(isinstance(op, _ALWAYS_BOOL) for op in node.ops)
+        case ast.Call(func=ast.Name(id="isinstance")):
+            return role_of(node.func) == "callback"
+        case ast.Call():
+            return role_of(node.func) in ("bool", "static")
+    return False
+
+
+def is_static_iterable(node: ast.expr, role_of: RoleOf) -> bool:
+    """Whether a loop over `node` is certainly run by Python."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Constant):
+        return True
+    return isinstance(node, ast.Call) and role_of(node.func) == "static"

@@ -1,0 +1,35 @@
+"""Pass `check`: constructs that cannot be compiled at all are errors at the user's line.
+
+Only what is wrong whatever its values are is rejected here; `try`, `with` and `match` are left to
+the run-time callbacks, which know whether a dynamic value is involved.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from basedsl.prestage.nodes import FunctionNode, unsupported, walk
+
+_GENERATOR_HINT = "collect the values in a list, or loop where the values are needed"
+_ASYNC_HINT = "write a plain function"
+
+_REJECTED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Yield: ("'yield': generators cannot be compiled", _GENERATOR_HINT),
+    ast.YieldFrom: ("'yield from': generators cannot be compiled", _GENERATOR_HINT),
+    ast.Await: ("'await' cannot be compiled", _ASYNC_HINT),
+    ast.AsyncFor: ("'async for' cannot be compiled", _ASYNC_HINT),
+    ast.AsyncWith: ("'async with' cannot be compiled", _ASYNC_HINT),
+    ast.AsyncFunctionDef: ("'async def' cannot be compiled", _ASYNC_HINT),
+    ast.TryStar: ("'except*' cannot be compiled", "catch the exceptions with plain 'except'"),
+}
+
+
+def check_supported(tree: FunctionNode, filename: str) -> None:
+    """Raise a `DSLSyntaxError` for the first construct that cannot be compiled."""
+    for node in walk(tree):
+        rejected = _REJECTED.get(type(node))
+        if rejected is not None:
+            message, hint = rejected
+            raise unsupported(filename, node, message, hint)
+        if isinstance(node, ast.comprehension) and node.is_async:
+            raise unsupported(filename, node.target, "'async for' cannot be compiled", _ASYNC_HINT)
