@@ -81,7 +81,7 @@ def _opt(parsed: argparse.Namespace) -> int:
     from basedsl.objectstage import Pipeline, Step, run
 
     if parsed.dsl:
-        context: MLIRContext = parsed.manager.get_dsl(parsed.dsl).context
+        context: MLIRContext = parsed.manager.get_dsl(parsed.dsl).mlir
     else:
         context = MLIRContext(load_bindings())
     steps = (Step("passes", parsed.passes),) if parsed.passes else ()

@@ -11,11 +11,17 @@ from basedsl.testing import Golden, golden, why_no_gpu
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     golden.add_option(parser)
+    parser.addoption(
+        "--require-gpu", action="store_true", default=False, help="fail where there is no GPU"
+    )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     marked = [item for item in items if item.get_closest_marker("gpu")]
-    reason = why_no_gpu() if marked else ""
+    required = config.getoption("--require-gpu")
+    reason = why_no_gpu() if marked or required else ""
+    if reason and required:
+        raise pytest.UsageError(f"--require-gpu: {reason}")
     if reason:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -10,19 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.metastage.emitter import LoopHints, Value, Values
-from basedsl.mlir import Bindings
+from basedsl.metastage.trace import Trace
 
 PREFETCH_STAGES = "basedsl.prefetch_stages"
 
 
 class ScfEmitter:
-    """`scf.for`, `scf.while`, `scf.if` and `cf.assert` in the given bindings."""
+    """`scf.for`, `scf.while`, `scf.if` and `cf.assert` at the insertion point of `trace`."""
 
-    def __init__(self, bindings: Bindings) -> None:
-        self.bindings = bindings
-        self._ir = bindings.ir
-        # The modules of the dialects must be there before their ops are built by name.
-        _ = bindings.scf, bindings.cf
+    def __init__(self, trace: Trace) -> None:
+        self._ir = trace.ir
+        self._at_end_of = trace.insertion
 
     def for_(
         self,
@@ -55,7 +53,7 @@ class ScfEmitter:
                 start.type, *types, arg_locs=[loc] * (1 + len(types))
             )
             induction, *carried = block.arguments
-            with ir.InsertionPoint(block):
+            with self._at_end_of(block):
                 _yield(ir, body(induction, carried), loc)
         except BaseException:
             op.erase()
@@ -79,10 +77,10 @@ class ScfEmitter:
             locs = [loc] * len(types)
             before = op.regions[0].blocks.append(*types, arg_locs=locs)
             after = op.regions[1].blocks.append(*types, arg_locs=locs)
-            with ir.InsertionPoint(before):
+            with self._at_end_of(before):
                 condition, values = test(list(before.arguments))
                 ir.Operation.create("scf.condition", operands=[condition, *values], loc=loc)
-            with ir.InsertionPoint(after):
+            with self._at_end_of(after):
                 _yield(ir, body(list(after.arguments)), loc)
         except BaseException:
             op.erase()
@@ -104,11 +102,11 @@ class ScfEmitter:
             blocks = [region.blocks.append() for region in draft.regions]
             outcomes = []
             for block, trace in zip(blocks, (then, orelse), strict=True):
-                with ir.InsertionPoint(block):
+                with self._at_end_of(block):
                     outcomes.append(trace())
             yielded = []
             for block, finish in zip(blocks, merge(*outcomes), strict=True):
-                with ir.InsertionPoint(block):
+                with self._at_end_of(block):
                     yielded.append(list(finish()))
                     _yield(ir, yielded[-1], loc)
             types = [value.type for value in yielded[0]]

@@ -140,7 +140,7 @@ class _Run:
         dsl: str,
     ) -> None:
         self.pipeline = pipeline
-        self.op = op.clone().operation
+        self.op = op.clone(ip=False).operation
         self.context = context
         self.observe = observe
         self.stages = stages

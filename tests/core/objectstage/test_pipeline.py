@@ -62,6 +62,13 @@ def test_the_input_module_is_left_alone(mlir_context, parse):
     assert str(module) == before
 
 
+def test_a_run_inside_an_open_insertion_point_adds_nothing_there(mlir_context, parse):
+    module, outer = parse(), parse("module {}")
+    with mlir_context.entered(), mlir_context.bindings.ir.InsertionPoint(outer.body):
+        run(Pipeline("p", [Step("fold", "canonicalize")]), module, mlir_context)
+    assert len(outer.body.operations) == 0
+
+
 def test_outputs_outlive_the_module(mlir_context, parse):
     stages = go(mlir_context, parse(), Step("fold", "canonicalize"))
     gc.collect()
