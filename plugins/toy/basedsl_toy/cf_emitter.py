@@ -1,8 +1,8 @@
 """Control flow as `cf` blocks: the emitter protocol without structured ops.
 
-    for:    ^head(i, carried): cond_br i < stop, ^body, ^exit      ^body: ...; br ^head(i + step, ...)
-    while:  ^head(carried): ...test...; cond_br go, ^body(values), ^exit(values)
-    if:     cond_br c, ^then, ^else      ^then: ...; br ^join(values)      ^join(results)
+for:    ^head(i, carried): cond_br i < stop, ^body, ^exit      ^body: ...; br ^head(i + step, ...)
+while:  ^head(carried): ...test...; cond_br go, ^body(values), ^exit(values)
+if:     cond_br c, ^then, ^else      ^then: ...; br ^join(values)      ^join(results)
 """
 
 import contextlib

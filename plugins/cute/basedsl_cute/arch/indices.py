@@ -1,0 +1,68 @@
+"""Where a thread is: PTX ISA section 10, "Special Registers" (%tid, %ctaid, %ntid, %nctaid)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.metastage import Trace, require
+from basedsl.numeric import Int32
+
+WARP_SIZE = 32
+FULL_MASK = 0xFFFFFFFF
+
+
+def in_kernel(what: str) -> Trace:
+    """The running trace, which must be tracing a kernel."""
+    from basedsl.errors import DSLError
+
+    trace = require(what)
+    if trace.function_kind != "kernel":
+        raise DSLError(
+            f"{what} has a meaning only on the GPU; '{trace.function_name}' runs on the host",
+            hint="call it in a @kernel function, or in a function that a kernel calls",
+        )
+    return trace
+
+
+def read_register(name: str, what: str) -> Int32:
+    """A special register through its op `name` of the nvvm dialect."""
+    trace = in_kernel(what)
+    i32 = trace.ir.IntegerType.get_signless(32)
+    return Int32.from_value(trace.emit(getattr(trace.bindings.nvvm, name), i32).result)
+
+
+def _triple(register: str, what: str) -> tuple[Any, Any, Any]:
+    x, y, z = (read_register(f"{register}{axis}Op", what) for axis in "XYZ")
+    return x, y, z
+
+
+def thread_idx() -> tuple[Any, Any, Any]:
+    """The thread's (x, y, z) in its block."""
+    return _triple("ThreadId", "thread_idx()")
+
+
+def block_idx() -> tuple[Any, Any, Any]:
+    """The block's (x, y, z) in the grid."""
+    return _triple("BlockId", "block_idx()")
+
+
+def block_dim() -> tuple[Any, Any, Any]:
+    """Threads of a block in x, y, z."""
+    return _triple("BlockDim", "block_dim()")
+
+
+def grid_dim() -> tuple[Any, Any, Any]:
+    """Blocks of the grid in x, y, z."""
+    return _triple("GridDim", "grid_dim()")
+
+
+def lane_idx() -> Any:
+    """The thread's lane in its warp, 0 to 31."""
+    return read_register("LaneIdOp", "lane_idx()")
+
+
+def warp_idx() -> Any:
+    """The thread's warp in its block, counted along x, then y, then z."""
+    x, y, z = thread_idx()
+    nx, ny, _ = block_dim()
+    return (x + nx * (y + ny * z)) // WARP_SIZE

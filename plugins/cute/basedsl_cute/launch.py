@@ -1,0 +1,218 @@
+"""Launching kernels from @jit functions: `kernel(args).launch(grid=..., block=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.function import DSLFunction
+from basedsl.location import Span, user_span
+from basedsl.metastage import require
+from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
+from basedsl.tree import flatten, leaf_paths, rebuild
+
+MODULE = "kernels"
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+MAX_BLOCK = (1024, 1024, 64)
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+class KernelCall:
+    """A kernel with its arguments, to be launched."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.values = kernel.signature.bind(args, kwargs)
+
+    def launch(
+        self,
+        *,
+        grid: Sequence[Any],
+        block: Sequence[Any],
+        smem: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
+
+        `smem` is dynamic shared memory in bytes, by default what the kernel allocates; `stream`
+        is a CUDA stream, by default the default stream.
+        """
+        trace = require("launching a kernel")
+        span = user_span()
+        grid3 = _extents(grid, "grid", MAX_GRID, span)
+        block3 = _extents(block, "block", MAX_BLOCK, span)
+        threads = 1
+        for n in block3:
+            threads = threads * n if not is_dynamic(n) and not is_dynamic(threads) else None
+            if threads is None:
+                break
+        if threads is not None and threads > MAX_THREADS:
+            raise DSLCallError(
+                f"a block of {tuple(block3)} has {threads} threads, more than {MAX_THREADS}", span
+            )
+        name, operands = _trace_kernel(trace, self, block3 if threads is not None else None, span)
+        _emit_launch(trace, name, grid3, block3, smem, stream, operands)
+
+
+def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) -> list[Any]:
+    if isinstance(given, int | Numeric):
+        given = (given,)
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= 3:
+        raise DSLTypeError(f"{what} takes one to three integers, got {given!r}", span)
+    extents = [*given, 1, 1][:3]
+    for axis, extent, limit in zip("xyz", extents, limits, strict=True):
+        integer = type(extent).is_integer if isinstance(extent, Numeric) else type(extent) is int
+        if not integer:
+            raise DSLTypeError(
+                f"{what} {axis} must be an integer, got {type(extent).__name__}", span
+            )
+        if not is_dynamic(extent) and not 0 < int(extent) <= limit:
+            raise DSLCallError(
+                f"{what} {axis} is {int(extent)}; it must be 1 to {limit}",
+                span,
+                hint="an empty tensor needs no launch: guard it with `if n > 0:`"
+                if int(extent) == 0
+                else None,
+            )
+    return [x if is_dynamic(x) else int(x) for x in extents]
+
+
+def _trace_kernel(
+    trace: Any, call: KernelCall, block: list[int] | None, span: Span | None
+) -> tuple[str, list[Any]]:
+    """Trace the kernel into the module's gpu.module; its symbol and the launch's operands."""
+    ir, gpu = trace.ir, trace.bindings.gpu
+    kernel = call.kernel
+    parameters = kernel.signature.parameters
+    flat = []
+    operands: list[Any] = []
+    for value, parameter in zip(call.values, parameters, strict=True):
+        if parameter.is_constexpr:
+            flat.append((None, [value], [None]))
+            continue
+        node, leaves = flatten(_declared(value, parameter))
+        kinds = []
+        for leaf, path in zip(leaves, leaf_paths(node, parameter.name), strict=True):
+            dynamic = _as_dynamic(leaf, path)
+            kinds.append(dynamic)
+            if dynamic is not None:
+                operands.append(dynamic.ir_value())
+        flat.append((node, leaves, kinds))
+    name = _fresh_name(trace, kernel.symbol)
+    types = [operand.type for operand in operands]
+    code = kernel.fn.__code__
+    place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+    with ir.InsertionPoint(_gpu_module(trace).bodyRegion.blocks[0]), place:
+        op = gpu.GPUFuncOp(
+            ir.TypeAttr.get(ir.FunctionType.get(types, [])), sym_name=name, kernel=True
+        )
+        op.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        op.operation.attributes["gpu.kernel"] = ir.UnitAttr.get()
+        if block is not None:
+            op.operation.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(block)
+        entry = op.operation.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+    outer = trace.function_kind, trace.function_name, trace.region
+    trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
+    try:
+        with trace.insertion(entry), trace.inside("kernel", span):
+            parameters_in = iter(entry.arguments)
+            values = []
+            for node, leaves, kinds in flat:
+                inner = [
+                    leaf if kind is None else _like(kind, next(parameters_in))
+                    for leaf, kind in zip(leaves, kinds, strict=True)
+                ]
+                values.append(rebuild(node, inner))
+            args, kwargs = kernel.signature.spread(values)
+            result = kernel.staged(*args, **kwargs)
+            if result is not None:
+                raise DSLTypeError(
+                    f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",
+                    hint="write results into a tensor",
+                )
+            gpu.ReturnOp([])
+    finally:
+        trace.function_kind, trace.function_name, trace.region = outer
+    return name, operands
+
+
+def _declared(value: Any, parameter: Any) -> Any:
+    """A number under a numeric annotation."""
+    kind = parameter.annotation
+    if isinstance(kind, type) and issubclass(kind, Numeric) and isinstance(value, int | float):
+        return kind(value)
+    return value
+
+
+def _as_dynamic(leaf: Any, path: str) -> Any:
+    """The dynamic form of a leaf that travels to the kernel; None for one that stays static."""
+    if isinstance(leaf, Numeric):
+        return leaf
+    if hasattr(type(leaf), "with_ir_value"):
+        return leaf
+    if type(leaf) in (bool, int, float) and not path.endswith("]") and "." not in path:
+        return as_numeric(leaf)
+    return None
+
+
+def _like(exemplar: Any, value: Any) -> Any:
+    if isinstance(exemplar, Numeric):
+        return type(exemplar).from_value(value)
+    return exemplar.with_ir_value(value)
+
+
+def _fresh_name(trace: Any, symbol: str) -> str:
+    used = trace.state.setdefault("kernel names", {})
+    used[symbol] = count = used.get(symbol, 0) + 1
+    return symbol if count == 1 else f"{symbol}_{count - 1}"
+
+
+def _gpu_module(trace: Any) -> Any:
+    found = trace.state.get("gpu module")
+    if found is None:
+        ir = trace.ir
+        module = trace.state["module"]
+        module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+        with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
+            found = trace.bindings.gpu.GPUModuleOp(ir.StringAttr.get(MODULE))
+            if not found.operation.regions[0].blocks:
+                found.operation.regions[0].blocks.append()
+        trace.state["gpu module"] = found
+    return found
+
+
+def _emit_launch(
+    trace: Any,
+    name: str,
+    grid: list[Any],
+    block: list[Any],
+    smem: Any,
+    stream: Any,
+    operands: list[Any],
+) -> None:
+    ir = trace.ir
+    index = ir.IndexType.get()
+    arith = trace.bindings.arith
+
+    def as_index(x: Any) -> Any:
+        if not is_dynamic(x):
+            return trace.emit(arith.ConstantOp, index, int(x)).result
+        return trace.emit(arith.IndexCastOp, index, x.ir_value()).result
+
+    sizes = [as_index(x) for x in (*grid, *block)]
+    dynamic = [] if smem is None else [Int32(smem).ir_value()]
+    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, len(dynamic), len(operands), 0]
+    symbol = ir.SymbolRefAttr.get([MODULE, name])
+    ir.Operation.create(
+        "gpu.launch_func",
+        operands=[*sizes, *dynamic, *operands],
+        attributes={
+            "kernel": symbol,
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+        },
+        loc=trace.loc(),
+    )
