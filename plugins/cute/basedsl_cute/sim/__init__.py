@@ -1,0 +1,40 @@
+"""The target `sim`: runs lowered kernels on the CPU, with the checks that hardware does not make.
+
+`translate(module, name)` gives a `SimKernel`; its `launch` runs it against a `Memory`.
+"""
+
+from basedsl_cute.sim.errors import (
+    ArithmeticTrapError,
+    AssertionFailedError,
+    BarrierError,
+    DeadlockError,
+    LaunchError,
+    MemoryAccessError,
+    MissingRuleError,
+    RaceError,
+    SimulationError,
+    UninitializedReadError,
+    WarpError,
+)
+from basedsl_cute.sim.kernel import SimKernel, translate
+from basedsl_cute.sim.launch import SimOptions
+from basedsl_cute.sim.memory import Memory, Segment
+
+__all__ = [
+    "ArithmeticTrapError",
+    "AssertionFailedError",
+    "BarrierError",
+    "DeadlockError",
+    "LaunchError",
+    "Memory",
+    "MemoryAccessError",
+    "MissingRuleError",
+    "RaceError",
+    "Segment",
+    "SimKernel",
+    "SimOptions",
+    "SimulationError",
+    "UninitializedReadError",
+    "WarpError",
+    "translate",
+]

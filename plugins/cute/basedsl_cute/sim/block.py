@@ -1,0 +1,163 @@
+"""A block's state while it runs: shared memory, barriers, mbarriers.
+
+Hardware facts: barriers count threads in whole warps, and there are 16 of them (PTX ISA, bar and
+barrier); an mbarrier's phase ends when no arrivals and no transaction bytes are pending (PTX ISA,
+mbarrier).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from basedsl_cute.sim.errors import BarrierError, SimulationError
+from basedsl_cute.sim.group import WARP, Group
+from basedsl_cute.sim.memory import Segment
+from basedsl_cute.sim.races import RaceDetector
+from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.schedule import Wait
+
+BARRIERS = 16
+
+
+@dataclass(slots=True)
+class NamedBarrier:
+    """One of a block's barriers. `generation` counts how often it has completed."""
+
+    number: int
+    expected: int = 0
+    arrived: int = 0
+    generation: int = 0
+    sites: list[tuple[Group, Site]] = field(default_factory=list)
+    votes: list[Any] = field(default_factory=list)
+    outcome: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MBarrier:
+    """An mbarrier object: `phase` is the number of the phase that is not complete yet."""
+
+    count: int
+    pending: int
+    transactions: int = 0
+    phase: int = 0
+
+    def settle(self) -> None:
+        if self.pending == 0 and self.transactions == 0:
+            self.phase += 1
+            self.pending = self.count
+
+
+class Block:
+    """One block, or in lock step several: then `index` holds an array per axis."""
+
+    def __init__(
+        self,
+        index: tuple[Any, Any, Any],
+        linear: int,
+        threads: int,
+        shared: Segment,
+        races: RaceDetector | None = None,
+    ) -> None:
+        self.index = index
+        self.linear = linear
+        self.threads = threads
+        self.warps = -(-threads // WARP)
+        self.shared = shared
+        self.races = races
+        self.epoch = 0
+        self.barriers: dict[int, NamedBarrier] = {}
+        self.mbarriers: dict[int, MBarrier] = {}
+
+    # Barriers --------------------------------------------------------------------------------
+
+    def arrive(
+        self, g: Group, site: Site, number: int, count: int | None, votes: Any = None
+    ) -> NamedBarrier:
+        """Count the warp of `g` as arrived; `count` None means all threads of the block."""
+        if not 0 <= number < BARRIERS:
+            raise SimulationError(
+                f"barrier {number} does not exist: they are numbered 0 to {BARRIERS - 1}",
+                site,
+                g.thread(0),
+            )
+        barrier = self.barriers.setdefault(number, NamedBarrier(number))
+        whole = self.warps * WARP
+        expected = whole if count is None else count
+        if expected <= 0 or expected % WARP:
+            raise BarrierError(
+                f"a barrier of {expected} threads: it must be a positive multiple of {WARP}",
+                site,
+                g.thread(0),
+            )
+        self._check_agreement(barrier, g, site, expected, count is None)
+        barrier.expected = expected
+        barrier.arrived += WARP
+        barrier.sites.append((g, site))
+        if votes is not None:
+            barrier.votes.append(votes)
+        if self.races is not None:
+            self.races.release(("barrier", number), g.first_warp)
+        if barrier.arrived >= expected:
+            barrier.generation += 1
+            barrier.arrived = 0
+            barrier.sites = []
+            barrier.outcome, barrier.votes = barrier.votes, []
+            if expected == whole:
+                self.passed()
+            if self.races is not None:
+                self.races.publish(("barrier", number))
+        return barrier
+
+    def passed(self) -> None:
+        """All threads have reached a barrier."""
+        self.epoch += 1
+        self.shared.settle_writes()
+
+    def _check_agreement(
+        self, barrier: NamedBarrier, g: Group, site: Site, expected: int, whole: bool
+    ) -> None:
+        if not barrier.sites:
+            return
+        other, first = barrier.sites[0]
+        if barrier.expected != expected:
+            raise BarrierError(
+                f"barrier {barrier.number} is waited at for {expected} threads here and for "
+                f"{barrier.expected} elsewhere",
+                site,
+                g.thread(0),
+                notes=((f"{other.thread(0)} is here", first.span),),
+            )
+        if whole and first is not site:
+            raise BarrierError(
+                f"threads of one block wait at different barriers: {g.thread(0)} at {site.line}, "
+                f"{other.thread(0)} at {first.line}",
+                site,
+                notes=(("the other barrier", first.span),),
+                hint="move the barrier out of the branch, so that all threads reach the same one",
+            )
+
+    def wait_for(
+        self, barrier: NamedBarrier, before: int, g: Group, site: Site, whole: bool
+    ) -> Wait | None:
+        """A wait for the end of generation `before`; None when that is over already."""
+        if barrier.generation > before:
+            return None
+        what = f"barrier {barrier.number}"
+        what += " of all threads" if whole else f" of {barrier.expected} threads"
+        return Wait(lambda: barrier.generation > before, what, site, whole_block=whole)
+
+    # mbarriers -------------------------------------------------------------------------------
+
+    def mbarrier(self, offset: int, g: Group, site: Site, lane: int) -> MBarrier:
+        """The mbarrier at this shared address; an error if nobody initialised it."""
+        found = self.mbarriers.get(offset)
+        if found is None:
+            name, start, _ = g.shared_variable(offset)
+            raise SimulationError(
+                f"no mbarrier was initialised at byte offset {offset - start} of `{name}`",
+                site,
+                g.thread(lane),
+                hint="initialise it in one thread and put a barrier before its first use",
+            )
+        return found

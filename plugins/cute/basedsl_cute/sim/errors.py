@@ -1,0 +1,93 @@
+"""What a simulated kernel can do wrong. Each error names the kernel's Python line and a thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from basedsl.errors import DSLError, DSLRuntimeError
+from basedsl.location import Span
+from basedsl_cute.sim.records import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread of a launch: its index in the block, and the block's index in the grid."""
+
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"thread {_triple(self.thread)} of block {_triple(self.block)}"
+
+
+def _triple(xyz: tuple[int, int, int]) -> str:
+    return "(" + ", ".join(map(str, xyz)) + ")"
+
+
+class SimulationError(DSLRuntimeError):
+    """A kernel failed in the simulator. `where` is the thread if one is to blame."""
+
+    def __init__(
+        self,
+        message: str,
+        site: Site | None = None,
+        where: Thread | None = None,
+        hint: str | None = None,
+        notes: tuple[tuple[str, Span | None], ...] = (),
+    ) -> None:
+        if where is not None:
+            message = f"{message}, in {where}"
+        own = site.notes if site is not None else ()
+        super().__init__(message, site.span if site else None, hint, (*notes, *own))
+        self.site = site
+        self.where = where
+
+
+class MemoryAccessError(SimulationError):
+    """Out of bounds, misaligned, read-only, or an address that belongs to nothing."""
+
+
+class UninitializedReadError(SimulationError):
+    """A read of shared memory that no thread has written."""
+
+
+class BarrierError(SimulationError):
+    """A barrier that not all the threads it waits for reach, or that is used inconsistently."""
+
+
+class DeadlockError(SimulationError):
+    """No thread can go on."""
+
+
+class RaceError(SimulationError):
+    """Two threads touch the same shared memory, one writes, and nothing orders them."""
+
+
+class WarpError(SimulationError):
+    """A warp-wide operation that some thread it names does not execute."""
+
+
+class AssertionFailedError(SimulationError):
+    """An `assert` of the kernel is false."""
+
+
+class ArithmeticTrapError(SimulationError):
+    """An integer division by zero."""
+
+
+class LaunchError(DSLRuntimeError):
+    """A grid, block, argument list or shared-memory size that no GPU would take."""
+
+
+class MissingRuleError(DSLError, NotImplementedError):
+    """An operation the simulator has no rule for."""
+
+    def __init__(self, site: Site, what: str = "") -> None:
+        detail = f": {what}" if what else ""
+        super().__init__(
+            f"the target `sim` has no rule for the operation {site.op}{detail}",
+            site.span,
+            notes=site.notes,
+            hint="run this kernel on a GPU target, or add a rule to basedsl_cute.sim",
+        )
+        self.site = site

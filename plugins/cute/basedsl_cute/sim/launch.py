@@ -1,0 +1,182 @@
+"""One launch: everything that exists only while a kernel runs, and the walk over its blocks."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from basedsl_cute.sim.asynccopy import CopyQueue
+from basedsl_cute.sim.block import Block
+from basedsl_cute.sim.errors import LaunchError
+from basedsl_cute.sim.group import WARP, Group, Lanes
+from basedsl_cute.sim.layout import Layout
+from basedsl_cute.sim.memory import SHARED_BASE, Memory, Segment, private_segment
+from basedsl_cute.sim.output import Output
+from basedsl_cute.sim.races import RaceDetector
+from basedsl_cute.sim.schedule import run_together
+
+Width = Literal["warp", "block", "grid"]
+
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_SHARED = 227 * 1024
+"""Limits of compute capability 9.0 (CUDA C++ Programming Guide, technical specifications)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimOptions:
+    """How to run. None of these changes what a correct kernel computes.
+
+    `width` is how many lanes run together: "auto" takes the widest that the kernel allows.
+    `check_uninitialized` reports reads of shared memory that nobody wrote. `check_races` reports
+    unordered accesses to shared memory (slower, one warp at a time). `max_spins` is how often
+    polling may go round while nothing else happens. `batch_lanes` bounds a group of many blocks.
+    """
+
+    width: Literal["auto", "warp", "block", "grid"] = "auto"
+    check_uninitialized: bool = True
+    check_races: bool = False
+    max_spins: int = 10_000
+    batch_lanes: int = 1 << 14
+
+
+def triple(value: Any, what: str) -> tuple[int, int, int]:
+    """A grid or block as three positive ints."""
+    parts = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not 1 <= len(parts) <= 3:
+        raise LaunchError(f"{what} has {len(parts)} extents; give 1 to 3")
+    out = []
+    for part in (*parts, 1, 1)[:3]:
+        if isinstance(part, bool) or not hasattr(part, "__index__"):
+            raise LaunchError(f"{what}={value}: an extent is {part!r}, not an int")
+        if part.__index__() <= 0:
+            raise LaunchError(f"{what}={value}: every extent must be at least 1")
+        out.append(part.__index__())
+    return out[0], out[1], out[2]
+
+
+def check_configuration(
+    grid: tuple[int, int, int], block: tuple[int, int, int], shared: int
+) -> None:
+    """Raise LaunchError for what no GPU takes."""
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        raise LaunchError(
+            f"block={block} has {threads} threads; a block holds at most {MAX_THREADS}"
+        )
+    for name, extents, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
+        for axis, extent, limit in zip("xyz", extents, limits, strict=True):
+            if extent > limit:
+                raise LaunchError(f"{name}={extents}: {axis} is at most {limit}")
+    if shared > MAX_SHARED:
+        raise LaunchError(
+            f"the block needs {shared} bytes of shared memory; there are at most {MAX_SHARED}"
+        )
+
+
+class Launch:
+    """State of one launch. `call` is the generated function for the chosen width."""
+
+    def __init__(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        layout: Layout,
+        dynamic_smem: int,
+        memory: Memory,
+        pointers: dict[int, int],
+        options: SimOptions,
+    ) -> None:
+        self.grid = grid
+        self.block = block
+        self.threads = block[0] * block[1] * block[2]
+        self.layout = layout
+        self.dynamic_smem = dynamic_smem
+        self.shared_size = layout.shared_size(dynamic_smem)
+        self.memory = memory.copy()
+        layout.add_constants(self.memory)
+        self.options = options
+        self.output = Output()
+        self.clock = 0
+        self.recent: dict[Any, Segment] = {}
+        self.roots: dict[int, Segment | None] = {}
+        self.aliases: dict[int, list[Segment]] = {}
+        for number, address in pointers.items():
+            found = self.memory.containing(address)
+            self.aliases[number] = found
+            self.roots[number] = found[0] if found else None
+
+    def variable(self, address: int) -> tuple[str, int, int]:
+        return self.layout.variable(address, self.dynamic_smem)
+
+    def run(self, width: Width, call: Any, args: tuple[Any, ...], waits: bool) -> None:
+        """Run every block in order; `waits` says that `call` makes a generator."""
+        try:
+            with np.errstate(all="ignore"):
+                if width == "warp":
+                    self._by_warp(call, args, waits)
+                else:
+                    self._in_step(call, args, many=width == "grid")
+        finally:
+            self.output.flush()
+
+    def _shared(self, blocks: int) -> Segment:
+        track = self.options.check_uninitialized and self.shared_size > 0
+        return private_segment(
+            SHARED_BASE, self.shared_size, blocks, "shared memory", "shared", track
+        )
+
+    def _indices(self) -> Any:
+        gx, gy, gz = self.grid
+        return ((x, y, z) for z, y, x in itertools.product(range(gz), range(gy), range(gx)))
+
+    def _by_warp(self, call: Any, args: tuple[Any, ...], waits: bool) -> None:
+        shapes = [
+            Lanes(self.block, first, min(WARP, self.threads - first), 1)
+            for first in range(0, self.threads, WARP)
+        ]
+        for linear, index in enumerate(self._indices()):
+            races = None
+            if self.options.check_races and self.shared_size:
+                races = RaceDetector(len(shapes), self.shared_size)
+            block = Block(index, linear, self.threads, self._shared(1), races)
+            groups = [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
+            if waits:
+                tasks = [(group, call(group, *args)) for group in groups]
+                run_together(tasks, self.options.max_spins)
+            else:
+                for group in groups:
+                    call(group, *args)
+
+    def _in_step(self, call: Any, args: tuple[Any, ...], many: bool) -> None:
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        batch = 1
+        if many:
+            batch = max(1, min(total, self.options.batch_lanes // self.threads))
+            batch = min(batch, max(1, (8 << 20) // max(self.shared_size, 1)))
+        gx, gy, _ = self.grid
+        shape = None
+        for first in range(0, total, batch):
+            blocks = min(batch, total - first)
+            if shape is None or shape.blocks != blocks:
+                shape = Lanes(self.block, 0, self.threads, blocks)
+            numbers = np.arange(first, first + blocks, dtype=np.int64)
+            axes = (numbers % gx, numbers // gx % gy, numbers // (gx * gy))
+            index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)
+            block = Block(index, first, self.threads, self._shared(blocks))  # type: ignore[arg-type]
+            call(self._group(shape, block, 0), *args)
+
+    def _group(self, shape: Lanes, block: Block, warp: int) -> Group:
+        group = Group(self, shape, block, warp)
+        group.copies = CopyQueue(group.lanes)
+        return group
+
+
+def with_width(options: SimOptions, width: Width) -> SimOptions:
+    """The same options at another width."""
+    return dataclasses.replace(options, width=width)

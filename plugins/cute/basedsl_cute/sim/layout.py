@@ -1,0 +1,118 @@
+"""Where a kernel's variables lie: shared memory, constants in memory, each thread's local memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim.attributes import parse_bytes, parse_dense, parse_int, parse_scalar
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.memory import LOCAL_BASE, SHARED_BASE, Memory, Segment
+from basedsl_cute.sim.records import Global, KernelRecord, Op, Value
+from basedsl_cute.sim.types import ArrayType, Type, VectorType, dtype_of, parse_type, round_up
+
+
+class Layout:
+    """Addresses of shared variables, static first, then the dynamic array; sizes of the rest."""
+
+    def __init__(self, kernel: KernelRecord) -> None:
+        self.addresses: dict[str, int] = {}
+        self._variables: list[tuple[int, str, int]] = []
+        at = SHARED_BASE
+        shared = [v for v in kernel.globals.values() if v.space == 3]
+        for variable in (v for v in shared if v.type.size):
+            at = round_up(at, variable.align)
+            self._place(variable, at)
+            at += variable.type.size
+        self.static_size = at - SHARED_BASE
+        dynamic = [v for v in shared if not v.type.size]
+        at = round_up(at, math.lcm(*(v.align for v in dynamic), 16))
+        for variable in dynamic:
+            self._place(variable, at)
+        self.dynamic_base = at
+        self.local: dict[Value, int] = {}  # the address of each alloca, in every thread
+        self.local_size = 0
+        for op in kernel.walk():
+            if op.name == "llvm.alloca":
+                self._allocate_local(op)
+        self.constants = [v for v in kernel.globals.values() if v.space != 3]
+        self.data = {v.name: _initial(v) for v in self.constants if v.type.size}
+
+    def _place(self, variable: Global, at: int) -> None:
+        self.addresses[variable.name] = at
+        self._variables.append((at, variable.name, variable.type.size))
+
+    def _allocate_local(self, op: Op) -> None:
+        count = op.operands[0].defining
+        if count is None or "value" not in count.attributes:
+            raise MissingRuleError(op.site, "of a size that is not constant")
+        element = parse_type(op.attributes["elem_type"])
+        align = max(op.integer("alignment", 0), element.align, 1)
+        at = round_up(LOCAL_BASE + self.local_size, align)
+        self.local[op.results[0]] = at
+        size = round_up(element.size, element.align) * parse_int(count.attributes["value"])
+        self.local_size = at + size - LOCAL_BASE
+
+    def shared_size(self, dynamic: int) -> int:
+        """Bytes of shared memory that a block needs."""
+        if dynamic:
+            return self.dynamic_base - SHARED_BASE + dynamic
+        return self.static_size
+
+    def variable(self, address: int, dynamic: int) -> tuple[str, int, int]:
+        """Name, address and size of the shared variable at or before `address`."""
+        found = ("shared memory", SHARED_BASE, self.shared_size(dynamic))
+        for at, name, size in self._variables:
+            if at <= address:
+                found = (name, at, size or dynamic)
+        return found
+
+    def address(self, name: str) -> int:
+        """The address of a variable in memory or shared memory."""
+        if name in self.addresses:
+            return self.addresses[name]
+        return int(self.data[name].ctypes.data)
+
+    def add_constants(self, memory: Memory) -> None:
+        for variable in self.constants:
+            if variable.name in self.data:
+                raw = self.data[variable.name]
+                memory.insert(
+                    Segment(int(raw.ctypes.data), raw, variable.name, not variable.constant)
+                )
+
+
+def _initial(variable: Global) -> Any:
+    """A variable's bytes; room at a 16-byte boundary, as the numbers in it expect."""
+    store = np.zeros(variable.type.size + 16 + variable.align, np.uint8)
+    skip = -int(store.ctypes.data) % max(variable.align, 16)
+    raw = store[skip : skip + variable.type.size]
+    init = variable.init
+    if init is None:
+        return raw
+    if init.startswith('"'):
+        data = np.frombuffer(parse_bytes(init), np.uint8)
+        raw[: data.size] = data
+        return raw
+    shape, element = _flat(variable.type)
+    if init.startswith("dense<"):
+        values = parse_dense(init, shape, element)
+    elif not shape:
+        values = parse_scalar(init.rsplit(" : ", 1)[0], element)
+    else:
+        raise MissingRuleError(variable.site, f"initial value {init[:60]}")
+    raw[:] = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+    return raw
+
+
+def _flat(type_: Type) -> tuple[tuple[int, ...], Type]:
+    shape: tuple[int, ...] = ()
+    while isinstance(type_, ArrayType):
+        shape += (type_.count,)
+        type_ = type_.element
+    if isinstance(type_, VectorType):
+        return shape + type_.shape, type_.element
+    dtype_of(type_)
+    return shape, type_

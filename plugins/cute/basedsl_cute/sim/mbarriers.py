@@ -1,0 +1,142 @@
+"""mbarrier operations as generated code uses them, lane by lane (PTX ISA, mbarrier).
+
+An mbarrier lives at a shared address; its eight bytes are opaque, its state is kept by the block.
+The state token that arriving returns is the number of the phase arrived at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from basedsl_cute.sim.block import MBarrier
+from basedsl_cute.sim.errors import SimulationError
+from basedsl_cute.sim.memory import SHARED_WINDOW
+from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.schedule import Wait
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.group import Group
+
+Mask = Any
+MAX_COUNT = (1 << 20) - 1
+
+
+def _lanes(g: Group, address: Any, m: Mask) -> Iterator[tuple[int, int]]:
+    """Active lanes with the shared address they mean."""
+    for lane in range(g.lanes) if m is None else np.flatnonzero(m).tolist():
+        at = int(address[lane])
+        yield lane, at - SHARED_WINDOW if at >= SHARED_WINDOW else at
+
+
+def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
+    for lane, at in _lanes(g, address, m):
+        number = int(count[lane])
+        inside = g.shared.base <= at <= g.shared.end - 8
+        if at % 8 or not inside:
+            why = "is not in shared memory" if not inside else "is not 8-byte aligned"
+            raise SimulationError(f"an mbarrier at {at:#x} {why}", site, g.thread(lane))
+        if not 1 <= number <= MAX_COUNT:
+            raise SimulationError(
+                f"an mbarrier for {number} arrivals: 1 to {MAX_COUNT}", site, g.thread(lane)
+            )
+        g.block.mbarriers[at] = MBarrier(number, number)
+        if g.shared.written is not None:
+            g.shared.written[at - g.shared.base : at - g.shared.base + 8] = 255
+
+
+def invalidate(g: Group, address: Any, m: Mask, site: Site) -> None:
+    for lane, at in _lanes(g, address, m):
+        g.block.mbarrier(at, g, site, lane)
+        del g.block.mbarriers[at]
+
+
+def _settle(g: Group, barrier: MBarrier, at: int) -> None:
+    before = barrier.phase
+    barrier.settle()
+    if barrier.phase > before and g.races is not None:
+        g.races.publish(("mbarrier", at))
+
+
+def arrive(
+    g: Group, address: Any, count: Any, transactions: Any, m: Mask, site: Site, drop: bool = False
+) -> Any:
+    """Arrive `count` times, first expecting `transactions` more bytes; the phases arrived at."""
+    tokens = np.zeros(g.lanes, np.int64)
+    for lane, at in _lanes(g, address, m):
+        barrier = g.block.mbarrier(at, g, site, lane)
+        tokens[lane] = barrier.phase
+        barrier.transactions += int(transactions[lane])
+        number = int(count[lane])
+        if number > barrier.pending:
+            raise SimulationError(
+                f"{number} arrivals at an mbarrier that waits for {barrier.pending} of "
+                f"{barrier.count} in this phase",
+                site,
+                g.thread(lane),
+            )
+        if drop:
+            barrier.count -= number
+        barrier.pending -= number
+        if g.races is not None:
+            g.races.release(("mbarrier", at), g.first_warp)
+        _settle(g, barrier, at)
+    return tokens
+
+
+def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int) -> None:
+    """Expect (`sign` 1) or complete (-1) some bytes of the current phase."""
+    for lane, at in _lanes(g, address, m):
+        barrier = g.block.mbarrier(at, g, site, lane)
+        barrier.transactions += sign * int(nbytes[lane])
+        if sign < 0:
+            _settle(g, barrier, at)
+
+
+def _done_token(barrier: MBarrier, token: int) -> bool:
+    return barrier.phase > token
+
+
+def _done_parity(barrier: MBarrier, parity: int) -> bool:
+    return barrier.phase & 1 != parity & 1
+
+
+_DONE: dict[bool, Callable[[MBarrier, int], bool]] = {False: _done_token, True: _done_parity}
+
+
+def test(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) -> Any:
+    """Whether the phase of a token, or the last one of a parity, is complete, per lane."""
+    out = np.zeros(g.lanes, np.bool_)
+    for lane, at in _lanes(g, address, m):
+        barrier = g.block.mbarrier(at, g, site, lane)
+        out[lane] = _DONE[parity](barrier, int(which[lane]))
+        if out[lane] and g.races is not None:
+            g.races.acquire(("mbarrier", at), g.first_warp)
+    return out
+
+
+def wait(
+    g: Group, address: Any, which: Any, parity: bool, patient: bool, m: Mask, site: Site
+) -> Wait | None:
+    """What to wait for until `test` holds in every active lane; None when it does already."""
+    goals = {
+        (at, int(which[lane])): g.block.mbarrier(at, g, site, lane)
+        for lane, at in _lanes(g, address, m)
+    }
+    done = _DONE[parity]
+
+    def ready() -> bool:
+        return all(done(barrier, goal) for (_, goal), barrier in goals.items())
+
+    if ready():
+        return None
+    (at, goal), barrier = next((k, b) for k, b in goals.items() if not done(b, k[1]))
+    name, start, _ = g.shared_variable(at)
+    phase = f"phase parity {goal & 1}" if parity else f"phase {goal}"
+    what = (
+        f"{phase} of the mbarrier at byte offset {at - start} of `{name}` "
+        f"({barrier.pending} of {barrier.count} arrivals and {barrier.transactions} bytes pending)"
+    )
+    return Wait(ready, what, site, patient=patient)

@@ -1,0 +1,177 @@
+"""Memory as segments: the allocation table of a launch, and one block's shared and local memory.
+
+Global pointers are host addresses. Shared and local pointers are small offsets; as generic pointers
+they lie in windows far above any host address.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+SHARED_BASE = 1024
+"""Where shared memory starts: address 0 is never valid, as on sm_90 (1 KB is the system's)."""
+
+SHARED_WINDOW = 1 << 60
+LOCAL_WINDOW = 1 << 61
+LOCAL_BASE = 16
+
+NEVER_WRITTEN = 0xFF  # what shared memory holds before the first store: NaN for every float type
+
+
+class Segment:
+    """`size` bytes from address `base`. `raw` holds them, one copy after another if several blocks
+    or threads have their own: then `stride` bytes lie between copies.
+
+    `written` shadows `raw` with 255 for each byte that was written, or is None if nobody asks.
+    """
+
+    def __init__(
+        self,
+        base: int,
+        raw: Any,
+        name: str,
+        writable: bool = True,
+        size: int | None = None,
+        stride: int = 0,
+        keepalive: object = None,
+        kind: str = "global",
+    ) -> None:
+        self.base = base
+        self.raw = raw
+        self.name = name
+        self.writable = writable
+        self.size = raw.size if size is None else size
+        self.stride = stride
+        self.keepalive = keepalive
+        self.kind = kind
+        self.written: Any = None
+        self._views: dict[Any, Any] = {}
+        self._written_views: dict[int, Any] = {}
+
+    @property
+    def end(self) -> int:
+        return self.base + self.size
+
+    def view(self, dtype: Any) -> Any:
+        """All of `raw` as elements of `dtype`; the tail that fills no element is left out."""
+        found = self._views.get(dtype)
+        if found is None:
+            count = self.raw.size // dtype.itemsize
+            found = self.raw[: count * dtype.itemsize].view(dtype)
+            self._views[dtype] = found
+        return found
+
+    def written_view(self, itemsize: int) -> Any:
+        """`written` as signed integers of `itemsize` bytes: -1 where all bytes were written."""
+        found = self._written_views.get(itemsize)
+        if found is None:
+            count = self.raw.size // itemsize
+            found = self.written[: count * itemsize].view(f"i{itemsize}")
+            self._written_views[itemsize] = found
+        return found
+
+    def track_writes(self) -> None:
+        self.written = np.zeros(self.raw.size, np.uint8)
+        self._written_views.clear()
+
+    def settle_writes(self) -> None:
+        """Stop tracking once every byte was written."""
+        if self.written is not None:
+            copies = self.written.reshape(-1, self.stride) if self.stride else self.written
+            if copies[..., : self.size].all():
+                self.written = None
+
+    def __repr__(self) -> str:
+        return f"Segment({self.name!r}, {self.base:#x}, {self.size} bytes)"
+
+
+class Memory:
+    """The allocation table: what a kernel may touch through global pointers."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._bases: list[int] = []
+
+    def add(
+        self,
+        address: int,
+        nbytes: int,
+        name: str = "",
+        writable: bool = True,
+        keepalive: object = None,
+    ) -> Segment:
+        """Allow access to `nbytes` bytes from `address`; `keepalive` owns them.
+
+        `name` is what error messages call them: the name of the argument. Segments may overlap: the
+        same array passed twice.
+        """
+        if nbytes:
+            buffer = (ctypes.c_uint8 * nbytes).from_address(address)
+            raw = np.frombuffer(buffer, np.uint8)
+        else:
+            raw = np.zeros(0, np.uint8)
+        return self.insert(Segment(address, raw, name, writable, keepalive=keepalive))
+
+    def add_array(self, array: Any, name: str = "", writable: bool = True) -> int:
+        """Allow access to a NumPy array's bytes; returns its address.
+
+        An array with holes or negative strides is covered from its lowest to its highest byte.
+        """
+        low, high = np.lib.array_utils.byte_bounds(array)
+        self.add(low, high - low, name, writable, keepalive=array)
+        return int(array.ctypes.data)
+
+    def insert(self, segment: Segment) -> Segment:
+        i = bisect.bisect_right(self._bases, segment.base)
+        self._bases.insert(i, segment.base)
+        self._segments.insert(i, segment)
+        return segment
+
+    def copy(self) -> Memory:
+        """A table with the same segments, to which a launch adds its own."""
+        other = Memory()
+        other._segments = list(self._segments)
+        other._bases = list(self._bases)
+        return other
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def containing(self, address: int) -> list[Segment]:
+        """All segments that hold `address`, the one that reaches furthest first."""
+        found = [s for s in self._segments if s.base <= address < max(s.end, s.base + 1)]
+        return sorted(found, key=lambda s: (-s.end, s.base))
+
+    def find(self, address: int) -> Segment | None:
+        """The segment that holds `address`."""
+        i = bisect.bisect_right(self._bases, address) - 1
+        if i >= 0 and address < self._segments[i].end:
+            return self._segments[i]
+        found = self.containing(address)
+        return found[0] if found else None
+
+    def nearest(self, address: int) -> Segment | None:
+        """The segment whose bytes are closest to `address`."""
+        return min(
+            self._segments,
+            key=lambda s: max(s.base - address, address - s.end + 1, 0),
+            default=None,
+        )
+
+
+def private_segment(
+    base: int, size: int, copies: int, name: str, kind: str, track: bool
+) -> Segment:
+    """`copies` of `size` fresh bytes: shared memory of that many blocks, local memory of threads."""
+    stride = -(-max(size, 1) // 1024) * 1024 if kind == "shared" else -(-size // 16) * 16
+    stride = max(stride, 16)
+    raw = np.full(stride * copies, NEVER_WRITTEN, np.uint8)
+    segment = Segment(base, raw, name, size=size, stride=stride, kind=kind)
+    if track:
+        segment.track_writes()
+    return segment

@@ -1,0 +1,511 @@
+"""The arithmetic behind the rules: pure functions on NumPy scalars and arrays, exact to the bit.
+
+Integers are signless and held as signed arrays; unsigned operations view them. All of it runs with
+NumPy's floating-point warnings off, and lanes that are masked out may hold anything.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+Array = Any  # a NumPy array, or a NumPy scalar for a uniform value
+Mask = Any  # None: every lane; an array of booleans; False: no lane
+
+_UNSIGNED = {np.dtype(f"i{n}"): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+_SIGNED = {unsigned: signed for signed, unsigned in _UNSIGNED.items()}
+_INT_OF_SIZE = {n: np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
+
+
+# Lanes and masks -------------------------------------------------------------------------------
+
+
+def spread(x: Array, lanes: int) -> Array:
+    """A uniform scalar as one entry per lane."""
+    return np.full(lanes, x, x.dtype)
+
+
+def spread_vector(x: Array, lanes: int) -> Array:
+    """A uniform vector `(n, 1)` as `(n, lanes)`; not to be written into."""
+    return np.broadcast_to(x, (*x.shape[:-1], lanes))
+
+
+def spread_tuple(x: Any, lanes: int) -> Any:
+    if isinstance(x, tuple):
+        return tuple(spread_tuple(item, lanes) for item in x)
+    if np.ndim(x) == 0:
+        return spread(x, lanes)
+    return spread_vector(x, lanes) if x.shape[-1] == 1 else x
+
+
+def select(c: Array, a: Any, b: Any) -> Any:
+    """`a` where `c` else `b`, through tuples."""
+    if isinstance(a, tuple):
+        return tuple(select(c, x, y) for x, y in zip(a, b, strict=True))
+    return np.where(c, a, b)
+
+
+def split(m: Mask, c: Array, lanes: int) -> tuple[Mask, Mask]:
+    """The masks of the two sides of a branch on `c` taken by the lanes in `m`."""
+    if m is None:
+        n = np.count_nonzero(c)
+        if n == lanes:
+            return None, False
+        return (c, ~c) if n else (False, None)
+    then = m & c
+    n = np.count_nonzero(then)
+    if n == 0:
+        return False, m
+    other = m & ~c
+    return then, (other if other.any() else False)
+
+
+def narrow(m: Mask, c: Array, lanes: int) -> Mask:
+    """The lanes of `m` where `c` holds."""
+    if m is not None:
+        c = m & c
+    n = np.count_nonzero(c)
+    return c if 0 < n < lanes else (None if n else False)
+
+
+def keep(m: Mask, new: Any, old: Any) -> Any:
+    """`new` in the lanes of `m`, `old` elsewhere; `old` is None before the first time."""
+    return new if m is None or old is None else select(m, new, old)
+
+
+def some(x: Array, m: Mask) -> bool:
+    """Whether `x` holds in any active lane."""
+    if m is not None:
+        x = x & m
+    return bool(np.any(x))
+
+
+def trips(lower: Array, upper: Array, step: Array) -> Array:
+    """How often a loop with these bounds runs, per lane."""
+    span = np.subtract(upper, lower, dtype=np.int64)
+    step = np.maximum(step, 1).astype(np.int64)
+    return np.maximum(-(-span // step), 0)
+
+
+# Integers --------------------------------------------------------------------------------------
+
+
+def unsigned(x: Array) -> Array:
+    return x.view(_UNSIGNED[x.dtype])
+
+
+def signed(x: Array) -> Array:
+    return x.view(_SIGNED[x.dtype])
+
+
+def wrap(x: Array, width: int) -> Array:
+    """Sign-extend the low `width` bits."""
+    shift = x.dtype.type(x.dtype.itemsize * 8 - width)
+    return (x << shift) >> shift
+
+
+def low_bits(x: Array, width: int) -> Array:
+    """The low `width` bits, zero-extended, as an unsigned array."""
+    return unsigned(x) & unsigned(x).dtype.type((1 << width) - 1)
+
+
+def div_trunc(a: Array, b: Array) -> Array:
+    """Quotient rounded toward zero."""
+    return (a - np.fmod(a, b)) // b
+
+
+def div_ceil(a: Array, b: Array) -> Array:
+    q = a // b
+    return q + (q * b != a).astype(q.dtype)
+
+
+def mul_extended(a: Array, b: Array) -> tuple[Array, Array]:
+    """Low and high halves of the product; the operands' signedness is that of their dtype."""
+    dtype = a.dtype
+    bits = dtype.itemsize * 8
+    if bits < 64:
+        wide = np.dtype(f"{dtype.kind}{dtype.itemsize * 2}")
+        product = a.astype(wide) * b.astype(wide)
+        return product.astype(dtype), (product >> wide.type(bits)).astype(dtype)
+    low = a * b
+    return low, _high_64(a, b)
+
+
+def _high_64(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "i":
+        high = signed(_high_64(unsigned(a), unsigned(b)))
+        zero = np.int64(0)
+        return high - np.where(a < 0, b, zero) - np.where(b < 0, a, zero)
+    half, low_half = np.uint64(32), np.uint64(0xFFFFFFFF)
+    a0, a1, b0, b1 = a & low_half, a >> half, b & low_half, b >> half
+    middle = a1 * b0 + ((a0 * b0) >> half)
+    second = a0 * b1 + (middle & low_half)
+    return a1 * b1 + (middle >> half) + (second >> half)
+
+
+def popcount(x: Array) -> Array:
+    """Number of one bits, in the type of `x`."""
+    v = unsigned(x).astype(np.uint64)
+    u = np.uint64
+    v = v - ((v >> u(1)) & u(0x5555555555555555))
+    v = (v & u(0x3333333333333333)) + ((v >> u(2)) & u(0x3333333333333333))
+    v = (v + (v >> u(4))) & u(0x0F0F0F0F0F0F0F0F)
+    return ((v * u(0x0101010101010101)) >> u(56)).astype(x.dtype)
+
+
+def leading_zeros(x: Array) -> Array:
+    v = unsigned(x)
+    bits = v.dtype.itemsize * 8
+    shift = 1
+    while shift < bits:
+        v = v | (v >> v.dtype.type(shift))
+        shift *= 2
+    return (x.dtype.type(bits) - popcount(signed(v))).astype(x.dtype)
+
+
+def trailing_zeros(x: Array) -> Array:
+    one = x.dtype.type(1)
+    return popcount(~x & (x - one))
+
+
+def reverse_bits(x: Array) -> Array:
+    v = unsigned(x)
+    t = v.dtype.type
+    bits = v.dtype.itemsize * 8
+    every = (1 << bits) - 1
+    step = bits // 2
+    mask = every
+    while step:
+        mask ^= (mask << step) & every
+        m = t(mask)
+        v = ((v >> t(step)) & m) | ((v & m) << t(step))
+        step //= 2
+    return signed(v)
+
+
+def int_power(base: Array, exponent: Array) -> Array:
+    """`base ** exponent` with wraparound; a negative exponent gives the truncated reciprocal."""
+    one = base.dtype.type(1)
+    result = np.full(np.broadcast(base, exponent).shape, one, base.dtype)
+    factor, left = base, np.maximum(exponent, 0)
+    while np.any(left > 0):
+        result = np.where(left & 1, result * factor, result)
+        factor = factor * factor
+        left = left >> 1
+    parity = np.where(exponent & 1, base, one)
+    reciprocal = np.where(base == 1, one, np.where(base == -1, parity, base.dtype.type(0)))
+    result = np.where(exponent < 0, reciprocal, result)
+    return result if result.ndim else result[()]
+
+
+# Floats ----------------------------------------------------------------------------------------
+
+
+def _bits(x: Array) -> Array:
+    return x.view(_INT_OF_SIZE[x.dtype.itemsize])
+
+
+def _ties(a: Array, b: Array, picked: Array, both_bits: Any) -> Array:
+    equal = a == b
+    if not np.any(equal):
+        return picked
+    out = np.where(equal, both_bits(_bits(a), _bits(b)).view(a.dtype), picked)
+    return out if out.ndim else out[()]
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """NaN if either is; -0 < +0."""
+    return _ties(a, b, np.maximum(a, b), np.bitwise_and)
+
+
+def minimum(a: Array, b: Array) -> Array:
+    return _ties(a, b, np.minimum(a, b), np.bitwise_or)
+
+
+def maxnum(a: Array, b: Array) -> Array:
+    """The other operand if one is NaN; -0 < +0 (PTX max)."""
+    return _ties(a, b, np.fmax(a, b), np.bitwise_and)
+
+
+def minnum(a: Array, b: Array) -> Array:
+    return _ties(a, b, np.fmin(a, b), np.bitwise_or)
+
+
+def to_odd_f32(x: Array) -> Array:
+    """float64 to float32 rounding to odd, so that rounding once more is as rounding once."""
+    near = x.astype(np.float32)
+    back = near.astype(np.float64)
+    inexact = np.isfinite(x) & (back != x) & ((near.view(np.int32) & 1) == 0)
+    # From an even neighbour step toward x: one unit away from zero or toward it.
+    away = np.abs(x) > np.abs(back)
+    stepped = (near.view(np.int32) + np.where(away, 1, -1).astype(np.int32)).view(np.float32)
+    out = np.where(inexact, stepped, near)
+    return out if out.ndim else out[()]
+
+
+def convert(x: Array, dtype: Any) -> Array:
+    """Between float types, rounded once to nearest even."""
+    if x.dtype == np.float64 and np.dtype(dtype).itemsize <= 2 and dtype is not np.float16:
+        x = to_odd_f32(x)
+    return x.astype(dtype)
+
+
+def convert_saturated(x: Array, dtype: Any) -> Array:
+    """To a narrow float with the largest finite value in place of overflow (PTX .satfinite)."""
+    top = x.dtype.type(ml_dtypes.finfo(dtype).max)
+    return convert(np.where(np.isnan(x), x, np.clip(x, -top, top)).astype(x.dtype), dtype)
+
+
+def to_tf32(x: Array) -> Array:
+    """float32 rounded to 10 mantissa bits, to nearest even."""
+    bits = x.view(np.uint32)
+    u = np.uint32
+    rounded = (bits + u(0xFFF) + ((bits >> u(13)) & u(1))) & u(0xFFFFE000)
+    out = np.where(np.isfinite(x), rounded.view(np.float32), x)
+    return out if out.ndim else out[()]
+
+
+def float_to_int(x: Array, dtype: Any, low: int, high: int) -> Array:
+    """Toward zero, saturating, NaN to 0 (PTX ISA, cvt.rzi; NaN gives 0 for 32-bit and narrower)."""
+    wide = x.astype(np.float64) if x.dtype.itemsize < 8 else x
+    t = np.trunc(wide)
+    limit = np.dtype(dtype)
+    inside = (t >= low) & (t <= high) if high < 2**53 else (t >= low) & (t < float(high + 1))
+    exact = np.where(inside, t, 0.0).astype(np.uint64 if high >= 2**63 else np.int64)
+    out = np.where(t > 0, limit.type(high), limit.type(low)) if limit.kind == "i" else None
+    if out is None:
+        out = np.where(t > 0, np.uint64(high), np.uint64(low))
+    out = np.where(inside, exact.astype(limit), out.astype(limit))
+    out = np.where(np.isnan(wide), limit.type(0), out)
+    return out if out.ndim else out[()]
+
+
+_HALFWAY = np.int64(1 << 28)
+_BELOW = np.int64((1 << 29) - 1)
+_TINY = 2.0**-126
+
+
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """a*b + c in float32, rounded once. The product is exact in float64; only a sum that lands
+    halfway between two float32 (or below the normals) needs the slower, exact way."""
+    product = np.multiply(a, b, dtype=np.float64)
+    s = product + c
+    if np.any((s.view(np.int64) & _BELOW) == _HALFWAY) or np.any(np.abs(s) < _TINY):
+        s = _sum_to_odd(product, c.astype(np.float64))
+    return s.astype(np.float32)
+
+
+def _sum_to_odd(a: Array, b: Array) -> Array:
+    """a + b in float64 rounded to odd."""
+    s = a + b
+    v = s - a
+    error = (a - (s - v)) + (b - v)
+    bits = s.view(np.int64)
+    fix = np.isfinite(s) & (error != 0) & ((bits & 1) == 0)
+    step = np.where((error > 0) == (s > 0), 1, -1)
+    out = np.where(fix, (bits + step).view(np.float64), s)
+    return out if out.ndim else out[()]
+
+
+def _split(a: Array) -> tuple[Array, Array]:
+    big = a * 134217729.0
+    high = big - (big - a)
+    return high, a - high
+
+
+def fma_f64(a: Array, b: Array, c: Array) -> Array:
+    """a*b + c in float64, rounded once (Boldo and Melquiond 2008), barring overflow inside."""
+    plain = a * b + c
+    uh = a * b
+    ah, al = _split(a)
+    bh, bl = _split(b)
+    ul = ((ah * bh - uh) + ah * bl + al * bh) + al * bl
+    th = c + ul
+    t = th - c
+    tl = (c - (th - t)) + (ul - t)
+    vh = uh + th
+    w = vh - uh
+    vl = (uh - (vh - w)) + (th - w)
+    out = vh + _sum_to_odd(tl, vl)
+    out = np.where(np.isfinite(out), out, plain)
+    return out if out.ndim else out[()]
+
+
+def fma(a: Array, b: Array, c: Array) -> Array:
+    """a*b + c rounded once, in the type of the operands."""
+    if a.dtype == np.float32:
+        return fma_f32(a, b, c)
+    if a.dtype == np.float64:
+        return fma_f64(a, b, c)
+    wide = _sum_to_odd(
+        np.multiply(a.astype(np.float64), b.astype(np.float64)), c.astype(np.float64)
+    )
+    return convert(wide, a.dtype.type)
+
+
+def in_f32(function: Any, *args: Array) -> Array:
+    """`function` on float32 (float64 stays), rounded back: how narrow floats do math."""
+    dtype = args[0].dtype
+    if dtype in (np.float32, np.float64):
+        return function(*args)
+    return convert(function(*(arg.astype(np.float32) for arg in args)), dtype.type)
+
+
+def int_to_narrow(x: Array, dtype: Any) -> Array:
+    """An integer to a float narrower than 32 bits, rounded once."""
+    wide = x.astype(np.float64)
+    if x.dtype.itemsize == 8:  # float64 rounds: make it sticky first
+        low = x - (x & x.dtype.type(0x7FF))
+        sticky = ((x & x.dtype.type(0x7FF)) != 0).astype(np.float64)
+        big = np.abs(wide) >= 2.0**53
+        wide = np.where(big, low.astype(np.float64) + sticky * 1024.0, wide)
+        wide = wide if wide.ndim else wide[()]
+    return convert(wide, dtype)
+
+
+def wrapped(number: int, dtype: Any) -> Array:
+    """A Python int as a NumPy integer of that type, modulo its width."""
+    bits = np.dtype(dtype).itemsize * 8
+    half = 1 << (bits - 1)
+    return dtype((number + half) % (2 * half) - half)
+
+
+def spread_any(x: Array, lanes: int) -> Array:
+    """One entry per lane, whether there is one already or not."""
+    return np.broadcast_to(x, (lanes,))
+
+
+def everybody(lanes: int) -> Array:
+    return np.ones(lanes, np.bool_)
+
+
+def nobody(lanes: int) -> Array:
+    return np.zeros(lanes, np.bool_)
+
+
+# Shapes ----------------------------------------------------------------------------------------
+
+
+def insert(container: Any, path: tuple[int, ...], value: Any) -> Any:
+    """A tuple with the member at `path` replaced."""
+    first, *rest = path
+    if rest:
+        value = insert(container[first], tuple(rest), value)
+    return (*container[:first], value, *container[first + 1 :])
+
+
+def bitcast(x: Array, old: Any, new: Any, old_count: int, new_count: int) -> Array:
+    """The same bits as another type; a count of 0 means a scalar. Element 0 is the lowest."""
+    if np.dtype(old).itemsize == np.dtype(new).itemsize and old_count == new_count:
+        return x.view(new)
+    if old is np.bool_ or new is np.bool_:
+        return _bitcast_bits(x, old, new, old_count, new_count)
+    uniform = old_count == 0 and np.ndim(x) == 0
+    rows = np.atleast_1d(x) if old_count == 0 else x.reshape(old_count, -1).T
+    got = np.ascontiguousarray(rows).reshape(rows.shape[0], -1).view(new)
+    if new_count == 0:
+        return got[0, 0] if uniform or (got.shape[0] == 1 and x.ndim == 2) else got[:, 0]
+    return got.T
+
+
+def _bitcast_bits(x: Array, old: Any, new: Any, old_count: int, new_count: int) -> Array:
+    if old is np.bool_:
+        weights = (np.uint64(1) << np.arange(old_count, dtype=np.uint64))[:, None]
+        total = (x.astype(np.uint64) * weights).sum(axis=0, dtype=np.uint64)
+        return total.astype(f"u{np.dtype(new).itemsize}").view(new)
+    bits = np.arange(new_count, dtype=x.dtype)[:, None]
+    return ((np.atleast_1d(x)[None] >> bits) & 1) != 0
+
+
+def funnel_l(a: Array, b: Array, amount: Array) -> Array:
+    """The high word of a:b shifted left by `amount` modulo the width."""
+    bits = a.dtype.itemsize * 8
+    n = unsigned(amount) & unsigned(amount).dtype.type(bits - 1)
+    back = unsigned(a).dtype.type(bits) - n
+    return signed((unsigned(a) << n) | (unsigned(b) >> back))
+
+
+def funnel_r(a: Array, b: Array, amount: Array) -> Array:
+    """The low word of a:b shifted right by `amount` modulo the width."""
+    bits = a.dtype.itemsize * 8
+    n = unsigned(amount) & unsigned(amount).dtype.type(bits - 1)
+    back = unsigned(a).dtype.type(bits) - n
+    return signed((unsigned(b) >> n) | (unsigned(a) << back))
+
+
+# Functions NumPy lacks -------------------------------------------------------------------------
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def erf(x: Array) -> Array:
+    return np.asarray(_erf(x.astype(np.float64)), np.float64).astype(x.dtype)[()]
+
+
+def erfc(x: Array) -> Array:
+    return np.asarray(_erfc(x.astype(np.float64)), np.float64).astype(x.dtype)[()]
+
+
+def exp10(x: Array) -> Array:
+    return np.power(x.dtype.type(10), x)
+
+
+def rsqrt(x: Array) -> Array:
+    wide = 1.0 / np.sqrt(x.astype(np.float64))
+    return wide.astype(x.dtype)
+
+
+def round_away(x: Array) -> Array:
+    """To the nearest integer, halves away from zero; keeps the sign of zero."""
+    whole = np.trunc(x)
+    up = np.abs(x - whole) >= 0.5
+    return np.copysign(np.abs(whole) + up.astype(x.dtype), x)
+
+
+def float_power(base: Array, exponent: Array) -> Array:
+    return np.power(base, exponent.astype(base.dtype))
+
+
+def absolute(x: Array) -> Array:
+    """Clears the sign bit, of NaN too."""
+    bits = _bits(x)
+    return (bits & bits.dtype.type(np.iinfo(bits.dtype).max)).view(x.dtype)
+
+
+def copysign(x: Array, sign: Array) -> Array:
+    low = _bits(x).dtype.type(np.iinfo(_bits(x).dtype).max)
+    return ((_bits(x) & low) | (_bits(sign) & ~low)).view(x.dtype)
+
+
+def is_normal(x: Array) -> Array:
+    return np.isfinite(x) & (np.abs(x) >= ml_dtypes.finfo(x.dtype).tiny)
+
+
+def to_tf32_away(x: Array) -> Array:
+    """float32 rounded to 10 mantissa bits, halves away from zero (PTX cvt.rna.tf32.f32)."""
+    rounded = ((x.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    out = np.where(np.isfinite(x), rounded, x)
+    return out if out.ndim else out[()]
+
+
+def permute_bytes(low: Array, high: Array, selector: Array) -> Array:
+    """PTX prmt.b32: nibble i of the selector picks byte i; its top bit replicates the sign."""
+    u = np.uint64
+    pair = low.view(np.uint32).astype(u) | (high.view(np.uint32).astype(u) << u(32))
+    out: Any = u(0)
+    for i in range(4):
+        nibble = (selector.view(np.uint32).astype(u) >> u(4 * i)) & u(15)
+        byte = (pair >> ((nibble & u(7)) * u(8))) & u(255)
+        byte = np.where(nibble & u(8), np.where(byte & u(128), u(255), u(0)), byte)
+        out = out | (byte << u(8 * i))
+    return np.asarray(out).astype(np.uint32).view(np.int32)[()]
+
+
+def clamp_unit(x: Array) -> Array:
+    """To [0, 1], NaN to 0 (PTX .sat)."""
+    out = np.where(x > 0, np.minimum(x, x.dtype.type(1)), x.dtype.type(0))
+    return out if out.ndim else out[()]

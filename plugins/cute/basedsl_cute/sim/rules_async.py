@@ -1,0 +1,57 @@
+"""Rules of cp.async (PTX ISA, non-bulk copy)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from basedsl_cute.sim import mbarriers
+from basedsl_cute.sim.emitter import Emitter
+from basedsl_cute.sim.records import Op
+from basedsl_cute.sim.rules import rule
+from basedsl_cute.sim.rules_memory import access_of
+from basedsl_cute.sim.types import IntType, VectorType
+
+
+@rule("nvvm.cp.async.shared.global")
+def _copy(e: Emitter, op: Op) -> None:
+    """Both addresses must be aligned to the copy's size; `cpSize` bytes are read, the rest is 0."""
+    to, source, *sizes = op.operands
+    size = op.integer("size")
+    bytes_ = VectorType((size,), IntType(8))
+    read = access_of(e, op, source, bytes_, "asynchronous read", size)
+    write = access_of(e, op, to, bytes_, "asynchronous write", size)
+    read, write = (dataclasses.replace(a, dtype=np.dtype(np.uint8)) for a in (read, write))
+    valid = e.ref(sizes[0]) if sizes else "None"
+    e.line(
+        f"g.copies.issue({e.const(read, 'read')}, {e.const(write, 'write')}, {e.lanes(to)}, "
+        f"{e.lanes(source)}, {valid}, {e.mask})"
+    )
+
+
+@rule("nvvm.cp.async.commit.group")
+def _commit(e: Emitter, op: Op) -> None:
+    e.line(f"g.copies.commit({e.mask})")
+
+
+@rule("nvvm.cp.async.wait.group")
+def _wait_group(e: Emitter, op: Op) -> None:
+    e.line(f"g.copies.wait(g, {op.integer('n')}, {e.mask})")
+
+
+@rule("nvvm.cp.async.wait.all")
+def _wait_all(e: Emitter, op: Op) -> None:
+    e.line(f"g.copies.wait(g, None, {e.mask})")
+
+
+@rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
+def _arrive(e: Emitter, op: Op) -> None:
+    """The lane's copies complete, then it arrives. Without `noinc` the pending count is raised
+    first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive)."""
+    e.globals["mbarriers"] = mbarriers
+    e.line(f"g.copies.wait(g, None, {e.mask})")
+    counted = int(op.flag("noinc"))
+    address = e.lanes(op.operands[0])
+    count, none = f"num.spread(i32({counted}), lanes)", "num.spread(i32(0), lanes)"
+    e.line(f"mbarriers.arrive(g, {address}, {count}, {none}, {e.mask}, {e.at()})")

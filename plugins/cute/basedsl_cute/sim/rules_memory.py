@@ -1,0 +1,79 @@
+"""Rules of loads and stores, and of bulk zeroing and copying through pointers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from basedsl_cute.sim import access
+from basedsl_cute.sim.access import Access
+from basedsl_cute.sim.emitter import Emitter, is_aggregate
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.records import Op, Value
+from basedsl_cute.sim.rules import rule
+from basedsl_cute.sim.types import (
+    FloatType,
+    IntType,
+    PtrType,
+    Type,
+    VectorType,
+    dtype_of,
+    element_type,
+)
+from basedsl_cute.sim.uniform import Variance
+
+
+def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0) -> Access:
+    """What `op` does at `pointer`: a value of `type_`, aligned as the op says or as its type is."""
+    element = element_type(type_)
+    if is_aggregate(type_):
+        raise MissingRuleError(op.site, f"of a whole {type_}")
+    if isinstance(element, IntType) and not element.native and element.width != 1:
+        raise MissingRuleError(op.site, f"of {type_}")
+    boolean = isinstance(element, IntType) and element.width == 1
+    shape = type_.shape if isinstance(type_, VectorType) else ()
+    if (boolean and shape) or (isinstance(element, FloatType) and element.name[:2] in ("f4", "f6")):
+        raise MissingRuleError(op.site, f"of {type_}, whose elements are packed")
+    root = e.variance.root(pointer)
+    return Access(
+        dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
+        shape=shape,
+        align=align or type_.align,
+        space=pointer.type.space if isinstance(pointer.type, PtrType) else 0,
+        root=root.arg if root is not None else None,
+        site=op.site,
+        element=str(element),
+        verb=verb,
+        boolean=boolean,
+    )
+
+
+def _ordered(op: Op) -> bool:
+    return op.integer("ordering", 0) != 0 or "volatile_" in op.attributes
+
+
+def _uniform_load(variance: Variance, op: Op) -> bool:
+    pointer = op.operands[0]
+    return pointer not in variance.varying and variance.same_memory(pointer)
+
+
+@rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
+def _load(e: Emitter, op: Op) -> None:
+    (pointer,), (result,) = op.operands, op.results
+    what = e.const(
+        access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0)), "read"
+    )
+    e.globals["load"], e.globals["load_uniform"] = access.load, access.load_uniform
+    if e.varying(result):
+        e.let(result, f"load(g, {what}, {e.lanes(pointer)}, {e.mask})")
+    else:
+        e.let(result, f"load_uniform(g, {what}, {e.ref(pointer)}, {e.mask})")
+
+
+@rule("llvm.store")
+def _store(e: Emitter, op: Op) -> None:
+    value, pointer = op.operands
+    what = e.const(
+        access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0)), "write"
+    )
+    e.globals["store"] = access.store
+    e.line(f"store(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")

@@ -1,0 +1,78 @@
+"""Rules of NVVM's arithmetic, conversions and hints. Approximate functions are computed exactly."""
+
+from __future__ import annotations
+
+from basedsl_cute.sim.emitter import Emitter
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.records import Op
+from basedsl_cute.sim.rules import rule
+
+_TO_NEAREST = ("", "none", "rn", "default")
+
+
+def _rounding(op: Op) -> None:
+    mode = op.word("rnd")
+    if mode not in _TO_NEAREST:
+        raise MissingRuleError(op.site, f"with rounding mode {mode}")
+
+
+@rule("nvvm.addf", "nvvm.subf", "nvvm.fma")
+def _float_op(e: Emitter, op: Op) -> None:
+    _rounding(op)
+    for flag in ("relu", "oob"):
+        if op.flag(flag) or op.attributes.get(flag) == "unit":
+            raise MissingRuleError(op.site, f"with {flag}")
+    template = {
+        "nvvm.addf": "{0} + {1}",
+        "nvvm.subf": "{0} - {1}",
+        "nvvm.fma": "num.fma({0}, {1}, {2})",
+    }[op.name]
+    expression = template.format(*e.refs(op))
+    if op.word("sat") in ("sat",):
+        expression = f"num.clamp_unit({expression})"
+    e.let(op.results[0], expression)
+
+
+_UNARY = {
+    "nvvm.rcp.approx.ftz.f": "f32(1) / {0}",
+    "nvvm.ex2": "num.in_f32(np.exp2, {0})",
+    "nvvm.log2": "num.in_f32(np.log2, {0})",
+    "nvvm.sin": "num.in_f32(np.sin, {0})",
+    "nvvm.cos": "num.in_f32(np.cos, {0})",
+}
+
+
+@rule(*_UNARY)
+def _unary(e: Emitter, op: Op) -> None:
+    e.let(op.results[0], _UNARY[op.name].format(*e.refs(op)))
+
+
+@rule("nvvm.convert.float.to.tf32")
+def _to_tf32(e: Emitter, op: Op) -> None:
+    """The bits of a float32 cut to tf32; `rna` rounds halves away from zero."""
+    mode = op.word("rnd", "rna")
+    if mode not in ("rn", "rna"):
+        raise MissingRuleError(op.site, f"with rounding mode {mode}")
+    function = "to_tf32" if mode == "rn" else "to_tf32_away"
+    e.let(op.results[0], f"num.{function}({e.ref(op.operands[0])}).view(i32)")
+
+
+@rule("nvvm.prmt")
+def _prmt(e: Emitter, op: Op) -> None:
+    """Bytes of a register pair picked by a selector, in the default mode (PTX ISA, prmt)."""
+    if op.word("mode", "default") != "default":
+        raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
+    low, selector, high = (e.ref(op.operands[i]) for i in _prmt_order(op))
+    e.let(op.results[0], f"num.permute_bytes({low}, {high}, {selector})")
+
+
+def _prmt_order(op: Op) -> tuple[int, int, int]:
+    """Operands print as lo, selector, hi or lo, hi, selector; the op's accessors say lo first."""
+    return (0, 2, 1) if len(op.operands) == 3 else (0, 1, 0)
+
+
+@rule(
+    "nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch", "nvvm.setmaxregister", "nvvm.griddepcontrol"
+)
+def _hint(e: Emitter, op: Op) -> None:
+    """Timing and resources only."""

@@ -1,0 +1,116 @@
+"""Coroutines that wait for each other: what a group may wait for, and who runs next.
+
+A group's generator yields a `Wait`. New kinds of waiting need no change here: only a `ready`
+function that says when it is over and a text for the report when it never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from basedsl_cute.sim.errors import BarrierError, DeadlockError, SimulationError
+from basedsl_cute.sim.records import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.group import Group
+
+
+@dataclass(slots=True)
+class Wait:
+    """A group waits until `ready()`.
+
+    A wait that is not `patient` may end without being ready, when nothing else can go on: a
+    `try_wait` that times out, a loop that polls memory. `whole_block` marks barriers of all threads.
+    """
+
+    ready: Callable[[], bool]
+    what: str
+    site: Site
+    patient: bool = True
+    whole_block: bool = False
+
+
+def spin(site: Site) -> Wait:
+    """One more turn of a loop that may be polling memory: let the others go first."""
+    return Wait(lambda: False, "another turn of a loop that polls memory", site, patient=False)
+
+
+Run = Generator[Wait, None, None]
+
+
+class _Task:
+    __slots__ = ("group", "run", "wait")
+
+    def __init__(self, group: Group, run: Run) -> None:
+        self.group = group
+        self.run = run
+        self.wait: Wait | None = None
+
+
+def run_together(tasks: list[tuple[Group, Run]], max_spins: int) -> None:
+    """Run all groups to their end, in order, each until it waits.
+
+    Raises BarrierError or DeadlockError when none can go on, or when for `max_spins` rounds in a
+    row all they did was poll.
+    """
+    live = [_Task(group, run) for group, run in tasks]
+    ended: list[_Task] = []
+    spins = 0
+    try:
+        while live:
+            moved = False
+            for task in live:
+                if task.wait is None or task.wait.ready():
+                    moved = True
+                    task.wait = next(task.run, None)
+                    if task.wait is None:
+                        ended.append(task)
+            live = [task for task in live if task.wait is not None]
+            if moved:
+                spins = 0
+                continue
+            impatient = [task for task in live if not task.wait.patient]  # type: ignore[union-attr]
+            spins += 1
+            if not impatient or spins > max_spins:
+                raise _stuck(live, ended, spins if impatient else 0)
+            for task in impatient:
+                task.wait = next(task.run, None)
+                if task.wait is None:
+                    ended.append(task)
+            live = [task for task in live if task.wait is not None]
+    finally:
+        for task in live:
+            task.run.close()
+
+
+def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError:
+    waits = [(task.group, task.wait) for task in live if task.wait is not None]
+    places: dict[tuple[str, Site], list[Group]] = {}
+    for group, wait in waits:
+        places.setdefault((wait.what, wait.site), []).append(group)
+    blocks = [wait for _, wait in waits if wait.whole_block]
+    if blocks and ended and len(places) == 1:
+        gone = ended[0].group
+        return BarrierError(
+            "a barrier that all threads of the block must reach waits forever: "
+            f"{gone.thread(0)} has ended without reaching it",
+            blocks[0].site,
+            waits[0][0].thread(0),
+        )
+    notes = []
+    for (what, site), groups in places.items():
+        warps = ", ".join(str(group.first_warp) for group in groups)
+        plural = "s" if len(groups) > 1 else ""
+        verb = "wait" if plural else "waits"
+        notes.append((f"warp{plural} {warps} {verb} for {what}, at {site.line}", site.span))
+    if ended:
+        warps = ", ".join(str(task.group.first_warp) for task in ended)
+        notes.append((f"warp{'s' if len(ended) > 1 else ''} {warps} ended", None))
+    message = "deadlock: no thread of the block can go on"
+    hint = None
+    if spins:
+        message = f"deadlock: all that can run polls memory, {spins} times with no effect"
+        hint = "if the loop is right but long, raise SimOptions.max_spins"
+    return DeadlockError(message, waits[0][1].site, waits[0][0].thread(0), hint, tuple(notes))
