@@ -3,8 +3,9 @@
 python examples/cute/block_reduce.py
 """
 
-import basedsl_cute as cute
 import numpy as np
+
+import basedsl_cute as cute
 
 THREADS = 256
 

@@ -7,8 +7,9 @@ comparison, the identity nothing. The loop over columns is captured as one loop 
     python examples/cute/epilogue.py
 """
 
-import basedsl_cute as cute
 import numpy as np
+
+import basedsl_cute as cute
 
 DEBUG = False
 print_debug = lambda message: DEBUG and cute.printf(message)  # noqa: E731

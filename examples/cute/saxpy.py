@@ -3,8 +3,9 @@
 python examples/cute/saxpy.py
 """
 
-import basedsl_cute as cute
 import numpy as np
+
+import basedsl_cute as cute
 
 
 @cute.kernel

@@ -3,8 +3,9 @@
 python examples/cute/tiled_matmul.py
 """
 
-import basedsl_cute as cute
 import numpy as np
+
+import basedsl_cute as cute
 
 TILE = 16
 

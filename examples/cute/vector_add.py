@@ -3,8 +3,9 @@
 python examples/cute/vector_add.py
 """
 
-import basedsl_cute as cute
 import numpy as np
+
+import basedsl_cute as cute
 
 
 @cute.kernel

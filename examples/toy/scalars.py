@@ -3,8 +3,9 @@
 python examples/toy/scalars.py
 """
 
-import basedsl_toy as toy
 import numpy as np
+
+import basedsl_toy as toy
 
 
 @toy.jit

@@ -13,7 +13,6 @@ from typing import Any
 
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Int32, Int64, from_dlpack
-
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
 from basedsl_cute.runtime.dlpack import HostTensor

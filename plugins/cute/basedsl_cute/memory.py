@@ -7,7 +7,6 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Int64, is_dynamic
-
 from basedsl_cute import algebra
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define

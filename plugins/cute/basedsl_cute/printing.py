@@ -8,7 +8,6 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
-
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
 

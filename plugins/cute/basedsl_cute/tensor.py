@@ -11,7 +11,6 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Numeric, as_numeric, is_dynamic, mlir_type
-
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+
 from basedsl import DSLCallError, DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
@@ -72,7 +73,7 @@ class Buffer:
 
 def _in_range(trace, index, size):
     """`index` as NumPy reads it; a trap if there is no such item."""
-    if not isinstance(index, Numeric | int) or isinstance(index, Numeric) and type(index).is_float:
+    if not isinstance(index, Numeric | int) or (isinstance(index, Numeric) and type(index).is_float):
         raise DSLTypeError(f"a buffer index must be an integer, got {type(index).__name__}")
     index = as_numeric(index).to(Int64)
     ok = (index >= -size) & (index < size)

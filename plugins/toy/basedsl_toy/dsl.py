@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+
 from basedsl import DSL, location
 from basedsl.numeric import Float64, Int64
 from basedsl_toy.buffer import BufferArgument

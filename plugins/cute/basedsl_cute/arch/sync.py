@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from basedsl.numeric import Int32
-
 from basedsl_cute.arch.indices import FULL_MASK, in_kernel
 from basedsl_cute.dialect import define
 
