@@ -2,7 +2,7 @@
 
 Imports nothing but the standard library. Works on Python ints, on dynamic integers (see
 `dynamic`), and on mixtures. Files, bottom up: `errors`, `dynamic`, `basis`, `int_tuple`,
-`coordinates`, `layout`, `composed`, `modes`, `composition`, `inverse`, `division`, `product`,
+`coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`, `products`,
 `recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`, `atom_tables`),
 tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
 """
@@ -22,6 +22,7 @@ from .atom_tables import (
 )
 from .basis import E, Ratio, ScaledBasis
 from .basis import add as add_offset
+from .compose import coalesce, composition, filter, filter_zeros, with_shape
 from .composed import (
     ComposedLayout,
     Swizzle,
@@ -30,7 +31,6 @@ from .composed import (
     make_swizzle,
     slice_and_offset,
 )
-from .composition import coalesce, composition, filter, filter_zeros, with_shape
 from .coordinates import crd2crd, crd2idx, idx2crd, increment
 from .division import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .dynamic import Dyn, divisibility, is_dynamic_int, sym_int
@@ -92,7 +92,7 @@ from .partition import (
     make_layout_image_mask,
     outer_partition,
 )
-from .product import (
+from .products import (
     blocked_product,
     flat_product,
     logical_product,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .compose import coalesce, composition, text_of_tiler
 from .composed import ComposedLayout
-from .composition import coalesce, composition, text_of_tiler
 from .errors import LayoutError
 from .int_tuple import tuple_rank, wrap
 from .inverse import complement

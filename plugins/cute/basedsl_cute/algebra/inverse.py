@@ -7,8 +7,8 @@ from typing import Any
 
 from . import dynamic
 from .basis import ScaledBasis
+from .compose import coalesce, composition, filter
 from .composed import ComposedLayout, Swizzle
-from .composition import coalesce, composition, filter
 from .coordinates import compact_col_major
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
@@ -20,8 +20,8 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     """The ordered layout of the positions that ``layout`` leaves out, up to ``cotarget``.
 
     Together with ``layout`` it covers every multiple step up to ``cotarget`` (a shape; default
-    ``cosize(layout)``) without hitting an index twice. Raises LayoutError if the layout hits one
-    twice itself, or has dynamic strides in more than one mode.
+    ``cosize(layout)``) without hitting an index twice. Raises LayoutError if modes of the layout
+    overlap (one starts before another one ends), or if more than one has a dynamic stride.
 
     >>> print(complement(make_layout(4, 2), 24))
     (2,3):(1,8)
@@ -48,7 +48,7 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
         gap = dynamic.floordiv(stride, end)
         if is_zero(gap):
             raise LayoutError(
-                f"complement({layout}): not injective, stride {stride} starts before {end}"
+                f"complement({layout}): its modes overlap, stride {stride} starts before {end}"
             )
         gap_shape.append(gap)
         gap_stride.append(end)
@@ -89,8 +89,8 @@ def right_inverse(layout: Any) -> Any:
 def left_inverse(layout: Any) -> Any:
     """A layout ``l`` with ``l(layout(i)) == i`` for every ``i``, for an injective ``layout``.
 
-    In general ``layout(l(layout(i))) == layout(i)``. Raises LayoutError for strides that are
-    dynamic or negative, or if the gaps between them admit no inverse.
+    With modes of stride 0 still ``layout(l(layout(i))) == layout(i)``. Raises LayoutError for
+    strides that are dynamic or negative, if modes overlap, or if the gaps admit no inverse.
 
     >>> print(left_inverse(make_layout((4, 8), (1, 5))))
     (5,8):(1,4)
@@ -105,7 +105,7 @@ def left_inverse(layout: Any) -> Any:
     by_stride = sorted(range(len(modes)), key=_key(modes))
     result_shape: list[Any] = []
     result_stride: list[Any] = [0]
-    covered = 1
+    covered, end = 1, 1
     for i in by_stride:
         stride = modes[i][1]
         if stride == 0:
@@ -114,9 +114,13 @@ def left_inverse(layout: Any) -> Any:
             raise LayoutError(
                 f"left_inverse({layout}): stride {stride} is no multiple of {covered}"
             )
+        if is_static_int(end) and stride < end:
+            raise LayoutError(
+                f"left_inverse({layout}): its modes overlap, stride {stride} starts before {end}"
+            )
         result_shape.append(stride // covered)
         result_stride.append(starts[i])
-        covered = stride
+        covered, end = stride, dynamic.mul(stride, modes[i][0])
     result_shape.append(modes[by_stride[-1]][0])
     return coalesce(Layout(tuple(result_shape), tuple(result_stride)))
 

@@ -1,7 +1,7 @@
 """The layout: a shape and a stride of the same profile, that is, a function on coordinates.
 
 Here are the class and its constructors. Operations on layouts live in `modes` (structure),
-`composition`, `inverse`, `division` and `product`; swizzled layouts in `composed`.
+`compose`, `inverse`, `division` and `products`; swizzled layouts in `composed`.
 """
 
 from __future__ import annotations
@@ -119,13 +119,15 @@ class Layout:
         if not is_static(self) or any(isinstance(d, ScaledBasis) for d in leaves(self.stride)):
             return idx2crd(index, self.shape, self.stride)
         modes = zip(flatten_to_tuple(self.shape), flatten_to_tuple(self.stride), strict=True)
-        above = sorted(d for s, d in modes if s > 1)
+        descending = sorted((d for s, d in modes if s > 1), reverse=True)
 
         def digit(extent: int, stride: int) -> Any:
             if extent == 1 or stride == 0:
                 return 0
-            following = next((d for d in above if d > stride), extent * stride)
-            below = dynamic.mod(index, following) if following % (extent * stride) else index
+            below = index
+            for larger in descending:
+                if larger > stride and larger % (extent * stride):
+                    below = dynamic.mod(below, larger)
             return dynamic.mod(dynamic.floordiv(below, stride), extent)
 
         return transform_leaf(digit, self.shape, self.stride)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .atom_tables import CopyAtomLayout
-from .composition import coalesce, composition, filter, with_shape
+from .compose import coalesce, composition, filter, with_shape
 from .division import zipped_divide
 from .errors import LayoutError
 from .int_tuple import is_static, product_each, repeat, tuple_rank
@@ -14,7 +14,7 @@ from .inverse import left_inverse, right_inverse
 from .layout import Layout, concatenate, make_layout, shape, size
 from .modes import transpose
 from .partition import index_modes
-from .product import logical_product, make_layout_tv
+from .products import logical_product, make_layout_tv
 from .recast import upcast
 from .tv_mma import MmaTiling
 

@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from .atom_tables import MmaAtomLayout
-from .composition import composition
+from .compose import composition
 from .division import logical_divide, zipped_divide
 from .errors import LayoutError
 from .int_tuple import repeat, tuple_rank, wrap
 from .inverse import right_inverse
 from .layout import Layout, make_layout, size
 from .partition import index_modes
-from .product import tiled_product
+from .products import tiled_product
 
 _MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from . import dynamic
 from .basis import ScaledBasis
+from .compose import coalesce, composition
 from .composed import ComposedLayout, Swizzle
-from .composition import coalesce, composition
 from .dynamic import is_one, is_static_int
 from .int_tuple import wrap
 from .inverse import right_inverse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import dynamic
-from .composition import composition, text_of_tiler, with_shape
+from .compose import composition, text_of_tiler, with_shape
 from .coordinates import compact_col_major, compact_order
 from .division import tile_unzip, unpack_both, unpack_rest
 from .dynamic import is_static_int
