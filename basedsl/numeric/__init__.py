@@ -2,8 +2,10 @@
 
 from basedsl.numeric.builtins import resolve
 from basedsl.numeric.literals import as_numeric
+from basedsl.numeric.mathematics import elementary
 from basedsl.numeric.operators import logical_not
 from basedsl.numeric.promotion import join_types, promote, promote_types, promotion_table
+from basedsl.numeric.selection import maximum, minimum, select
 from basedsl.numeric.storage import from_storage
 from basedsl.numeric.types import (
     TYPES,
@@ -76,15 +78,19 @@ __all__ = [
     "Uint128",
     "as_numeric",
     "dtype",
+    "elementary",
     "from_dlpack",
     "from_numpy_dtype",
     "from_storage",
     "is_dynamic",
     "join_types",
     "logical_not",
+    "maximum",
+    "minimum",
     "mlir_type",
     "promote",
     "promote_types",
     "promotion_table",
     "resolve",
+    "select",
 ]

@@ -1,11 +1,173 @@
-"""Python's builtins and math functions for dynamic values."""
+"""Python's builtins and math functions for dynamic values: one table from function to function.
+
+A function of the table calls the original unless a numeric value is among its arguments. Builtins
+that call a method of their argument (abs, divmod, pow, round, sum, math.floor, math.ceil,
+math.trunc, math.prod) need no row: the classes have the methods.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
+import functools
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
-_REPLACEMENTS: dict[Any, Callable[..., Any]] = {}
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import mathematics, rounding
+from basedsl.numeric.engine import apply
+from basedsl.numeric.operators import GT, LT
+from basedsl.numeric.promotion import defaults
+from basedsl.numeric.selection import maximum, minimum, select
+from basedsl.numeric.types import Boolean, Numeric, is_dynamic
+
+Function = Callable[..., Any]
+
+
+# Conversions ----------------------------------------------------------------------------------
+
+
+def int_(*args: Any, **kwargs: Any) -> Any:
+    """`int(x)`: an integer is itself, a float is truncated to the DSL's default int."""
+    if len(args) != 1 or kwargs or not is_dynamic(args[0]):
+        return builtins.int(*args, **kwargs)
+    return rounding.trunc(args[0])
+
+
+def float_(*args: Any) -> Any:
+    """`float(x)`: a float is itself, an integer becomes the DSL's default float."""
+    if len(args) != 1 or not is_dynamic(args[0]):
+        return builtins.float(*args)
+    (x,) = args
+    return x if x.is_float and x.format.arithmetic else x.to(defaults().float)
+
+
+def bool_(*args: Any) -> Any:
+    """`bool(x)`: is it unequal to zero."""
+    if len(args) != 1 or not is_dynamic(args[0]):
+        return builtins.bool(*args)
+    return args[0].to(Boolean)
+
+
+# Over several values --------------------------------------------------------------------------
+
+
+def max_(*args: Any, key: Function | None = None, **kwargs: Any) -> Any:
+    """`max(...)` of arguments or of one iterable; numbers promote to one type."""
+    return _extreme(builtins.max, args, key, kwargs)
+
+
+def min_(*args: Any, key: Function | None = None, **kwargs: Any) -> Any:
+    """`min(...)` of arguments or of one iterable; numbers promote to one type."""
+    return _extreme(builtins.min, args, key, kwargs)
+
+
+def _extreme(original: Any, args: Any, key: Function | None, kwargs: Any) -> Any:
+    if len(args) == 1 and isinstance(args[0], Iterable):
+        items = list(args[0])
+        args = (items,)
+    else:
+        items = list(args)
+    keys = items if key is None else [key(x) for x in items]
+    if not any(isinstance(k, Numeric) for k in keys):
+        return original(*args, key=key, **kwargs)
+    if key is not None:
+        return _extreme_by_key(original, items, keys)
+    pick = maximum if original is builtins.max else minimum
+    result = items[0]
+    for x in items[1:]:
+        result = pick(result, x)
+    return result
+
+
+def _extreme_by_key(original: Any, items: list[Any], keys: list[Any]) -> Any:
+    better = GT if original is builtins.max else LT
+    best, best_key = items[0], keys[0]
+    for x, k in zip(items[1:], keys[1:], strict=True):
+        wins = apply(better, k, best_key)
+        best = select(wins, x, best)
+        best_key = select(wins, k, best_key)
+    return best
+
+
+def any_(items: Iterable[Any]) -> Any:
+    """`any(items)` over a sequence of known length; stops at a value known to be true."""
+    result: Any = False
+    for x in items:
+        truth = bool_(x)
+        if truth is True:
+            return True
+        if truth is not False:
+            result = truth if result is False else result | truth
+    return result
+
+
+def all_(items: Iterable[Any]) -> Any:
+    """`all(items)` over a sequence of known length; stops at a value known to be false."""
+    result: Any = True
+    for x in items:
+        truth = bool_(x)
+        if truth is False:
+            return False
+        if truth is not True:
+            result = truth if result is True else result & truth
+    return result
+
+
+# The table ------------------------------------------------------------------------------------
+
+
+def _for_numerics(original: Function, function: Function) -> Function:
+    """`function` if a numeric value is among the arguments, else `original`."""
+
+    @functools.wraps(original)
+    def choose(*args: Any, **kwargs: Any) -> Any:
+        if _has_numeric(args):
+            return function(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    return choose
+
+
+def _has_numeric(args: Any) -> bool:
+    return builtins.any(
+        isinstance(x, Numeric) or (isinstance(x, (list, tuple)) and _has_numeric(x)) for x in args
+    )
+
+
+def _refuse(original: Function) -> Function:
+    name = f"math.{original.__name__}"
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        if builtins.any(is_dynamic(x) for x in args):
+            raise DSLTypeError(
+                f"{name} cannot be computed of a value that is known only at run time",
+                hint="the math functions that can: " + ", ".join(_COMPUTED),
+            )
+        return original(*args, **kwargs)
+
+    return refuse
+
+
+_BY_METHOD = (math.floor, math.ceil, math.trunc, math.prod)
+_MATH = mathematics.functions()
+_COMPUTED = sorted(f.__name__ for f in (*_MATH, *_BY_METHOD))
+
+_REPLACEMENTS: dict[Any, Function] = {
+    builtins.int: int_,
+    builtins.float: float_,
+    builtins.bool: bool_,
+    builtins.max: max_,
+    builtins.min: min_,
+    builtins.any: any_,
+    builtins.all: all_,
+    **{f: _for_numerics(f, function) for f, function in _MATH.items()},
+    **{
+        f: _refuse(f)
+        for f in vars(math).values()
+        if callable(f) and f not in _MATH and f not in _BY_METHOD and not isinstance(f, type)
+    },
+}
 
 
 def resolve(f: Any) -> Any:

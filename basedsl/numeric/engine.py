@@ -53,8 +53,8 @@ class Operator:
     """One binary operator. A kind without a rule does not have the operator.
 
     `concrete` computes it on Python numbers of the plan's left type. `divisor` combines known
-    divisors of integers. `x OP identity` is x, for integers. `shortcut` may answer with no op, or
-    fewer, from what is known about the operands; None if it does not.
+    divisors of integers. `x OP identity` is x for integers, and `identity OP x` if it `commutes`.
+    `shortcut` may answer with no op, or fewer, from what is known about the operands; None if not.
     """
 
     symbol: str
@@ -66,6 +66,7 @@ class Operator:
     boolean: Rule | None = None
     divisor: Callable[[int, int], int] | None = None
     identity: int | None = None
+    commutes: bool = False
     shortcut: Shortcut | None = None
 
     def rule(self, T: Type) -> Rule:
@@ -126,6 +127,8 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     kit.begin()
     if a_known:
         x = number_of(a, left)
+        if op.commutes and B is result and not b.weak and x.__class__ is int and x == op.identity:
+            return b
     elif a.region.closed:
         raise escaped(a)
     else:

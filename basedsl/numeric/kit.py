@@ -38,8 +38,7 @@ class Kit:
     """
 
     __slots__ = (
-        "_attributes", "_predicates", "_types", "checks", "create", "i1", "ir", "loc", "plans",
-        "saturating_conversions", "trace",
+        "_attributes", "_predicates", "_types", "create", "i1", "ir", "loc", "plans", "trace"
     )  # fmt: skip
 
     def __init__(self, trace: Trace) -> None:
@@ -52,8 +51,6 @@ class Kit:
         self.loc: Any = None
         self.plans: dict[Any, Any] = {}  # of operators, for this trace's default types
         self.i1 = ir.IntegerType.get_signless(1)
-        self.checks = bool(getattr(trace.emitter, "checks", True))
-        self.saturating_conversions = bool(getattr(trace.emitter, "saturating_conversions", False))
         i64 = ir.IntegerType.get_signless(64)
         self._predicates = {
             op: {name: {"predicate": ir.IntegerAttr.get(i64, code)} for name, code in table.items()}
@@ -61,6 +58,14 @@ class Kit:
         }
         self._types: dict[type[Numeric], Any] = {}
         self._attributes: dict[tuple[type[Numeric], Any], Any] = {}
+
+    @property
+    def checks(self) -> bool:
+        return bool(getattr(self.trace.emitter, "checks", True))
+
+    @property
+    def saturating_conversions(self) -> bool:
+        return bool(getattr(self.trace.emitter, "saturating_conversions", False))
 
     def begin(self) -> None:
         """Start an operator: its ops get the user's location, if ops are allowed here at all."""

@@ -168,7 +168,7 @@ def _common(a: int, b: int) -> int:
 ADD = Operator(
     "+", _plan_arithmetic, concrete.arithmetic(operator.add),
     signed="arith.addi", unsigned="arith.addi", floating="arith.addf",
-    divisor=_common, identity=0,
+    divisor=_common, identity=0, commutes=True,
 )  # fmt: skip
 SUB = Operator(
     "-", _plan_arithmetic, concrete.arithmetic(operator.sub),
@@ -178,7 +178,7 @@ SUB = Operator(
 MUL = Operator(
     "*", _plan_arithmetic, concrete.arithmetic(operator.mul),
     signed="arith.muli", unsigned="arith.muli", floating="arith.mulf",
-    divisor=_product, identity=1,
+    divisor=_product, identity=1, commutes=True,
 )  # fmt: skip
 TRUEDIV = Operator("/", _plan_true_division, concrete.true_division, floating="arith.divf")
 FLOORDIV = Operator(

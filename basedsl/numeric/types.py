@@ -49,6 +49,7 @@ class Numeric(metaclass=NumericMeta):
     """
 
     __slots__ = ("divby", "region", "value", "weak")
+    __array_ufunc__ = None  # NumPy scalars leave operators to these classes
 
     name: ClassVar[str] = "Numeric"
     format: ClassVar[Format]
@@ -232,7 +233,7 @@ class Numeric(metaclass=NumericMeta):
             raise DSLTypeError(f"a dynamic {type(self).__name__} exists only while tracing")
         return _unpickle, (type(self), self.value, self.weak)
 
-    if TYPE_CHECKING:  # given by `operators` and `builtins`
+    if TYPE_CHECKING:  # given by `operators` and `rounding`
 
         def __add__(self, other: Any) -> Any: ...
         def __radd__(self, other: Any) -> Any: ...

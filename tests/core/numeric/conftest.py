@@ -36,8 +36,8 @@ _CONTEXT = MLIRContext(_BINDINGS)
 class Emitter(ScfEmitter):
     """`scf`, with the traits of a target that the tests ask for."""
 
-    def __init__(self, checks: bool, saturating_conversions: bool) -> None:
-        super().__init__(_BINDINGS)
+    def __init__(self, trace: tracing.Trace, checks: bool, saturating_conversions: bool) -> None:
+        super().__init__(trace)
         self.checks = checks
         self.saturating_conversions = saturating_conversions
 
@@ -61,7 +61,7 @@ class Program:
         block = op.add_entry_block()
         inputs, outputs = block.arguments
         self.trace.region = tracing.Region("function", None, None)
-        with ir.InsertionPoint(block):
+        with self.trace.insertion(block):
             values = [self._load(inputs, i, T) for i, T in enumerate(types)]
             result = fn(*values)
             results = result if isinstance(result, tuple) else (result,)
@@ -87,7 +87,7 @@ class Program:
         return T.from_value(raw)
 
     def _store(self, base: Any, i: int, x: Numeric) -> None:
-        llvm, ir, kit = _BINDINGS.llvm, self.trace.ir, kit_of(self.trace)
+        llvm, ir = _BINDINGS.llvm, self.trace.ir
         value = x.ir_value()
         if type(x) is Boolean:
             value = _BINDINGS.arith.extui(ir.IntegerType.get_signless(8), value)
@@ -150,8 +150,8 @@ def tracing_program(
     default_float: Any = Float32,
 ) -> Iterator[Program]:
     with _CONTEXT.entered():
-        emitter = Emitter(checks, saturating_conversions)
-        trace = tracing.Trace(None, _BINDINGS, emitter, default_int, default_float)
+        trace = tracing.Trace(None, _BINDINGS, None, default_int, default_float)
+        trace.emitter = Emitter(trace, checks, saturating_conversions)
         module = _BINDINGS.ir.Module.create()
         with tracing.activate(trace):
             yield Program(trace, module)
@@ -161,5 +161,3 @@ def tracing_program(
 def program() -> Callable[..., Any]:
     """A context manager that starts a module: `with program() as p: p.add("f", fn, Int32)`."""
     return tracing_program
-
-

@@ -1,0 +1,132 @@
+"""round, floor, ceil and trunc. To whole numbers they give the DSL's default int.
+
+A float outside of that type's range saturates (NaN gives 0), where Python would return a larger
+int or raise. Importing this module gives the numeric classes the methods behind the builtins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import trace as tracing
+from basedsl.numeric.conversion import emit_conversion
+from basedsl.numeric.kit import kit_of
+from basedsl.numeric.promotion import defaults, storage_only
+from basedsl.numeric.selection import select
+from basedsl.numeric.types import Boolean, Float32, Float64, Numeric
+
+# Powers of ten up to these are exact in the type.
+_EXACT_DIGITS: dict[type[Numeric], int] = {Float32: 10, Float64: 22}
+
+
+def _whole(op: str, concrete: Callable[[float], float]) -> Callable[[Numeric], Numeric]:
+    def function(x: Numeric) -> Numeric:
+        if x.is_integer:
+            return _as_int(x)
+        T = defaults().int
+        if x.region is None:
+            return type(x)._known(concrete(x.value)).to(T)
+        return float_op(op, x).to(T)
+
+    return function
+
+
+def _as_int(x: Numeric) -> Numeric:
+    return x.to(defaults().int) if type(x) is Boolean else x
+
+
+def float_op(op: str, *operands: Numeric) -> Numeric:
+    """The op of floats of one type; Float16 and BFloat16 are computed in Float32."""
+    T = type(operands[0])
+    if not T.format.arithmetic:
+        raise storage_only(T)
+    kit = kit_of(tracing.require("rounding a dynamic value"))
+    values = [x.ir_value() for x in operands]
+    kit.begin()
+    F = T if T.width >= 32 else Float32
+    wide = [emit_conversion(kit, T, F, v) for v in values]
+    return T.from_value(emit_conversion(kit, F, T, kit.op(op, kit.type_of(F), *wide)))
+
+
+def _finite(function: Callable[[float], int]) -> Callable[[float], float]:
+    return lambda x: float(function(x)) if math.isfinite(x) else x
+
+
+floor = _whole("math.floor", _finite(math.floor))
+ceil = _whole("math.ceil", _finite(math.ceil))
+
+
+def trunc(x: Numeric) -> Numeric:
+    """`math.trunc(x)`: conversions truncate."""
+    return _as_int(x) if x.is_integer else x.to(defaults().int)
+
+
+_round_whole = _whole("math.roundeven", _finite(round))
+
+
+def round_(x: Numeric, digits: Any = None) -> Numeric:
+    """`round(x)`, a whole number, or `round(x, digits)`, of the type of x; ties go to even."""
+    if digits is None:
+        return _round_whole(x)
+    if isinstance(digits, Numeric) and digits.region is not None:
+        raise DSLTypeError("round() needs a number of digits that is known while compiling")
+    places = int(digits)
+    if x.is_integer:
+        return _round_integer(_as_int(x), places)
+    T = type(x)
+    if x.region is None:
+        return T.concrete(round(x.value, places) if math.isfinite(x.value) else x.value)
+    F = T if T.width >= 32 else Float32
+    if abs(places) > _EXACT_DIGITS[F]:
+        raise DSLTypeError(
+            f"round() of a {T.__name__} takes at most {_EXACT_DIGITS[F]} digits, not {places}"
+        )
+    return _round_float(x.to(F), 10.0 ** abs(places), places >= 0).to(T)
+
+
+def _round_float(x: Numeric, scale: float, divide: bool) -> Numeric:
+    """Rounded to multiples of 1 / scale, or of scale.
+
+    The scaled number is itself rounded, which matters only if it then looks like a tie: the sign
+    of what was lost, exact by fma, decides. When the scaled number has no fraction bits
+    left, x is its own rounding.
+    """
+    T = type(x)
+    ten = T._known(scale)
+    scaled = x * ten if divide else x / ten
+    whole = float_op("math.roundeven", scaled)
+    lost = (
+        float_op("math.fma", x, ten, -scaled) if divide else float_op("math.fma", -scaled, ten, x)
+    )
+    gap = scaled - whole
+    # A tie that was rounded up but the true number is below, or the other way round.
+    whole = select((gap == -0.5) & (lost < 0.0), whole - 1.0, whole)
+    whole = select((gap == 0.5) & (lost > 0.0), whole + 1.0, whole)
+    rounded = whole / ten if divide else whole * ten
+    rounded = float_op("math.copysign", rounded, x)
+    limit = 2.0 ** ((52 if T is Float64 else 23) + (not divide))
+    return select(abs(scaled) < limit, rounded, x)
+
+
+def _round_integer(x: Numeric, places: int) -> Numeric:
+    if places >= 0:
+        return x
+    T = type(x)
+    unit = 10**-places
+    if x.region is None:
+        rounded = round(int(x.value), places)
+        return T.concrete(rounded)
+    if unit > T.max // 2:
+        raise DSLTypeError(f"round() of a {T.__name__} cannot take {places} digits")
+    quotient, rest = divmod(x, unit)
+    up = (rest * 2 > unit) | ((rest * 2 == unit) & (quotient % 2 == 1))
+    return (quotient + select(up, T._known(1), T._known(0))) * unit  # type: ignore[no-any-return]
+
+
+for _name, _method in {
+    "__round__": round_, "__floor__": floor, "__ceil__": ceil, "__trunc__": trunc
+}.items():  # fmt: skip
+    setattr(Numeric, _name, _method)

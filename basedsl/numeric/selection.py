@@ -1,0 +1,67 @@
+"""Choosing between numeric values: select, the larger, the smaller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.metastage import trace as tracing
+from basedsl.numeric.engine import apply
+from basedsl.numeric.formats import Kind
+from basedsl.numeric.kit import kit_of
+from basedsl.numeric.operators import GT, LT
+from basedsl.numeric.promotion import Type, common_type, defaults, operand_type
+from basedsl.numeric.types import Boolean, Numeric, check_literal
+
+_LARGER = {Kind.SIGNED: "arith.maxsi", Kind.UNSIGNED: "arith.maxui", Kind.BOOLEAN: "arith.ori"}
+_SMALLER = {Kind.SIGNED: "arith.minsi", Kind.UNSIGNED: "arith.minui", Kind.BOOLEAN: "arith.andi"}
+
+
+def common(*operands: Any) -> list[Numeric]:
+    """Numbers converted to the one type they promote to."""
+    now = defaults()
+    T, tie = operand_type(operands[0], now)
+    for x in operands[1:]:
+        U, other = operand_type(x, now)
+        T, tie = common_type(T, tie, U, other, now), min(tie, other)
+    return [in_type(x, T) for x in operands]
+
+
+def in_type(x: Any, T: Type) -> Numeric:
+    """A number as a `T`; a Python number has to fit."""
+    if isinstance(x, Numeric) and not (x.weak and x.region is None):
+        return x if type(x) is T else x.to(T)
+    return T._known(check_literal(T, x))
+
+
+def select(condition: Any, a: Any, b: Any) -> Numeric:
+    """`a if condition else b` of numbers that are both computed; they promote to one type."""
+    x, y = common(a, b)
+    if not isinstance(condition, Numeric) or condition.region is None:
+        return x if condition else y
+    kit = kit_of(tracing.require("a choice by a dynamic condition"))
+    values = [condition.to(Boolean).ir_value(), x.ir_value(), y.ir_value()]
+    kit.begin()
+    return type(x).from_value(kit.op("arith.select", kit.type_of(type(x)), *values))
+
+
+def maximum(a: Any, b: Any) -> Numeric:
+    """`max(a, b)`: the first unless the second is larger, so NaN loses only in second place."""
+    return _extreme(a, b, _LARGER, max)
+
+
+def minimum(a: Any, b: Any) -> Numeric:
+    """`min(a, b)`: the first unless the second is smaller."""
+    return _extreme(a, b, _SMALLER, min)
+
+
+def _extreme(a: Any, b: Any, ops: dict[Kind, str], function: Any) -> Numeric:
+    x, y = common(a, b)
+    T = type(x)
+    if x.region is None and y.region is None:
+        return T._known(function(x.value, y.value))
+    if T.is_float:
+        return select(apply(GT if function is max else LT, y, x), y, x)
+    kit = kit_of(tracing.require("a choice between dynamic values"))
+    values = [x.ir_value(), y.ir_value()]
+    kit.begin()
+    return T.from_value(kit.op(ops[T.kind], kit.type_of(T), *values))
