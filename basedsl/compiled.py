@@ -118,14 +118,14 @@ class Compiled:
 def native_invoker(
     object_code: bytes,
     symbol: str,
-    formats: Sequence[str],
+    arguments: Sequence[ArgumentType],
     results: Results,
     symbols: dict[str, int] | None = None,
 ) -> Callable[[Sequence[Any]], Any]:
     """A Python callable on packed values that runs the entry of native code."""
     code = native.load(object_code, symbols)
     entry = code.function(symbol + SUFFIX, None, ctypes.c_void_p)
-    into = struct.Struct(slot_format(formats))
+    into = struct.Struct(slot_format([f for argument in arguments for f in argument.formats]))
     out = struct.Struct(slot_format(results.formats))
     size = into.size + out.size
     pack_into, unpack_from, buffer_of = into.pack_into, out.unpack_from, ctypes.create_string_buffer

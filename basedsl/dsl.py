@@ -82,11 +82,15 @@ class DSL:
         return native_pipeline(opt_level=settings.opt_level)
 
     def executor(
-        self, stages: objectstage.Stages, symbol: str, formats: Sequence[str], results: Results
+        self,
+        stages: objectstage.Stages,
+        symbol: str,
+        arguments: Sequence[ArgumentType],
+        results: Results,
     ) -> Callable[[Sequence[Any]], Any]:
         """A callable on packed arguments; the artifact is object code unless overridden."""
         assert isinstance(stages.artifact, bytes)
-        return native_invoker(stages.artifact, symbol, formats, results)
+        return native_invoker(stages.artifact, symbol, arguments, results)
 
     def begin(self, trace: Trace, module: Any) -> None:
         """Called with the empty module before a function is traced."""
@@ -269,8 +273,7 @@ class DSL:
             results.forget()
             seconds |= stages.seconds
         start = perf_counter()
-        formats = [f for argument in arguments for f in argument.formats]
-        invoke = self.executor(stages, function.symbol, formats, results)
+        invoke = self.executor(stages, function.symbol, arguments, results)
         seconds["load"] = perf_counter() - start
         return Compiled(
             function,
