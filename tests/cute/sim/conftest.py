@@ -10,16 +10,16 @@ from basedsl_cute.sim import Memory, SimOptions, translate
 
 from basedsl.mlir import load_bindings
 
-# Every kernel's operations sit in this file, on the line of their text: what errors name.
-FILE = "kernel.py"
+# Every kernel sits in a file of this name, so that errors have lines to point at.
+FILE = "kernel.mlir"
 
 
 class Kernel:
     """A translated kernel with the names of its parameters."""
 
-    def __init__(self, ir, text: str, params: str) -> None:
+    def __init__(self, ir, path, params: str) -> None:
         with ir.Context():
-            self.sim = translate(ir.Module.parse(text), "k")
+            self.sim = translate(ir.Module.parseFile(str(path)), "k")
         self.params = re.findall(r"%(\w+)", params)
 
     def once(self, grid, block, args, *, read_only=(), smem=0, **options):
@@ -48,26 +48,20 @@ class Kernel:
 
 
 class Maker:
-    def __init__(self, ir) -> None:
+    def __init__(self, ir, folder) -> None:
         self.ir = ir
+        self.folder = folder
+        self.count = 0
 
     def __call__(self, params: str, body: str, outside: str = "") -> Kernel:
-        """A kernel `k` with these parameters; each line of `body` is a line of kernel.py."""
-        lines = [line for line in body.strip("\n").splitlines()]
-        text = f"gpu.module @kernels {{\n{outside}\n gpu.func @k({params}) kernel {{\n"
-        text += "\n".join(lines) + "\n gpu.return\n }\n}\n"
-        skip = text[: text.index(lines[0])].count("\n")
-        return Kernel(self.ir, self._located(text, skip), params)
-
-    def _located(self, text: str, skip: int) -> str:
-        """The module with locations in kernel.py, where line 1 is the body's first line."""
-        with self.ir.Context() as context:
-            module = self.ir.Module.parse(text, context)
-            printed = module.operation.get_asm(enable_debug_info=True, pretty_debug_info=False)
-        def moved(match: re.Match[str]) -> str:
-            return f'loc("{FILE}":{max(int(match[1]) - skip, 1)}:'
-
-        return re.sub(r'loc\("-":(\d+):', moved, printed)
+        """A kernel `k` with these parameters; its line n is line n of kernel.mlir."""
+        head = f"gpu.module @kernels {{ {outside} gpu.func @k({params}) kernel {{"
+        text = " ".join(head.split()) + body.rstrip() + "\ngpu.return\n}}\n"
+        self.count += 1
+        path = self.folder / str(self.count) / FILE
+        path.parent.mkdir()
+        path.write_text(text)
+        return Kernel(self.ir, path, params)
 
 
 @pytest.fixture(scope="session")
@@ -76,9 +70,9 @@ def ir():
 
 
 @pytest.fixture(scope="session")
-def kernel(ir):
+def kernel(ir, tmp_path_factory):
     """`kernel(params, body, outside="")` translates; calling the result runs it."""
-    return Maker(ir)
+    return Maker(ir, tmp_path_factory.mktemp("kernels"))
 
 
 @pytest.fixture
