@@ -306,11 +306,11 @@ class _Function:
 
     def if_(self, node: ast.If, state: int) -> int:
         true, false = self.cond(node.test, self.start(state))
-        self.finish(node, true & false)
+        self.finish(node.test, true & false)
         return self.block(node.body, true) & self.block(node.orelse, false)
 
     def for_(self, node: ast.For, state: int) -> int:
-        state = self.finish(node, self.expr(node.iter, self.start(state)))
+        state = self.finish(node.iter, self.expr(node.iter, self.start(state)))
         head = state & ~self.deleted
         outer = self.breaks, self.continues
         self.breaks = self.continues = self.never
@@ -323,7 +323,7 @@ class _Function:
     def while_(self, node: ast.While, state: int) -> int:
         head = state & ~self.deleted
         true, false = self.cond(node.test, self.start(head))
-        self.finish(node, true & false)
+        self.finish(node.test, true & false)
         outer = self.breaks, self.continues
         self.breaks = self.continues = self.never
         self.block(node.body, true)

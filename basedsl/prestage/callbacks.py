@@ -15,10 +15,10 @@ has no cell.
 
 `names`
     Variables which the construct may assign or delete and whose value is observable afterwards:
-    live after the construct or, for loops, live at the loop head. Ordered by first binding in
-    the source. Every entry is a free variable of *every* body function of the construct, also of
-    the branch that does not assign it. Compiler variables (flags, the return value) are in it
-    like any other.
+    live after the construct or, for loops, live at the loop head; for `while_` also what the test
+    assigns (by `:=`) for the body. Ordered by first binding in the source. Every entry is a free
+    variable of *every* body function of the construct, also of the branch that does not assign
+    it. Compiler variables (flags, the return value) are in it like any other.
 `undef_ok`
     The entries of `names` for which every later read is definitely assigned on all paths of the
     user's program. If one path leaves such a variable unbound, its value may be merged with

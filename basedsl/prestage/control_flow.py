@@ -96,6 +96,13 @@ class ControlFlow:
         frame.assigned |= effect.binds
         return effect
 
+    def note_thunk(self, node: ast.AST, frame: _Frame) -> Effect:
+        """Count what is evaluated in a function inside of `frame`."""
+        effect = self.effects.get(node, _NOTHING)
+        frame.mentioned |= effect.mentions
+        frame.assigned |= effect.binds
+        return effect
+
     def statement(self, node: ast.stmt, frame: _Frame, out: list[ast.stmt]) -> None:
         match node:
             case ast.If() if node not in self.structure.plain:
@@ -198,7 +205,7 @@ class ControlFlow:
     def while_(self, node: ast.While, frame: _Frame, out: list[ast.stmt]) -> None:
         at = At.header(node)
         sharing = self.sharing[node]
-        test = self.thunk("while_test", node.test, self.note(node.test, frame), out)
+        test = self.thunk("while_test", node.test, self.note_thunk(node.test, frame), out)
         body = self.function("while_body", at, [], node.body, sharing.names, sharing.live_in, frame)
         out.append(body)
         args = [test, at.load(body.name), *self.carried(at, sharing, node)]
@@ -282,7 +289,7 @@ class ControlFlow:
     def raise_(self, node: ast.Raise, frame: _Frame, out: list[ast.stmt]) -> None:
         assert node.exc is not None
         at = At.node(node)
-        effect = self.note(node, frame)
+        effect = self.note_thunk(node, frame)
         exception = self.thunk("exception", node.exc, effect, out)
         cause = at.const(None)
         if node.cause is not None:
@@ -294,7 +301,7 @@ class ControlFlow:
             out.append(node)
             return
         at = At.node(node)
-        effect = self.note(node, frame)
+        effect = self.note_thunk(node, frame)
         test = self.thunk("assert_test", node.test, effect, out)
         message = at.const(None)
         if node.msg is not None:

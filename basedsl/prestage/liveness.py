@@ -259,11 +259,14 @@ class _Liveness:
         body = self.place(node.body, head, _Outs(out, head, outs.exception))
         if node in self.structure.plain:
             return
-        may = turn.may
+        used = head | out
         if isinstance(node, ast.For):
             target = self.effect(node.target)
             body = _Live(target.gen | body.live & target.falls)
-        self.share(node, may, head | out, body, _Live())
+        else:
+            # What the test assigns reaches the body through the loop's own state.
+            used |= _Live(body.live & self.effect(node.test).may)
+        self.share(node, turn.may, used, body, _Live())
 
     def visit_try(self, node: ast.Try, out: _Live, outs: _Outs) -> None:
         final = self.place(node.finalbody, out, outs)
