@@ -121,8 +121,12 @@ def native_invoker(
     arguments: Sequence[ArgumentType],
     results: Results,
     symbols: dict[str, int] | None = None,
+    raise_failure: Callable[[], None] = asserts.raise_failed_assertion,
 ) -> Callable[[Sequence[Any]], Any]:
-    """A Python callable on packed values that runs the entry of native code."""
+    """A Python callable on packed values that runs the entry of native code.
+
+    `raise_failure` is called after code that can fail; it raises what went wrong in this thread.
+    """
     code = native.load(object_code, symbols)
     entry = code.function(symbol + SUFFIX, None, ctypes.c_void_p)
     into = struct.Struct(slot_format([f for argument in arguments for f in argument.formats]))
@@ -137,7 +141,7 @@ def native_invoker(
         pack_into(slots, 0, *packed)
         entry(slots)
         if checked:
-            asserts.raise_failed_assertion()
+            raise_failure()
         return make(unpack_from(slots, at))
 
     return invoke
