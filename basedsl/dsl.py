@@ -87,6 +87,7 @@ class DSL:
         symbol: str,
         arguments: Sequence[ArgumentType],
         results: Results,
+        settings: Any,
     ) -> Callable[[Sequence[Any]], Any]:
         """A callable on packed arguments; the artifact is object code unless overridden."""
         assert isinstance(stages.artifact, bytes)
@@ -273,7 +274,7 @@ class DSL:
             results.forget()
             seconds |= stages.seconds
         start = perf_counter()
-        invoke = self.executor(stages, function.symbol, arguments, results)
+        invoke = self.executor(stages, function.symbol, arguments, results, settings)
         seconds["load"] = perf_counter() - start
         return Compiled(
             function,
