@@ -7,7 +7,8 @@ which sorts lanes by segment and finds whom to blame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 Mask = Any
 
 _U64 = np.dtype(np.uint64)
+_any_bit = np.bitwise_or.reduce
+_every_bit = np.bitwise_and.reduce
+_highest = np.maximum.reduce
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Access:
     """One load or store: a scalar, or a vector of `shape`, aligned to `align` bytes.
 
@@ -41,17 +45,18 @@ class Access:
     element: str
     verb: str = "read"
     boolean: bool = False
+    count: int = field(init=False)
+    nbytes: int = field(init=False)
+    low_bits: int = field(init=False)  # of an address, that must be zero
+    shift: int = field(init=False)  # from bytes to elements
+    rows: Any = field(init=False)  # added to a lane's index for each element of a vector
 
-    @property
-    def count(self) -> int:
-        n = 1
-        for extent in self.shape:
-            n *= extent
-        return n
-
-    @property
-    def nbytes(self) -> int:
-        return self.count * self.dtype.itemsize
+    def __post_init__(self) -> None:
+        self.count = math.prod(self.shape)
+        self.nbytes = self.count * self.dtype.itemsize
+        self.low_bits = self.align - 1
+        self.shift = self.dtype.itemsize.bit_length() - 1
+        self.rows = np.arange(self.count)[:, None] if self.shape else None
 
 
 def load(g: Group, a: Access, address: Any, m: Mask) -> Any:
@@ -98,7 +103,7 @@ def load_uniform(g: Group, a: Access, address: Any, m: Mask) -> Any:
     if segment is not None and g.races is None and segment.written is None:
         at = int(address)
         offset = at - segment.base
-        inside = 0 <= offset <= segment.size - a.nbytes and not at & (a.align - 1)
+        inside = 0 <= offset <= segment.size - a.nbytes and not at & (a.low_bits)
         if inside and not offset % size:
             start = offset // size
             view = segment.view(a.dtype)
@@ -146,10 +151,9 @@ def _guess(g: Group, a: Access) -> Segment | None:
 
 
 def _inside(a: Access, segment: Segment, address: Any) -> bool:
-    if a.align > 1 and int(np.bitwise_or.reduce(address)) & (a.align - 1):
+    if a.low_bits and _any_bit(address) & a.low_bits:
         return False
-    offset = (address - segment.base).view(_U64)
-    return int(np.maximum.reduce(offset)) <= segment.size - a.nbytes
+    return _highest((address - segment.base).view(_U64)) <= segment.size - a.nbytes
 
 
 def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[Segment, Any, Any]]:
@@ -164,7 +168,7 @@ def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[S
         at = int(address[lane])
         blamed = lane if who is None else int(who[lane])
         segment, shift = _home(g, a, at)
-        if at & (a.align - 1):
+        if at & (a.low_bits):
             _misaligned(g, a, at - shift, segment, blamed)
         local = address - shift
         if segment is None or not 0 <= at - shift - segment.base <= segment.size - a.nbytes:
@@ -172,7 +176,7 @@ def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[S
         offset = (local - segment.base).view(_U64)
         chosen = left & (offset <= np.uint64(segment.size - a.nbytes))
         if a.align > 1:
-            chosen &= (local & (a.align - 1)) == 0
+            chosen &= (local & (a.low_bits)) == 0
         out.append((segment, local, chosen))
         left &= ~chosen
     if len(out) == 1 and out[0][0].kind == "global":
@@ -208,8 +212,8 @@ def _index(g: Group, a: Access, segment: Segment, offset: Any, who: Any) -> Any:
         copies = g.copy_offset(segment)
         if copies is not None:
             offset = offset + (copies if who is None else copies[who])
-    index = offset >> (a.dtype.itemsize.bit_length() - 1)
-    return index + np.arange(a.count)[:, None] if a.shape else index
+    index = offset >> a.shift
+    return index + a.rows if a.shape else index
 
 
 def _byte_index(g: Group, a: Access, segment: Segment, offset: Any, who: Any) -> Any:
@@ -236,7 +240,7 @@ def _read(g: Group, a: Access, segment: Segment, offset: Any, m: Mask) -> Any:
         index = _index(g, a, segment, offset, None)
         if segment.written is not None:
             written = segment.written_view(a.dtype.itemsize).take(index)
-            if int(np.bitwise_and.reduce(written, axis=None)) != -1:
+            if _every_bit(written, axis=None) != -1:
                 _check_written(g, a, segment, offset, written, m)
         got = segment.view(a.dtype).take(index)
     if a.boolean:

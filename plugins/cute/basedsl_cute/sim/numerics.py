@@ -210,7 +210,7 @@ def _bits(x: Array) -> Array:
 
 def _ties(a: Array, b: Array, picked: Array, both_bits: Any) -> Array:
     equal = a == b
-    if not np.any(equal):
+    if not equal.any():
         return picked
     out = np.where(equal, both_bits(_bits(a), _bits(b)).view(a.dtype), picked)
     return out if out.ndim else out[()]
@@ -286,14 +286,15 @@ def float_to_int(x: Array, dtype: Any, low: int, high: int) -> Array:
 _HALFWAY = np.int64(1 << 28)
 _BELOW = np.int64((1 << 29) - 1)
 _TINY = 2.0**-126
+_I64 = np.dtype(np.int64)
 
 
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """a*b + c in float32, rounded once. The product is exact in float64; only a sum that lands
     halfway between two float32 (or below the normals) needs the slower, exact way."""
-    product = np.multiply(a, b, dtype=np.float64)
+    product = a.astype(np.float64) * b
     s = product + c
-    if np.any((s.view(np.int64) & _BELOW) == _HALFWAY) or np.any(np.abs(s) < _TINY):
+    if ((s.view(_I64) & _BELOW) == _HALFWAY).any() or (np.abs(s) < _TINY).any():
         s = _sum_to_odd(product, c.astype(np.float64))
     return s.astype(np.float32)
 
