@@ -9,7 +9,6 @@ No fast-math anywhere: floats mean what IEEE 754 says. llvmlite is imported on f
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import hashlib
 import importlib
@@ -23,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import snapshot
+from basedsl.objectstage import narrow_floats, snapshot
+from basedsl.objectstage.object_file import read_symbols
 
 BITCODE = "llvm-bitcode"
 
@@ -112,7 +112,7 @@ def parse(llvmir: str) -> Any:
             older = _without_unknown_attribute(text, str(error))
             if older is None:
                 raise CompilerBug(
-                    f"llvmlite does not accept the LLVM IR: {_first_line(error)}",
+                    f"llvmlite does not accept the LLVM IR: {_told(error)}",
                     hint="the 'llvmir' stage of the compiled object has the text",
                 ) from None
             text = older
@@ -237,19 +237,55 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Nativ
     Raises DSLRuntimeError that names what is missing.
     """
     llvm = _llvm()
-    bound = {**_built_in_symbols, **(symbols or {})}
     name = f"basedsl{next(_library_numbers)}"
-    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
+    bound = {**_built_in_symbols, **(symbols or {})}
+    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes)
+    known = read_symbols(object_bytes)
+    if known is not None:
+        needed = known.undefined - bound.keys()
+        if needed & narrow_floats.NAMES:
+            builder.add_jit_library(_narrow_floats())
+        missing = sorted(n for n in needed - narrow_floats.NAMES if not _in_process(n))
+        if missing:
+            raise DSLRuntimeError(
+                f"native code needs {', '.join(missing)}, which this process does not have",
+                hint="bind the name to an address: load(object, symbols={name: address})",
+            )
+        bound = {n: address for n, address in bound.items() if n in known.undefined}
+        for defined in known.defined:
+            builder.export_symbol(defined)
+    builder.add_current_process()
     for symbol, address in bound.items():
         builder.import_symbol(symbol, address)
     with _lock:
         try:
             library = builder.link(_jit(), name)
         except RuntimeError as error:
-            raise DSLRuntimeError(f"native code cannot be linked: {_first_line(error)}") from None
+            raise DSLRuntimeError(f"native code cannot be linked: {_told(error)}") from None
     return NativeCode(object_bytes, bound, library, name)
 
 
+@functools.cache
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def _in_process(name: str) -> bool:
+    return hasattr(_process(), name)
+
+
+@functools.cache
+def _narrow_floats() -> str:
+    name = "basedsl_narrow_floats"
+    builder = _llvm().JITLibraryBuilder().add_object_img(compile_llvmir(narrow_floats.LLVMIR))
+    with _lock:
+        for symbol in narrow_floats.NAMES:
+            builder.export_symbol(symbol)
+        _kept.append(builder.link(_jit(), name))
+    return name
+
+
+_kept: list[Any] = []
 _built_in_symbols: dict[str, int] = {}
 
 
@@ -266,5 +302,7 @@ def _jit() -> Any:
         return llvm.create_lljit_compiler(_machine(NativeTarget()), suppress_errors=True)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
+def _told(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    found = [line for line in lines if "error" in line and not line.startswith("LLVM IR")]
+    return (found or lines or ["no reason given"])[0].removeprefix("<string>:")

@@ -1,0 +1,587 @@
+"""Native code: what compiled functions compute, symbols, reloading, threads, the exit."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import platform
+import struct
+import subprocess
+import sys
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from basedsl.errors import CompilerBug, DSLRuntimeError
+from basedsl.objectstage import asserts, native, run
+from basedsl.objectstage.lowering import native_pipeline
+from basedsl.objectstage.native import NativeTarget
+
+F32, F64, I32, I64, PTR = (
+    ctypes.c_float,
+    ctypes.c_double,
+    ctypes.c_int32,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+)
+
+
+@pytest.fixture
+def object_of(mlir_context):
+    def object_of(text, pipeline=None):
+        with mlir_context.entered():
+            module = mlir_context.bindings.ir.Module.parse(text)
+            return run(pipeline or native_pipeline(), module, mlir_context).artifact
+
+    return object_of
+
+
+@pytest.fixture
+def compiled(object_of):
+    def compiled(text, result, *arguments, pipeline=None, symbols=None, name="f"):
+        code = native.load(object_of(text, pipeline), symbols)
+        return code.function(name, result, *arguments)
+
+    return compiled
+
+
+@pytest.mark.parametrize("opt_level", [0, 1, 2, 3])
+def test_scalars_at_every_level(compiled, opt_level):
+    text = """
+    func.func @f(%a: i32, %b: i64, %x: f64) -> f64 {
+      %0 = arith.extsi %a : i32 to i64
+      %1 = arith.muli %0, %b : i64
+      %2 = arith.sitofp %1 : i64 to f64
+      %3 = arith.divf %2, %x : f64
+      return %3 : f64
+    }"""
+    f = compiled(text, F64, I32, I64, F64, pipeline=native_pipeline(opt_level=opt_level))
+    assert f(-3, 2**40, 0.75) == -3 * 2**40 / 0.75
+
+
+def test_buffers(compiled):
+    text = """
+    func.func @f(%p: !llvm.ptr, %n: i64, %a: f32) {
+      %c0 = arith.constant 0 : i64
+      %c1 = arith.constant 1 : i64
+      scf.for %i = %c0 to %n step %c1 : i64 {
+        %q = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %x = llvm.load %q : !llvm.ptr -> f32
+        %y = arith.mulf %x, %a : f32
+        llvm.store %y, %q : f32, !llvm.ptr
+      }
+      return
+    }"""
+    f = compiled(text, None, PTR, I64, F32)
+    array = np.arange(1000, dtype=np.float32)
+    f(array.ctypes.data, array.size, 1.5)
+    np.testing.assert_array_equal(array, np.arange(1000, dtype=np.float32) * np.float32(1.5))
+
+
+def test_memrefs_through_the_c_interface(compiled):
+    text = """
+    func.func @f(%m: memref<?x?xf64, strided<[?, ?], offset: ?>>) -> f64
+        attributes {llvm.emit_c_interface} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %rows = memref.dim %m, %c0 : memref<?x?xf64, strided<[?, ?], offset: ?>>
+      %cols = memref.dim %m, %c1 : memref<?x?xf64, strided<[?, ?], offset: ?>>
+      %z = arith.constant 0.0 : f64
+      %r = scf.for %i = %c0 to %rows step %c1 iter_args(%s = %z) -> f64 {
+        %t = scf.for %j = %c0 to %cols step %c1 iter_args(%u = %s) -> f64 {
+          %x = memref.load %m[%i, %j] : memref<?x?xf64, strided<[?, ?], offset: ?>>
+          %v = arith.addf %u, %x : f64
+          scf.yield %v : f64
+        }
+        scf.yield %t : f64
+      }
+      return %r : f64
+    }"""
+    f = compiled(text, F64, PTR, name="_mlir_ciface_f")
+    array = np.arange(24.0).reshape(4, 6)[::2, ::3]
+    data = array.ctypes.data
+    strides = [s // 8 for s in array.strides]
+    descriptor = struct.pack("<QQqqqqq", data, data, 0, *array.shape, *strides)
+    assert f(ctypes.addressof(ctypes.create_string_buffer(descriptor))) == array.sum()
+
+
+UNARY = {
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
+    "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh,
+    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh, "exp": math.exp,
+    "exp2": math.exp2, "expm1": math.expm1, "log": math.log, "log2": math.log2,
+    "log10": math.log10, "log1p": math.log1p, "sqrt": math.sqrt, "cbrt": math.cbrt,
+    "erf": math.erf, "erfc": math.erfc, "absf": abs, "ceil": math.ceil, "floor": math.floor,
+    "trunc": math.trunc, "roundeven": round, "rsqrt": lambda x: 1 / math.sqrt(x),
+}  # fmt: skip
+BINARY = {"powf": math.pow, "atan2": math.atan2, "copysign": math.copysign}
+DOMAIN = {"acosh": (1.0, 2.5), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "atanh": (-0.9, 0.9)}
+POSITIVE = ("log", "log2", "log10", "sqrt", "rsqrt", "log1p", "cbrt")
+
+
+def samples(name):
+    low, high = DOMAIN.get(name, (1e-9, 3.0) if name in POSITIVE else (-3.0, 3.0))
+    return [low, high, 1e-9 if low < 1e-9 < high else high, (low + high) / 3, high / 1.7]
+
+
+def module_of(names, kind, arity):
+    functions = []
+    for name in names:
+        parameters = ", ".join(f"%{i}: {kind}" for i in range(arity))
+        operands = ", ".join(f"%{i}" for i in range(arity))
+        functions.append(
+            f"func.func @{name}_f({parameters}) -> {kind} {{\n"
+            f"  %r = math.{name} {operands} : {kind}\n  return %r : {kind}\n}}"
+        )
+    return "\n".join(functions)
+
+
+@pytest.mark.parametrize(("kind", "c_type", "tolerance"), [("f64", F64, 4e-16), ("f32", F32, 3e-7)])
+def test_math_functions(object_of, kind, c_type, tolerance):
+    code = native.load(object_of(module_of(UNARY, kind, 1)))
+    for name, python in UNARY.items():
+        f = code.function(f"{name}_f", c_type, c_type)
+        for x in samples(name):
+            x = c_type(x).value
+            assert f(x) == pytest.approx(python(x), rel=tolerance, abs=1e-300), (name, x)
+
+
+def test_binary_math_functions(object_of):
+    code = native.load(object_of(module_of(BINARY, "f64", 2)))
+    for name, python in BINARY.items():
+        f = code.function(f"{name}_f", F64, F64, F64)
+        for x, y in ((0.5, 2.5), (2.0, -1.5), (3.0, 0.0)):
+            assert f(x, y) == pytest.approx(python(x, y), rel=4e-16), (name, x, y)
+
+
+def test_small_arguments_keep_their_digits(object_of):
+    code = native.load(object_of(module_of(["expm1", "log1p"], "f64", 1)))
+    for name in ("expm1", "log1p"):
+        f = code.function(f"{name}_f", F64, F64)
+        assert f(1e-300) == 1e-300
+        assert f(1e-10) == getattr(math, name)(1e-10)
+
+
+def test_special_values(object_of):
+    code = native.load(object_of(module_of(["sqrt", "log", "floor"], "f64", 1)))
+    assert math.isnan(code.function("sqrt_f", F64, F64)(-1.0))
+    assert code.function("log_f", F64, F64)(0.0) == -math.inf
+    assert math.copysign(1, code.function("floor_f", F64, F64)(-0.0)) == -1
+
+
+def test_products_and_sums_are_rounded_separately(compiled):
+    text = """
+    func.func @f(%a: f64, %b: f64, %c: f64) -> f64 {
+      %0 = arith.mulf %a, %b : f64
+      %1 = arith.addf %0, %c : f64
+      return %1 : f64
+    }"""
+    f = compiled(text, F64, F64, F64, F64, pipeline=native_pipeline(opt_level=3))
+    a, b = 1 + 2**-30, 1 - 2**-30
+    assert f(a, b, -1.0) == a * b - 1.0
+    assert f(a, b, -1.0) != math.fsum([-(2**-60)]), "a fused multiply-add gives this"
+
+
+def test_sums_are_not_reordered(compiled):
+    text = """
+    func.func @f(%p: !llvm.ptr, %n: i64) -> f32 {
+      %c0 = arith.constant 0 : i64
+      %c1 = arith.constant 1 : i64
+      %z = arith.constant 0.0 : f32
+      %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %z) -> f32 : i64 {
+        %q = llvm.getelementptr %p[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+        %x = llvm.load %q : !llvm.ptr -> f32
+        %t = arith.addf %s, %x : f32
+        scf.yield %t : f32
+      }
+      return %r : f32
+    }"""
+    f = compiled(text, F32, PTR, I64, pipeline=native_pipeline(opt_level=3))
+    values = np.random.default_rng(7).standard_normal(4097).astype(np.float32)
+    expected = np.float32(0)
+    for value in values:
+        expected += value
+    assert f(values.ctypes.data, values.size) == expected
+
+
+@pytest.mark.parametrize("features", [None, ""])
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("f16", np.dtype(np.float16)), ("bf16", np.dtype(ml_dtypes.bfloat16))]
+)
+def test_narrow_floats_with_and_without_hardware(compiled, kind, dtype, features):
+    text = f"""
+    func.func @f(%p: !llvm.ptr, %q: !llvm.ptr, %r: !llvm.ptr) {{
+      %x = llvm.load %p : !llvm.ptr -> {kind}
+      %y = llvm.load %q : !llvm.ptr -> {kind}
+      %0 = arith.mulf %x, %y : {kind}
+      %1 = math.sqrt %0 : {kind}
+      %2 = arith.extf %1 : {kind} to f64
+      %3 = arith.constant 3.0 : f64
+      %4 = arith.mulf %2, %3 : f64
+      %5 = arith.truncf %4 : f64 to {kind}
+      llvm.store %5, %r : {kind}, !llvm.ptr
+      return
+    }}"""
+    x86 = "x86" in platform.machine()
+    cpu = "" if features is None else "x86-64" if x86 else "generic"
+    target = NativeTarget(cpu=cpu, features=features)
+    f = compiled(text, None, PTR, PTR, PTR, pipeline=native_pipeline(target=target))
+    for a, b in ((1.5, 2.25), (0.1, 0.3), (200.0, 50.0), (1e-4, 1e-3)):
+        x, y, r = (np.array([v], dtype) for v in (a, b, 0))
+        f(x.ctypes.data, y.ctypes.data, r.ctypes.data)
+        root = np.sqrt((x * y).astype(dtype).astype(np.float32)).astype(dtype)
+        assert r[0] == (root.astype(np.float64) * 3.0).astype(dtype)[0]
+
+
+def halves_and_neighbours(dtype):
+    """Every value of a 16-bit float, and the doubles and floats around and between them."""
+    with np.errstate(all="ignore"):
+        every = np.arange(2**16, dtype=np.uint16).view(dtype).astype(np.float64)
+        middle = (every + np.roll(every, -1)) / 2
+        near = [np.nextafter(middle, s * np.inf) for s in (1, -1)]
+        floats = [np.nextafter(middle.astype(np.float32), np.float32(s * 9e9)) for s in (1, -1)]
+        return np.concatenate([every, middle, *near, *floats, every * 1.0000001])
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat"])
+def test_narrow_float_conversions_round_as_ieee_says(kind):
+    dtype = np.dtype(np.float16 if kind == "half" else ml_dtypes.bfloat16)
+    short = {"half": "hf", "bfloat": "bf"}[kind]
+    loops = "".join(
+        f"""
+define void @from_{c}(ptr %p, ptr %q, i64 %n) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %pi = getelementptr {c}, ptr %p, i64 %i
+  %qi = getelementptr {kind}, ptr %q, i64 %i
+  %x = load {c}, ptr %pi
+  %y = call {kind} @{name}({c} %x)
+  store {kind} %y, ptr %qi
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+declare {kind} @{name}({c})
+"""
+        for c, name in (("float", f"__truncsf{short}2"), ("double", f"__truncdf{short}2"))
+    )
+    code = native.load(native.compile_llvmir(loops))
+    wide = halves_and_neighbours(dtype)
+    for c, from_type in (("float", np.float32), ("double", np.float64)):
+        with np.errstate(all="ignore"):
+            values = wide.astype(from_type)
+            expected = values.astype(np.float16) if kind == "half" else rounded_once(values)
+        got = np.empty(values.size, dtype)
+        code.function(f"from_{c}", None, PTR, PTR, I64)(
+            values.ctypes.data, got.ctypes.data, values.size
+        )
+        nan = np.isnan(values)
+        assert np.isnan(got[nan].astype(np.float32)).all()
+        wrong = (got.view(np.uint16) != expected.view(np.uint16)) & ~nan
+        assert not wrong.any(), values[wrong][:5]
+
+
+def rounded_once(values):
+    """float32 or float64 to bfloat16, by comparing with both neighbours exactly."""
+
+    def exact(narrow):
+        wide = narrow.astype(np.float64)
+        return np.where(np.isinf(wide), np.sign(wide) * 2.0**128, wide)
+
+    best = values.astype(np.float32).astype(ml_dtypes.bfloat16)
+    bits = best.view(np.uint16)
+    for step in (-1, 1):
+        other = (bits + np.uint16(step % 2**16)).view(ml_dtypes.bfloat16)
+        a, b = (np.abs(exact(v) - values) for v in (best, other))
+        even = (other.view(np.uint16) & 1) == 0
+        better = (b < a) | ((b == a) & even & (best.view(np.uint16) & 1 == 1))
+        same_sign = np.signbit(other.astype(np.float32)) == np.signbit(values)
+        best = np.where(better & same_sign, other, best)
+    return best
+
+
+def test_every_half_widens_exactly():
+    text = """
+define void @f(ptr %p, ptr %q) {
+  %x = load half, ptr %p
+  %y = call float @__extendhfsf2(half %x)
+  store float %y, ptr %q
+  ret void
+}
+declare float @__extendhfsf2(half)
+"""
+    f = native.load(native.compile_llvmir(text)).function("f", None, PTR, PTR)
+    halves = np.arange(0, 2**16, dtype=np.uint16).view(np.float16)
+    got = np.empty(halves.size, np.float32)
+    for i in range(0, halves.size, 7):
+        f(halves.ctypes.data + 2 * i, got.ctypes.data + 4 * i)
+    expected = halves.astype(np.float32)
+    np.testing.assert_array_equal(got[::7], expected[::7])
+
+
+def test_wide_integers_divide(compiled):
+    text = """
+    func.func @f(%a: i64, %b: i64) -> i64 {
+      %0 = arith.extsi %a : i64 to i128
+      %1 = arith.extsi %b : i64 to i128
+      %2 = arith.muli %0, %0 : i128
+      %3 = arith.divsi %2, %1 : i128
+      %4 = arith.trunci %3 : i128 to i64
+      return %4 : i64
+    }"""
+    f = compiled(text, I64, I64, I64)
+    a, b = 3 * 2**60 + 7, 2**62 + 3
+    assert f(a, b) == a * a // b
+
+
+def test_symbols_bound_to_callbacks(compiled):
+    seen = []
+
+    @ctypes.CFUNCTYPE(I64, I64, F64)
+    def call_me(n, x):
+        seen.append((n, x))
+        return n * 2
+
+    text = """
+    func.func private @callback(i64, f64) -> i64
+    func.func @f(%n: i64, %x: f64) -> i64 {
+      %0 = call @callback(%n, %x) : (i64, f64) -> i64
+      return %0 : i64
+    }"""
+    address = ctypes.cast(call_me, PTR).value
+    f = compiled(text, I64, I64, F64, symbols={"callback": address})
+    assert f(21, 0.5) == 42
+    assert seen == [(21, 0.5)]
+
+
+def test_a_missing_symbol_is_named(compiled):
+    text = """
+    func.func private @nowhere_to_be_found(i64)
+    func.func @f(%n: i64) { call @nowhere_to_be_found(%n) : (i64) -> () return }"""
+    with pytest.raises(DSLRuntimeError, match="needs nowhere_to_be_found, which"):
+        compiled(text, None, I64)
+
+
+def test_an_unknown_name_is_a_key_error(object_of):
+    code = native.load(object_of("func.func @f() { return }"))
+    with pytest.raises(KeyError, match="no symbol 'g'"):
+        code.address_of("g")
+    assert code.address_of("f") == code.address_of("f") != 0
+
+
+def test_same_names_in_different_code_do_not_meet(compiled):
+    functions = [
+        compiled(f"func.func @f() -> i64 {{ %0 = arith.constant {n} : i64 return %0 : i64 }}", I64)
+        for n in range(5)
+    ]
+    assert [f() for f in functions] == list(range(5))
+
+
+def test_object_bytes_run_in_another_process(object_of, tmp_path):
+    text = """
+    func.func @f(%x: f64) -> f64 {
+      %c = arith.constant 0.0 : f64
+      %0 = arith.cmpf ogt, %x, %c : f64
+      cf.assert %0, "x must be positive"
+      %1 = math.sin %x : f64
+      return %1 : f64
+    }"""
+    path = tmp_path / "f.o"
+    path.write_bytes(object_of(text))
+    program = f"""
+import ctypes, math, sys
+from basedsl.objectstage import asserts, native
+data = open({str(path)!r}, "rb").read()
+f = native.load(data).function("f", ctypes.c_double, ctypes.c_double)
+assert f(1.25) == math.sin(1.25)
+f(-1.0)
+try:
+    asserts.raise_failed_assertion()
+except AssertionError as error:
+    print(error.message, asserts.can_fail(data), "mlir" in sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "x must be positive True False\n"), done.stderr
+
+
+def test_eight_threads_compile_and_run_at_once(mlir_context):
+    results, errors = {}, []
+    gate = threading.Barrier(8)
+
+    def work(n):
+        try:
+            gate.wait(timeout=30)
+            for k in range(4):
+                text = f"""
+                func.func @f(%x: i64) -> i64 {{
+                  %0 = arith.constant {n * 10 + k} : i64
+                  %1 = arith.muli %x, %0 : i64
+                  return %1 : i64
+                }}"""
+                with mlir_context.entered():
+                    module = mlir_context.bindings.ir.Module.parse(text)
+                    data = run(native_pipeline(), module, mlir_context).artifact
+                    del module
+                f = native.load(data).function("f", I64, I64)
+                results[n, k] = f(7)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert results == {(n, k): 7 * (n * 10 + k) for n in range(8) for k in range(4)}
+
+
+def test_code_that_is_dropped_leaves_the_rest_working(compiled):
+    text = "func.func @f() -> i64 {{ %0 = arith.constant {} : i64 return %0 : i64 }}"
+    kept = compiled(text.format(1), I64)
+    for n in range(20):
+        assert compiled(text.format(n), I64)() == n
+    assert kept() == 1
+
+
+def test_live_code_at_exit_does_not_crash():
+    program = """
+import ctypes
+from basedsl.mlir import MLIRContext, load_bindings
+from basedsl.objectstage import native, run
+from basedsl.objectstage.lowering import native_pipeline
+context = MLIRContext(load_bindings())
+with context.entered():
+    module = context.bindings.ir.Module.parse(
+        "func.func @f() -> i64 { %0 = arith.constant 5 : i64 return %0 : i64 }")
+    stages = run(native_pipeline(), module, context)
+f = native.load(stages.artifact).function("f", ctypes.c_int64)
+cycle = [f, stages, module]
+cycle.append(cycle)
+print(f())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", "")
+
+
+def test_stages_of_native_code_can_be_read(mlir_context):
+    text = "func.func @f(%x: f64) -> f64 { %0 = arith.addf %x, %x : f64 return %0 : f64 }"
+    with mlir_context.entered():
+        module = mlir_context.bindings.ir.Module.parse(text)
+        stages = run(native_pipeline(), module, mlir_context)
+    assert "llvm.fadd" in stages.text("llvm")
+    assert "define double @f(double" in stages.text("llvmir")
+    assert "target datalayout" in stages.text("optimised")
+    assert stages.data("object") is stages.artifact
+    assert "f:" in native.assembly(stages.data("optimised"))
+
+
+def test_llvm_ir_of_a_newer_llvm_is_taken():
+    text = """
+define i64 @f(i64 %x) #0 {
+  %y = add i64 %x, 1
+  ret i64 %y
+}
+attributes #0 = { nounwind brandnewattr memory(none) another(3) willreturn "k"="v" }
+"""
+    code = native.load(native.compile_llvmir(text))
+    assert code.function("f", I64, I64)(4) == 5
+
+
+def test_llvm_ir_that_is_wrong_is_a_compiler_bug():
+    with pytest.raises(CompilerBug, match=r"does not accept the LLVM IR: .*undefined value"):
+        native.compile_llvmir("define i64 @f() {\n  ret i64 %x\n}\n")
+
+
+def test_target_describes_what_code_depends_on():
+    ours, other = NativeTarget().describe(), NativeTarget(3, "x86-64", "").describe()
+    assert ours == NativeTarget().describe()
+    assert ours != other
+    assert "LLVM" in ours
+
+
+# Assertions --------------------------------------------------------------------------------------
+
+
+def asserting(message, line=3):
+    return f"""
+    func.func @f(%x: i64) -> i64 {{
+      %c0 = arith.constant 0 : i64
+      %c1 = arith.constant 1 : i64
+      %r = scf.for %i = %c0 to %x step %c1 iter_args(%s = %c0) -> i64 : i64 {{
+        %c5 = arith.constant 5 : i64
+        %0 = arith.cmpi slt, %i, %c5 : i64
+        cf.assert %0, "{message}" loc("user.py":{line}:9)
+        %t = arith.addi %s, %i : i64
+        scf.yield %t : i64
+      }}
+      return %r : i64
+    }}"""
+
+
+def test_a_failed_assertion_leaves_the_function_and_raises(compiled):
+    f = compiled(asserting("too far"), I64, I64)
+    assert f(5) == 10
+    asserts.raise_failed_assertion()
+    assert f(10**15) == 0, "the loop ends at once"
+    with pytest.raises(asserts.DSLAssertionError, match="too far") as caught:
+        asserts.raise_failed_assertion()
+    assert (caught.value.span.filename, caught.value.span.line, caught.value.span.col) == (
+        ("user.py", 3, 8)
+    )
+    asserts.raise_failed_assertion()
+
+
+@pytest.mark.parametrize(
+    ("message", "error", "text"),
+    [
+        ("", AssertionError, "assertion failed"),
+        ("ZeroDivisionError: division by zero", ZeroDivisionError, "division by zero"),
+        ("IndexError: 7 of 5", IndexError, "7 of 5"),
+        ("note: keep me", AssertionError, "note: keep me"),
+        ("ünï \\22quoted\\22 100%", AssertionError, 'ünï "quoted" 100%'),
+    ],
+)
+def test_messages_and_python_errors(compiled, message, error, text):
+    f = compiled(asserting(message), I64, I64)
+    f(9)
+    with pytest.raises(error) as caught:
+        asserts.raise_failed_assertion()
+    assert isinstance(caught.value, DSLRuntimeError)
+    assert caught.value.message == text
+
+
+def test_assertions_are_per_thread(compiled):
+    f = compiled(asserting("in a thread"), I64, I64)
+    thread = threading.Thread(target=f, args=(9,))
+    thread.start()
+    thread.join()
+    asserts.raise_failed_assertion()
+
+
+def test_a_caller_of_a_function_that_asserts_is_refused(object_of):
+    text = (
+        asserting("inner")
+        + """
+    func.func @g(%x: i64) -> i64 {
+      %0 = func.call @f(%x) : (i64) -> i64
+      return %0 : i64
+    }"""
+    )
+    with pytest.raises(CompilerBug, match="f, which asserts, is called by g"):
+        object_of(text)
+
+
+def test_code_without_assertions_says_so(object_of):
+    assert asserts.can_fail(object_of(asserting("x")))
+    assert not asserts.can_fail(object_of("func.func @f() { return }"))
