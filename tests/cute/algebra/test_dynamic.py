@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from basedsl_cute import algebra as cute
 from basedsl_cute.algebra import Dyn, Layout, LayoutError
 from basedsl_cute.algebra import dynamic as dyn
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 law = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 

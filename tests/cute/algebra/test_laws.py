@@ -7,10 +7,11 @@ import math
 from typing import Any
 
 import pytest
-from basedsl_cute import algebra as cute
-from basedsl_cute.algebra import Layout, LayoutError
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+
+from basedsl_cute import algebra as cute
+from basedsl_cute.algebra import Layout, LayoutError
 
 law = settings(
     max_examples=100,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from basedsl_cute import algebra as cute
 
 _HERE = Path(__file__).parent

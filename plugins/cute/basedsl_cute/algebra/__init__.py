@@ -1,7 +1,7 @@
 """CuTe's layout algebra in pure Python: integer tuples, layouts, swizzles and what to do with them.
 
 Imports nothing but the standard library. Works on Python ints, on dynamic integers (see
-`dynamic`), and on mixtures. Files, bottom up: `errors`, `dynamic`, `basis`, `int_tuple`,
+`dynamic`), and on mixtures. Files, bottom up: `errors`, `frozen`, `dynamic`, `basis`, `int_tuple`,
 `coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`, `products`,
 `recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`, `atom_tables`),
 tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
@@ -33,7 +33,8 @@ from .composed import (
 )
 from .coordinates import crd2crd, crd2idx, idx2crd, increment
 from .division import flat_divide, logical_divide, tiled_divide, zipped_divide
-from .dynamic import Dyn, divisibility, is_dynamic_int, sym_int
+from .draw import draw, print_latex, print_latex_tv, to_latex, to_svg, to_text
+from .dynamic import Dyn, assume, divisibility, is_dynamic_int, sym_int
 from .errors import LayoutError
 from .gmma import SMEM_ATOM_KINDS, gmma_smem_atom, gmma_smem_swizzle
 from .int_tuple import (
@@ -134,6 +135,7 @@ __all__ = [
     "add_offset",
     "append",
     "append_ones",
+    "assume",
     "blocked_product",
     "ceil_div",
     "coalesce",
@@ -152,6 +154,7 @@ __all__ = [
     "domain_distribute",
     "domain_offset",
     "downcast",
+    "draw",
     "elem_less",
     "evaluate",
     "filter",
@@ -202,6 +205,8 @@ __all__ = [
     "parse_layout",
     "prepend",
     "prepend_ones",
+    "print_latex",
+    "print_latex_tv",
     "product",
     "product_each",
     "raked_product",
@@ -226,6 +231,9 @@ __all__ = [
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "to_latex",
+    "to_svg",
+    "to_text",
     "unflatten",
     "upcast",
     "warp_mma",

@@ -10,9 +10,10 @@ from typing import Any
 
 from . import dynamic
 from .errors import LayoutError
+from .frozen import Frozen
 
 
-class Ratio:
+class Ratio(Frozen):
     """A positive rational number that is no integer, kept in lowest terms.
 
     `make_ratio` returns an int where the quotient is one.
@@ -20,12 +21,17 @@ class Ratio:
 
     __slots__ = ("denominator", "numerator")
 
+    numerator: int
+    denominator: int
+
     def __init__(self, numerator: int, denominator: int):
         if denominator <= 0 or numerator <= 0:
             raise LayoutError(f"Ratio needs positive integers, got {numerator}/{denominator}")
         common = math.gcd(numerator, denominator)
-        self.numerator = numerator // common
-        self.denominator = denominator // common
+        self._set(numerator=numerator // common, denominator=denominator // common)
+
+    def __reduce__(self) -> Any:
+        return (Ratio, (self.numerator, self.denominator))
 
     def __mul__(self, other: int | Ratio) -> int | Ratio:
         if isinstance(other, Ratio):
@@ -59,7 +65,7 @@ def make_ratio(numerator: int, denominator: int) -> int | Ratio:
     return ratio.numerator if ratio.denominator == 1 else ratio
 
 
-class ScaledBasis:
+class ScaledBasis(Frozen):
     """``value`` times the unit vector of the mode reached by the path ``mode``.
 
     Prints the value and then the path from the innermost index outwards: ``ScaledBasis(1, (1, 0))``
@@ -70,11 +76,16 @@ class ScaledBasis:
     """
 
     __slots__ = ("mode", "value")
+
+    value: Any
+    mode: tuple[int, ...]
     is_scaled_basis = True
 
     def __init__(self, value: Any, mode: int | tuple[int, ...] | list[int]):
-        self.value = value
-        self.mode = (mode,) if isinstance(mode, int) else tuple(mode)
+        self._set(value=value, mode=(mode,) if isinstance(mode, int) else tuple(mode))
+
+    def __reduce__(self) -> Any:
+        return (ScaledBasis, (self.value, self.mode))
 
     def __mul__(self, other: Any) -> ScaledBasis:
         if isinstance(other, ScaledBasis | tuple):

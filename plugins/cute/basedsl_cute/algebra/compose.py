@@ -7,6 +7,7 @@ tracing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import basis, dynamic
@@ -90,7 +91,7 @@ def _coalesced_shape(shape: Any) -> Any:
     return result[0] if len(result) == 1 else tuple(result)
 
 
-def _by_profile(layout: Layout, profile: Any, f: Any, what: str) -> Layout:
+def _by_profile(layout: Layout, profile: Any, f: Callable[[Layout], Layout], what: str) -> Layout:
     if not isinstance(profile, tuple | list):
         return f(layout)
     modes = modes_of(layout)

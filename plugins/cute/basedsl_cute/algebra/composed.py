@@ -13,11 +13,12 @@ from . import basis, dynamic
 from .coordinates import coordinate_to_index, has_none, slice_tuple
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .frozen import Frozen
 from .int_tuple import is_static, transform_leaf, tuple_rank
 from .layout import Layout, text
 
 
-class Swizzle:
+class Swizzle(Frozen):
     """``x ^ ((x & yyy) >> shift)``: XORs ``bits`` bits of an index into lower ones.
 
     The source bits are ``[base + shift, base + shift + bits)``, the target bits
@@ -31,13 +32,20 @@ class Swizzle:
 
     __slots__ = ("base", "bits", "shift")
 
+    bits: int
+    base: int
+    shift: int
+
     def __init__(self, bits: int, base: int, shift: int):
         if bits < 0 or base < 0 or abs(shift) < bits:
             raise LayoutError(
                 f"S<{bits},{base},{shift}>: bits and base must not be negative "
                 f"and |shift| must be at least bits"
             )
-        self.bits, self.base, self.shift = bits, base, shift
+        self._set(bits=bits, base=base, shift=shift)
+
+    def __reduce__(self) -> Any:
+        return (Swizzle, self._key())
 
     @property
     def num_bits(self) -> int:
@@ -100,10 +108,10 @@ class Swizzle:
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str:
-        from .draw import to_svg
+    def _repr_svg_(self) -> str | None:
+        from .draw import notebook_svg
 
-        return to_svg(self)
+        return notebook_svg(self)
 
 
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
@@ -127,7 +135,7 @@ def swizzle_of_masks(source: int, target: int) -> Swizzle:
     return Swizzle(bits, min(low_source, low_target).bit_length() - 1, shift)
 
 
-class ComposedLayout:
+class ComposedLayout(Frozen):
     """``inner o offset o outer``, an immutable function ``inner(offset + outer(c))``.
 
     ``outer`` is a layout and holds the domain; ``inner`` is a swizzle, a layout or a Python
@@ -146,13 +154,7 @@ class ComposedLayout:
             raise LayoutError(f"the inner part of a composed layout must be a function: {inner!r}")
         if not isinstance(outer, Layout | ComposedLayout):
             raise LayoutError(f"the outer part of a composed layout must be a layout: {outer!r}")
-        set_once = object.__setattr__
-        set_once(self, "inner", inner)
-        set_once(self, "offset", offset)
-        set_once(self, "outer", outer)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a ComposedLayout is immutable; cannot set {name!r}")
+        self._set(inner=inner, offset=offset, outer=outer)
 
     def __reduce__(self) -> Any:
         return (ComposedLayout, (self.inner, self.offset, self.outer))
@@ -201,7 +203,7 @@ class ComposedLayout:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ComposedLayout):
             return NotImplemented
-        return self._key() == other._key()
+        return bool(self._key() == other._key())
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -214,10 +216,10 @@ class ComposedLayout:
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str:
-        from .draw import to_svg
+    def _repr_svg_(self) -> str | None:
+        from .draw import notebook_svg
 
-        return to_svg(self)
+        return notebook_svg(self)
 
 
 AnyLayout: TypeAlias = Layout | ComposedLayout

@@ -21,7 +21,9 @@ from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
 
-_DIGITS = frozenset(("__add__", "__mul__", "__floordiv__", "__mod__"))
+from .errors import LayoutError
+
+_ARITHMETIC = ("__add__", "__mul__", "__floordiv__", "__mod__")
 
 
 def is_static_int(x: Any) -> bool:
@@ -40,7 +42,7 @@ def is_dynamic_int(x: Any) -> bool:
     cls = type(x)
     if getattr(cls, "is_scaled_basis", False) or isinstance(x, Integral):
         return False
-    return all(hasattr(cls, name) for name in _DIGITS)
+    return all(hasattr(cls, name) for name in _ARITHMETIC)
 
 
 def divisibility(x: Any) -> int:
@@ -50,7 +52,7 @@ def divisibility(x: Any) -> int:
     (12, 8, 1)
     """
     if is_static_int(x):
-        return abs(x)
+        return abs(int(x))
     return int(getattr(x, "divby", 1))
 
 
@@ -60,6 +62,19 @@ def with_divby(x: Any, n: int) -> Any:
     if n > 1 and not is_static_int(x) and known % n and hasattr(x, "with_divby"):
         return x.with_divby(math.lcm(known, n))
     return x
+
+
+def assume(x: Any, divby: int) -> Any:
+    """``x`` with the promise that ``divby`` divides it.
+
+    Raises LayoutError for a static int that it does not divide.
+
+    >>> str(assume(Dyn("n"), 8)), assume(16, 8)
+    ('?{div=8}', 16)
+    """
+    if is_static_int(x) and x % divby:
+        raise LayoutError(f"assume({x}, divby={divby}): it does not divide")
+    return with_divby(x, divby)
 
 
 def is_one(x: Any) -> bool:

@@ -13,7 +13,7 @@ from .coordinates import compact_col_major
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
 from .int_tuple import ceil_div, flatten_to_tuple, is_static, wrap
-from .layout import Layout, cosize, make_layout, shape, text
+from .layout import Layout, cosize, shape, text
 
 
 def complement(layout: Any, cotarget: Any = None) -> Layout:
@@ -31,7 +31,8 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     flat = filter(layout)
     target = cosize(flat) if cotarget is None else shape(cotarget)
     if is_zero(flat.stride):
-        return make_layout(coalesce(target))
+        free = coalesce(target)
+        return Layout(free, compact_col_major(free))
     modes = list(zip(wrap(flat.shape), wrap(flat.stride), strict=True))
     if any(isinstance(d, ScaledBasis) for _, d in modes):
         raise LayoutError(f"complement({layout}): not defined for basis strides")
@@ -54,9 +55,10 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
         gap_stride.append(end)
         end = dynamic.mul(stride, extent)
     rest = coalesce(ceil_div(target, end))
-    return coalesce(
+    result: Layout = coalesce(
         Layout((tuple(gap_shape), rest), (tuple(gap_stride), compact_col_major(rest, end)))
     )
+    return result
 
 
 def right_inverse(layout: Any) -> Any:
@@ -180,4 +182,5 @@ def domain_distribute(target: Any, n: int) -> Layout:
         common = math.gcd(extent, n)
         taken.append(common)
         n //= common
-    return coalesce(Layout(tuple(taken), compact_col_major(extents)))
+    result: Layout = coalesce(Layout(tuple(taken), compact_col_major(extents)))
+    return result

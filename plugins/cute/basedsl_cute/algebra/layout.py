@@ -20,6 +20,7 @@ from .coordinates import (
     slice_tuple,
 )
 from .errors import LayoutError
+from .frozen import Frozen
 from .int_tuple import (
     IntTuple,
     congruent,
@@ -36,7 +37,7 @@ from .int_tuple import (
 )
 
 
-class Layout:
+class Layout(Frozen):
     """An immutable function from coordinates to indices, ``shape:stride``.
 
     Calling it with a coordinate (int, tuple, or several arguments) gives the index; with ``None``
@@ -57,16 +58,7 @@ class Layout:
     def __init__(self, shape: IntTuple, stride: IntTuple):
         if not congruent(shape, stride):
             raise LayoutError(f"shape {text(shape)} and stride {text(stride)} differ in profile")
-        set_once = object.__setattr__
-        set_once(self, "shape", shape)
-        set_once(self, "stride", stride)
-        set_once(self, "_hash", None)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Layout is immutable; cannot set {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a Layout is immutable; cannot delete {name!r}")
+        self._set(shape=shape, stride=stride, _hash=None)
 
     def __reduce__(self) -> Any:
         return (Layout, (self.shape, self.stride))
@@ -156,7 +148,7 @@ class Layout:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            object.__setattr__(self, "_hash", hash(self._key()))
+            self._set(_hash=hash(self._key()))
         return self._hash  # type: ignore[return-value]
 
     def __str__(self) -> str:
@@ -164,10 +156,10 @@ class Layout:
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str:
-        from .draw import to_svg
+    def _repr_svg_(self) -> str | None:
+        from .draw import notebook_svg
 
-        return to_svg(self)
+        return notebook_svg(self)
 
 
 def _stride_key(leaf: Any) -> Any:
@@ -227,7 +219,8 @@ def concatenate(*layouts: Layout) -> Layout:
 
 def make_layout_left(shape: Any) -> Layout:
     """The compact layout whose first mode is fastest: ``(4,8):(1,4)``."""
-    return make_layout(shape)
+    shape = normalize(shape)
+    return Layout(shape, compact_col_major(shape))
 
 
 def make_layout_right(shape: Any) -> Layout:
@@ -243,7 +236,7 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     (2,3,4):(12,1,3)
     """
     shape = normalize(shape)
-    return make_layout(shape, compact_order(shape, normalize(order)))
+    return Layout(shape, compact_order(shape, normalize(order)))
 
 
 def make_identity_layout(shape: Any) -> Layout:

@@ -6,7 +6,7 @@ Every function here takes an int tuple, a layout, a composed layout, or a view.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import views
 from .basis import ScaledBasis
@@ -23,6 +23,8 @@ from .int_tuple import (
     wrap,
 )
 from .layout import Layout, _path, shape
+
+Modes: TypeAlias = tuple[Any, ...]
 
 
 def map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
@@ -118,7 +120,7 @@ def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
 
 
 def _extend(
-    x: Any, elem: Any, up_to_rank: int | None, join: Callable[[tuple, tuple], tuple]
+    x: Any, elem: Any, up_to_rank: int | None, join: Callable[[Modes, Modes], Modes]
 ) -> Any:
     if views.is_view(x):
         return x.with_layout(_extend(x.layout, elem, up_to_rank, join))

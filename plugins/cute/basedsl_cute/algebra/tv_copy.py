@@ -98,7 +98,8 @@ class CopyTiling:
     def _tv_tiled(self, side: str) -> Layout:
         tile = make_layout((shape(self.tiler_mn), 1))
         fragments = self._to_fragments(tile, self._side(side))
-        return index_modes(fragments, (None, None, 0), keep_start=False)
+        layout: Layout = index_modes(fragments, (None, None, 0), keep_start=False)
+        return layout
 
     @property
     def layout_src_tv_tiled(self) -> Layout:
@@ -110,10 +111,10 @@ class CopyTiling:
         """(thread, value) -> position in the tile, for the destination."""
         return self._tv_tiled("D")
 
-    def _repr_svg_(self) -> str:
-        from .draw import to_svg
+    def _repr_svg_(self) -> str | None:
+        from .draw import notebook_svg
 
-        return to_svg(self)
+        return notebook_svg(self)
 
 
 def make_copy_tiling_tv(atom: CopyAtomLayout, thr_layout: Layout, val_layout: Layout) -> CopyTiling:

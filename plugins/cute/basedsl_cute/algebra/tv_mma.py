@@ -35,7 +35,8 @@ class MmaTiling:
     @cached_property
     def thr_layout_vmnk(self) -> Layout:
         """(thread of the atom, M, N, K) -> thread index."""
-        return tiled_product(self.atom.thr_id, self.atom_layout_mnk)
+        layout: Layout = tiled_product(self.atom.thr_id, self.atom_layout_mnk)
+        return layout
 
     @property
     def size(self) -> Any:
@@ -56,7 +57,8 @@ class MmaTiling:
         return (m, n, k)
 
     def _tv_layout(self, operand: str) -> Layout:
-        return getattr(self.atom, f"tv_layout_{operand}")
+        layout: Layout = getattr(self.atom, f"tv_layout_{operand}")
+        return layout
 
     def thrfrg(self, operand: str, x: Any) -> Any:
         """Split the (M,K), (N,K) or (M,N) layout of an operand among threads and fragments.
@@ -86,7 +88,7 @@ class MmaTiling:
         rest = repeat(None, tuple_rank(fragments.shape[1][1]))
         return index_modes(fragments, ((v, (mnk[i], mnk[j])), (None, rest)))
 
-    def partition_shape(self, operand: str, shape: Any) -> tuple[Any, ...]:
+    def partition_shape(self, operand: str, shape: Any) -> Any:
         """The shape `partition` gives for a tensor of ``shape``, the same for every thread.
 
         Raises LayoutError if the tile and the shape do not divide.
@@ -112,7 +114,8 @@ class MmaTiling:
             threads = (None, (None, Layout((n, k), (1, 0))))
         if threads is not None:
             fragments = composition(fragments, (threads, None))
-        return composition(fragments, (right_inverse(self.thr_layout_vmnk), None))
+        layout: Layout = composition(fragments, (right_inverse(self.thr_layout_vmnk), None))
+        return layout
 
     @cached_property
     def tv_layout_A_tiled(self) -> Layout:
@@ -129,10 +132,10 @@ class MmaTiling:
         """`tv_layout_tiled` of C."""
         return self.tv_layout_tiled("C")
 
-    def _repr_svg_(self) -> str:
-        from .draw import to_svg
+    def _repr_svg_(self) -> str | None:
+        from .draw import notebook_svg
 
-        return to_svg(self)
+        return notebook_svg(self)
 
 
 def make_mma_tiling(
@@ -152,6 +155,6 @@ def make_mma_tiling(
         layout = Layout(
             (*wrap(layout.shape), *(1,) * missing), (*wrap(layout.stride), *(0,) * missing)
         )
-    given = () if permutation_mnk is None else tuple(permutation_mnk)
-    m, n, k = (*given, *(None,) * (3 - len(given)))
+    given: list[Any] = [] if permutation_mnk is None else list(permutation_mnk)
+    m, n, k = given + [None] * (3 - len(given))
     return MmaTiling(atom, layout, (m, n, k))

@@ -35,7 +35,8 @@ def max_common_layout(a: Any, b: Any) -> Layout:
         return common if size(common) <= block else composition(common, make_layout(block))
     extent, stride, inverse = _common(a, b)
     if is_static_int(extent) and is_one(stride):
-        return composition(inverse, Layout(extent, stride))
+        longest: Layout = composition(inverse, Layout(extent, stride))
+        return longest
     return Layout(1, 0)
 
 

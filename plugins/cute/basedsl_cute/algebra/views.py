@@ -8,6 +8,7 @@ composed layout they act on its outer part, which is the one that holds the doma
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,10 +23,12 @@ def is_view(x: Any) -> bool:
 def on_views(operation: F) -> F:
     """Let ``operation(layout, ...)`` take a view or a composed layout as its first argument."""
 
+    first = next(iter(inspect.signature(operation).parameters))
+
     @functools.wraps(operation)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if not args:
-            return operation(**kwargs)
+        if not args and first in kwargs:
+            args = (kwargs.pop(first),)
         x, rest = args[0], args[1:]
         if is_view(x):
             return x.with_layout(wrapper(x.layout, *rest, **kwargs))
