@@ -88,7 +88,10 @@ class PluginManager:
                             f"the plugins {other.name!r} and {name!r} both have a command "
                             f"called {command.name!r}"
                         )
-            self._pluggy.register(module, name)
+            try:
+                self._pluggy.register(module, name)
+            except ValueError as error:
+                raise PluginError(f"the plugin {name!r} is registered already: {error}") from None
             self._plugins = {**self._plugins, name: plugin}
             self._owners = {**self._owners, **{entry.name: name for entry in plugin.dsls}}
             self._adapters = {}
@@ -245,7 +248,7 @@ class PluginManager:
     def _implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
         caller: pluggy.HookCaller = getattr(self._pluggy.hook, hook)
         return [
-            (impl.plugin_name, functools.partial(_call, impl.function, tuple(impl.argnames)))
+            (impl.plugin_name, _by_name(impl.function, tuple(impl.argnames)))
             for impl in sorted(caller.get_hookimpls(), key=lambda impl: impl.plugin_name)
         ]
 
@@ -264,8 +267,9 @@ class PluginManager:
         return PluginError(f"there is no DSL {name!r} (there is {there})", hint=hint, notes=notes)
 
 
-def _call(function: Callable[..., Any], names: tuple[str, ...], **values: Any) -> Any:
-    return function(*(values[name] for name in names))
+def _by_name(answer: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    # An implementation takes those parameters of its spec that it wants.
+    return lambda **values: answer(*(values[name] for name in names))
 
 
 def _new_pluggy() -> pluggy.PluginManager:
