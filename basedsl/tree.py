@@ -41,6 +41,8 @@ _EMPTY = object()
 class Unbound:
     """The leaf that stands for a variable with no value."""
 
+    __dsl_leaf__ = True
+
     def __repr__(self) -> str:
         return "unbound"
 
