@@ -46,6 +46,9 @@ class CuteDialect:
         context = self.ir.Context.current
         if self._loaded_in is context:
             return
+        # MLIR verifies functions in parallel. A verifier written in Python would wait in another
+        # thread for the interpreter lock, which the thread that waits for the verifier holds.
+        context.enable_multithreading(False)
         self._records.clear()
         self._types.clear()
         self._definition.load(reload=self._loaded_in is not None)
