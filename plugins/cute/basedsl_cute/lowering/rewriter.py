@@ -84,6 +84,7 @@ class Rewriter:
         self._ip: Any = None
         self._loc: Any = None
         self.function: _Function | None = None
+        self._on_host = False  # where every address is in the one address space
         self.records: tuple[MemRef | None, ...] = ()
         self._planned: Iterator[_Function] = iter(())
         self._dynamic_smem: Any = None
@@ -149,6 +150,12 @@ class Rewriter:
         """An integer attribute."""
         return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(bits), value)
 
+    def cast(self, pointer: Any, type: Any) -> Any:
+        """`pointer` in another address space."""
+        if pointer.type == type:
+            return pointer
+        return self.emit("llvm.addrspacecast", [type], [pointer])
+
     def inside(self, block: Any) -> _Inside:
         """While entered, `emit` appends to `block`."""
         return _Inside(self, self.ir.InsertionPoint(block))
@@ -209,6 +216,8 @@ class Rewriter:
                 rule = self._rule(name, op)
                 self.records = next(records) if rule.reads_types else ()
                 self._lower(rule, op)
+            elif name == "gpu.launch_func":
+                self._cast_arguments(op, next(records))
             elif name in _CARRIERS:
                 self._retype(name, op)
 
@@ -225,7 +234,8 @@ class Rewriter:
         """What has to be read before anything changes: types, and sums of shared memory."""
         records: list[tuple[MemRef | None, ...]] = []
         for op, name in zip(ops, names, strict=True):
-            if name.startswith("cute.") and self._rule(name, op).reads_types:
+            reads = name == "gpu.launch_func"
+            if reads or (name.startswith("cute.") and self._rule(name, op).reads_types):
                 records.append(tuple(self.dialect.record(v.type) for v in op.operands))
         self._plan_shared_memory(ops, names)
         return iter(records)
@@ -240,6 +250,8 @@ class Rewriter:
         op.erase()
 
     def _retype(self, name: str, op: Any) -> None:
+        if name in _FUNCTIONS:
+            self._on_host = name == "func.func"
         for result in op.results:
             self._convert(result)
         for region in op.regions:
@@ -249,28 +261,37 @@ class Rewriter:
         if name in ("gpu.module", "builtin.module"):
             self._module = op
             self._dynamic_smem = None
-        elif name in ("gpu.func", "func.func"):
+        elif name in _FUNCTIONS:
             self._retype_function(op)
 
     def _retype_function(self, op: Any) -> None:
         ir = self.ir
         self.function = next(self._planned)
         function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
-        inputs = [self._converted(t) for t in function_type.inputs]
-        results = [self._converted(t) for t in function_type.results]
+        inputs = [self.lowered_type(t) for t in function_type.inputs]
+        results = [self.lowered_type(t) for t in function_type.results]
         changed = ir.FunctionType.get(inputs, results)
         op.attributes["function_type"] = ir.TypeAttr.get(changed)
 
-    def _converted(self, type: Any) -> Any:
+    def lowered_type(self, type: Any) -> Any:
+        """What values of a type become: tensors addresses, others themselves."""
         if not isinstance(type, self._memref_class):
             return type
         record = self.dialect.record(type)
         assert record is not None
-        return self.pointer(record.address_space)
+        return self.pointer(0 if self._on_host else record.address_space)
+
+    def _cast_arguments(self, op: Any, records: tuple[MemRef | None, ...]) -> None:
+        """A kernel takes addresses in global memory; on the host they are ordinary ones."""
+        self._ip = self.ir.InsertionPoint(op)
+        self._loc = op.location
+        for i, record in enumerate(records):
+            if record is not None:
+                op.operands[i] = self.cast(op.operands[i], self.pointer(record.address_space))
 
     def _convert(self, value: Any) -> None:
         if isinstance(value.type, self._memref_class):
-            value.set_type(self._converted(value.type))
+            value.set_type(self.lowered_type(value.type))
 
     # Shared memory ---------------------------------------------------------------------------
 
@@ -279,7 +300,7 @@ class Rewriter:
         functions: list[_Function] = []
         ends: list[int] = []
         for op, name in zip(ops, names, strict=True):
-            if name in ("gpu.func", "func.func"):
+            if name in _FUNCTIONS:
                 functions.append(_Function(op, str(op.attributes["sym_name"].value), []))
                 ends.append(0)
             elif name == "cute.alloc_smem" and functions:
@@ -299,6 +320,8 @@ class Rewriter:
                 function.op.attributes[STATIC_SMEM_ATTRIBUTE] = self.integer(end)
         self._planned = iter(functions)
 
+
+_FUNCTIONS = ("gpu.func", "func.func")
 
 # Ops that can carry a tensor through: in their results, block arguments or signature.
 _CARRIERS = frozenset(

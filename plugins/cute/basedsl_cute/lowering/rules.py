@@ -134,14 +134,14 @@ def recast(b: Rewriter, op: Operands) -> Any:
 
 @rule("cute.iterator")
 def iterator(b: Rewriter, op: Operands) -> Any:
-    """Nothing: a lowered tensor is its address."""
-    return op.source
+    """Nothing in a kernel, where a lowered tensor is its address."""
+    return b.cast(op.source, op.pointer.type)
 
 
 @rule("cute.make_memref")
 def make_memref(b: Rewriter, op: Operands) -> Any:
-    """Nothing: a lowered tensor is its address."""
-    return op.pointer
+    """Nothing in a kernel, where a lowered tensor is its address."""
+    return b.cast(op.pointer, b.lowered_type(op.memref.type))
 
 
 # Memory of a block, of a thread ------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Running compiled kernels: arrays from other libraries, the CUDA driver, launches."""
