@@ -80,7 +80,7 @@ class LaunchTable:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a launch may ask of a device (CUDA C++ Programming Guide, "Technical Specifications")."""
+    """What a launch may ask of a device (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     block: tuple[int, int, int] = (1024, 1024, 64)

@@ -1,0 +1,332 @@
+"""Arrays of other libraries as plain records: address, element type, shape, strides, device.
+
+`HostTensor.of(x)` reads NumPy, PyTorch and CuPy arrays through their own attributes, which is
+fast, and everything else through `__dlpack__` (DLPack 1.1, dlpack.h). Nothing is copied and no
+array library is imported. NumPy's own `__dlpack__` refuses read-only arrays and the element types
+of ml_dtypes; the direct way takes both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from basedsl.errors import DSLTypeError
+
+# dlpack.h: DLDeviceType
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+_DEVICE_NAMES = {CPU: "cpu", CUDA: "cuda", CUDA_HOST: "cpu", CUDA_MANAGED: "cuda", 10: "rocm"}
+
+# dlpack.h: DLDataTypeCode
+_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_NAMED_TYPES = {
+    "bfloat16": (4, 16, 1),
+    "float8_e3m4": (7, 8, 1),
+    "float8_e4m3": (8, 8, 1),
+    "float8_e4m3b11fnuz": (9, 8, 1),
+    "float8_e4m3fn": (10, 8, 1),
+    "float8_e4m3fnuz": (11, 8, 1),
+    "float8_e5m2": (12, 8, 1),
+    "float8_e5m2fnuz": (13, 8, 1),
+    "float8_e8m0fnu": (14, 8, 1),
+    # What PyTorch calls things.
+    "half": (2, 16, 1),
+    "float": (2, 32, 1),
+    "double": (2, 64, 1),
+    "bool": (6, 8, 1),
+}
+
+DType = tuple[int, int, int]
+
+
+class HostTensor:
+    """An array that lives outside: where and what it is. It keeps the array alive.
+
+    `address` is that of the first element; `dtype` is DLPack's (code, bits, lanes); `strides` count
+    elements; `device` is DLPack's (type, id).
+    """
+
+    __slots__ = ("address", "device", "dtype", "owner", "readonly", "shape", "strides")
+
+    def __init__(
+        self,
+        address: int,
+        dtype: DType,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        device: tuple[int, int] = (CPU, 0),
+        readonly: bool = False,
+        owner: Any = None,
+    ) -> None:
+        self.address = address
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.device = device
+        self.readonly = readonly
+        self.owner = owner
+
+    @property
+    def device_name(self) -> str:
+        """`cpu`, `cuda:0`, ...; pinned host memory counts as the CPU's."""
+        kind, number = self.device
+        name = _DEVICE_NAMES.get(kind, f"device type {kind}")
+        return name if name == "cpu" else f"{name}:{number}"
+
+    @property
+    def is_on_gpu(self) -> bool:
+        return self.device[0] in (CUDA, CUDA_MANAGED)
+
+    @staticmethod
+    def can_read(value: Any) -> bool:
+        """True for arrays: values, not classes, that are NumPy's or offer `__dlpack__`."""
+        return _reader(type(value)) is not None
+
+    @staticmethod
+    def of(value: Any, name: str = "") -> HostTensor:
+        """The record of an array; DSLTypeError, naming the argument, for what is none or cannot be
+        described by shape and strides.
+        """
+        read = _reader(type(value))
+        if read is None:
+            raise DSLTypeError(
+                f"{_called(name)}is a {type(value).__name__}, not an array",
+                hint="pass a NumPy, PyTorch, CuPy or JAX array: anything with __dlpack__",
+            )
+        return read(value, name)
+
+    def __repr__(self) -> str:
+        shape, strides = self.shape, self.strides
+        where = self.device_name
+        return f"HostTensor({self.address:#x}, {self.dtype}, {shape}:{strides}, {where})"
+
+
+Reader = Callable[[Any, str], HostTensor]
+
+
+@functools.lru_cache(maxsize=256)
+def _reader(kind: type) -> Reader | None:
+    """How arrays of a class are read; looked up once for each class."""
+    if issubclass(kind, np.ndarray):
+        return _read_numpy
+    torch = sys.modules.get("torch")
+    if torch is not None and issubclass(kind, torch.Tensor):
+        return _read_torch
+    if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
+        return _read_cupy
+    return _read_capsule if hasattr(kind, "__dlpack__") else None
+
+
+def _called(name: str) -> str:
+    return f"'{name}' " if name else "the argument "
+
+
+# NumPy, PyTorch, CuPy ----------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=256)
+def _numpy_type(dtype: np.dtype[Any]) -> tuple[DType, int]:
+    """DLPack's type and the bytes of an element, which strides are divided by."""
+    if not dtype.isnative:
+        native = dtype.newbyteorder("=")
+        raise DSLTypeError(
+            f"the elements are {dtype}, whose bytes are in another order than this machine's",
+            hint=f"convert the array: x.astype('{native}')",
+        )
+    found = _NAMED_TYPES.get(dtype.name)
+    if found is None:
+        code = _KIND_CODES.get(dtype.kind)
+        if code is None or dtype.itemsize == 0:
+            raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
+        found = (code, dtype.itemsize * 8, 1)
+    return found, dtype.itemsize
+
+
+def _numpy_address(array: np.ndarray[Any, Any]) -> int:
+    # The public ways cost 1 us and more. The first field of a NumPy array is its data pointer
+    # (ndarraytypes.h, PyArrayObject_fields), which `_address_field_works` has checked.
+    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+
+
+def _slow_numpy_address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.ctypes.data)
+
+
+def _address_field_works() -> bool:
+    if sys.implementation.name != "cpython":
+        return False
+    probe = np.arange(6, dtype=np.int16).reshape(2, 3)[1:, ::2]
+    return _numpy_address(probe) == probe.ctypes.data
+
+
+if not _address_field_works():  # pragma: no cover - another Python or another NumPy
+    _numpy_address = _slow_numpy_address
+
+
+def _read_numpy(array: np.ndarray[Any, Any], name: str) -> HostTensor:
+    dtype, size = _numpy_type(array.dtype)
+    strides = array.strides
+    if size != 1:
+        if any([stride % size for stride in strides]):  # noqa: C419 - a list is faster here
+            raise DSLTypeError(
+                f"{_called(name)}has strides {strides} in bytes, no multiples of its {size}-byte "
+                "elements",
+                hint="copy it: numpy.ascontiguousarray(x)",
+            )
+        strides = tuple([stride // size for stride in strides])
+    readonly = not array.flags.writeable
+    return HostTensor(_numpy_address(array), dtype, array.shape, strides, (CPU, 0), readonly, array)
+
+
+@functools.lru_cache(maxsize=256)
+def _torch_type(dtype: Any) -> DType:
+    name = str(dtype).rpartition(".")[2]
+    if name in _NAMED_TYPES:
+        return _NAMED_TYPES[name]
+    kind, bits = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+    code = {"int": 0, "uint": 1, "float": 2, "complex": 5}.get(kind)
+    if code is None or not bits:
+        raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
+    return code, int(bits), 1
+
+
+def _read_torch(tensor: Any, name: str) -> HostTensor:
+    if tensor.requires_grad:
+        raise DSLTypeError(
+            f"{_called(name)}requires grad, and kernels take no part in differentiation",
+            hint="pass x.detach()",
+        )
+    if str(tensor.layout) != "torch.strided":
+        raise DSLTypeError(
+            f"{_called(name)}has the layout {tensor.layout}; a tensor needs strides",
+            hint="pass x.to_dense()",
+        )
+    device = tensor.device
+    kind = {"cpu": CPU, "cuda": CUDA}.get(device.type)
+    if kind is None:
+        raise DSLTypeError(
+            f"{_called(name)}is on device {device}, where kernels cannot reach it",
+            hint="move it: x.cuda() or x.cpu()",
+        )
+    return HostTensor(
+        tensor.data_ptr(),
+        _torch_type(tensor.dtype),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        (kind, device.index or 0),
+        owner=tensor,
+    )
+
+
+def _read_cupy(array: Any, name: str) -> HostTensor:
+    dtype, size = _numpy_type(array.dtype)
+    return HostTensor(
+        array.data.ptr,
+        dtype,
+        array.shape,
+        tuple([stride // size for stride in array.strides]),
+        (CUDA, array.device.id),
+        owner=array,
+    )
+
+
+# DLPack capsules ---------------------------------------------------------------------------------
+
+
+class _DLTensor(ctypes.Structure):
+    """dlpack.h: DLTensor."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _DLManagedTensorVersioned(ctypes.Structure):
+    """dlpack.h: DLManagedTensorVersioned."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _DLTensor),
+    )
+
+
+_READ_ONLY_FLAG = 1
+_LEGACY_DEFAULT_STREAM = 1  # of the array API's __dlpack__: producers order their work before it
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype = ctypes.c_int
+_is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _read_capsule(value: Any, name: str) -> HostTensor:
+    try:
+        capsule = _capsule_of(value)
+    except Exception as error:
+        raise DSLTypeError(
+            f"{_called(name)}cannot be read: {type(value).__name__}.__dlpack__ says {error}"
+        ) from error
+    readonly = False
+    if _is_valid(capsule, b"dltensor_versioned"):
+        address = _pointer_of(capsule, b"dltensor_versioned")
+        managed = _DLManagedTensorVersioned.from_address(address)
+        if managed.major != 1:
+            raise DSLTypeError(
+                f"{_called(name)}speaks DLPack {managed.major}.{managed.minor}; 1.x is known here"
+            )
+        readonly = bool(managed.flags & _READ_ONLY_FLAG)
+        tensor = managed.tensor
+    elif _is_valid(capsule, b"dltensor"):
+        tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    else:
+        raise DSLTypeError(f"{_called(name)}gave no DLPack capsule: {capsule!r}")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _row_major(shape)
+    return HostTensor(
+        (tensor.data or 0) + tensor.byte_offset,
+        (tensor.code, tensor.bits, tensor.lanes),
+        shape,
+        strides,
+        (tensor.device_type, tensor.device_id),
+        readonly,
+        (value, capsule),  # a capsule that no one renames frees its tensor when it goes
+    )
+
+
+def _capsule_of(value: Any) -> Any:
+    arguments: dict[str, Any] = {}
+    if int(value.__dlpack_device__()[0]) == CUDA:
+        arguments["stream"] = _LEGACY_DEFAULT_STREAM
+    try:
+        return value.__dlpack__(max_version=(1, 1), **arguments)
+    except TypeError:  # a producer of before DLPack 1.0
+        return value.__dlpack__(**arguments)
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
