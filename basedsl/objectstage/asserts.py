@@ -16,6 +16,7 @@ from basedsl.location import Span
 from basedsl.objectstage import native
 from basedsl.objectstage.failure import span_of_location
 from basedsl.objectstage.pipeline import PipelineContext
+from basedsl.objectstage.snapshot import Snapshot
 
 SYMBOL = "basedsl_assertion_failed"
 _SEPARATOR = "\x1f"
@@ -97,7 +98,7 @@ _PYTHON_ERRORS: dict[str, type[DSLRuntimeError]] = {
 }
 
 
-def report_failures(op: Any, context: PipelineContext) -> None:
+def report_failures(op: Any, context: PipelineContext) -> Snapshot | None:
     """On the LLVM dialect: `puts(message); abort(); unreachable` -> report and return zeros.
 
     The function that fails returns zeros to its caller at once. Only an entry function (or what is
@@ -105,11 +106,11 @@ def report_failures(op: Any, context: PipelineContext) -> None:
     another one, other than by the C-interface wrapper that returns what it returns.
     """
     if not context.may_contain("llvm.unreachable"):
-        return
+        return context.input
     ir, llvm = context.bindings.ir, context.bindings.llvm
     tails = _failing_tails(ir, llvm, op)
     if not tails:
-        return
+        return context.input
     _refuse_callers(ir, llvm, op, {_name_of(ir, tail[-1].parent) for tail in tails})
     body = op.regions[0].blocks[0]
     messages: dict[bytes, str] = {}
@@ -139,6 +140,7 @@ def report_failures(op: Any, context: PipelineContext) -> None:
                 llvm.ReturnOp(arg=llvm.mlir_zero(result))
         for one in (unreachable, abort, say):
             one.erase()
+    return None
 
 
 def _failing_tails(ir: Any, llvm: Any, op: Any) -> list[tuple[Any, Any, Any]]:

@@ -13,7 +13,7 @@ import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from basedsl.errors import CompilerBug
 from basedsl.location import Span, is_internal
@@ -39,6 +39,19 @@ class PassFailed(CompilerBug):
     dump: Path | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     stages: Any = None
+
+
+class Rejected(Exception):
+    """Raised by `reject`; the runner makes it a `PassFailed`."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostics = (diagnostic,)
+
+
+def reject(op: Any, message: str) -> NoReturn:
+    """For Python passes: fail at the user's line of `op`."""
+    raise Rejected(Diagnostic("error", message, span_of_location(op.operation.location)))
 
 
 def span_of_location(location: Any) -> Span | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.objectstage import asserts, native
+from basedsl.objectstage.failure import reject
 from basedsl.objectstage.native import NativeTarget
 from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
 from basedsl.objectstage.snapshot import Snapshot
@@ -30,11 +31,45 @@ TO_LLVM = (
 
 @dataclass(frozen=True)
 class ToLLVMIR:
-    """LLVM-dialect module -> LLVM IR text, by MLIR's translation."""
+    """LLVM-dialect module -> LLVM IR text, by MLIR's translation.
+
+    An operation that is left over is refused first: the bindings crash where translation fails.
+    """
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
+        names = context.operations
+        if names is None or any(not _translates(name) for name in names):
+            _refuse_leftovers(op, context)
         text: str = context.bindings.llvm.translate_module_to_llvmir(op)
         return text
+
+
+def _translates(name: str) -> bool:
+    return name.startswith(("llvm.", "nvvm.", "gpu.")) or name == "builtin.module"
+
+
+def _refuse_leftovers(op: Any, context: PipelineContext) -> None:
+    ir = context.bindings.ir
+    left: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        if inner.name == "gpu.module":  # code for another machine, which is not translated
+            return ir.WalkResult.SKIP
+        if not _translates(inner.name):
+            left.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    # Casts and functions stay because of what was not lowered: name that rather than them.
+    left.sort(key=lambda one: (one.name == CAST, one.name.startswith("func.")))
+    if left and left[0].name == CAST:
+        types = f"{left[0].operands[0].type} to {left[0].results[0].type}"
+        reject(left[0], f"a conversion from {types} is left over, which this target cannot do")
+    if left:
+        reject(left[0], f"failed to legalize operation '{left[0].name}'")
+
+
+CAST = "builtin.unrealized_conversion_cast"
 
 
 @dataclass(frozen=True)
@@ -57,10 +92,10 @@ class EmitObject:
         return native.emit_object(context.artifact, self.target)
 
 
-def libm_where_exact(op: Any, context: PipelineContext) -> None:
+def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
     """Call libm's expm1: MLIR would make it exp(x) - 1, which has no correct digit for small x."""
     if not context.may_contain("math.expm1"):
-        return
+        return context.input
     ir, func = context.bindings.ir, context.bindings.func
     found: list[Any] = []
 
@@ -86,6 +121,7 @@ def libm_where_exact(op: Any, context: PipelineContext) -> None:
             call = func.CallOp([kind], name, [one.operands[0]])
         one.results[0].replace_all_uses_with(call.results[0])
         one.operation.erase()
+    return None
 
 
 def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:

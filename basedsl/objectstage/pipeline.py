@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from basedsl.mlir import Bindings, MLIRContext
+from basedsl.objectstage.bytecode import operation_names
 from basedsl.objectstage.snapshot import Snapshot
 
 
@@ -36,14 +37,16 @@ class PipelineContext:
     def bindings(self) -> Bindings:
         return self.mlir.bindings
 
-    def may_contain(self, *op_names: str) -> bool:
-        """False only if the step's input has none of these ops: a search of the bytecode, which
-        spells each op name once, costs microseconds where a walk in Python costs milliseconds.
-        """
-        if self.input is None or not isinstance(self.input.data, bytes):
-            return True
-        data = self.input.data
-        return any(name.partition(".")[2].encode() in data for name in op_names)
+    @property
+    def operations(self) -> frozenset[str] | None:
+        """Names of the operations in the step's input, without a walk; None if not known."""
+        data = None if self.input is None else self.input.data
+        return operation_names(data) if isinstance(data, bytes) else None
+
+    def may_contain(self, *names: str) -> bool:
+        """False only if the step's input has no operation of these names."""
+        known = self.operations
+        return known is None or not known.isdisjoint(names)
 
 
 Artifact = bytes | str
@@ -58,7 +61,9 @@ class Step:
       texts, run as one pass pipeline (a failure is narrowed to one pass afterwards);
     - a function `(op, context) -> None | str | bytes | Snapshot`. None means that it changed the
       module in place; anything else is an artifact, which becomes the step's output, and the
-      module goes on unchanged. It may raise a `DSLError`, which passes through untouched.
+      module goes on unchanged (a pass with nothing to do returns `context.input`, which saves
+      looking at the module again). It may raise a `DSLError`, which passes through untouched, or
+      `objectstage.reject` an operation.
 
     `verify` checks the module after the step. The name of the step names its output.
     """

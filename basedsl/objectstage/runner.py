@@ -213,7 +213,7 @@ class _Run:
             return step.passes(self.op, self.passes)
         except DSLError:
             raise
-        except ir.MLIRError as error:
+        except (ir.MLIRError, failure.Rejected) as error:
             raise self.failed(step.name, "lowering failed", error) from error
         except Exception as error:
             bug = CompilerBug(
@@ -254,7 +254,10 @@ class _Run:
         ir = self.context.bindings.ir
         if self.module_now is None:
             return "", None
-        op = ir.Module.parse(self.module_now.data).operation
+        try:
+            op = ir.Module.parse(self.module_now.data).operation
+        except ir.MLIRError:
+            return "", None
         for one in step.pass_list():
             before = op.get_asm(enable_debug_info=True)
             manager = self.context.bindings.passmanager.PassManager.parse(f"builtin.module({one})")
@@ -279,7 +282,8 @@ class _Run:
         source: str | None = None,
         repro: bool = True,
     ) -> PassFailed:
-        found = [failure.read_diagnostic(d) for d in getattr(error, "error_diagnostics", ())]
+        found = list(getattr(error, "diagnostics", ()))
+        found += [failure.read_diagnostic(d) for d in getattr(error, "error_diagnostics", ())]
         dump = None
         if repro:
             if source is None and self.module_now is not None:

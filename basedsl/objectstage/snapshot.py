@@ -88,8 +88,11 @@ def of_artifact(value: bytes | str, suffix: str = "") -> Snapshot:
 
 def print_bytecode(data: bytes, context: MLIRContext, *, locations: bool = False) -> str:
     """Assembly text of a module's bytecode."""
+    ir = context.bindings.ir
     with context.entered():
-        module = context.bindings.ir.Module.parse(data)
-        # Unverified modules (what a failed step was given) must print too.
+        try:
+            module = ir.Module.parse(data)
+        except ir.MLIRError as error:  # left by a step that asked not to be verified
+            return f"// not a valid module: {str(error).splitlines()[-1].strip()}\n"
         text: str = module.operation.get_asm(enable_debug_info=locations)
         return text if text.endswith("\n") else text + "\n"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import asserts, native, run
+from basedsl.objectstage import PassFailed, asserts, native, run
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.objectstage.native import NativeTarget
 
@@ -508,6 +508,36 @@ def test_target_describes_what_code_depends_on():
     assert ours == NativeTarget().describe()
     assert ours != other
     assert "LLVM" in ours
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "func.func @f(%x: f8E4M3FN) -> f8E4M3FN {\n"
+            '  %0 = arith.addf %x, %x : f8E4M3FN loc("user.py":4:5)\n  return %0 : f8E4M3FN }',
+            "the operation arith.addf has no lowering for this target",
+        ),
+        (
+            "func.func @f(%a: tensor<4xf32>, %i: index) -> f32 {\n"
+            '  %0 = tensor.extract %a[%i] : tensor<4xf32> loc("user.py":4:5)\n  return %0 : f32 }',
+            "the operation tensor.extract has no lowering for this target",
+        ),
+        (
+            "func.func @f(%a: i32) -> i64 {\n"
+            '  %0 = builtin.unrealized_conversion_cast %a : i32 to i64 loc("user.py":4:5)\n'
+            "  return %0 : i64 }",
+            "a conversion from i32 to i64 is left over",
+        ),
+    ],
+)
+def test_what_cannot_be_lowered_is_told_not_crashed_on(
+    object_of, text, message, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(PassFailed, match=message) as caught:
+        object_of(text)
+    assert (caught.value.span.filename, caught.value.span.line) == ("user.py", 4)
 
 
 # Assertions --------------------------------------------------------------------------------------
