@@ -149,6 +149,8 @@ def add(a: Any, b: Any) -> Any:
 
     Raises LayoutError for the sum of a coordinate and an integer other than 0.
     """
+    if type(a) is int and type(b) is int:
+        return a + b
     a, b = as_coordinate(a), as_coordinate(b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         if len(a) < len(b):

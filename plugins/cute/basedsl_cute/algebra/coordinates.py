@@ -44,6 +44,8 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     if coord is None:
         coord = 0
     if not isinstance(shape, tuple):
+        if type(coord) is int and type(stride) is int:
+            return coord * stride
         return basis.as_coordinate(basis.scale(coord, stride))
     result = 0
     for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
@@ -51,7 +53,10 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
             here = coord
         else:
             extent = product(s)
-            here, coord = dynamic.mod(coord, extent), dynamic.floordiv(coord, extent)
+            if type(coord) is int and type(extent) is int and extent:
+                coord, here = divmod(coord, extent)
+            else:
+                here, coord = dynamic.mod(coord, extent), dynamic.floordiv(coord, extent)
         result = basis.add(result, coordinate_to_index(here, s, d))
     return result
 

@@ -104,6 +104,8 @@ def leaf_key(x: Any) -> Any:
 
 def mul(a: Any, b: Any) -> Any:
     """``a * b``."""
+    if type(a) is int and type(b) is int:
+        return a * b
     if is_zero(a) or is_zero(b):
         return 0
     if is_one(a):

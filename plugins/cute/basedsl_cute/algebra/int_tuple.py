@@ -137,9 +137,11 @@ def product(x: IntTuple) -> Any:
     >>> product((2, (3, 4)))
     24
     """
+    if not isinstance(x, tuple):
+        return x
     result: Any = 1
-    for leaf in leaves(x):
-        result = dynamic.mul(result, leaf)
+    for element in x:
+        result = dynamic.mul(result, product(element))
     return result
 
 

@@ -55,7 +55,10 @@ class _Reader:
         if self.peek() != ":":
             return first
         self.next(":")
-        return Layout(first, self.tuple_or_leaf())
+        try:
+            return Layout(first, self.tuple_or_leaf())
+        except LayoutError as error:
+            raise self.error(str(error)) from None
 
     def tuple_or_leaf(self) -> Any:
         if self.peek() != "(":
