@@ -1,8 +1,11 @@
-"""Errors of Python's integer arithmetic that only show at run time, as assertions.
+"""Errors of Python's arithmetic that only show at run time, as assertions.
 
-A divisor that is zero, a negative shift count or a negative exponent of an integer stops the
-program as in Python, through the emitter's `assert_`; the message begins with the exception's name.
-An emitter with a false `checks` leaves them out, and every operation is defined without.
+Two traits of the trace's emitter switch them: `checks` (True if it says nothing) for integers:
+a divisor that is zero, a negative shift count, a negative exponent; `float_checks` (False if it
+says nothing) for floats: division by zero, arguments outside of a math function's domain, results
+that overflow, floats that no int can hold. With a check the program stops as in Python, through the
+emitter's `assert_`, with the exception's name before the message; without, every operation still is
+defined.
 """
 
 from __future__ import annotations
@@ -13,7 +16,12 @@ from basedsl.numeric.kit import Kit, Value
 
 
 def check(kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str) -> None:
-    """Stop the program with `error(message)` unless the i1 that `holds` emits is true."""
-    if not kit.checks:
-        return
-    kit.trace.emitter.assert_(holds(), f"{error.__name__}: {message}", kit.loc)
+    """An integer's check: stop with `error(message)` unless the i1 that `holds` emits is true."""
+    if kit.checks:
+        kit.trace.emitter.assert_(holds(), f"{error.__name__}: {message}", kit.loc)
+
+
+def check_float(kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str) -> None:
+    """A float's check."""
+    if kit.float_checks:
+        kit.trace.emitter.assert_(holds(), f"{error.__name__}: {message}", kit.loc)

@@ -2,15 +2,16 @@
 
 Integer sequences never trap and never are undefined, whatever the operands: by a power of two they
 are a shift and a mask, by other positive literals four ops. A divisor that is zero at run time is
-an error of the emitter's `checks`; without them the quotient is some integer. The float sequence is
-CPython's (Objects/floatobject.c, _float_div_mod); a zero divisor gives x / y as the quotient.
+an error where the emitter checks (`numeric.checks`); else the quotient is some number. The float
+sequence is CPython's (Objects/floatobject.c, _float_div_mod); a zero divisor gives x / y as the
+quotient.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl.numeric.checks import check
+from basedsl.numeric.checks import check, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Kit, Value
 
@@ -149,6 +150,20 @@ def _modulo_by_literal(kit: Kit, T: Type, x: Value, y: int) -> Value:
 # Floats ---------------------------------------------------------------------------------------
 
 
+def true_quotient(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
+    """x / y."""
+    a, b = kit.value(T, x), kit.value(T, y)
+    _check_float_divisor(kit, T, y, b, "float division by zero")
+    return kit.op("arith.divf", kit.type_of(T), a, b)
+
+
+def _check_float_divisor(kit: Kit, T: Type, y: Any, b: Value, message: str) -> None:
+    if y is b or y == 0.0:  # unless it is known and is not zero
+        check_float(
+            kit, lambda: kit.cmpf("une", b, kit.constant(T, 0.0)), ZeroDivisionError, message
+        )
+
+
 def float_floor(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
     """x // y."""
     return float_divmod(kit, T, x, y)[0]
@@ -184,6 +199,7 @@ def float_divmod(kit: Kit, T: Type, x: Any, y: Any) -> tuple[Value, Value]:
 def _widened(kit: Kit, T: Type, x: Any, y: Any) -> tuple[Type, Value, Value]:
     F = T if T.width >= 32 else T.float32()
     a, b = kit.value(T, x), kit.value(T, y)
+    _check_float_divisor(kit, T, y, b, "float floor division or modulo by zero")
     return F, emit_conversion(kit, T, F, a), emit_conversion(kit, T, F, b)
 
 

@@ -31,10 +31,9 @@ CMPF = {
 class Kit:
     """Emission tools of one trace. `loc` is the location of the operator being emitted.
 
-    Two traits are read from the trace's emitter: `checks` (else True), that errors of Python's
-    integer arithmetic (division by zero, negative shift) are to be emitted as assertions;
-    `saturating_conversions` (else False), that the target's `arith.fptosi` and `arith.fptoui`
-    saturate by themselves.
+    Traits are read from the trace's emitter: `checks` and `float_checks` say which of Python's
+    run-time errors are emitted (`numeric.checks`), `saturating_conversions` that the target's
+    `arith.fptosi` and `arith.fptoui` saturate by themselves.
     """
 
     __slots__ = (
@@ -61,10 +60,17 @@ class Kit:
 
     @property
     def checks(self) -> bool:
+        """Errors of integer arithmetic are emitted, unless the emitter says no."""
         return bool(getattr(self.trace.emitter, "checks", True))
 
     @property
+    def float_checks(self) -> bool:
+        """Errors of float arithmetic are emitted, if the emitter says so."""
+        return bool(getattr(self.trace.emitter, "float_checks", False))
+
+    @property
     def saturating_conversions(self) -> bool:
+        """The target's conversions of floats to integers saturate, if the emitter says so."""
         return bool(getattr(self.trace.emitter, "saturating_conversions", False))
 
     def begin(self) -> None:

@@ -1,8 +1,9 @@
 """Python's math functions for numeric values: ops of MLIR's math dialect, or short formulas.
 
 Integers count as the default float, as in Python; Float16 and BFloat16 are computed in Float32 and
-rounded. Where Python raises (sqrt(-1.0), exp(1000.0)) compiled code gives what IEEE 754 says: NaN
-or an infinity. Numbers known while compiling are computed by Python and rounded to their type.
+rounded. Where Python raises (sqrt(-1.0), exp(1000.0)) compiled code gives what IEEE 754 says, NaN
+or an infinity, unless the emitter has float checks. Numbers known while compiling are computed by
+Python and rounded to their type.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import trace as tracing
+from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.engine import apply
 from basedsl.numeric.kit import Kit, kit_of
-from basedsl.numeric.operators import POW, absolute
+from basedsl.numeric.operators import POW, absolute, logical_not
 from basedsl.numeric.promotion import Type, common_type, defaults, operand_type, storage_only
 from basedsl.numeric.selection import common, in_type, maximum, select
 from basedsl.numeric.types import Boolean, Float32, Numeric
@@ -99,10 +101,45 @@ def _of_op(original: Callable[..., float], op: str) -> Callable[..., Any]:
         T = float_type(*operands)
         xs = [in_type(x, T) for x in operands]
         if any(x.region is not None for x in xs):
-            return _emit(op, T, xs)
+            result = _emit(op, T, xs)
+            if _kit().float_checks:
+                _check(original, xs, result)
+            return result
         return T.concrete(original(*(x.value for x in xs)))
 
     return function
+
+
+# Errors ---------------------------------------------------------------------------------------
+
+# The arguments for which Python raises ValueError("math domain error").
+_OUTSIDE: dict[Callable[..., float], Callable[..., Any]] = {
+    math.acos: lambda x: absolute(x) > 1.0,
+    math.acosh: lambda x: x < 1.0,
+    math.asin: lambda x: absolute(x) > 1.0,
+    math.atanh: lambda x: absolute(x) >= 1.0,
+    math.cos: lambda x: isinf(x),
+    math.fmod: lambda x, y: (isinf(x) & (y == y)) | ((y == 0.0) & (x == x)),
+    math.log: lambda x: x <= 0.0,
+    math.log10: lambda x: x <= 0.0,
+    math.log1p: lambda x: x <= -1.0,
+    math.log2: lambda x: x <= 0.0,
+    math.sin: lambda x: isinf(x),
+    math.sqrt: lambda x: x < 0.0,
+    math.tan: lambda x: isinf(x),
+}
+# Those for which it raises OverflowError("math range error") when the result is infinite.
+_OVERFLOWS = (math.cosh, math.exp, math.exp2, math.expm1, math.sinh)
+
+
+def _check(original: Callable[..., float], xs: list[Numeric], result: Numeric) -> None:
+    kit = _kit()
+    if original in _OUTSIDE:
+        inside = logical_not(_OUTSIDE[original](*xs)).ir_value()
+        check_float(kit, lambda: inside, ValueError, "math domain error")
+    if original in _OVERFLOWS:
+        fits = logical_not(isinf(result) & isfinite(xs[0])).ir_value()
+        check_float(kit, lambda: fits, OverflowError, "math range error")
 
 
 # Formulas -------------------------------------------------------------------------------------

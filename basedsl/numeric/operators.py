@@ -180,7 +180,9 @@ MUL = Operator(
     signed="arith.muli", unsigned="arith.muli", floating="arith.mulf",
     divisor=_product, identity=1, commutes=True,
 )  # fmt: skip
-TRUEDIV = Operator("/", _plan_true_division, concrete.true_division, floating="arith.divf")
+TRUEDIV = Operator(
+    "/", _plan_true_division, concrete.true_division, floating=division.true_quotient
+)  # fmt: skip
 FLOORDIV = Operator(
     "//", _plan_arithmetic, concrete.floor_division,
     signed=division.signed_floor, unsigned=division.unsigned_floor,

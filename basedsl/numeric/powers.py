@@ -1,15 +1,15 @@
 """`**` as ops: repeated multiplication for integers, `math.powf` for floats.
 
 A negative integer exponent that is known makes the power a float before it comes here. One that
-shows at run time is an error of the emitter's `checks`; without them the power is the integer part
-of the quotient (0, 1 or -1; 0 for a zero base).
+shows at run time is an error where the emitter checks (`numeric.checks`); else the power is the
+integer part of the quotient (0, 1 or -1; 0 for a zero base).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl.numeric.checks import check
+from basedsl.numeric.checks import check, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
@@ -99,5 +99,24 @@ def floating(kit: Kit, T: Type, E: Type, x: Any, y: Any) -> Value:
     if isinstance(y, float) and y == 2.0:
         return kit.op("arith.mulf", t, a, a)
     F = T if T.width >= 32 else T.float32()
-    wide = (emit_conversion(kit, T, F, v) for v in (a, kit.value(T, y)))
-    return emit_conversion(kit, F, T, kit.op("math.powf", kit.type_of(F), *wide))
+    base, exponent = (emit_conversion(kit, T, F, v) for v in (a, kit.value(T, y)))
+    _check_power(kit, F, base, exponent)
+    return emit_conversion(kit, F, T, kit.op("math.powf", kit.type_of(F), base, exponent))
+
+
+def _check_power(kit: Kit, F: Type, base: Value, exponent: Value) -> None:
+    if not kit.float_checks:
+        return
+    i1, zero = kit.i1, kit.constant(F, 0.0)
+
+    def is_real() -> Value:
+        whole = kit.op("math.floor", kit.type_of(F), exponent)
+        integral = kit.cmpf("oeq", whole, exponent)
+        return kit.op("arith.ori", i1, kit.cmpf("uge", base, zero), integral)
+
+    def is_finite() -> Value:
+        nonzero = kit.cmpf("une", base, zero)
+        return kit.op("arith.ori", i1, nonzero, kit.cmpf("uge", exponent, zero))
+
+    check_float(kit, is_real, ValueError, "a negative number to a fractional power is complex")
+    check_float(kit, is_finite, ZeroDivisionError, "0.0 cannot be raised to a negative power")

@@ -1,19 +1,22 @@
 """round, floor, ceil and trunc. To whole numbers they give the DSL's default int.
 
-A float outside of that type's range saturates (NaN gives 0), where Python would return a larger
-int or raise. Importing this module gives the numeric classes the methods behind the builtins.
+A float outside of that type's range saturates (NaN gives 0), where Python returns a larger int or
+raises, unless the emitter has float checks. Importing this module gives the numeric classes the
+methods behind the builtins.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import trace as tracing
+from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
-from basedsl.numeric.kit import kit_of
+from basedsl.numeric.kit import Value, kit_of
 from basedsl.numeric.promotion import defaults, storage_only
 from basedsl.numeric.selection import select
 from basedsl.numeric.types import Boolean, Float32, Float64, Numeric
@@ -29,9 +32,34 @@ def _whole(op: str, concrete: Callable[[float], float]) -> Callable[[Numeric], N
         T = defaults().int
         if x.region is None:
             return type(x)._known(concrete(x.value)).to(T)
-        return float_op(op, x).to(T)
+        return _to_int(float_op(op, x))
 
     return function
+
+
+def _to_int(x: Numeric) -> Numeric:
+    """A float to the default int, with Python's errors where the emitter checks floats."""
+    T = defaults().int
+    kit = kit_of(tracing.require("rounding a dynamic value"))
+    if x.region is not None and kit.float_checks:
+        number = x.to(Float64) if T.width > 16 else x
+        value, F = number.ir_value(), type(number)
+        kit.begin()
+        below = float(T.min - 1)
+        lowest = ("ugt", below) if below < T.min else ("uge", float(T.min))
+        check_float(kit, lambda: kit.cmpf("ord", value, value), ValueError, _NAN)
+        for predicate, bound in (("ult", float(T.max + 1)), lowest):
+            fits = kit.cmpf(predicate, value, kit.constant(F, bound))
+            check_float(kit, partial(_itself, fits), OverflowError, f"{_LARGE} {T.__name__}")
+    return x.to(T)
+
+
+def _itself(value: Value) -> Value:
+    return value
+
+
+_NAN = "cannot convert float NaN to integer"
+_LARGE = "cannot convert a float of this size to"
 
 
 def _as_int(x: Numeric) -> Numeric:
@@ -61,7 +89,9 @@ ceil = _whole("math.ceil", _finite(math.ceil))
 
 def trunc(x: Numeric) -> Numeric:
     """`math.trunc(x)`: conversions truncate."""
-    return _as_int(x) if x.is_integer else x.to(defaults().int)
+    if x.is_integer:
+        return _as_int(x)
+    return x.to(defaults().int) if x.region is None else _to_int(x)
 
 
 _round_whole = _whole("math.roundeven", _finite(round))
@@ -91,8 +121,8 @@ def _round_float(x: Numeric, scale: float, divide: bool) -> Numeric:
     """Rounded to multiples of 1 / scale, or of scale.
 
     The scaled number is itself rounded, which matters only if it then looks like a tie: the sign
-    of what was lost, exact by fma, decides. When the scaled number has no fraction bits
-    left, x is its own rounding.
+    of what was lost, exact by fma, decides. Where the scaled number is this
+    large, floats are further apart than the multiples, and x is its own rounding.
     """
     T = type(x)
     ten = T._known(scale)
@@ -107,7 +137,7 @@ def _round_float(x: Numeric, scale: float, divide: bool) -> Numeric:
     whole = select((gap == 0.5) & (lost > 0.0), whole + 1.0, whole)
     rounded = whole / ten if divide else whole * ten
     rounded = float_op("math.copysign", rounded, x)
-    limit = 2.0 ** ((52 if T is Float64 else 23) + (not divide))
+    limit = 2.0 ** (53 if T is Float64 else 24)
     return select(abs(scaled) < limit, rounded, x)
 
 

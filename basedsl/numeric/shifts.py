@@ -1,8 +1,8 @@
 """`<<` and `>>` as ops, defined for every count: shifting out everything leaves 0 or the sign.
 
 The count keeps its own integer type, so that a wide count is compared before it is narrowed. A
-negative count that shows at run time is an error of the emitter's `checks`; without them it counts
-as one that shifts out everything.
+negative count that shows at run time is an error where the emitter checks (`numeric.checks`); else
+it counts as one that shifts out everything.
 """
 
 from __future__ import annotations
