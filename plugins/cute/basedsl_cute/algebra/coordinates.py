@@ -53,7 +53,9 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
             here = coord
         else:
             extent = product(s)
-            if type(coord) is int and type(extent) is int and extent:
+            if is_zero(extent):
+                raise LayoutError(f"the shape {shape} is empty: it has no coordinate {coord}")
+            if type(coord) is int and type(extent) is int:
                 coord, here = divmod(coord, extent)
             else:
                 here, coord = dynamic.mod(coord, extent), dynamic.floordiv(coord, extent)

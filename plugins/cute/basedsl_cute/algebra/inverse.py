@@ -13,7 +13,9 @@ from .coordinates import compact_col_major
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
 from .int_tuple import ceil_div, flatten_to_tuple, is_static, wrap
-from .layout import Layout, cosize, shape, text
+from .layout import Layout, cosize, shape, size, text
+
+_MAX_VERIFIED = 1 << 16
 
 
 def complement(layout: Any, cotarget: Any = None) -> Layout:
@@ -91,8 +93,8 @@ def right_inverse(layout: Any) -> Any:
 def left_inverse(layout: Any) -> Any:
     """A layout ``l`` with ``l(layout(i)) == i`` for every ``i``, for an injective ``layout``.
 
-    With modes of stride 0 still ``layout(l(layout(i))) == layout(i)``. Raises LayoutError for
-    strides that are dynamic or negative, if modes overlap, or if the gaps admit no inverse.
+    For any other ``layout`` still ``layout(l(layout(i))) == layout(i)``. Raises LayoutError for
+    strides that are dynamic or negative, and if overlapping modes or gaps admit no inverse.
 
     >>> print(left_inverse(make_layout((4, 8), (1, 5))))
     (5,8):(1,4)
@@ -107,7 +109,7 @@ def left_inverse(layout: Any) -> Any:
     by_stride = sorted(range(len(modes)), key=_key(modes))
     result_shape: list[Any] = []
     result_stride: list[Any] = [0]
-    covered, end = 1, 1
+    covered, end, overlap = 1, 1, False
     for i in by_stride:
         stride = modes[i][1]
         if stride == 0:
@@ -116,15 +118,23 @@ def left_inverse(layout: Any) -> Any:
             raise LayoutError(
                 f"left_inverse({layout}): stride {stride} is no multiple of {covered}"
             )
-        if is_static_int(end) and stride < end:
-            raise LayoutError(
-                f"left_inverse({layout}): its modes overlap, stride {stride} starts before {end}"
-            )
+        overlap = overlap or (is_static_int(end) and stride < end)
         result_shape.append(stride // covered)
         result_stride.append(starts[i])
         covered, end = stride, dynamic.mul(stride, modes[i][0])
     result_shape.append(modes[by_stride[-1]][0])
-    return coalesce(Layout(tuple(result_shape), tuple(result_stride)))
+    result = coalesce(Layout(tuple(result_shape), tuple(result_stride)))
+    if overlap and not _undoes(result, layout):
+        raise LayoutError(f"left_inverse({layout}): its modes overlap")
+    return result
+
+
+def _undoes(inverse: Layout, layout: Layout) -> bool:
+    """True if ``layout(inverse(layout(i))) == layout(i)`` for every ``i``, by trying them all."""
+    count = size(layout)
+    if not is_static_int(count) or count > _MAX_VERIFIED:
+        return False
+    return all(layout(inverse(layout(i))) == layout(i) for i in range(count))
 
 
 def _coalesced_modes(layout: Layout) -> tuple[list[tuple[Any, Any]], list[Any]]:

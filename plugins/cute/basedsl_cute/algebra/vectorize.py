@@ -13,16 +13,30 @@ from .basis import ScaledBasis
 from .compose import coalesce, composition
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_one, is_static_int
+from .errors import LayoutError
 from .int_tuple import wrap
 from .inverse import right_inverse
 from .layout import Layout, make_layout, size
 
 
 def _common(a: Layout, b: Layout) -> tuple[Any, Any, Layout]:
-    """Extent and stride of the first mode of ``a o right_inverse(b)``, and that inverse."""
+    """Extent and stride of the first mode of ``a o right_inverse(b)``, and that inverse.
+
+    Where the extents do not divide each other, so that there is no such composition, the first
+    modes of both inverses are compared instead.
+    """
     inverse = right_inverse(b)
-    common = coalesce(composition(a, inverse))
-    return wrap(common.shape)[0], wrap(common.stride)[0], inverse
+    try:
+        common = coalesce(composition(a, inverse))
+    except LayoutError:
+        (m, d), (n, e) = _first_mode(right_inverse(a)), _first_mode(inverse)
+        together = math.gcd(dynamic.divisibility(m), dynamic.divisibility(n))
+        return (together, 1, inverse) if dynamic.same(d, e) else (1, 0, inverse)
+    return *_first_mode(common), inverse
+
+
+def _first_mode(layout: Layout) -> tuple[Any, Any]:
+    return wrap(layout.shape)[0], wrap(layout.stride)[0]
 
 
 def max_common_layout(a: Any, b: Any) -> Layout:
