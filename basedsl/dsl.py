@@ -304,12 +304,12 @@ class DSL:
         trace.emitter = self.emitter(trace)
         trace.function_name = function.fn.__qualname__
         module = ir.Module.create()
-        types = [a.ir_types(ir) for a in arguments]
-        flat = [t for ts in types for t in ts]
         code = function.fn.__code__
         place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
         with activate(trace), place:
             self.begin(trace, module)
+            types = [a.ir_types(ir) for a in arguments]
+            flat = [t for ts in types for t in ts]
             with ir.InsertionPoint(module.body):
                 op = func.FuncOp(function.symbol, (flat, []))
             block = op.add_entry_block()

@@ -8,7 +8,7 @@ fits 31 bits, else 64-bit: the two are compiled apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.errors import DSLCallError
@@ -40,6 +40,8 @@ class TensorArgument:
     align: int
     wide: bool
     device: str
+    writable: bool = True
+    name: str = field(default="", compare=False)
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -92,6 +94,19 @@ class TensorArgument:
         ]
         return (host.address, *leaves)
 
+    def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
+        """The lowest and one past the highest byte that the layout reaches, from packed values."""
+        address, *numbers = packed
+        dynamic = iter(numbers)
+        shape = [next(dynamic) if n is None else n for n in self.shape]
+        stride = [next(dynamic) if d is None else d for d in self.stride]
+        size = max(1, self.dtype.width // 8)
+        if 0 in shape:
+            return address, address
+        spans = [(n - 1) * d for n, d in zip(shape, stride, strict=True)]
+        low, high = sum(min(s, 0) for s in spans), sum(max(s, 0) for s in spans)
+        return address + low * size, address + (high + 1) * size
+
     def __str__(self) -> str:
         text = f"Tensor[{self.dtype.__name__}, {len(self.shape)}] {self.layout_text}"
         return f"{text} on {self.device}, align {self.align}" + (", 64-bit" if self.wide else "")
@@ -117,7 +132,8 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> TensorArgument | 
     wide = furthest >= 2**31 or any(n >= 2**31 for n in host.shape)
     natural = max(1, dtype.width // 8)
     align = max(natural, min(MAX_ALIGN, host.address & -host.address or MAX_ALIGN))
-    return TensorArgument(dtype, "gmem", shape, stride, align, wide, host.device_name)
+    return TensorArgument(dtype, "gmem", shape, stride, align, wide, host.device_name,
+                          not host.readonly, name)
 
 
 def _dynamic_strides(shape: Sequence[int], strides: Sequence[int]) -> tuple[int | None, ...]:

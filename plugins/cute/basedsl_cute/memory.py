@@ -6,7 +6,6 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Int64, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define
@@ -51,18 +50,6 @@ def make_smem_tensor(dtype: Any, layout: Any, byte_alignment: int | None, name: 
     kind = memref_type(trace, dtype, "smem", layout, align)
     value = define(trace.bindings).alloc_smem(kind, nbytes, loc=trace.loc())
     return Tensor(Iterator(dtype, "smem", align, value), layout)
-
-
-def atomic_add(pointer: Iterator, value: Any) -> Any:
-    """Add to the element at `pointer` at once; what was there before (relaxed, GPU scope)."""
-    trace = in_kernel("atomic_add()")
-    dtype = pointer.dtype
-    number = dtype(value) if not is_dynamic(value) else value.to(dtype)
-    kind = "fadd" if dtype.is_float else "add"
-    old = define(trace.bindings).atomic_rmw(
-        kind, number.ir_value(), pointer.ir_value(), Int64(0).ir_value(), loc=trace.loc()
-    )
-    return dtype.from_value(old)
 
 
 def _static(layout: Any, what: str) -> Any:

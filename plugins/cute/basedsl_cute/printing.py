@@ -27,10 +27,7 @@ def printf(*args: Any) -> None:
     )
     text, operands = _format(fmt, values)
     values_ir = [x.ir_value() for x in operands]
-    if trace.function_kind == "kernel":
-        define(trace.bindings).printf(text, values_ir, loc=trace.loc())
-    else:
-        _host_printf(trace, text, values_ir)
+    define(trace.bindings).printf(text, values_ir, loc=trace.loc())
 
 
 def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
@@ -87,50 +84,3 @@ def _convert(value: Any, kind: str) -> Any:
             f"printf got a {type(number).__name__} for %{kind}", hint="use %f, or convert the value"
         )
     return number.to(Int64 if number.width > 32 else Int32)
-
-
-def _host_printf(trace: Any, text: str, values: list[Any]) -> None:
-    ir = trace.ir
-    name = _string_constant(trace, text)
-    pointer = trace.bindings.llvm.PointerType.get()
-    i32 = ir.IntegerType.get_signless(32)
-    address = ir.Operation.create(
-        "llvm.mlir.addressof",
-        results=[pointer],
-        attributes={"global_name": ir.FlatSymbolRefAttr.get(name)},
-        loc=trace.loc(),
-    ).result
-    variadic = ir.TypeAttr.get(ir.Type.parse("!llvm.func<i32 (ptr, ...)>"))
-    operands = [address, *values]
-    ir.Operation.create(
-        "llvm.call",
-        results=[i32],
-        operands=operands,
-        attributes={
-            "callee": ir.FlatSymbolRefAttr.get("printf"),
-            "var_callee_type": variadic,
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
-            "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        },
-        loc=trace.loc(),
-    )
-
-
-def _string_constant(trace: Any, text: str) -> str:
-    known = trace.state.setdefault("strings", {})
-    if text not in known:
-        ir = trace.ir
-        name = known[text] = f"str_{len(known)}"
-        data = text.encode() + b"\0"
-        module = trace.state["module"]
-        with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
-            quoted = "".join(f"\\{b:02X}" for b in data)
-            op = ir.Operation.parse(
-                f'llvm.mlir.global private constant @{name}("{quoted}") '
-                f"{{addr_space = 0 : i32}} : !llvm.array<{len(data)} x i8>"
-            )
-            ir.InsertionPoint.at_block_begin(module.body).insert(op)
-            if len(known) == 1:
-                declaration = ir.Operation.parse("llvm.func @printf(!llvm.ptr, ...) -> i32")
-                ir.InsertionPoint.at_block_begin(module.body).insert(declaration)
-    return known[text]

@@ -25,40 +25,41 @@ def in_kernel(what: str) -> Trace:
 
 
 def read_register(name: str, what: str) -> Int32:
-    """A special register through its op `name` of the nvvm dialect."""
+    """The special register `name`, through its op of the nvvm dialect."""
     trace = in_kernel(what)
     i32 = trace.ir.IntegerType.get_signless(32)
-    return Int32.from_value(trace.emit(getattr(trace.bindings.nvvm, name), i32).result)
+    op = trace.emit(trace.ir.Operation.create, f"nvvm.read.ptx.sreg.{name}", results=[i32])
+    return Int32.from_value(op.result)
 
 
 def _triple(register: str, what: str) -> tuple[Any, Any, Any]:
-    x, y, z = (read_register(f"{register}{axis}Op", what) for axis in "XYZ")
+    x, y, z = (read_register(f"{register}.{axis}", what) for axis in "xyz")
     return x, y, z
 
 
 def thread_idx() -> tuple[Any, Any, Any]:
     """The thread's (x, y, z) in its block."""
-    return _triple("ThreadId", "thread_idx()")
+    return _triple("tid", "thread_idx()")
 
 
 def block_idx() -> tuple[Any, Any, Any]:
     """The block's (x, y, z) in the grid."""
-    return _triple("BlockId", "block_idx()")
+    return _triple("ctaid", "block_idx()")
 
 
 def block_dim() -> tuple[Any, Any, Any]:
     """Threads of a block in x, y, z."""
-    return _triple("BlockDim", "block_dim()")
+    return _triple("ntid", "block_dim()")
 
 
 def grid_dim() -> tuple[Any, Any, Any]:
     """Blocks of the grid in x, y, z."""
-    return _triple("GridDim", "grid_dim()")
+    return _triple("nctaid", "grid_dim()")
 
 
 def lane_idx() -> Any:
     """The thread's lane in its warp, 0 to 31."""
-    return read_register("LaneIdOp", "lane_idx()")
+    return read_register("laneid", "lane_idx()")
 
 
 def warp_idx() -> Any:

@@ -1,0 +1,107 @@
+"""The DSL object: cute's types, targets and pipelines on the core's straight line."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from basedsl import DSL, location, objectstage
+from basedsl.binding import ArgumentType
+from basedsl.function import DSLFunction
+from basedsl.metastage import Trace
+from basedsl.mlir import Bindings
+from basedsl.numeric import Float32, Int32
+from basedsl.objectstage import Pipeline, PipelineContext, Step
+from basedsl.objectstage.lowering import native_steps
+from basedsl.results import Results
+
+from basedsl_cute import dialect
+from basedsl_cute.arguments import tensor_argument
+from basedsl_cute.dialect.definition import COMPANIONS
+from basedsl_cute.launch import KernelCall
+from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
+from basedsl_cute.lowering.pipeline import lower_cute, ptx_steps
+from basedsl_cute.lowering.targets import Target, detect, target_of
+from basedsl_cute.options import CuteOptions
+
+location.mark_internal(os.path.dirname(__file__))
+
+
+class Cute(DSL):
+    """Kernels for NVIDIA GPUs, or for the CPU simulator."""
+
+    name = "cute"
+    default_int = Int32
+    default_float = Float32
+    dialects = (*COMPANIONS, "ext")
+    options_class = CuteOptions
+
+    def load_dialects(self, bindings: Bindings) -> None:
+        dialect.load(bindings)
+
+    def adapt(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+        return tensor_argument(value, annotation, name)
+
+    def begin(self, trace: Trace, module: Any) -> None:
+        trace.state["module"] = module
+
+    def launch(
+        self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> KernelCall:
+        return KernelCall(kernel, args, kwargs)
+
+    def target(self, settings: Any) -> Target:
+        """What code is made for: the option `arch`, else this machine's GPU, else the simulator."""
+        return target_of(settings.arch) if settings.arch else detect()
+
+    def target_key(self, settings: Any) -> str:
+        return self.target(settings).name
+
+    def pipeline(self, settings: Any) -> Pipeline:
+        target = self.target(settings)
+        kernels = ptx_steps(target) if target.is_gpu else (Step("kernels", simulator_records),)
+        return Pipeline(
+            "cute-to-nvvm" if target.is_gpu else "cute-to-sim",
+            (
+                lower_cute(target),
+                *kernels,
+                Step("host", lower_launch),
+                Step("launches", launch_records),
+                *native_steps(),
+            ),
+            input="cute",
+        )
+
+    def executor(
+        self,
+        stages: objectstage.Stages,
+        symbol: str,
+        arguments: Sequence[ArgumentType],
+        results: Results,
+        settings: Any,
+    ) -> Callable[[Sequence[Any]], Any]:
+        if "kernels" in stages:
+            from basedsl_cute.executors.simulator import simulator_executor
+
+            return simulator_executor(stages, symbol, arguments, results, settings)
+        from basedsl_cute.executors.gpu import gpu_executor
+
+        return gpu_executor(stages, symbol, arguments, results, settings)
+
+
+def simulator_records(op: Any, context: PipelineContext) -> bytes:
+    """Lowered kernels as plain Python records, which the simulator translates."""
+    from basedsl_cute.sim.records import read_kernel
+
+    names = [entry.name for entry in launch_table(op, context.bindings).kernels]
+    return pickle.dumps({name: read_kernel(op, name) for name in names})
+
+
+def launch_records(op: Any, context: PipelineContext) -> bytes:
+    """The table of kernels that the host code launches."""
+    return pickle.dumps(context.state[STATE])
+
+
+CUTE = Cute()

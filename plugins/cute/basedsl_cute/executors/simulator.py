@@ -1,0 +1,127 @@
+"""Host code whose launches run on the CPU simulator, over the memory of the call's own arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from basedsl.binding import ArgumentType, TreeArgument
+from basedsl.compiled import native_invoker
+from basedsl.errors import DSLRuntimeError
+from basedsl.objectstage import Stages, asserts
+from basedsl.results import Results
+
+from basedsl_cute.arguments import TensorArgument
+from basedsl_cute.lowering.targets import SIM, TARGETS
+from basedsl_cute.runtime.launch_abi import (
+    Launch,
+    Limits,
+    python_launcher,
+    raise_failed_launch,
+)
+from basedsl_cute.sim import Memory, SimOptions
+from basedsl_cute.sim.kernel import SimKernel
+
+_C_TYPES: dict[str, Any] = {
+    "i1": ctypes.c_uint8,
+    "i8": ctypes.c_int8,
+    "i16": ctypes.c_int16,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "index": ctypes.c_int64,
+    "f16": ctypes.c_uint16,
+    "bf16": ctypes.c_uint16,
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}
+
+
+def simulator_executor(
+    stages: Stages,
+    symbol: str,
+    arguments: Sequence[ArgumentType],
+    results: Results,
+    settings: Any,
+) -> Callable[[Sequence[Any]], Any]:
+    """A callable on packed arguments; each call simulates against its own memory table."""
+    records = pickle.loads(stages.data("kernels"))
+    kernels: dict[str, SimKernel] = {}
+    call = threading.local()
+    options = SimOptions(check_races=settings.check_races)
+
+    def start(launch: Launch) -> None:
+        name = launch.kernel.name
+        if name not in kernels:
+            kernels[name] = SimKernel(records[name])
+        args = [_argument(launch, i, kind) for i, kind in enumerate(launch.kernel.arguments)]
+        kernels[name].launch(
+            launch.grid,
+            launch.block,
+            args,
+            memory=call.memory,
+            dynamic_smem=launch.smem + launch.kernel.smem_bytes,
+            options=options,
+        )
+
+    limits = Limits(smem=TARGETS[SIM].smem_per_block)
+    symbols = python_launcher(pickle.loads(stages.data("launches")), limits, start)
+    assert isinstance(stages.artifact, bytes)
+    native = native_invoker(
+        stages.artifact, symbol, arguments, results, symbols, raise_failure=_raise_failure
+    )
+
+    def invoke(packed: Sequence[Any]) -> Any:
+        outer = getattr(call, "memory", None)
+        call.memory = memory = Memory()
+        for tensor, values in _tensors(arguments, iter(packed)):
+            if tensor.device != "cpu":
+                raise DSLRuntimeError(
+                    f"a tensor is on {tensor.device}, and the simulator runs on the CPU",
+                    hint="pass a NumPy array, or unset CUTE_DSL_ARCH=sim to run on the GPU",
+                )
+            low, high = tensor.byte_range(values)
+            memory.add(low, high - low, tensor.name, writable=tensor.writable)
+        try:
+            return native(packed)
+        finally:
+            call.memory = outer
+
+    invoke.symbols = symbols  # type: ignore[attr-defined]  # the callbacks live as long as the code
+    return invoke
+
+
+def _raise_failure() -> None:
+    raise_failed_launch()
+    asserts.raise_failed_assertion()
+
+
+def _tensors(
+    arguments: Sequence[Any], packed: Iterator[Any]
+) -> Iterator[tuple[TensorArgument, list[Any]]]:
+    """The tensors among the arguments, each with its packed values."""
+    for argument in arguments:
+        if isinstance(argument, TreeArgument):
+            yield from _tensors(argument.parts, packed)
+            continue
+        values = [next(packed) for _ in argument.formats]
+        if isinstance(argument, TensorArgument):
+            yield argument, values
+
+
+def _argument(launch: Launch, index: int, kind: str) -> Any:
+    if kind.startswith("!llvm.ptr"):
+        return launch.argument(index, ctypes.c_uint64)
+    c_type = _C_TYPES.get(kind)
+    if c_type is None:
+        raise DSLRuntimeError(f"the simulator cannot take a kernel argument of type {kind}")
+    value = launch.argument(index, c_type)
+    if kind in ("f16", "bf16"):
+        import ml_dtypes
+        import numpy as np
+
+        dtype = np.float16 if kind == "f16" else ml_dtypes.bfloat16
+        return np.asarray(value, np.uint16).view(dtype)[()]
+    return value
