@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -295,6 +296,22 @@ def test_swizzles_of_dynamic_indices() -> None:
     left = cute.Swizzle(2, 1, -3)
     for value in range(256):
         assert left(Dyn("n")).evaluate({"n": value}) == left(value)
+
+
+def test_what_counts_as_a_dynamic_integer() -> None:
+    assert cute.is_dynamic_int(Dyn("n")) and cute.is_dynamic_int(Traced(3))
+    for other in (3, True, 2.5, Fraction(1, 2), "n", (4,), [4], None, cute.E(0), Layout(4, 1)):
+        assert not cute.is_dynamic_int(other)
+    with pytest.raises(LayoutError, match="not an integer"):
+        cute.make_layout((Fraction(1, 2), 4))
+
+
+def test_masks_of_dynamic_coordinates() -> None:
+    layout, row = cute.make_layout((4, 2)), Dyn("row")
+    mask = cute.make_layout_image_mask(layout, (row, 0), mode=1)
+    assert [mask.evaluate({"row": i}) for i in range(4)] == [
+        cute.make_layout_image_mask(layout, (i, 0), mode=1) for i in range(4)
+    ]
 
 
 def test_dynamic_thread_indices_partition() -> None:

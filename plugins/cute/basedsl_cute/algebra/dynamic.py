@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from numbers import Integral
+from numbers import Number
 from typing import Any
 
 from .errors import LayoutError
@@ -32,15 +32,13 @@ def is_static_int(x: Any) -> bool:
 
 
 def is_dynamic_int(x: Any) -> bool:
-    """True for an object with integer arithmetic that is no Python int.
+    """True for an object with integer arithmetic that is no Python number and no container.
 
     >>> is_dynamic_int(Dyn("n")), is_dynamic_int(4), is_dynamic_int((4, 4)), is_dynamic_int(None)
     (True, False, False, False)
     """
-    if isinstance(x, int | float | str | tuple | list) or x is None:
-        return False
     cls = type(x)
-    if getattr(cls, "is_scaled_basis", False) or isinstance(x, Integral):
+    if isinstance(x, Number) or hasattr(cls, "__len__") or hasattr(cls, "is_scaled_basis"):
         return False
     return all(hasattr(cls, name) for name in _ARITHMETIC)
 
