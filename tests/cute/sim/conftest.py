@@ -78,3 +78,61 @@ def kernel(ir, tmp_path_factory):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20260101)
+
+
+_MLIR = {
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+}
+
+
+THREAD = """
+%thread_in_block = gpu.thread_id x
+%block = gpu.block_id x
+%threads = gpu.block_dim x
+%block_start = arith.muli %block, %threads : index
+%number = arith.addi %block_start, %thread_in_block : index
+%thread = arith.index_cast %number : index to i64
+%count = arith.constant {} : i64
+%inside = arith.cmpi ult, %thread, %count : i64
+scf.if %inside {{"""
+
+
+class Elementwise:
+    """Runs straight-line code on arrays, one element per thread."""
+
+    def __init__(self, kernel) -> None:
+        self.kernel = kernel
+
+    def __call__(self, lines: str, results: dict, **inputs):
+        """`lines` read %name of each input and define each %name of `results` (name: dtype)."""
+        size = len(next(iter(inputs.values())))
+        arrays = inputs | {name: np.zeros(size, dtype) for name, dtype in results.items()}
+        before, after = [], []
+        for name, array in arrays.items():
+            type_ = _MLIR[array.dtype.name]
+            at = (
+                f"%at_{name} = llvm.getelementptr %p_{name}[%thread] : "
+                f"(!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {'i8' if type_ == 'i1' else type_}"
+            )
+            if name in inputs:
+                before += [at, f"%{name} = llvm.load %at_{name} : !llvm.ptr<1> -> {type_}"]
+            else:
+                after += [at, f"llvm.store %{name}, %at_{name} : {type_}, !llvm.ptr<1>"]
+        body = "\n".join([THREAD.format(size), *before, lines, *after, "}"])
+        params = ", ".join(f"%p_{name}: !llvm.ptr<1>" for name in arrays)
+        k = self.kernel(params, body)
+        got = k(-(-size // 96), 96, *arrays.values())
+        return dict(zip(results, got[len(inputs) :], strict=True))
+
+
+@pytest.fixture(scope="session")
+def elementwise(kernel):
+    return Elementwise(kernel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import operator
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -157,13 +158,13 @@ def _convert(value: Any, type_: Any) -> Any:
     if isinstance(type_, VectorType):
         return np.asarray(value, dtype).reshape(*type_.shape, 1)
     if isinstance(type_, IntType) and type_.width > 1:
-        number = value.__index__()
+        number = operator.index(value)
         half = 1 << (type_.width - 1)
         if not -half <= number < 2 * half:
             raise OverflowError(number)
         return dtype.type((number + half) % (2 * half) - half)
     if isinstance(type_, PtrType):
-        return dtype.type(value.__index__())
+        return dtype.type(operator.index(value))
     return dtype.type(value)
 
 

@@ -132,11 +132,14 @@ def wait(
 
     if ready():
         return None
-    (at, goal), barrier = next((k, b) for k, b in goals.items() if not done(b, k[1]))
-    name, start, _ = g.shared_variable(at)
-    phase = f"phase parity {goal & 1}" if parity else f"phase {goal}"
-    what = (
-        f"{phase} of the mbarrier at byte offset {at - start} of `{name}` "
-        f"({barrier.pending} of {barrier.count} arrivals and {barrier.transactions} bytes pending)"
-    )
-    return Wait(ready, what, site, patient=patient)
+
+    def describe() -> str:
+        (at, goal), barrier = next((k, b) for k, b in goals.items() if not done(b, k[1]))
+        name, start, _ = g.shared_variable(at)
+        return (
+            f"phase{' parity' if parity else ''} {goal} of the mbarrier at byte offset "
+            f"{at - start} of `{name}` ({barrier.pending} of {barrier.count} arrivals and "
+            f"{barrier.transactions} bytes pending)"
+        )
+
+    return Wait(ready, describe, site, patient=patient)

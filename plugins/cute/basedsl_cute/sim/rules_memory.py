@@ -11,7 +11,6 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op, Value
 from basedsl_cute.sim.rules import rule
 from basedsl_cute.sim.types import (
-    FloatType,
     IntType,
     PtrType,
     Type,
@@ -20,6 +19,10 @@ from basedsl_cute.sim.types import (
     element_type,
 )
 from basedsl_cute.sim.uniform import Variance
+
+
+WIDEST = 16
+"""Bytes of the widest access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
 
 
 def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0) -> Access:
@@ -31,13 +34,13 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
         raise MissingRuleError(op.site, f"of {type_}")
     boolean = isinstance(element, IntType) and element.width == 1
     shape = type_.shape if isinstance(type_, VectorType) else ()
-    if (boolean and shape) or (isinstance(element, FloatType) and element.name[:2] in ("f4", "f6")):
+    if boolean and shape:
         raise MissingRuleError(op.site, f"of {type_}, whose elements are packed")
     root = e.variance.root(pointer)
     return Access(
         dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
         shape=shape,
-        align=align or type_.align,
+        align=min(align or type_.align, WIDEST),
         space=pointer.type.space if isinstance(pointer.type, PtrType) else 0,
         root=root.arg if root is not None else None,
         site=op.site,

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class Wait:
     """A group waits until `ready()`.
 
-    A wait that is not `patient` may end without being ready, when nothing else can go on: a
+    `describe()` says what for, as things stand. A wait that is not `patient` may end without being ready, when nothing else can go on: a
     `try_wait` that times out, a loop that polls memory. `whole_block` marks barriers of all threads.
     """
 
     ready: Callable[[], bool]
-    what: str
+    describe: Callable[[], str]
     site: Site
     patient: bool = True
     whole_block: bool = False
@@ -34,7 +34,7 @@ class Wait:
 
 def spin(site: Site) -> Wait:
     """One more turn of a loop that may be polling memory: let the others go first."""
-    return Wait(lambda: False, "another turn of a loop that polls memory", site, patient=False)
+    return Wait(lambda: False, lambda: "another turn of a polling loop", site, patient=False)
 
 
 Run = Generator[Wait, None, None]
@@ -89,7 +89,7 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     waits = [(task.group, task.wait) for task in live if task.wait is not None]
     places: dict[tuple[str, Site], list[Group]] = {}
     for group, wait in waits:
-        places.setdefault((wait.what, wait.site), []).append(group)
+        places.setdefault((wait.describe(), wait.site), []).append(group)
     blocks = [wait for _, wait in waits if wait.whole_block]
     if blocks and ended and len(places) == 1:
         gone = ended[0].group

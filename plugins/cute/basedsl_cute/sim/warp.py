@@ -23,7 +23,7 @@ FULL = -1
 
 def _per_warp(g: Group, ufunc: Any, lanes: Any) -> Any:
     """Reduce over each warp and give every lane its warp's result."""
-    reduced = ufunc.reduceat(lanes, g.shape.warp_starts)
+    reduced = ufunc.reduceat(lanes, g.shape.warp_starts, dtype=lanes.dtype)
     return np.repeat(reduced, g.shape.warp_sizes)
 
 
