@@ -108,6 +108,9 @@ def test_ldmatrix_follows_the_ptx_isa(matrices: int) -> None:
         ("SM50_Shuffle_U32_2x2Trans_XOR1", 32, 2),
         ("SM50_Shuffle_U32_2x2Trans_XOR4", 32, 2),
         ("SM75_U32x1_MOVM_T", 16, 2),
+        ("SM100_U8x16_LDSM_T", 8, 16),
+        ("SM100_U8x16_STSM_T", 8, 16),
+        ("SM100_SU4_DU8x16_x4_LDSM_N", 8, 16),
     ],
 )
 def test_other_copies_move_the_same_elements(name: str, bits: int, values: int) -> None:
@@ -199,6 +202,7 @@ def test_a_copy_from_offsets_touches_exactly_those() -> None:
         (lambda: cute.mma_atom("SM99_MAGIC"), "unknown mma instruction 'SM99_MAGIC'"),
         (lambda: cute.mma_atom("SM90_64x12x16_F32F16F16_SS<K,K>"), "no wgmma of shape"),
         (lambda: cute.copy_atom("SM75_U32x8_LDSM_N"), "1, 2 or 4 matrices, not 8"),
+        (lambda: cute.copy_atom("SM100_U8x4_LDSM_T"), "no transposing 8-bit matrix copy"),
         (lambda: cute.copy_atom("Teleport"), "unknown copy instruction"),
         (lambda: cute.copy_atom("UniversalCopy<string>"), "unknown element type 'string'"),
         (lambda: cute.gmma_smem_atom("K_SW256", 16), "unknown shared-memory layout"),

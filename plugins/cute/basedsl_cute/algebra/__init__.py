@@ -12,6 +12,7 @@ from __future__ import annotations
 from .atom_tables import (
     CopyAtomLayout,
     MmaAtomLayout,
+    byte_matrix_copy,
     copy_atom,
     matrix_copy,
     mma_atom,
@@ -137,6 +138,7 @@ __all__ = [
     "append_ones",
     "assume",
     "blocked_product",
+    "byte_matrix_copy",
     "ceil_div",
     "coalesce",
     "compatible",

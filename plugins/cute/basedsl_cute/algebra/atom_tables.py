@@ -246,6 +246,24 @@ def matrix_copy(matrices: int, transpose: bool = False, store: bool = False) -> 
     return CopyAtomLayout(make_layout(32), source, target, registers)
 
 
+def byte_matrix_copy(matrices: int, store: bool = False) -> CopyAtomLayout:
+    """The transposing 8-bit ``ldmatrix`` (m16n16, 1 or 2 matrices) or ``stmatrix`` (m16n8, 1, 2 or
+    4), sm_100 and later, in bits. Memory and registers as in `matrix_copy`."""
+    if matrices not in ((1, 2, 4) if store else (1, 2)):
+        raise LayoutError(f"no transposing 8-bit matrix copy of {matrices} matrices")
+    repeats = matrices if store else 2 * matrices
+    values = _value_modes((8, 1), (2, 128), (2, 64), (repeats, 1024))
+    registers = _layout(((4, 8), (256, 8)), values)
+    if store:
+        memory = matrix_copy(matrices).layout_src_tv
+        return CopyAtomLayout(make_layout(32), registers, memory, registers)
+    upper = 2048 if matrices == 2 else 0
+    memory = _layout(((2, 2, 4, 2), (128, 1024, 256, upper)), (128, 1))
+    return CopyAtomLayout(make_layout(32), memory, registers, registers)
+
+
+_BYTE_MATRIX = re.compile(r"SM100_U8x(4|8|16)_(LDSM|STSM)_T")
+_UNPACKING = re.compile(r"SM100_SU[46]_DU8x16_x([124])_LDSM_N")
 _MATRIX = re.compile(r"SM(75|90)_U(16|32)x([1248])_(LDSM|STSM)_([NT])")
 _ONE_THREAD = re.compile(
     r"(?:UniversalCopy|SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?)<(?:\w+::)*(\w+)(?:,.*)?>"
@@ -276,7 +294,8 @@ def _bits_of_cpp_type(name: str) -> int:
 def copy_atom(name: str, bits: int | None = None) -> CopyAtomLayout:
     """The copy instruction of that name, in elements of ``bits`` (default: in bits).
 
-    Knows ldmatrix (``"SM75_U32x4_LDSM_N"``), stmatrix (``"SM90_U16x8_STSM_T"``), cp.async
+    Knows ldmatrix (``"SM75_U32x4_LDSM_N"``) and stmatrix (``"SM90_U16x8_STSM_T"``) with their
+    8-bit forms (``"SM100_U8x16_LDSM_T"``), cp.async
     (``"SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>"``), ``"UniversalCopy<float>"`` and the register
     transposes. Raises LayoutError for any other name.
 
@@ -296,6 +315,13 @@ def _find_copy(name: str) -> CopyAtomLayout:
         transpose = match[5] == "T"
         matrices = int(match[3]) // (2 if transpose else 1)
         return matrix_copy(matrices, transpose, store=match[4] == "STSM")
+    match = _BYTE_MATRIX.fullmatch(name)
+    if match:
+        store = match[2] == "STSM"
+        return byte_matrix_copy(int(match[1]) // (4 if store else 8), store)
+    match = _UNPACKING.fullmatch(name)
+    if match:
+        return matrix_copy(int(match[1]))
     match = _ONE_THREAD.fullmatch(name)
     if match:
         return thread_copy(_bits_of_cpp_type(match[1]))
