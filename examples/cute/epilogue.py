@@ -1,8 +1,8 @@
 """An epilogue passed as a class: metaprogramming is ordinary Python.
 
 Each thread sums one row of `x` and hands the sum to the epilogue, which is static: `ReLU` costs one
-comparison, the identity nothing. The loop over columns is captured as one loop at run time; with
-`UNROLL` it is unrolled while compiling.
+comparison, the identity nothing. The loop over columns is captured as one loop at run time, or
+unrolled while compiling where `columns` is given.
 
     python examples/cute/epilogue.py
 """
@@ -24,7 +24,7 @@ class Epilogue:
 class ReLU(Epilogue):
     def run(self, value):
         print_debug("ReLU epilogue\n")
-        return max(value, 0.0)
+        return cute.where(value > 0.0, value, 0.0)
 
 
 @cute.jit

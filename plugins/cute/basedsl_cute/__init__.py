@@ -22,7 +22,6 @@ from basedsl.numeric import (
     Uint32,
     Uint64,
 )
-
 from basedsl_cute import arch, utils
 from basedsl_cute.algebra import (
     Layout,
@@ -33,10 +32,11 @@ from basedsl_cute.algebra import (
     rank,
 )
 from basedsl_cute.dsl import CUTE
+from basedsl_cute.host import synchronize, target_description
 from basedsl_cute.memory import make_rmem_tensor, make_tensor
 from basedsl_cute.printing import printf
 from basedsl_cute.queries import shape, size
-from basedsl_cute.runtime import synchronize
+from basedsl_cute.selection import where
 from basedsl_cute.tensor import Iterator as Pointer
 from basedsl_cute.tensor import Tensor
 

@@ -132,8 +132,9 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> TensorArgument | 
     wide = furthest >= 2**31 or any(n >= 2**31 for n in host.shape)
     natural = max(1, dtype.width // 8)
     align = max(natural, min(MAX_ALIGN, host.address & -host.address or MAX_ALIGN))
-    return TensorArgument(dtype, "gmem", shape, stride, align, wide, host.device_name,
-                          not host.readonly, name)
+    return TensorArgument(
+        dtype, "gmem", shape, stride, align, wide, host.device_name, not host.readonly, name
+    )
 
 
 def _dynamic_strides(shape: Sequence[int], strides: Sequence[int]) -> tuple[int | None, ...]:

@@ -16,7 +16,6 @@ from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl.objectstage.lowering import native_steps
 from basedsl.results import Results
-
 from basedsl_cute import dialect
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.dialect.definition import COMPANIONS

@@ -12,15 +12,18 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     """What `cute.compile(..., options="...")` and the environment can set."""
 
     arch: str = option(
-        "", "target: sm_90a, ..., or sim; by default this machine's GPU, else sim",
+        "",
+        "target: sm_90a, ..., or sim; by default this machine's GPU, else sim",
         affects_output=True,
     )
     enable_assertions: bool = option(
-        False, "keep assertions in kernels on the GPU (the simulator always has them)",
+        False,
+        "keep assertions in kernels on the GPU (the simulator always has them)",
         affects_output=True,
     )
     lineinfo: bool = option(
-        False, "line tables for profilers, mapping machine code to Python lines",
+        False,
+        "line tables for profilers, mapping machine code to Python lines",
         affects_output=True,
     )
     ptxas_options: str = option("", "further options for ptxas", affects_output=True)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import ctypes
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl.binding import ArgumentType, TreeArgument
+from basedsl.binding import ArgumentType
 from basedsl.compiled import native_invoker
 from basedsl.errors import DSLRuntimeError
-from basedsl.objectstage import Stages, asserts
+from basedsl.objectstage import Stages
 from basedsl.results import Results
-
-from basedsl_cute.arguments import TensorArgument
+from basedsl_cute.executors.tensors import raise_failure, tensors
 from basedsl_cute.lowering.targets import SIM, TARGETS
 from basedsl_cute.runtime.launch_abi import (
     Launch,
     Limits,
     python_launcher,
-    raise_failed_launch,
 )
 from basedsl_cute.sim import Memory, SimOptions
 from basedsl_cute.sim.kernel import SimKernel
@@ -50,6 +48,7 @@ def simulator_executor(
     records = pickle.loads(stages.data("kernels"))
     kernels: dict[str, SimKernel] = {}
     call = threading.local()
+    reached = tensors(arguments)
     options = SimOptions(check_races=settings.check_races)
 
     def start(launch: Launch) -> None:
@@ -70,13 +69,14 @@ def simulator_executor(
     symbols = python_launcher(pickle.loads(stages.data("launches")), limits, start)
     assert isinstance(stages.artifact, bytes)
     native = native_invoker(
-        stages.artifact, symbol, arguments, results, symbols, raise_failure=_raise_failure
+        stages.artifact, symbol, arguments, results, symbols, raise_failure=raise_failure
     )
 
     def invoke(packed: Sequence[Any]) -> Any:
         outer = getattr(call, "memory", None)
         call.memory = memory = Memory()
-        for tensor, values in _tensors(arguments, iter(packed)):
+        for at, tensor in reached:
+            values = packed[at : at + len(tensor.formats)]
             if tensor.device != "cpu":
                 raise DSLRuntimeError(
                     f"a tensor is on {tensor.device}, and the simulator runs on the CPU",
@@ -91,24 +91,6 @@ def simulator_executor(
 
     invoke.symbols = symbols  # type: ignore[attr-defined]  # the callbacks live as long as the code
     return invoke
-
-
-def _raise_failure() -> None:
-    raise_failed_launch()
-    asserts.raise_failed_assertion()
-
-
-def _tensors(
-    arguments: Sequence[Any], packed: Iterator[Any]
-) -> Iterator[tuple[TensorArgument, list[Any]]]:
-    """The tensors among the arguments, each with its packed values."""
-    for argument in arguments:
-        if isinstance(argument, TreeArgument):
-            yield from _tensors(argument.parts, packed)
-            continue
-        values = [next(packed) for _ in argument.formats]
-        if isinstance(argument, TensorArgument):
-            yield argument, values
 
 
 def _argument(launch: Launch, index: int, kind: str) -> Any:

@@ -1,0 +1,36 @@
+"""What executors share: the tensors among packed arguments, and raising what a call left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.binding import TreeArgument
+from basedsl.objectstage import asserts
+from basedsl_cute.arguments import TensorArgument
+from basedsl_cute.runtime.launch_abi import raise_failed_launch
+
+
+def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument]]:
+    """The tensors among the arguments, each with the place of its first packed value."""
+    found: list[tuple[int, TensorArgument]] = []
+    at = 0
+    for argument in _flat(arguments):
+        if isinstance(argument, TensorArgument):
+            found.append((at, argument))
+        at += len(argument.formats)
+    return found
+
+
+def _flat(arguments: Sequence[Any]) -> list[Any]:
+    return [
+        leaf
+        for argument in arguments
+        for leaf in (_flat(argument.parts) if isinstance(argument, TreeArgument) else [argument])
+    ]
+
+
+def raise_failure() -> None:
+    """Raise what failed in this thread's last native call: a launch, or an assertion."""
+    raise_failed_launch()
+    asserts.raise_failed_assertion()
