@@ -72,7 +72,7 @@ class _Function:
         self.bits = {name: 1 << i | 1 << self.width + i for name, i in scope.index.items()}
         self.deleted = scope.mask(scope.deleted & scope.index.keys())
         self.may_be_unbound = (scope.deleted | scope.conditional) & scope.index.keys()
-        self.called = scope.mask(scope.closure_assigned)
+        self.called = scope.mask(scope.closure_assigned) | scope.mask(scope.foreign)
         self.captured_bad = 0
         self.breaks = self.continues = self.never
         self.reads = self.bad = self.may = self.binds = self.mentions = 0
@@ -80,6 +80,7 @@ class _Function:
     def run(self) -> None:
         assert isinstance(self.scope.node, ast.FunctionDef)
         state = self.scope.mask(arg.arg for arg in parameters(self.scope.node.args))
+        state |= self.scope.mask(self.scope.foreign)
         self.block(self.scope.node.body, state)
         self.result.captured_bad[self.scope] = self.captured_bad
 
@@ -164,7 +165,7 @@ class _Function:
         return state
 
     def name(self, node: ast.Name, state: int) -> int:
-        if self.owner.get(node) is not self.scope:
+        if not self.tracks(node):
             return state
         if isinstance(node.ctx, ast.Store):
             return self.assigned(node.id, state)
@@ -177,6 +178,12 @@ class _Function:
         if not state & (bits ^ bit):
             self.reads |= bit
         return state if isinstance(node.ctx, ast.Load) else self.removed(node.id, state)
+
+    def tracks(self, node: ast.Name) -> bool:
+        owner = self.owner.get(node)
+        return owner is self.scope or (
+            owner is not None and self.scope.foreign.get(node.id) is owner
+        )
 
     def named(self, node: ast.NamedExpr, state: int) -> int:
         return self.expr(node.target, self.expr(node.value, state))
@@ -226,7 +233,8 @@ class _Function:
             bit = self.bits[use.id] & self.low
             if not isinstance(use.ctx, ast.Load):
                 self.may |= bit
-                self.binds |= bit
+                if isinstance(node, ast.GeneratorExp):
+                    self.binds |= bit
             elif not state & bit or self.deleted & bit:
                 if use.id in self.may_be_unbound:
                     self.captured_bad |= bit
@@ -256,7 +264,7 @@ class _Function:
         state = self.start(state)
         target = node.target
         if isinstance(target, ast.Name):
-            if self.owner.get(target) is self.scope:
+            if self.tracks(target):
                 bits = self.bits[target.id]
                 self.reads |= bits & self.low
                 if not state & bits & self.low:

@@ -65,7 +65,7 @@ class ControlFlow:
         self.sharing = sharing
         self.fresh = fresh
         self.generated = generated
-        self.outer = scope.globals | scope.nonlocals
+        self.outer = scope.globals | (scope.nonlocals - scope.foreign.keys())
 
     def run(self) -> None:
         """Rewrite the function of the scope."""
@@ -73,6 +73,7 @@ class ControlFlow:
         assert isinstance(node, ast.FunctionDef)
         frame = _Frame(generated=False)
         frame.bound = self.scope.mask(arg.arg for arg in parameters(node.args))
+        frame.bound |= self.scope.mask(self.scope.foreign)
         body = self.block(node.body, frame)
         top = 1 if has_docstring(body) else 0
         while top < len(body) and isinstance(body[top], ast.Global | ast.Nonlocal):
@@ -266,7 +267,7 @@ class ControlFlow:
         result: list[ast.stmt] = []
         if names := sorted(used & self.scope.globals):
             result.append(at.put(ast.Global(names)))
-        if names := sorted(used & self.scope.nonlocals):
+        if names := sorted(used & self.scope.nonlocals & self.outer):
             result.append(at.put(ast.Nonlocal(names)))
         return result
 

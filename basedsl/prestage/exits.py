@@ -198,9 +198,12 @@ class Exits:
         return replace(jumps, crossing=jumps.escaping)
 
     def analyse_loop(self, node: Loop) -> _Jumps:
+        endless = isinstance(node, ast.While) and truth(node.test) is True
+        if endless:
+            node.orelse = []  # never reached
         body, orelse = self.block_jumps(node.body), self.block_jumps(node.orelse)
         escaping = body.escaping & RET | orelse.escaping
-        falls = bool(body.escaping & BRK) or (orelse.falls and not _endless(node))
+        falls = bool(body.escaping & BRK) or (orelse.falls and not endless)
         if self.is_static(node) and not body.crossing:
             return _Jumps(escaping, orelse.crossing, falls)
         return _Jumps(escaping, escaping, falls)
@@ -321,7 +324,7 @@ class Exits:
         lowered = self.block(node.body, _Place(0, place.function, flags))
         before: list[ast.stmt] = []
         exits: list[str] = []
-        after = [] if _endless(node) else node.orelse
+        after = node.orelse
         if flags.used & CONT:
             lowered.insert(0, self.set_flag(flags, CONT, False, at))
         if body.escaping & BRK:
@@ -359,7 +362,19 @@ class Exits:
                     node.orelse = self.block(node.orelse, place)
                 for handler in node.handlers:
                     handler.body = self.block(handler.body, place)
+                    if skipped and _may_fail_after_jump(node.body):
+                        handler.body[:0] = self.cancelled(skipped, place, At.header(node))
                 node.finalbody = self.block(node.finalbody, place)
+
+    def cancelled(self, kinds: int, place: _Place, at: At) -> list[ast.stmt]:
+        """An exception between a jump and its target, in a `finally` say, cancels the jump."""
+        result: list[ast.stmt] = []
+        for kind in (RET, BRK, CONT):
+            if kinds & kind:
+                setter = self.set_flag(place.flags(kind), kind, False, at)
+                self.setters.append((place.flags(kind), kind, setter))
+                result.append(setter)
+        return result
 
     def jump_in_finally(self, node: ast.Try) -> Exception:
         for statement in node.finalbody:
@@ -396,16 +411,20 @@ class Exits:
         return node
 
 
+def _may_fail_after_jump(body: list[ast.stmt]) -> bool:
+    return any(
+        isinstance(node, ast.With) or (isinstance(node, ast.Try) and node.finalbody)
+        for statement in body
+        for node in walk(statement)
+    )
+
+
 def _union(parts: list[_Jumps], falls: bool) -> _Jumps:
     escaping = crossing = 0
     for part in parts:
         escaping |= part.escaping
         crossing |= part.crossing
     return _Jumps(escaping, crossing, falls)
-
-
-def _endless(node: Loop) -> bool:
-    return isinstance(node, ast.While) and truth(node.test) is True
 
 
 def _returns_values(body: list[ast.stmt]) -> bool:

@@ -99,8 +99,11 @@ def analyse_liveness(
     """The sharing of every staged statement of a function."""
     analysis = _Liveness(scope, assignment, structure)
     assert isinstance(scope.node, ast.FunctionDef)
+    # What other functions may read any time.
+    foreign = scope.mask(scope.foreign)
     always = _Live(
-        scope.mask(scope.captured & scope.index.keys()), assignment.captured_bad.get(scope, 0)
+        scope.mask(scope.captured & scope.index.keys()) | foreign,
+        assignment.captured_bad[scope] | foreign,
     )
     analysis.place(scope.node.body, always, _Outs(_Live(), _Live(), always))
     return analysis.sharing

@@ -42,8 +42,12 @@ class Scope:
     conditional: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
     uses: list[ast.Name] = field(default_factory=list)
-    #: Own variables by number, in order of first binding; the order of `names` in callbacks.
+    #: Own variables by number, in order of first binding, then foreign ones, then flags; the
+    #: order of `names` in callbacks.
     index: dict[str, int] = field(default_factory=dict)
+    #: Variables of functions around this one in the tree that code here may assign: declared
+    #: nonlocal here, or assigned by some nested function that might be called.
+    foreign: dict[str, Scope] = field(default_factory=dict)
     #: Own variables that functions, classes or generator expressions inside mention or assign.
     captured: set[str] = field(default_factory=set)
     closure_assigned: set[str] = field(default_factory=set)
@@ -53,7 +57,7 @@ class Scope:
     inner_names: dict[ast.AST, set[str]] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
-        """Add a compiler variable."""
+        """Number one more variable."""
         self.index.setdefault(name, len(self.index))
 
     def mask(self, names: Iterable[str]) -> int:
@@ -97,6 +101,11 @@ def analyse_scopes(tree: FunctionNode) -> Scopes:
     scopes = Scopes(builder.scopes, {})
     for scope in builder.scopes.values():
         _resolve(scopes, scope)
+    foreign = [(scope, _foreign(scope)) for scope in scopes.functions()]
+    for scope, found in foreign:
+        scope.foreign = found
+        for name in found:
+            scope.add(name)
     return scopes
 
 
@@ -137,6 +146,21 @@ def _resolve(scopes: Scopes, scope: Scope) -> None:
             owner.closure_assigned.add(name)
             if name in scope.deleted:
                 owner.deleted.add(name)
+
+
+def _foreign(scope: Scope) -> dict[str, Scope]:
+    found: dict[str, Scope] = {}
+    for name in sorted(scope.nonlocals):
+        owner = _owner(scope.parent, name)
+        if owner is not None and owner.kind == "function":
+            found[name] = owner
+    around = scope.parent
+    while around is not None:
+        for name in sorted(around.closure_assigned):
+            if around.kind == "function" and _owner(scope, name) is around:
+                found[name] = around
+        around = around.parent
+    return found
 
 
 def _creation(scope: Scope | None, owner: Scope) -> ast.AST | None:

@@ -158,7 +158,7 @@ class Generator:
             inner()
             handled = self.random.random() < 0.8
             if handled:
-                lines.append(f"{pad}except {self.pick('ValueError', 'NameError as y', 'TypeError as e')}:")
+                lines.append(f"{pad}except {self.pick('NameError', 'ValueError as y', 'TypeError as e')}:")
                 inner()
                 if self.random.random() < 0.3:
                     lines.append(f"{pad}else:")
