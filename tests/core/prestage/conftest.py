@@ -108,6 +108,11 @@ class Toolbox:
     StrictRuntime = StrictRuntime
 
     @staticmethod
+    def stage(fn: FunctionType) -> FunctionType:
+        """The rewritten function, run as Python."""
+        return stage_function(fn).bind(PythonRuntime())
+
+    @staticmethod
     def check(fn: Callable[..., Any], *inputs: tuple[Any, ...]) -> None:
         """The rewritten function does what the original does, on every input."""
         staged = stage_function(fn)  # type: ignore[arg-type]
