@@ -1,4 +1,10 @@
-"""Numbers of fixed formats, for plain Python and for traced code."""
+"""Numbers of fixed formats, for plain Python and for traced code.
+
+In order: `formats` (one row a format), `kit` (emitting ops), `conversion`, `types` (the classes),
+`promotion`, `literals`, `concrete` (operators on Python numbers), `division`, `shifts`, `powers`,
+`comparisons` (operators as ops), `engine`, `operators` (the table), `selection`, `rounding`,
+`mathematics`, `builtins`, `storage`.
+"""
 
 from basedsl.numeric.builtins import resolve
 from basedsl.numeric.literals import as_numeric

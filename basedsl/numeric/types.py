@@ -228,6 +228,12 @@ class Numeric(metaclass=NumericMeta):
     def __format__(self, spec: str) -> str:
         return format(str(self) if self.region is not None else self.value, spec)
 
+    def __copy__(self: N) -> N:
+        return self  # immutable
+
+    def __deepcopy__(self: N, memo: Any) -> N:
+        return self
+
     def __reduce__(self) -> Any:
         if self.region is not None:
             raise DSLTypeError(f"a dynamic {type(self).__name__} exists only while tracing")

@@ -8,7 +8,7 @@ import operator
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basedsl.errors import DSLTypeError
@@ -35,6 +35,7 @@ from basedsl.numeric import (
     promote,
 )
 
+law = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 INTEGERS = [Int8, Int16, Int32, Int64, Int128, Uint8, Uint16, Uint32, Uint64, Uint128]
 FLOATS = {Float16: np.float16, BFloat16: ml_dtypes.bfloat16, Float32: np.float32, Float64: float}
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod]
@@ -60,6 +61,7 @@ def numbers(T: type[Numeric]) -> st.SearchStrategy[int]:
 
 
 @pytest.mark.parametrize("T", INTEGERS, ids=repr)
+@law
 @given(data=st.data())
 def test_integers_are_pythons_modulo_two_to_the_width(T: type[Numeric], data) -> None:
     x, y = data.draw(numbers(T)), data.draw(numbers(T))
@@ -83,6 +85,7 @@ def test_integers_are_pythons_modulo_two_to_the_width(T: type[Numeric], data) ->
 
 
 @pytest.mark.parametrize("T", INTEGERS, ids=repr)
+@law
 @given(data=st.data(), count=st.integers(0, 200))
 def test_shifts_are_pythons(T: type[Numeric], data, count: int) -> None:
     x = data.draw(numbers(T))
@@ -94,6 +97,7 @@ def test_shifts_are_pythons(T: type[Numeric], data, count: int) -> None:
 
 
 @pytest.mark.parametrize("T", INTEGERS, ids=repr)
+@law
 @given(data=st.data(), exponent=st.integers(0, 40))
 def test_powers_of_integers(T: type[Numeric], data, exponent: int) -> None:
     x = data.draw(numbers(T))
@@ -107,6 +111,7 @@ def test_an_integer_to_a_known_negative_power_is_a_float() -> None:
         assert type(x) is Float32 and x.value == 0.25
 
 
+@law
 @given(
     x=st.integers(-(2**70), 2**70),
     A=st.sampled_from(INTEGERS),
@@ -123,6 +128,7 @@ def test_mixed_integers_compare_by_value(
         assert op(y, a).value is op(y, a.value)
 
 
+@law
 @given(A=st.sampled_from(INTEGERS), B=st.sampled_from(INTEGERS), data=st.data())
 def test_mixed_integers_promote(A: type[Numeric], B: type[Numeric], data) -> None:
     x, y = data.draw(numbers(A)), data.draw(numbers(B))
@@ -138,6 +144,7 @@ def test_mixed_integers_promote(A: type[Numeric], B: type[Numeric], data) -> Non
 
 
 @pytest.mark.parametrize("T", FLOATS, ids=repr)
+@law
 @given(x=st.floats(width=16), y=st.floats(width=16))
 def test_floats_are_numpys(T: type[Numeric], x: float, y: float) -> None:
     scalar = np.float64 if T is Float64 else FLOATS[T]
@@ -151,6 +158,7 @@ def test_floats_are_numpys(T: type[Numeric], x: float, y: float) -> None:
     assert same((-T(x)).value, -float(a)) and same(abs(T(x)).value, abs(float(a)))
 
 
+@law
 @given(x=st.floats(allow_nan=False), y=st.floats(allow_nan=False))
 def test_float_division_floors_as_python(x: float, y: float) -> None:
     a, b = Float64(x), Float64(y)
@@ -167,6 +175,7 @@ def test_float_division_floors_as_python(x: float, y: float) -> None:
     assert same(q.value, x // y) and same(r.value, x % y)
 
 
+@law
 @given(x=st.floats(width=32, allow_nan=False), y=st.floats(width=32, allow_nan=False))
 def test_float32_modulo_is_exact(x: float, y: float) -> None:
     if y != 0 and math.isfinite(x) and math.isfinite(y):

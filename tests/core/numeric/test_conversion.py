@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basedsl.errors import DSLTypeError
@@ -37,6 +37,8 @@ from basedsl.numeric import (
 )
 from basedsl.numeric.conversion import int_to_float32
 from basedsl.testing import filecheck
+
+law = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 
 # What LLVM has types for, so that it runs natively.
 NATIVE = [T for T in TYPES.values() if T.format.arithmetic]
@@ -74,6 +76,7 @@ def test_to_needs_a_type() -> None:
             Int32(1).to(bad)
 
 
+@law
 @given(n=st.integers(-(2**128), 2**128) | st.integers(-(2**30), 2**30))
 def test_int_to_float32_rounds_once(n: int) -> None:
     rounded = int_to_float32(n)
@@ -88,6 +91,7 @@ def test_int_to_float32_rounds_once(n: int) -> None:
             assert error <= abs(Fraction(other) - n)
 
 
+@law
 @given(n=st.integers(-(2**63), 2**63 - 1))
 def test_int64_converts_as_numpy(n: int) -> None:
     x = Int64(n)
@@ -95,6 +99,7 @@ def test_int64_converts_as_numpy(n: int) -> None:
     assert x.to(Float64).value == float(np.int64(n).astype(np.float64))
 
 
+@law
 @given(x=st.floats(allow_nan=False))
 def test_floats_convert_as_numpy(x: float) -> None:
     with np.errstate(all="ignore"):

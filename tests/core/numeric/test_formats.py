@@ -9,7 +9,7 @@ import pickle
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basedsl import numeric
@@ -46,6 +46,7 @@ from basedsl.numeric import (
     mlir_type,
 )
 
+law = settings(max_examples=80, deadline=None, derandomize=True, database=None)
 ALL = list(TYPES.values())
 INTEGERS = [T for T in ALL if T.is_integer and T is not Boolean]
 FLOATS = [T for T in ALL if T.is_float]
@@ -124,6 +125,7 @@ def test_every_value_of_a_small_float_is_itself(T: type[Numeric]) -> None:
 
 
 @pytest.mark.parametrize("T", EIGHT_BITS, ids=repr)
+@law
 @given(x=st.floats(-1e6, 1e6))
 def test_small_floats_round_as_ml_dtypes_below_the_largest(T: type[Numeric], x: float) -> None:
     if T is Float8E8M0FNU:
@@ -140,6 +142,7 @@ def test_saturation_of_small_floats() -> None:
     assert Float4E2M1FN(math.nan).value == 6.0
 
 
+@law
 @given(x=st.floats(allow_nan=False))
 def test_wide_floats_round_as_numpy(x: float) -> None:
     with np.errstate(all="ignore"):
@@ -149,6 +152,7 @@ def test_wide_floats_round_as_numpy(x: float) -> None:
     assert Float64(x).value == x
 
 
+@law
 @given(x=st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_tfloat32_keeps_ten_fraction_bits_to_nearest_even(x: float) -> None:
     held = TFloat32(x).value

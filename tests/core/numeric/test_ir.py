@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,8 @@ from basedsl.numeric import (
     Uint32,
     Uint64,
     as_numeric,
+    maximum,
+    select,
 )
 from basedsl.testing import filecheck
 
@@ -119,6 +122,9 @@ def test_weakness(program: Callable[..., Any]) -> None:
             assert not (weak + a).weak and not (weak < 1).weak and not weak.to(Int32).weak
             assert type(weak + Int64.concrete(1)) is Int64 and type(weak * 0.5) is Float32
             assert type(weak + Float16.concrete(1)) is Float16
+            assert maximum(weak, 3).weak and not maximum(weak, a).weak
+            assert select(a > 0, weak, 1).weak and not select(True, weak, a).weak
+            assert copy.deepcopy([a])[0] is a and copy.copy(a) is a
             return a
 
         p.add("f", f, Int32)
