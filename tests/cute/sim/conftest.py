@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from basedsl_cute.sim import Memory, SimOptions, translate
 
 from basedsl.mlir import load_bindings
+from basedsl_cute.sim import Memory, SimOptions, translate
 
 # Every kernel sits in a file of this name, so that errors have lines to point at.
 FILE = "kernel.mlir"

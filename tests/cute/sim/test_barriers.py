@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from basedsl_cute.sim import BarrierError, DeadlockError, RaceError, SimulationError, UninitializedReadError
+
+from basedsl_cute.sim import (
+    BarrierError,
+    DeadlockError,
+    RaceError,
+    SimulationError,
+    UninitializedReadError,
+)
 
 TID = "%tid = nvvm.read.ptx.sreg.tid.x : i32\n"
 SHARED = (
     "llvm.mlir.global internal @s() {addr_space = 3 : i32} : !llvm.array<64 x i32> "
-    "llvm.mlir.global internal @bar() {addr_space = 3 : i32, alignment = 8 : i64} : !llvm.array<2 x i64>"
+    "llvm.mlir.global internal @bar() {addr_space = 3 : i32, alignment = 8 : i64} "
+    ": !llvm.array<2 x i64>"
 )
 OUT = """
 %o = llvm.getelementptr %out[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
@@ -132,7 +140,9 @@ def test_an_mbarrier_waits_for_bytes_too(kernel):
 
 def test_using_an_mbarrier_that_was_not_initialised(kernel):
     k = make(kernel, ARRIVE)
-    with pytest.raises(SimulationError, match="no mbarrier was initialised at byte offset 0 of `bar`"):
+    with pytest.raises(
+        SimulationError, match="no mbarrier was initialised at byte offset 0 of `bar`"
+    ):
         k.once(1, 32, [np.zeros(64, np.int32)])
 
 

@@ -49,7 +49,8 @@ def test_loop_bounds_that_differ_between_lanes(elementwise, rng):
     lines = """
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
-    %r:2 = scf.for %j = %lo to %hi step %step iter_args(%s = %zero, %n = %zero) -> (i32, i32) : i32 {
+    %r:2 = scf.for %j = %lo to %hi step %step iter_args(%s = %zero, %n = %zero)
+        -> (i32, i32) : i32 {
       %t = arith.addi %s, %j : i32
       %m = arith.addi %n, %one : i32
       scf.yield %t, %m : i32, i32

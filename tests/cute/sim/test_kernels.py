@@ -116,7 +116,8 @@ REDUCE = (
     + """
 %c0 = arith.constant 0 : i32
 %tile = llvm.mlir.addressof @tile : !llvm.ptr<3>
-%mine = llvm.getelementptr %tile[0, %tid] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<256 x f32>
+%mine = llvm.getelementptr %tile[0, %tid] : (!llvm.ptr<3>, i32)
+    -> !llvm.ptr<3>, !llvm.array<256 x f32>
 %p = llvm.getelementptr %x[%i] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32
 %v = llvm.load %p : !llvm.ptr<1> -> f32
 llvm.store %v, %mine : f32, !llvm.ptr<3>
@@ -131,7 +132,8 @@ nvvm.barrier
   %low = arith.cmpi slt, %tid, %s : i32
   scf.if %low {
     %other = arith.addi %tid, %s : i32
-    %q = llvm.getelementptr %tile[0, %other] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<256 x f32>
+    %q = llvm.getelementptr %tile[0, %other] : (!llvm.ptr<3>, i32)
+    -> !llvm.ptr<3>, !llvm.array<256 x f32>
     %a = llvm.load %q : !llvm.ptr<3> -> f32
     %b = llvm.load %mine : !llvm.ptr<3> -> f32
     %sum = arith.addf %a, %b : f32
@@ -182,8 +184,10 @@ MATMUL = """
 %tb = llvm.mlir.addressof @tb : !llvm.ptr<3>
 %tx64 = arith.index_cast %tx : index to i64
 %ty64 = arith.index_cast %ty : index to i64
-%sa = llvm.getelementptr %ta[0, %ty64, %tx64] : (!llvm.ptr<3>, i64, i64) -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
-%sb = llvm.getelementptr %tb[0, %ty64, %tx64] : (!llvm.ptr<3>, i64, i64) -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
+%sa = llvm.getelementptr %ta[0, %ty64, %tx64] : (!llvm.ptr<3>, i64, i64)
+    -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
+%sb = llvm.getelementptr %tb[0, %ty64, %tx64] : (!llvm.ptr<3>, i64, i64)
+    -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
 %rn = arith.muli %row, %n : index
 %total = scf.for %k = %c0 to %n step %c16 iter_args(%acc = %zero) -> f32 {
   %ac = arith.addi %k, %tx : index
@@ -202,8 +206,10 @@ MATMUL = """
   gpu.barrier
   %part = scf.for %j = %c0 to %c16 step %c1 iter_args(%s = %acc) -> f32 {
     %j64 = arith.index_cast %j : index to i64
-    %la = llvm.getelementptr %ta[0, %ty64, %j64] : (!llvm.ptr<3>, i64, i64) -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
-    %lb = llvm.getelementptr %tb[0, %j64, %tx64] : (!llvm.ptr<3>, i64, i64) -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
+    %la = llvm.getelementptr %ta[0, %ty64, %j64] : (!llvm.ptr<3>, i64, i64)
+    -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
+    %lb = llvm.getelementptr %tb[0, %j64, %tx64] : (!llvm.ptr<3>, i64, i64)
+    -> !llvm.ptr<3>, !llvm.array<16 x array<16 x f32>>
     %u = llvm.load %la : !llvm.ptr<3> -> f32
     %v = llvm.load %lb : !llvm.ptr<3> -> f32
     %w = math.fma %u, %v, %s : f32
@@ -220,9 +226,7 @@ llvm.store %total, %pc : f32, !llvm.ptr<1>
 
 
 def test_tiled_matrix_product(kernel, rng):
-    k = kernel(
-        "%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %c: !llvm.ptr<1>, %n32: i32", MATMUL, TILES
-    )
+    k = kernel("%a: !llvm.ptr<1>, %b: !llvm.ptr<1>, %c: !llvm.ptr<1>, %n32: i32", MATMUL, TILES)
     assert k.sim.widths == ("warp", "block", "grid")
     a, b = rng.integers(-4, 5, (2, 32, 32)).astype(np.float32)
     _, _, c = k((2, 2), (16, 16), a, b, np.zeros((32, 32), np.float32), 32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from basedsl_cute.sim import Memory, MemoryAccessError, UninitializedReadError
 
 TID = "%tid = nvvm.read.ptx.sreg.tid.x : i32\n"
@@ -51,8 +52,10 @@ def test_packed_and_unaligned_values(kernel):
     body = (
         TID
         + """
-    %p = llvm.getelementptr %x[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.struct<packed (i8, i32)>
-    %q = llvm.getelementptr %p[0, 1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, !llvm.struct<packed (i8, i32)>
+    %p = llvm.getelementptr %x[%tid]
+      : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.struct<packed (i8, i32)>
+    %q = llvm.getelementptr %p[0, 1]
+      : (!llvm.ptr<1>) -> !llvm.ptr<1>, !llvm.struct<packed (i8, i32)>
     %v = llvm.load %q {alignment = 1 : i64} : !llvm.ptr<1> -> i32
     %c2 = arith.constant 2 : i32
     %w = arith.muli %v, %c2 : i32
@@ -241,7 +244,8 @@ def test_atomics_act_as_lanes_one_after_another(kernel, rng, operation, used):
     """
     )
     k = kernel(
-        "%where: !llvm.ptr<1>, %value: !llvm.ptr<1>, %cells: !llvm.ptr<1>, %olds: !llvm.ptr<1>", body
+        "%where: !llvm.ptr<1>, %value: !llvm.ptr<1>, %cells: !llvm.ptr<1>, %olds: !llvm.ptr<1>",
+        body,
     )
     where = rng.integers(0, 5, 64).astype(np.int32)
     value, cells = rng.integers(-99, 99, 64).astype(np.int32), np.arange(5, dtype=np.int32) * 9
@@ -296,7 +300,10 @@ def test_out_of_bounds_names_line_thread_argument_and_index(kernel, width):
     with pytest.raises(MemoryAccessError) as error:
         k.once((1, 2), (8, 8), [np.zeros(5, np.float32)], width=width)
     text = str(error.value)
-    assert "out-of-bounds read of 4 bytes at byte offset 20 (element 5) of `x`, which has 20 bytes" in text
+    assert (
+        "out-of-bounds read of 4 bytes at byte offset 20 (element 5) of `x`, which has 20 bytes"
+        in text
+    )
     assert "(5 elements of f32), in thread (5, 0, 0) of block (0, 0, 0)" in text
     assert "kernel.mlir:4" in text and "%v = llvm.load" in text and "^^^" in text
     assert error.value.where.thread == (5, 0, 0)
@@ -336,14 +343,19 @@ def test_writing_to_a_read_only_argument(kernel):
 
 
 def test_a_misaligned_vector_access(kernel):
-    body = LOAD.replace("-> f32", "-> vector<4xf32>").replace("store %v, %p : f32", "store %v, %p : vector<4xf32>")
+    body = LOAD.replace("-> f32", "-> vector<4xf32>").replace(
+        "store %v, %p : f32", "store %v, %p : vector<4xf32>"
+    )
     k = kernel("%x: !llvm.ptr<1>", body)
     x = np.zeros(64, np.float32)
     x = x[(-x.ctypes.data % 16) // 4 :][:40]
     with pytest.raises(MemoryAccessError) as error:
         k.once(1, 8, [x])
     text = str(error.value)
-    assert "misaligned read of 16 bytes: it must start at a multiple of 16, but starts 4 bytes after" in text
+    assert (
+        "misaligned read of 16 bytes: it must start at a multiple of 16, but starts 4 bytes after"
+        in text
+    )
     assert "byte offset 4 (element 1) of `x`" in text and "thread (1, 0, 0)" in text
 
 
@@ -357,7 +369,9 @@ def test_null_and_wild_pointers(kernel):
     memory = Memory()
     x = np.zeros(4, np.float32)
     end = memory.add_array(x, "x") + 16
-    with pytest.raises(MemoryAccessError, match=r"the closest is byte offset 16 \(element 4\) of `x`"):
+    with pytest.raises(
+        MemoryAccessError, match=r"the closest is byte offset 16 \(element 4\) of `x`"
+    ):
         k.sim.launch(1, 1, [end], memory=memory)
 
 
@@ -393,9 +407,13 @@ def test_reading_shared_memory_that_nobody_wrote(kernel, width):
 
 
 def test_every_block_starts_with_shared_memory_unwritten(kernel):
-    body = SHARED_READ.replace("%c = arith.constant 10 : i32", "%c = nvvm.read.ptx.sreg.ctaid.x : i32")
+    body = SHARED_READ.replace(
+        "%c = arith.constant 10 : i32", "%c = nvvm.read.ptx.sreg.ctaid.x : i32"
+    )
     body = body.replace("cmpi ne, %tid, %c", "cmpi uge, %tid, %c")
     k = kernel("%out: !llvm.ptr<1>", body, SHARED)
     for width in k.sim.widths:
-        with pytest.raises(UninitializedReadError, match=r"thread \(0, 0, 0\) of block \(1, 0, 0\)"):
+        with pytest.raises(
+            UninitializedReadError, match=r"thread \(0, 0, 0\) of block \(1, 0, 0\)"
+        ):
             k.once(3, 40, [np.zeros(64, np.int32)], width=width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from basedsl_cute.sim.output import format_c
 
 CASES = [

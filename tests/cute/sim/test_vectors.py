@@ -164,7 +164,9 @@ CASES = {
         %h = llvm.bitcast %x1 : i64 to vector<2xi32>
         %r = vector.insert_strided_slice %h, %v {offsets = [0], strides = [1]}
           : vector<2xi32> into vector<8xi32>""",
-        lambda x: np.concatenate([(x[:, :2].copy().view(np.int64) + 1).view(np.int32), x[:, 2:]], 1),
+        lambda x: np.concatenate(
+            [(x[:, :2].copy().view(np.int64) + 1).view(np.int32), x[:, 2:]], 1
+        ),
     ),
 }
 
@@ -178,7 +180,7 @@ def shapes(row):
 
 def summed(row):
     m = row.reshape(2, 4)
-    s = m.sum(0) + [10, 20, 30, 40]
+    s = m.sum(0) + np.arange(10, 50, 10)
     t = max(5, m.max())
     return np.stack([s - t, np.full(4, t)], 1).reshape(8)
 

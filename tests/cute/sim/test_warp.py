@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from basedsl_cute.sim import WarpError
 
 TID = "%tid = nvvm.read.ptx.sreg.tid.x : i32\n%full = arith.constant -1 : i32\n"
@@ -45,7 +46,8 @@ def test_shuffle_in_segments_says_whether_a_lane_was_there(kernel):
     body = """
     %b = arith.constant 3 : i32
     %c = arith.constant 6175 : i32
-    %s = nvvm.shfl.sync down %full, %tid, %b, %c {return_value_and_is_valid} : i32 -> !llvm.struct<(i32, i1)>
+    %s = nvvm.shfl.sync down %full, %tid, %b, %c {return_value_and_is_valid}
+      : i32 -> !llvm.struct<(i32, i1)>
     %v = llvm.extractvalue %s[0] : !llvm.struct<(i32, i1)>
     %p = llvm.extractvalue %s[1] : !llvm.struct<(i32, i1)>
     %minus = arith.constant -1 : i32
@@ -201,7 +203,9 @@ def test_match(kernel):
     %m = nvvm.match.sync any %full, %v : i32 -> i32
     %r = math.ctpop %m : i32
     """
-    want = [sum(u % 3 == t % 3 for u in range(32 * (t // 32), 32 * (t // 32) + 32)) for t in range(64)]
+    want = [
+        sum(u % 3 == t % 3 for u in range(32 * (t // 32), 32 * (t // 32) + 32)) for t in range(64)
+    ]
     assert run(kernel, body) == want
 
 
@@ -230,5 +234,7 @@ def test_a_lane_that_is_not_named(kernel):
     %t = arith.constant true
     %r = nvvm.vote.sync ballot %m, %t -> i32
     """
-    with pytest.raises(WarpError, match="lane 4 executes nvvm.vote.sync, but the member mask 0x0000000f"):
+    with pytest.raises(
+        WarpError, match=r"lane 4 executes nvvm\.vote\.sync, but the member mask 0x0000000f"
+    ):
         run(kernel, body)

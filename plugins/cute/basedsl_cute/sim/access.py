@@ -1,8 +1,8 @@
 """Loads and stores of a group's lanes: gather and scatter through views, with every check.
 
 The fast way guesses the segment (from the argument the pointer comes from, or where the same op
-went last) and checks bounds and alignment with two reductions. What does not pass goes the slow way,
-which sorts lanes by segment and finds whom to blame.
+went last) and checks bounds and alignment with two reductions. What does not pass goes the slow
+way, which sorts lanes by segment and finds whom to blame.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from basedsl_cute.sim.errors import MemoryAccessError, UninitializedReadError
 from basedsl_cute.sim.memory import LOCAL_WINDOW, SHARED_WINDOW, Segment
 from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.registers import RegisterArray
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
@@ -45,6 +46,7 @@ class Access:
     element: str
     verb: str = "read"
     boolean: bool = False
+    register: RegisterArray | None = None
     count: int = field(init=False)
     nbytes: int = field(init=False)
     low_bits: int = field(init=False)  # of an address, that must be zero
@@ -191,7 +193,7 @@ def _home(g: Group, a: Access, at: int) -> tuple[Segment | None, int]:
     if a.space == 5:
         return g.local, 0
     if a.space == 0 and at >= LOCAL_WINDOW:
-        return g.local, LOCAL_WINDOW
+        return g.local, 0
     if a.space == 0 and at >= SHARED_WINDOW:
         return g.shared, SHARED_WINDOW
     if a.root is not None:

@@ -1,4 +1,4 @@
-"""Barriers as generated code uses them: enter, wait, leave; and in lock step, where all arrive at once."""
+"""Barriers as generated code uses them: enter, wait, leave; or, in lock step, all at once."""
 
 from __future__ import annotations
 

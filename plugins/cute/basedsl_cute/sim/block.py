@@ -145,9 +145,7 @@ class Block:
             return None
         what = f"barrier {barrier.number}"
         what += " of all threads" if whole else f" of {barrier.expected} threads"
-        return Wait(
-            lambda: barrier.generation > before, lambda: what, site, whole_block=whole
-        )
+        return Wait(lambda: barrier.generation > before, lambda: what, site, whole_block=whole)
 
     # mbarriers -------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait, spin
 
 if TYPE_CHECKING:
+    from basedsl_cute.sim.access import Access
     from basedsl_cute.sim.asynccopy import CopyQueue
     from basedsl_cute.sim.block import Block
     from basedsl_cute.sim.launch import Launch
@@ -74,6 +75,7 @@ class Group:
         self.block_dim = launch.block
         self.grid_dim = launch.grid
         self._local: Segment | None = None
+        self._rows: dict[Any, Any] = {}
         self._shared_copies: Any = None
         self._local_copies: Any = None
 
@@ -114,6 +116,21 @@ class Group:
                 LOCAL_BASE, size, self.lanes, "local memory", "local", False
             )
         return self._local
+
+    def rows(self, a: Access) -> Any:
+        """A register array as `(elements, lanes)` of the access's type."""
+        array = a.register
+        assert array is not None
+        key = (array, a.dtype)
+        found = self._rows.get(key)
+        if found is None:
+            store = self._rows.get((array, None))
+            if store is None:
+                count = array.size // array.itemsize
+                store = np.zeros((count, self.lanes), f"i{array.itemsize}")
+                self._rows[array, None] = store
+            found = self._rows[key] = store.view(a.dtype)
+        return found
 
     def copy_offset(self, segment: Segment) -> Any:
         """Where each lane's copy of a private segment starts, or None when there is only one."""

@@ -1,4 +1,4 @@
-"""Where a kernel's variables lie: shared memory, constants in memory, each thread's local memory."""
+"""Where a kernel's variables lie: shared memory, constants, each thread's local memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from basedsl_cute.sim.attributes import parse_bytes, parse_dense, parse_int, par
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.memory import LOCAL_BASE, SHARED_BASE, Memory, Segment
 from basedsl_cute.sim.records import Global, KernelRecord, Op, Value
+from basedsl_cute.sim.registers import RegisterArray, element_sizes
 from basedsl_cute.sim.types import ArrayType, Type, VectorType, dtype_of, parse_type, round_up
 
 
@@ -33,10 +34,13 @@ class Layout:
             self._place(variable, at)
         self.dynamic_base = at
         self.local: dict[Value, int] = {}  # the address of each alloca, in every thread
-        self.local_size = 0
+        self.registers: dict[Value, RegisterArray] = {}
+        sizes = element_sizes(kernel)
+        self.local_size = 0  # bytes of local memory that are not registers, at least
+        self._local_used = 0
         for op in kernel.walk():
             if op.name == "llvm.alloca":
-                self._allocate_local(op)
+                self._allocate_local(op, sizes.get(op.results[0]))
         self.constants = [v for v in kernel.globals.values() if v.space != 3]
         self.data = {v.name: _initial(v) for v in self.constants if v.type.size}
 
@@ -44,16 +48,20 @@ class Layout:
         self.addresses[variable.name] = at
         self._variables.append((at, variable.name, variable.type.size))
 
-    def _allocate_local(self, op: Op) -> None:
+    def _allocate_local(self, op: Op, itemsize: int | None) -> None:
         count = op.operands[0].defining
         if count is None or "value" not in count.attributes:
             raise MissingRuleError(op.site, "of a size that is not constant")
         element = parse_type(op.attributes["elem_type"])
         align = max(op.integer("alignment", 0), element.align, 1)
-        at = round_up(LOCAL_BASE + self.local_size, align)
+        at = round_up(LOCAL_BASE + self._local_used, align)
         self.local[op.results[0]] = at
         size = round_up(element.size, element.align) * parse_int(count.attributes["value"])
-        self.local_size = at + size - LOCAL_BASE
+        self._local_used = at + size - LOCAL_BASE
+        if itemsize is not None:
+            self.registers[op.results[0]] = RegisterArray(at, size, itemsize)
+        else:
+            self.local_size = self._local_used
 
     def shared_size(self, dynamic: int) -> int:
         """Bytes of shared memory that a block needs."""

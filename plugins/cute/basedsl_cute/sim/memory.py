@@ -1,7 +1,7 @@
 """Memory as segments: the allocation table of a launch, and one block's shared and local memory.
 
-Global pointers are host addresses. Shared and local pointers are small offsets; as generic pointers
-they lie in windows far above any host address.
+Global pointers are host addresses. Shared pointers are small offsets; as generic pointers they lie
+in a window far above any host address, where local pointers always are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHARED_BASE = 1024
 
 SHARED_WINDOW = 1 << 60
 LOCAL_WINDOW = 1 << 61
-LOCAL_BASE = 16
+LOCAL_BASE = LOCAL_WINDOW + 16
 
 NEVER_WRITTEN = 0xFF  # what shared memory holds before the first store: NaN for every float type
 
@@ -167,7 +167,7 @@ class Memory:
 def private_segment(
     base: int, size: int, copies: int, name: str, kind: str, track: bool
 ) -> Segment:
-    """`copies` of `size` fresh bytes: shared memory of that many blocks, local memory of threads."""
+    """`copies` of `size` fresh bytes: shared memory of blocks, or local memory of threads."""
     stride = -(-max(size, 1) // 1024) * 1024 if kind == "shared" else -(-size // 16) * 16
     stride = max(stride, 16)
     raw = np.full(stride * copies, NEVER_WRITTEN, np.uint8)

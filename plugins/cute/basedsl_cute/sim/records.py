@@ -117,6 +117,8 @@ class Global:
 
 @dataclass(slots=True)
 class KernelRecord:
+    """One kernel. Pickling it is flat, however long the chains of operations are."""
+
     name: str
     site: Site
     body: Region
@@ -126,6 +128,45 @@ class KernelRecord:
     def walk(self) -> Iterator[Op]:
         for op in self.body.ops:
             yield from op.walk()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _thaw, (self.name, self.site, _freeze(self.body), self.globals, self.values)
+
+
+def _freeze(region: Region) -> tuple[Any, ...]:
+    """A region as nested tuples in which values are numbers."""
+    ops = [
+        (
+            op.name,
+            [operand.number for operand in op.operands],
+            [(result.number, result.type) for result in op.results],
+            op.attributes,
+            [_freeze(inner) for inner in op.regions],
+            op.site,
+        )
+        for op in region.ops
+    ]
+    return [(arg.number, arg.type) for arg in region.args], ops
+
+
+def _thaw(name: str, site: Site, body: Any, variables: Any, count: int) -> KernelRecord:
+    values: dict[int, Value] = {}
+
+    def value(number: int, type_: Type, defining: Op | None) -> Value:
+        values[number] = Value(number, type_, defining)
+        return values[number]
+
+    def region(frozen: Any) -> Region:
+        args, ops = frozen
+        out = Region([value(*arg, None) for arg in args])
+        for op_name, operands, results, attributes, regions, op_site in ops:
+            op = Op(op_name, [values[n] for n in operands], [], attributes, [], op_site)
+            op.regions = [region(inner) for inner in regions]
+            op.results = [value(*result, op) for result in results]
+            out.ops.append(op)
+        return out
+
+    return KernelRecord(name, site, region(body), variables, count)
 
 
 _FILE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (\d*):(\d+))?')

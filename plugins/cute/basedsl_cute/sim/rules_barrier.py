@@ -62,10 +62,9 @@ def _nvvm_barrier(e: Emitter, op: Op) -> None:
 @rule("nvvm.barrier.arrive", sync="warp")
 def _arrive(e: Emitter, op: Op) -> None:
     e.globals["barriers"] = barriers
-    *number, count = e.refs(op)
-    e.line(
-        f"barriers.arrive(g, {e.mask}, {e.at()}, {e.branch()}, {number[0] if number else 0}, {count})"
-    )
+    *numbers, count = e.refs(op)
+    number = numbers[0] if numbers else "0"
+    e.line(f"barriers.arrive(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
 
 
 @rule(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.memory import LOCAL_WINDOW, SHARED_WINDOW
+from basedsl_cute.sim.memory import SHARED_WINDOW
 from basedsl_cute.sim.records import Op, Value
 from basedsl_cute.sim.rules import always, rule
 from basedsl_cute.sim.rules_arith import int_type, truncate
@@ -36,10 +36,7 @@ def _address_of(e: Emitter, op: Op) -> None:
 @rule("llvm.alloca", uniform=always)
 def _alloca(e: Emitter, op: Op) -> None:
     (result,) = op.results
-    address = e.layout.local[result]
-    if isinstance(result.type, PtrType) and result.type.space == 0:
-        address += LOCAL_WINDOW
-    e.set_constant(result, dtype_of(PtrType()).type(address))
+    e.set_constant(result, dtype_of(PtrType()).type(e.layout.local[result]))
 
 
 def _step_into(type_: Type, index: int | None) -> tuple[Type, int]:
@@ -87,7 +84,7 @@ def _gep(e: Emitter, op: Op) -> None:
 
 
 def _window(space: int) -> int:
-    return {3: SHARED_WINDOW, 5: LOCAL_WINDOW}.get(space, 0)
+    return SHARED_WINDOW if space == 3 else 0
 
 
 @rule("llvm.addrspacecast")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from basedsl_cute.sim import access
+from basedsl_cute.sim import access as memory_access
+from basedsl_cute.sim import registers
 from basedsl_cute.sim.access import Access
 from basedsl_cute.sim.emitter import Emitter, is_aggregate
 from basedsl_cute.sim.errors import MissingRuleError
@@ -19,7 +20,6 @@ from basedsl_cute.sim.types import (
     element_type,
 )
 from basedsl_cute.sim.uniform import Variance
-
 
 WIDEST = 16
 """Bytes of the widest access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
@@ -37,16 +37,18 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
     if boolean and shape:
         raise MissingRuleError(op.site, f"of {type_}, whose elements are packed")
     root = e.variance.root(pointer)
+    assert isinstance(pointer.type, PtrType)
     return Access(
         dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
         shape=shape,
         align=min(align or type_.align, WIDEST),
-        space=pointer.type.space if isinstance(pointer.type, PtrType) else 0,
+        space=5 if root is not None and root.local is not None else pointer.type.space,
         root=root.arg if root is not None else None,
         site=op.site,
         element=str(element),
         verb=verb,
         boolean=boolean,
+        register=e.layout.registers.get(root.local) if root is not None else None,
     )
 
 
@@ -62,10 +64,13 @@ def _uniform_load(variance: Variance, op: Op) -> bool:
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
 def _load(e: Emitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
-    what = e.const(
-        access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0)), "read"
-    )
-    e.globals["load"], e.globals["load_uniform"] = access.load, access.load_uniform
+    access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
+    what = e.const(access, "read")
+    if access.register is not None:
+        e.globals["load_register"] = registers.load_register
+        e.let(result, f"load_register(g, {what}, {e.ref(pointer)}, {e.mask})")
+        return
+    e.globals["load"], e.globals["load_uniform"] = memory_access.load, memory_access.load_uniform
     if e.varying(result):
         e.let(result, f"load(g, {what}, {e.lanes(pointer)}, {e.mask})")
     else:
@@ -75,8 +80,11 @@ def _load(e: Emitter, op: Op) -> None:
 @rule("llvm.store")
 def _store(e: Emitter, op: Op) -> None:
     value, pointer = op.operands
-    what = e.const(
-        access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0)), "write"
-    )
-    e.globals["store"] = access.store
+    access = access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0))
+    what = e.const(access, "write")
+    if access.register is not None:
+        e.globals["store_register"] = registers.store_register
+        e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
+        return
+    e.globals["store"] = memory_access.store
     e.line(f"store(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Wait:
-    """A group waits until `ready()`.
+    """A group waits until `ready()`. `describe()` says what for, as things stand.
 
-    `describe()` says what for, as things stand. A wait that is not `patient` may end without being ready, when nothing else can go on: a
-    `try_wait` that times out, a loop that polls memory. `whole_block` marks barriers of all threads.
+    A wait that is not `patient` may end without being ready, when nothing else can go on: a
+    `try_wait` that times out, a loop that polls memory. `whole_block` marks barriers of all
+    threads.
     """
 
     ready: Callable[[], bool]

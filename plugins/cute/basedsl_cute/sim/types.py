@@ -1,8 +1,8 @@
 """MLIR types as plain Python values: parsed once from their text, with sizes and NumPy dtypes.
 
-How lanes hold a value: a scalar is an array `(lanes,)`, a vector `(n, ..., lanes)`; a value that is
-the same in all lanes is a NumPy scalar, or `(n, ..., 1)` for vectors. So broadcasting works. Structs
-and LLVM arrays are tuples of such values.
+How lanes hold a value: a scalar is an array `(lanes,)`, a vector `(n, ..., lanes)`; a value that
+is the same in all lanes is a NumPy scalar, or `(n, ..., 1)` for vectors, so broadcasting works.
+Structs and LLVM arrays are tuples of such values.
 """
 
 from __future__ import annotations
@@ -169,7 +169,8 @@ class StructType(Type):
         return round_up(self.offsets[-1] + self.fields[-1].size, self.align)
 
     def __str__(self) -> str:
-        return f"!llvm.struct<({', '.join(map(str, self.fields))})>"
+        packed = "packed " if self.packed else ""
+        return f"!llvm.struct<{packed}({', '.join(map(str, self.fields))})>"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Which values are the same in all lanes of a group, which branches diverge, how wide groups may be.
+"""Which values all lanes of a group share, which branches diverge, how wide groups may be.
 
-Uniform values are kept once, and uniform branches become plain Python branches. The analysis starts
-from "everything is uniform" and removes what is not until nothing changes.
+Uniform values are kept once, and uniform branches become plain Python branches. The analysis
+starts from "everything is uniform" and removes what is not until nothing changes.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from basedsl_cute.sim.records import Global, KernelRecord, Op, Region, Value
+from basedsl_cute.sim.registers import DERIVING, element_sizes
 from basedsl_cute.sim.rules import rule_of
 from basedsl_cute.sim.types import PtrType
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What a pointer was derived from: kernel argument `arg`, or a global variable."""
+    """What a pointer was derived from: a kernel argument, a global variable, or an alloca."""
 
     arg: int | None = None
     variable: Global | None = None
+    local: Value | None = None
 
     @property
     def space(self) -> int:
-        return self.variable.space if self.variable else 1
-
-
-# Ops whose result points into the same object as their first operand.
-_DERIVING = ("llvm.getelementptr", "llvm.addrspacecast", "llvm.bitcast")
+        if self.local is not None:
+            return 5
+        return self.variable.space or 4 if self.variable else 1
 
 
 class Variance:
@@ -36,7 +36,10 @@ class Variance:
     def __init__(self, kernel: KernelRecord, many_blocks: bool) -> None:
         self.kernel = kernel
         self.many_blocks = many_blocks
-        self.has_local = any(op.name == "llvm.alloca" for op in kernel.walk())
+        registers = element_sizes(kernel)
+        self.has_local = any(
+            op.name == "llvm.alloca" and op.results[0] not in registers for op in kernel.walk()
+        )
         self.has_shared = any(variable.space == 3 for variable in kernel.globals.values())
         self.used = {value for op in kernel.walk() for value in op.operands}
         self.args = {value: i for i, value in enumerate(kernel.body.args)}
@@ -50,11 +53,13 @@ class Variance:
     def root(self, pointer: Value) -> Root | None:
         """The argument or global variable that `pointer` points into, if that is plain to see."""
         value = pointer
-        while value.defining is not None and value.defining.name in _DERIVING:
+        while value.defining is not None and value.defining.name in DERIVING:
             value = value.defining.operands[0]
         if value.defining is None:
             is_global = isinstance(value.type, PtrType) and value.type.space in (0, 1)
             return Root(arg=self.args[value]) if is_global and value in self.args else None
+        if value.defining.name == "llvm.alloca":
+            return Root(local=value)
         if value.defining.name == "llvm.mlir.addressof":
             name = value.defining.attributes["global_name"].lstrip("@").strip('"')
             return Root(variable=self.kernel.globals[name])
@@ -65,7 +70,7 @@ class Variance:
         root = self.root(pointer)
         space = pointer.type.space if isinstance(pointer.type, PtrType) else 0
         if root is not None and space == 0:
-            space = root.space or 4
+            space = root.space
         if space == 0:
             return not (self.has_local or (self.many_blocks and self.has_shared))
         return space in (1, 4) or (space == 3 and not self.many_blocks)

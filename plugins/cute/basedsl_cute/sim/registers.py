@@ -1,0 +1,135 @@
+"""Local arrays as registers: allocas whose uses are all plain loads and stores of one element size.
+
+Such an array is kept as rows of elements with one entry per lane, so that an element at an index
+that all lanes share is one row. Other allocas lie in each thread's local memory.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from basedsl_cute.sim.errors import MemoryAccessError
+from basedsl_cute.sim.records import KernelRecord, Op, Value
+from basedsl_cute.sim.types import IntType, Type, element_type
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.access import Access
+    from basedsl_cute.sim.group import Group
+
+# Ops whose result points into the same object as their first operand.
+DERIVING = ("llvm.getelementptr", "llvm.addrspacecast", "llvm.bitcast")
+
+_HINTS = ("llvm.intr.lifetime.start", "llvm.intr.lifetime.end")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegisterArray:
+    """`size` bytes from address `base`, as elements of `itemsize` bytes."""
+
+    base: int
+    size: int
+    itemsize: int
+    name: str = "a local array"
+
+
+def element_sizes(kernel: KernelRecord) -> dict[Value, int]:
+    """The element size of each alloca that can be a register array."""
+    uses: dict[Value, list[tuple[Op, int]]] = defaultdict(list)
+    for op in kernel.walk():
+        for position, operand in enumerate(op.operands):
+            uses[operand].append((op, position))
+    out = {}
+    for op in kernel.walk():
+        if op.name == "llvm.alloca":
+            sizes = _accessed_sizes(op.results[0], uses)
+            if sizes is not None and len(sizes) == 1:
+                out[op.results[0]] = sizes.pop()
+    return out
+
+
+def _accessed_sizes(pointer: Value, uses: dict[Value, list[tuple[Op, int]]]) -> set[int] | None:
+    """Sizes of the elements read and written through `pointer`; None if it goes anywhere else."""
+    sizes: set[int] = set()
+    left = [pointer]
+    while left:
+        for op, position in uses[left.pop()]:
+            if op.name in DERIVING and position == 0:
+                left.append(op.results[0])
+            elif op.name == "llvm.load":
+                sizes.add(_element_size(op.results[0].type))
+            elif op.name == "llvm.store" and position == 1:
+                sizes.add(_element_size(op.operands[0].type))
+            elif op.name not in _HINTS:
+                return None
+    return None if 0 in sizes else sizes
+
+
+def _element_size(type_: Type) -> int:
+    element = element_type(type_)
+    if isinstance(element, IntType) and not element.native:
+        return 0
+    return element.size
+
+
+def load_register(g: Group, a: Access, address: Any, m: Any) -> Any:
+    """What each lane has at `address`, which is one for all lanes or one per lane."""
+    rows = g.rows(a)
+    index = _index(g, a, address, m)
+    if np.ndim(index) == 0:
+        got = rows[index : index + a.count].copy() if a.shape else rows[index].copy()
+    else:
+        index = index + a.rows if a.shape else index
+        got = rows[index, np.arange(g.lanes)]
+    return got.reshape(*a.shape, -1) if len(a.shape) > 1 else got
+
+
+def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> None:
+    """Set the element at `address` in the lanes of `m`."""
+    rows = g.rows(a)
+    index = _index(g, a, address, m)
+    if len(a.shape) > 1:
+        value = value.reshape(a.count, value.shape[-1])
+    if np.ndim(index) == 0:
+        target = rows[index : index + a.count] if a.shape else rows[index]
+        np.copyto(target, value, where=True if m is None else m)
+        return
+    lanes = np.arange(g.lanes)
+    index = index + a.rows if a.shape else index
+    if m is not None:
+        lanes, index = lanes[m], index[..., m]
+        if value.ndim and value.shape[-1] == m.size:
+            value = value[..., m]
+    rows[index, lanes] = value
+
+
+def _index(g: Group, a: Access, address: Any, m: Any) -> Any:
+    """The row at `address`: an int, or one per lane."""
+    array = a.register
+    assert array is not None
+    if np.ndim(address) == 0:
+        offset = int(address) - array.base
+        bad = not 0 <= offset <= array.size - a.nbytes or offset & (array.itemsize - 1)
+        lane = 0 if m is None else int(m.argmax())
+    else:
+        offset = address - array.base
+        wrong = (offset < 0) | (offset > array.size - a.nbytes)
+        wrong |= (offset & (array.itemsize - 1)) != 0
+        if m is not None:
+            wrong &= m
+            offset = np.where(m, offset, 0)
+        lane = int(wrong.argmax())
+        bad = wrong[lane]
+    if bad:
+        at = int(np.broadcast_to(offset, (g.lanes,))[lane])
+        raise MemoryAccessError(
+            f"out-of-bounds {a.verb} of {a.nbytes} bytes at byte offset {at} (element "
+            f"{at // array.itemsize}) of {array.name}, which has {array.size} bytes "
+            f"({array.size // array.itemsize} elements of {a.element})",
+            a.site,
+            g.thread(lane),
+        )
+    return offset >> (array.itemsize.bit_length() - 1)
