@@ -44,9 +44,7 @@ class StrictRuntime(PythonRuntime):
 
     def if_(self, test, then, orelse, names, undef_ok):  # type: ignore[no-untyped-def]
         run = super().if_
-        self._run(
-            lambda: run(test, then, orelse, names, undef_ok), names, undef_ok, then, orelse
-        )
+        self._run(lambda: run(test, then, orelse, names, undef_ok), names, undef_ok, then, orelse)
 
     def while_(self, test, body, names, undef_ok, exits):  # type: ignore[no-untyped-def]
         def run() -> None:

@@ -1,5 +1,7 @@
 """Hand-written functions on control flow: the rewritten function does what Python does."""
 
+# The programs below are odd on purpose.
+# ruff: noqa: B007, B012, RUF005, F821, F841
 from __future__ import annotations
 
 from typing import Any
@@ -524,9 +526,9 @@ def boolean_values(a, b):
     return f(a) and f(b), f(a) or f(b), not f(a), f(a) if f(b) else f("no"), log
 
 
-def test_callables_are_called_once():
+def test_the_corpus_is_there():
     # Guards against a corpus that is empty by mistake.
-    assert len(CASES) > 40
+    assert len(CASES) >= 40
 
 
 @pytest.mark.parametrize(("fn", "inputs"), CASES, ids=[fn.__name__ for fn, _ in CASES])

@@ -52,7 +52,9 @@ class Generator:
         lines = ["def f(t, a, b, xs):"]
         self.block(lines, 1, loops=0, final=False, function=0)
         if self.random.random() < 0.7:
-            lines.append("    return (a, b, u, xs)" if self.random.random() < 0.3 else "    return a")
+            lines.append(
+                "    return (a, b, u, xs)" if self.random.random() < 0.3 else "    return a"
+            )
         return "\n".join(lines) + "\n"
 
     def pick(self, *choices: Any) -> Any:
@@ -158,7 +160,9 @@ class Generator:
             inner()
             handled = self.random.random() < 0.8
             if handled:
-                lines.append(f"{pad}except {self.pick('NameError', 'ValueError as y', 'TypeError as e')}:")
+                lines.append(
+                    f"{pad}except {self.pick('NameError', 'ValueError as y', 'TypeError as e')}:"
+                )
                 inner()
                 if self.random.random() < 0.3:
                     lines.append(f"{pad}else:")
@@ -228,4 +232,6 @@ def test_random_programs(start: int, tools: Any) -> None:
             for a, b, xs in [(0, 1, [1, 2, 3]), (2, -1, [0, 5, 1]), (4, 3, [])]:
                 expected = run(fn, tools, a, b, xs)
                 found = run(new, tools, a, b, xs)
-                assert found == expected, f"seed {seed}, a={a}, b={b}, xs={xs}\n{text}\n{staged.source}"
+                assert found == expected, (
+                    f"seed {seed}, a={a}, b={b}, xs={xs}\n{text}\n{staged.source}"
+                )

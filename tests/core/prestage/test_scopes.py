@@ -1,5 +1,7 @@
 """Functions in functions, methods, private names, closures, outer variables: as in Python."""
 
+# The programs below are odd on purpose.
+# ruff: noqa: B007, B023, RUF012
 from __future__ import annotations
 
 import functools
@@ -97,7 +99,7 @@ def test_nested_functions(tools: Any) -> None:
         for i in range(n):
             add(i, i, scale=i)
         adders = [lambda y, i=i: y + i + n for i in range(n)]
-        return fib(n), even(n), total, add(**{"z": 1}), [a(1) for a in adders]
+        return fib(n), even(n), total, add(z=1), [a(1) for a in adders]
 
     tools.check(f, (0,), (1,), (5,))
 
@@ -162,7 +164,7 @@ def test_classes_in_functions(tools: Any) -> None:
             flag = base and factor
             if flag:
                 factor = 3
-            items = [x for x in range(3) if x or n]  # noqa: RUF027
+            items = [x for x in range(3) if x or n]
             __private = 5
 
             def __init__(self, x):
@@ -334,7 +336,7 @@ def test_known_callees_are_intercepted() -> None:
     m = math
 
     def f(x):
-        len = lambda y: 7  # noqa: E731, A001
+        len = lambda y: 7  # noqa: E731
         return [max(x, 1), m.floor(x), math.cos(x), sin(x), len(x), sorted([x]), str(x), abs]
 
     runtime = Noting()
