@@ -12,9 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "cute"))
 
+from vector_add import vector_add
+
 import basedsl_cute as cute
 from basedsl_cute.runtime import driver
-from vector_add import vector_add
 
 N = 1 << 24
 

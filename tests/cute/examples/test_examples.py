@@ -4,9 +4,10 @@ import runpy
 import sys
 from pathlib import Path
 
-import basedsl_cute as cute
 import numpy as np
 import pytest
+
+import basedsl_cute as cute
 from basedsl.testing import filecheck
 
 FOLDER = Path(__file__).parents[3] / "examples" / "cute"
