@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-PROGRAMS = 400
+from basedsl.prestage import stage_function
+from basedsl.prestage.reference import PythonRuntime
+
+PROGRAMS = 320
 BATCH = 20
 
 
@@ -52,9 +55,7 @@ class Generator:
         lines = ["def f(t, a, b, xs):"]
         self.block(lines, 1, loops=0, final=False, function=0)
         if self.random.random() < 0.7:
-            lines.append(
-                "    return (a, b, u, xs)" if self.random.random() < 0.3 else "    return a"
-            )
+            lines.append("    return " + self.pick("a", "a", "(a, b, u, xs)"))
         return "\n".join(lines) + "\n"
 
     def pick(self, *choices: Any) -> Any:
@@ -217,9 +218,6 @@ def run(fn: Any, tools: Any, a: int, b: int, xs: list[int]) -> Any:
 
 @pytest.mark.parametrize("start", range(0, PROGRAMS, BATCH))
 def test_random_programs(start: int, tools: Any) -> None:
-    from basedsl.prestage import stage_function
-    from basedsl.prestage.reference import PythonRuntime
-
     for seed in range(start, start + BATCH):
         text = Generator(seed).program()
         try:
