@@ -1,6 +1,7 @@
 """The pipeline `cute-to-nvvm`, as values.
 
     lower-cute   cute ops -> scf, arith, math, vector, llvm, nvvm, gpu   (what the simulator takes)
+    ptx-only     what PTX says in its own way: math instructions, narrow floats, cache operators
     nvvm         -> llvm and nvvm ops only
     ptx          -> PTX text, by LLVM in this process
     cubin        -> machine code and resource report, by ptxas
@@ -10,19 +11,21 @@ The passes are as few as kernels need: each one costs every compilation.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from basedsl.errors import CompilerBug
+from basedsl.errors import CompilerBug, DSLRuntimeError
 from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.ptx_only import PtxOnly
 from basedsl_cute.lowering.rewriter import Rewriter
 from basedsl_cute.lowering.rules import RULES
 from basedsl_cute.lowering.targets import Target
 
-# Math on vectors, integer division that floors and the like are spelled out first; then one pass
-# takes arith, cf, gpu, math (as libdevice calls) and vector to llvm and nvvm, and another turns
-# nvvm ops without an intrinsic into inline PTX.
+# One pass takes arith, cf, gpu, math (as libdevice calls) and vector to llvm and nvvm, the next
+# turns nvvm ops without an intrinsic into inline PTX.
 TO_NVVM = (
     "gpu.module("
     "convert-scf-to-cf,"
@@ -32,6 +35,20 @@ TO_NVVM = (
     "canonicalize,"
     "cse)"
 )
+
+
+LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func"
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """What can be asked of kernel code. `ptxas` are further options of ptxas."""
+
+    assertions: bool = False
+    line_info: bool = False
+    contract: bool = False
+    opt_level: int = 3
+    ptxas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,16 +63,25 @@ class LowerCute:
 
 @dataclass(frozen=True)
 class EmitPTX:
-    """Every gpu.module of the module -> PTX text, through MLIR's `gpu-module-to-binary`."""
+    """Every gpu.module of the module -> PTX text, through MLIR's `gpu-module-to-binary`.
+
+    libdevice is linked if the kernels call it (15 ms). Products and sums are not contracted into
+    fused multiply-adds, so that a kernel means what the same Python means; `contract` lets ptxas
+    do it, by taking the rounding mode off `mul.rn` and `add.rn` (PTX ISA 9.7.3.1: without one it
+    may be contracted).
+    """
 
     target: Target
     opt_level: int = 3
+    contract: bool = False
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
         bindings = context.bindings
-        chip = f"chip={self.target.name} features={self.target.features} O={self.opt_level}"
+        options = f"chip={self.target.name} features={self.target.features} O={self.opt_level}"
+        if _calls_libdevice(op):
+            options += f" l={_libdevice()}"
         manager = bindings.passmanager.PassManager.parse(
-            f"builtin.module(nvvm-attach-target{{{chip}}},gpu-module-to-binary{{format=isa}})"
+            f"builtin.module(nvvm-attach-target{{{options}}},gpu-module-to-binary{{format=isa}})"
         )
         copy = op.clone()
         manager.enable_verifier(False)
@@ -67,7 +93,31 @@ class EmitPTX:
                 texts += [bindings.gpu.ObjectAttr(o).object.decode() for o in objects]
         if len(texts) != 1:
             raise CompilerBug(f"expected one gpu.module, found {len(texts)}")
-        return texts[0].rstrip("\0")
+        ptx = texts[0].rstrip("\0")
+        return _ROUNDED.sub(r"\1\2", ptx) if self.contract else ptx
+
+
+_ROUNDED = re.compile(r"\b((?:mul|add|sub))\.rn(\.(?:f32|f64|f16x2|f16|bf16x2|bf16)\b)")
+
+
+def _calls_libdevice(op: Any) -> bool:
+    return any(
+        str(one.attributes["sym_name"].value).startswith("__nv_")
+        for module in op.regions[0].blocks[0].operations
+        if module.operation.name == "gpu.module"
+        for one in module.operation.regions[0].blocks[0].operations
+        if one.operation.name == "llvm.func"
+    )
+
+
+def _libdevice() -> Path:
+    found = ptxas.find_libdevice()
+    if found is None:
+        raise DSLRuntimeError(
+            "this kernel needs CUDA's math library, and libdevice.10.bc is not to be found",
+            hint="pip install nvidia-nvvm, or set CUDA_HOME to a CUDA toolkit",
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -91,14 +141,19 @@ def lower_cute(target: Target) -> Step:
     return Step("lower-cute", LowerCute(target.name))
 
 
-def ptx_steps(target: Target) -> tuple[Step, ...]:
+def ptx_steps(target: Target, options: KernelOptions = KernelOptions()) -> tuple[Step, ...]:
     """From lowered kernels to PTX, and on to machine code if there is a ptxas."""
-    steps = (Step("nvvm", TO_NVVM), Step("ptx", EmitPTX(target), verify=False, suffix=".ptx"))
+    steps = (
+        Step("ptx-only", PtxOnly(target, options.assertions)),
+        Step("nvvm", TO_NVVM + LINE_TABLES if options.line_info else TO_NVVM),
+        Step("ptx", EmitPTX(target, options.opt_level, options.contract), False, ".ptx"),
+    )
     if ptxas.find_ptxas() is None:
         return steps
-    return (*steps, Step("cubin", Assemble(target), verify=False, suffix=".cubin"))
+    assemble = Assemble(target, options.line_info, options.ptxas)
+    return (*steps, Step("cubin", assemble, verify=False, suffix=".cubin"))
 
 
-def cute_to_nvvm(target: Target) -> Pipeline:
+def cute_to_nvvm(target: Target, options: KernelOptions = KernelOptions()) -> Pipeline:
     """cute -> PTX -> machine code; without ptxas the artifact is PTX, for the driver to compile."""
-    return Pipeline("cute-to-nvvm", (lower_cute(target), *ptx_steps(target)), input="cute")
+    return Pipeline("cute-to-nvvm", (lower_cute(target), *ptx_steps(target, options)), "cute")

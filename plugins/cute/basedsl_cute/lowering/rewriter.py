@@ -8,7 +8,7 @@ function signatures) change type in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from basedsl.errors import CompilerBug
 from basedsl.mlir import Bindings
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
+from basedsl_cute.lowering.builder import Builder, Inside
 
 STATIC_SMEM_LIMIT = 48 * 1024  # bytes: CUDA C++ Programming Guide, "Shared Memory" (opt-in above)
 
@@ -69,55 +70,24 @@ class _Function:
         return f"{self.name}_{stem}_{self.placed - 1}"
 
 
-class Rewriter:
+class Rewriter(Builder):
     """One run of `lower-cute`: the table, the dialect and where to insert."""
 
     def __init__(self, bindings: Bindings, rules: Mapping[str, Rule], target: str) -> None:
-        self.bindings = bindings
-        self.ir = bindings.ir
+        super().__init__(bindings)
         self.dialect: CuteDialect = define(bindings)
         self.rules = rules
         self.target = target
-        self._create = self.ir.Operation.create
         self._memref_class: Any = self.dialect.memref_class
         self._pointers: dict[int, Any] = {}
-        self._ip: Any = None
-        self._loc: Any = None
         self.function: _Function | None = None
         self._on_host = False  # where every address is in the one address space
         self.records: tuple[MemRef | None, ...] = ()
         self._planned: Iterator[_Function] = iter(())
         self._dynamic_smem: Any = None
         self._module: Any = None  # the gpu.module (or builtin.module) that symbols go into
-        self.i32 = self.ir.IntegerType.get_signless(32)
-        self.i64 = self.ir.IntegerType.get_signless(64)
 
     # Building --------------------------------------------------------------------------------
-
-    def emit(
-        self,
-        name: str,
-        results: Sequence[Any] = (),
-        operands: Sequence[Any] = (),
-        attributes: Mapping[str, Any] | None = None,
-        regions: int = 0,
-    ) -> Any:
-        """An operation before the one being lowered, at its location; its result if it has one."""
-        op = self._create(
-            name,
-            results=results,
-            operands=operands,
-            attributes=attributes,
-            regions=regions,
-            loc=self._loc,
-            ip=self._ip,
-        )
-        return op.result if len(results) == 1 else op
-
-    def constant(self, value: int, type: Any = None) -> Any:
-        """An `arith.constant`, i32 unless told."""
-        attribute = self.ir.IntegerAttr.get(type or self.i32, value)
-        return self.emit("arith.constant", [type or self.i32], [], {"value": attribute})
 
     def pointer(self, address_space: int) -> Any:
         """`!llvm.ptr<address_space>`, made once."""
@@ -146,25 +116,17 @@ class Rewriter:
         }
         return self.emit("llvm.getelementptr", [base.type], [base], attributes)
 
-    def integer(self, value: int, bits: int = 64) -> Any:
-        """An integer attribute."""
-        return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(bits), value)
-
     def cast(self, pointer: Any, type: Any) -> Any:
         """`pointer` in another address space."""
         if pointer.type == type:
             return pointer
         return self.emit("llvm.addrspacecast", [type], [pointer])
 
-    def inside(self, block: Any) -> _Inside:
-        """While entered, `emit` appends to `block`."""
-        return _Inside(self, self.ir.InsertionPoint(block))
-
-    def at_entry(self) -> _Inside:
+    def at_entry(self) -> Inside:
         """While entered, `emit` inserts at the beginning of the current function."""
         assert self.function is not None
         block = self.function.op.regions[0].blocks[0]
-        return _Inside(self, self.ir.InsertionPoint.at_block_begin(block))
+        return Inside(self, self.ir.InsertionPoint.at_block_begin(block))
 
     def global_array(self, symbol: str, bytes: int, alignment: int, linkage: str) -> Any:
         """Shared memory under a name: `llvm.mlir.global` in address space 3."""
@@ -241,8 +203,7 @@ class Rewriter:
         return iter(records)
 
     def _lower(self, rule: Rule, op: Any) -> None:
-        self._ip = self.ir.InsertionPoint(op)
-        self._loc = op.location
+        self.at(op)
         fields = self.dialect.fields(op)
         value = rule.lower(self, fields)
         if value is not None:
@@ -271,6 +232,10 @@ class Rewriter:
         inputs = [self.lowered_type(t) for t in function_type.inputs]
         results = [self.lowered_type(t) for t in function_type.results]
         changed = ir.FunctionType.get(inputs, results)
+        if "known_block_size" in op.attributes:
+            # MLIR would make an upper bound of it (.maxntid), but every launch has exactly this.
+            op.attributes["nvvm.reqntid"] = op.attributes["known_block_size"]
+            del op.attributes["known_block_size"]
         op.attributes["function_type"] = ir.TypeAttr.get(changed)
 
     def lowered_type(self, type: Any) -> Any:
@@ -283,8 +248,7 @@ class Rewriter:
 
     def _cast_arguments(self, op: Any, records: tuple[MemRef | None, ...]) -> None:
         """A kernel takes addresses in global memory; on the host they are ordinary ones."""
-        self._ip = self.ir.InsertionPoint(op)
-        self._loc = op.location
+        self.at(op)
         for i, record in enumerate(records):
             if record is not None:
                 op.operands[i] = self.cast(op.operands[i], self.pointer(record.address_space))
@@ -341,16 +305,3 @@ _CARRIERS = frozenset(
         "cf.cond_br",
     )
 )
-
-
-class _Inside:
-    def __init__(self, rewriter: Rewriter, point: Any) -> None:
-        self._rewriter = rewriter
-        self._point = point
-
-    def __enter__(self) -> None:
-        self._outer = self._rewriter._ip
-        self._rewriter._ip = self._point
-
-    def __exit__(self, *_: object) -> None:
-        self._rewriter._ip = self._outer
