@@ -28,10 +28,16 @@ class DSLAssertionError(DSLRuntimeError, AssertionError):
 
 _state = threading.local()
 
+# How many failures wait to be raised, in all threads: not zero means to look.
+FAILURES = ctypes.c_int64(0)
+_failures_lock = threading.Lock()
+
 
 def _on_failure(where: bytes | None) -> None:
     # The first failure is the one that Python would have met.
     if getattr(_state, "failed", None) is None:
+        with _failures_lock:
+            FAILURES.value += 1
         _state.failed = where or b""
 
 
@@ -54,6 +60,8 @@ def raise_failed_assertion() -> None:
     if where is None:
         return
     _state.failed = None
+    with _failures_lock:
+        FAILURES.value -= 1
     filename, line, col, end_line, end_col, message = where.decode(errors="replace").split(
         _SEPARATOR, 5
     )

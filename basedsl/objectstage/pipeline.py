@@ -32,6 +32,8 @@ class PipelineContext:
     artifacts: dict[str, Any] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
     input: Snapshot | None = None
+    _read_from: Snapshot | None = None
+    _names: frozenset[str] | None = None
 
     @property
     def bindings(self) -> Bindings:
@@ -40,8 +42,16 @@ class PipelineContext:
     @property
     def operations(self) -> frozenset[str] | None:
         """Names of the operations in the step's input, without a walk; None if not known."""
-        data = None if self.input is None else self.input.data
-        return operation_names(data) if isinstance(data, bytes) else None
+        if self.input is None or not isinstance(self.input.data, bytes):
+            return None
+        if self._read_from is not self.input:
+            self._read_from, self._names = self.input, operation_names(self.input.data)
+        return self._names
+
+    def may_use(self, *dialects: str) -> bool:
+        """False only if the step's input has no operation of these dialects."""
+        known = self.operations
+        return known is None or any(name.partition(".")[0] in dialects for name in known)
 
     def may_contain(self, *names: str) -> bool:
         """False only if the step's input has no operation of these names."""
@@ -65,13 +75,16 @@ class Step:
       looking at the module again). It may raise a `DSLError`, which passes through untouched, or
       `objectstage.reject` an operation.
 
-    `verify` checks the module after the step. The name of the step names its output.
+    `verify` checks the module after the step. `only_for` names dialects: where the module has no
+    operation of them, the step is passed over and its output is its input. The name of the step
+    names its output.
     """
 
     name: str
     passes: str | tuple[str, ...] | PythonPass
     verify: bool = True
     suffix: str = ""
+    only_for: tuple[str, ...] = ()
 
     @property
     def is_textual(self) -> bool:
@@ -96,7 +109,8 @@ class Step:
             what = f"{inner.__module__}.{named}" if named else repr(inner)
         else:
             what = ",".join(self.pass_list())
-        return f"{self.name}: {what}"
+        when = f" where there is {', '.join(self.only_for)}" if self.only_for else ""
+        return f"{self.name}: {what}{when}"
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,9 @@ class _Run:
         self.passes.input = self.module_now
         start = perf_counter()
         made = None
-        if callable(step.passes):
+        if step.only_for and not self.passes.may_use(*step.only_for):
+            made = self.module_now
+        elif callable(step.passes):
             made = self.python(step)
             if made is None and step.verify:
                 self.verify(step.name, "the module that this step left is not valid")

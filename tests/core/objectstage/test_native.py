@@ -340,6 +340,28 @@ def test_wide_integers_divide(compiled):
     assert f(a, b) == a * a // b
 
 
+def test_vectors(compiled):
+    text = """
+    func.func @f(%m: memref<?xf32>, %n: index) -> f32 attributes {llvm.emit_c_interface} {
+      %c0 = arith.constant 0 : index
+      %c8 = arith.constant 8 : index
+      %z = arith.constant dense<0.0> : vector<8xf32>
+      %r = scf.for %i = %c0 to %n step %c8 iter_args(%s = %z) -> vector<8xf32> {
+        %x = vector.load %m[%i] : memref<?xf32>, vector<8xf32>
+        %y = math.exp2 %x : vector<8xf32>
+        %t = arith.addf %s, %y : vector<8xf32>
+        scf.yield %t : vector<8xf32>
+      }
+      %sum = vector.reduction <add>, %r : vector<8xf32> into f32
+      return %sum : f32
+    }"""
+    f = compiled(text, F32, PTR, I64, name="_mlir_ciface_f")
+    array = np.arange(64, dtype=np.float32) % 11
+    data = array.ctypes.data
+    descriptor = ctypes.create_string_buffer(struct.pack("<QQqqq", data, data, 0, 64, 1))
+    assert f(ctypes.addressof(descriptor), 64) == np.exp2(array).sum()
+
+
 def test_symbols_bound_to_callbacks(compiled):
     seen = []
 

@@ -167,6 +167,23 @@ def test_may_contain_is_never_wrongly_false(mlir_context, parse):
     assert seen == {"arith.muli": True, "cf.assert": False, "func.return": True}
 
 
+def test_a_step_is_passed_over_where_its_dialects_are_not_used(mlir_context, parse):
+    called = []
+
+    def look(op, context):
+        called.append(context.may_use("memref"))
+
+    stages = go(
+        mlir_context,
+        parse(),
+        Step("vectors", look, only_for=("vector", "memref")),
+        Step("numbers", look, only_for=("vector", "arith")),
+    )
+    assert called == [False]
+    assert stages["vectors"] is stages["input"]
+    assert stages.names == ("input", "vectors", "numbers")
+
+
 def test_an_observer_sees_and_replaces(mlir_context, parse):
     seen = []
 
