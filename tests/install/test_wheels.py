@@ -1,4 +1,4 @@
-"""Wheels of the three distributions, installed in a new environment, run from an empty directory."""
+"""Wheels of the three distributions in a new environment, run from an empty directory."""
 
 import os
 import subprocess

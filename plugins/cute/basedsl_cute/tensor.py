@@ -129,6 +129,11 @@ class Tensor:
         """`value` as an element: Python numbers convert, other types must match."""
         kind = self.element_type
         if not isinstance(value, Numeric):
+            if isinstance(value, float) and kind.is_integer:
+                raise DSLTypeError(
+                    f"the float {value} is stored into a tensor of {kind.__name__}",
+                    hint=f"write {int(value) if value == value else 0}, or convert with int(...)",
+                )
             return kind(value)
         if type(value) is kind:
             return value

@@ -259,8 +259,13 @@ def test_store_of_another_type():
 
 def test_out_of_bounds_names_line_thread_and_index():
     y = np.zeros(60, np.float32)
-    error = fails(lambda: copy(DATA, y), "thread", "(60, 0, 0)", "60", "'y'")
+    error = fails(lambda: copy(DATA, y), "thread", "(60, 0, 0)", "60", "`y`")
     assert marked(error) == "y[i] = x[i]"
+
+
+def test_simulator_errors_also_name_the_launch():
+    error = fails(lambda: copy(DATA, np.zeros(60, np.float32)), "the kernel was launched here")
+    assert ".launch(" in error.notes[-1][1].source_line
 
 
 def test_barrier_not_all_threads_reach():

@@ -198,7 +198,10 @@ def raise_failed_launch() -> None:
     except DSLRuntimeError as stopped:
         span = stopped.span
     if isinstance(error, DSLRuntimeError) and span is not None:
-        error.span = span
+        if getattr(error, "site", None) is None:
+            error.span = span
+        else:  # the simulator knows the line in the kernel
+            error.notes = (*error.notes, ("the kernel was launched here", span))
     raise error
 
 
