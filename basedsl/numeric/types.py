@@ -311,8 +311,8 @@ class Integer(Numeric):
         if self.region is not None:
             raise _not_static(
                 self, "is used where Python needs a number now (an index, a length, a bound)",
-                "take a value known while compiling (Constexpr), or let the function be captured "
-                "(@jit) where indexing and loops work at run time",
+                "take a value known while compiling (Constexpr), or decorate the function with "
+                "@jit (preprocess=True), which captures loops and indexing",
             )  # fmt: skip
         return int(self.value)
 
