@@ -506,6 +506,14 @@ def permute_bytes(low: Array, high: Array, selector: Array) -> Array:
     return np.asarray(out).astype(np.uint32).view(np.int32)[()]
 
 
+def flush(x: Array) -> Array:
+    """float32 subnormals to zero of the same sign (PTX .ftz); other types have none of that."""
+    if x.dtype != np.float32:
+        return x
+    out = np.where(np.abs(x) < np.float32(_TINY), np.copysign(np.float32(0), x), x)
+    return out if out.ndim else out[()]
+
+
 def clamp_unit(x: Array) -> Array:
     """To [0, 1], NaN to 0 (PTX .sat)."""
     out = np.where(x > 0, np.minimum(x, x.dtype.type(1)), x.dtype.type(0))

@@ -16,25 +16,33 @@ def _rounding(op: Op) -> None:
         raise MissingRuleError(op.site, f"with rounding mode {mode}")
 
 
-@rule("nvvm.addf", "nvvm.subf", "nvvm.fma")
+def _flushed(op: Op, refs: list[str], template: str) -> str:
+    """`template` on `refs`, with subnormal inputs and results made zero if the op says `ftz`."""
+    if not op.flag("ftz"):
+        return template.format(*refs)
+    return f"num.flush({template.format(*(f'num.flush({r})' for r in refs))})"
+
+
+_ARITHMETIC = {
+    "nvvm.addf": "{0} + {1}",
+    "nvvm.subf": "{0} - {1}",
+    "nvvm.fma": "num.fma({0}, {1}, {2})",
+}
+
+
+@rule(*_ARITHMETIC)
 def _float_op(e: Emitter, op: Op) -> None:
     _rounding(op)
     for flag in ("relu", "oob"):
-        if op.flag(flag) or op.attributes.get(flag) == "unit":
+        if op.flag(flag):
             raise MissingRuleError(op.site, f"with {flag}")
-    template = {
-        "nvvm.addf": "{0} + {1}",
-        "nvvm.subf": "{0} - {1}",
-        "nvvm.fma": "num.fma({0}, {1}, {2})",
-    }[op.name]
-    expression = template.format(*e.refs(op))
-    if op.word("sat") in ("sat",):
+    expression = _flushed(op, e.refs(op), _ARITHMETIC[op.name])
+    if op.word("sat") == "sat":
         expression = f"num.clamp_unit({expression})"
     e.let(op.results[0], expression)
 
 
 _UNARY = {
-    "nvvm.rcp.approx.ftz.f": "f32(1) / {0}",
     "nvvm.ex2": "num.in_f32(np.exp2, {0})",
     "nvvm.log2": "num.in_f32(np.log2, {0})",
     "nvvm.sin": "num.in_f32(np.sin, {0})",
@@ -44,7 +52,12 @@ _UNARY = {
 
 @rule(*_UNARY)
 def _unary(e: Emitter, op: Op) -> None:
-    e.let(op.results[0], _UNARY[op.name].format(*e.refs(op)))
+    e.let(op.results[0], _flushed(op, e.refs(op), _UNARY[op.name]))
+
+
+@rule("nvvm.rcp.approx.ftz.f")
+def _rcp(e: Emitter, op: Op) -> None:
+    e.let(op.results[0], f"num.flush(f32(1) / num.flush({e.ref(op.operands[0])}))")
 
 
 @rule("nvvm.convert.float.to.tf32")
@@ -62,13 +75,7 @@ def _prmt(e: Emitter, op: Op) -> None:
     """Bytes of a register pair picked by a selector, in the default mode (PTX ISA, prmt)."""
     if op.word("mode", "default") != "default":
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
-    low, selector, high = (e.ref(op.operands[i]) for i in _prmt_order(op))
-    e.let(op.results[0], f"num.permute_bytes({low}, {high}, {selector})")
-
-
-def _prmt_order(op: Op) -> tuple[int, int, int]:
-    """Operands print as lo, selector, hi or lo, hi, selector; the op's accessors say lo first."""
-    return (0, 2, 1) if len(op.operands) == 3 else (0, 1, 0)
+    e.let(op.results[0], "num.permute_bytes({}, {}, {})".format(*e.refs(op)))
 
 
 @rule(

@@ -113,7 +113,7 @@ def _for(e: Emitter, op: Op) -> None:
         bounds = [f"num.unsigned({b})" for b in bounds]
     if e.constant(step) is None or e.constant(step) <= 0:
         e.line(f"if {bounds[2]} <= 0: g.bad_step({bounds[2]}, {e.at()})")
-    number = e.temporary("i")
+    number = e.temporary("turn")
     with e.indented(f"for {number} in range({', '.join(bounds)}):"):
         dtype = e.dtype(counter.type)
         e.let(
