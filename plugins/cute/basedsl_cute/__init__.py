@@ -37,6 +37,7 @@ from basedsl_cute.memory import make_rmem_tensor, make_tensor
 from basedsl_cute.printing import printf
 from basedsl_cute.queries import shape, size
 from basedsl_cute.selection import where
+from basedsl_cute.stream import Stream
 from basedsl_cute.tensor import Iterator as Pointer
 from basedsl_cute.tensor import Tensor
 

@@ -24,6 +24,7 @@ from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import lower_cute, ptx_steps
 from basedsl_cute.lowering.targets import Target, detect, target_of
 from basedsl_cute.options import CuteOptions
+from basedsl_cute.stream import Stream, StreamArgument, is_stream
 
 location.mark_internal(os.path.dirname(__file__))
 
@@ -41,6 +42,8 @@ class Cute(DSL):
         dialect.load(bindings)
 
     def adapt(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+        if annotation is Stream or is_stream(value):
+            return StreamArgument()
         return tensor_argument(value, annotation, name)
 
     def begin(self, trace: Trace, module: Any) -> None:

@@ -11,12 +11,15 @@ from basedsl.location import Span, user_span
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
 from basedsl.tree import flatten, leaf_paths, rebuild
+from basedsl_cute.lowering.launch import COOPERATIVE_ATTRIBUTE, PDL_ATTRIBUTE
+from basedsl_cute.stream import stream_value
 
 MODULE = "kernels"
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_CLUSTER = (16, 16, 16)
 
 
 class KernelCall:
@@ -33,13 +36,21 @@ class KernelCall:
         *,
         grid: Sequence[Any],
         block: Sequence[Any],
+        cluster: Sequence[int] | None = None,
         smem: Any = None,
         stream: Any = None,
+        max_number_threads: Sequence[int] | None = None,
+        min_blocks_per_mp: int = 0,
+        use_pdl: bool = False,
+        cooperative: bool = False,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
 
-        `smem` is dynamic shared memory in bytes, by default what the kernel allocates; `stream`
-        is a CUDA stream, by default the default stream.
+        `cluster` is a static shape of blocks that run together (sm_90 and later); `smem` is
+        dynamic shared memory in bytes on top of what the kernel allocates; `stream` is a CUDA
+        stream, by default the default stream; `max_number_threads` and `min_blocks_per_mp` bound
+        register allocation; `use_pdl` lets the kernel start while its predecessor ends, until
+        `griddepcontrol_wait`; `cooperative` asks that all blocks run at once.
         """
         trace = require("launching a kernel")
         span = user_span()
@@ -54,8 +65,17 @@ class KernelCall:
             raise DSLCallError(
                 f"a block of {tuple(block3)} has {threads} threads, more than {MAX_THREADS}", span
             )
-        name, operands = _trace_kernel(trace, self, block3 if threads is not None else None, span)
-        _emit_launch(trace, name, grid3, block3, smem, stream, operands)
+        cluster3 = None if cluster is None else _extents(cluster, "cluster", MAX_CLUSTER, span)
+        attributes = _kernel_attributes(
+            trace,
+            block3 if threads is not None else None,
+            cluster3,
+            max_number_threads,
+            min_blocks_per_mp,
+        )
+        name, operands = _trace_kernel(trace, self, attributes, span)
+        flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
+        _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
 
 
 def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) -> list[Any]:
@@ -81,8 +101,30 @@ def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) 
     return [x if is_dynamic(x) else int(x) for x in extents]
 
 
+def _kernel_attributes(
+    trace: Any,
+    block: list[int] | None,
+    cluster: list[Any] | None,
+    most_threads: Sequence[int] | None,
+    min_blocks: int,
+) -> dict[str, Any]:
+    """What the launch says of the kernel itself: MLIR's NVVM dialect, "kernel attributes"."""
+    ir = trace.ir
+    attributes: dict[str, Any] = {}
+    if block is not None:
+        attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(block)
+    if cluster is not None:
+        attributes["nvvm.cluster_dim"] = ir.DenseI32ArrayAttr.get(cluster)
+    if most_threads is not None and any(most_threads):
+        attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([*most_threads, 1, 1][:3])
+    if min_blocks:
+        i32 = ir.IntegerType.get_signless(32)
+        attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, min_blocks)
+    return attributes
+
+
 def _trace_kernel(
-    trace: Any, call: KernelCall, block: list[int] | None, span: Span | None
+    trace: Any, call: KernelCall, attributes: dict[str, Any], span: Span | None
 ) -> tuple[str, list[Any]]:
     """Trace the kernel into the module's gpu.module; its symbol and the launch's operands."""
     ir, gpu = trace.ir, trace.bindings.gpu
@@ -112,8 +154,8 @@ def _trace_kernel(
         )
         op.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         op.operation.attributes["gpu.kernel"] = ir.UnitAttr.get()
-        if block is not None:
-            op.operation.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(block)
+        for key, attribute in attributes.items():
+            op.operation.attributes[key] = attribute
         entry = op.operation.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
@@ -190,9 +232,11 @@ def _emit_launch(
     name: str,
     grid: list[Any],
     block: list[Any],
+    cluster: list[Any] | None,
     smem: Any,
     stream: Any,
     operands: list[Any],
+    flags: dict[str, bool],
 ) -> None:
     ir = trace.ir
     index = ir.IndexType.get()
@@ -203,16 +247,19 @@ def _emit_launch(
             return trace.emit(arith.ConstantOp, index, int(x)).result
         return trace.emit(arith.IndexCastOp, index, x.ir_value()).result
 
-    sizes = [as_index(x) for x in (*grid, *block)]
+    sizes = [as_index(x) for x in (*grid, *block, *(cluster or ()))]
     dynamic = [] if smem is None else [Int32(smem).ir_value()]
-    segments = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, len(dynamic), len(operands), 0]
+    on = [] if stream is None else [stream_value(stream)]
+    clusters = [1, 1, 1] if cluster else [0, 0, 0]
+    segments = [0, 1, 1, 1, 1, 1, 1, *clusters, len(dynamic), len(operands), len(on)]
     symbol = ir.SymbolRefAttr.get([MODULE, name])
     ir.Operation.create(
         "gpu.launch_func",
-        operands=[*sizes, *dynamic, *operands],
+        operands=[*sizes, *dynamic, *operands, *on],
         attributes={
             "kernel": symbol,
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+            **{flag: ir.UnitAttr.get() for flag, wanted in flags.items() if wanted},
         },
         loc=trace.loc(),
     )

@@ -1,0 +1,73 @@
+"""CUDA streams as arguments of @jit functions and of `launch(stream=...)`.
+
+Any stream of PyTorch, CuPy, cuda.bindings or cuda.core, or anything with `__cuda_stream__`, is an
+argument known at run time. The simulator has only one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.numeric import Int64
+from basedsl_cute.runtime.driver import stream_handle
+
+
+class Stream:
+    """A stream inside a compiled function; its handle is known at run time."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def ir_value(self) -> Any:
+        return self._value
+
+    def with_ir_value(self, value: Any) -> Stream:
+        return Stream(value)
+
+    def leaf_type(self) -> str:
+        return "stream"
+
+    def undefined(self) -> Any:
+        return Int64(0).ir_value()
+
+
+@dataclass(frozen=True)
+class StreamArgument:
+    """A stream as a parameter: its CUstream."""
+
+    formats = ("Q",)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return [ir.IntegerType.get_signless(64)]
+
+    def proxy(self, values: Sequence[Any]) -> Stream:
+        return Stream(values[0])
+
+    def pack(self, value: Any) -> tuple[int]:
+        return (stream_handle(value),)
+
+    def __str__(self) -> str:
+        return "Stream"
+
+
+def is_stream(value: Any) -> bool:
+    """True for what a caller may pass as a stream (an array's `ptr` does not make it one)."""
+    kind = type(value)
+    if hasattr(kind, "__cuda_stream__") or kind.__name__ in ("CUstream", "cudaStream_t"):
+        return True
+    return kind.__name__ in ("Stream", "ExternalStream") and (
+        hasattr(kind, "cuda_stream") or hasattr(value, "ptr")
+    )
+
+
+def stream_value(stream: Any) -> Any:
+    """The stream of a launch as an i64; None for the default stream."""
+    if stream is None:
+        return None
+    if isinstance(stream, Stream):
+        return stream.ir_value()
+    return Int64(stream_handle(stream)).ir_value()
