@@ -314,6 +314,55 @@ def test_warps_wait_for_each_other_through_memory(kernel):
     assert out.tolist() == [1, 1]
 
 
+def test_warps_may_take_turns_for_long(kernel):
+    body = """
+    %rounds = arith.constant 300 : i32
+    scf.for %i = %zero to %rounds step %one : i32 {
+      %two = arith.constant 2 : i32
+      %j = arith.muli %i, %two : i32
+      %turn = arith.addi %j, %warp : i32
+      scf.while : () -> () {
+        %v = llvm.load volatile %out : !llvm.ptr<1> -> i32
+        %go = arith.cmpi ne, %v, %turn : i32
+        scf.condition(%go)
+      } do {
+        scf.yield
+      }
+      %next = arith.addi %turn, %one : i32
+      llvm.store %next, %out : i32, !llvm.ptr<1>
+    }
+    """
+    (out,) = make(kernel, body)(1, 64, np.zeros(1, np.int32), max_spins=5)
+    assert out[0] == 600
+
+
+def test_a_lock_taken_lane_by_lane(kernel):
+    body = """
+    %true = arith.constant true
+    %false = arith.constant false
+    %p = llvm.getelementptr %out[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %d = scf.while (%done = %false) : (i1) -> i1 {
+      %go = arith.xori %done, %true : i1
+      scf.condition(%go) %done : i1
+    } do {
+    ^bb0(%done: i1):
+      %r = llvm.cmpxchg %out, %zero, %one acq_rel monotonic : !llvm.ptr<1>, i32
+      %got = llvm.extractvalue %r[1] : !llvm.struct<(i32, i1)>
+      scf.if %got {
+        %v = llvm.load %p : !llvm.ptr<1> -> i32
+        %w = arith.addi %v, %tid : i32
+        llvm.store %w, %p : i32, !llvm.ptr<1>
+        %free = llvm.atomicrmw xchg %out, %zero acq_rel : !llvm.ptr<1>, i32
+      }
+      scf.yield %got : i1
+    }
+    """
+    k = make(kernel, body)
+    assert k.sim.widths == ("warp",)
+    (out,) = k(2, 64, np.zeros(2, np.int32))
+    assert out.tolist() == [0, 2 * sum(range(64))]
+
+
 # Races -----------------------------------------------------------------------------------------
 
 RACE = """

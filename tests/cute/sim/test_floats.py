@@ -180,6 +180,11 @@ def test_conversions_between_floats(elementwise, rng):
         for name, dtype in narrow.items():
             same(got[f"x_{name}"], got[f"r_{name}"].astype(np.float64))
             finite = np.isfinite(a) & np.isfinite(got[f"x_{name}"])
+            if name.startswith("f8"):  # saturates
+                top = float(ml_dtypes.finfo(dtype).max)
+                assert (got[f"x_{name}"][a >= top] == top).all()
+                assert np.array_equal(np.isnan(got[f"x_{name}"]), np.isnan(a))
+                finite &= np.abs(a) <= top
             # Nearest: no neighbour of the result is closer to the input.
             value = got[f"r_{name}"][finite]
             for toward in (np.inf, -np.inf):
@@ -302,10 +307,30 @@ def test_tf32(elementwise):
     a = np.array([1 + 2.0**-11, 1 + 2.0**-10 + 2.0**-11, -1 - 2.0**-11, np.inf, 3.0], np.float32)
     lines = """
     %t = arith.truncf %a : f32 to tf32
-    %even = arith.extf %t : tf32 to f32
+    %wide = arith.extf %t : tf32 to f32
     %away = nvvm.convert.float.to.tf32 %a {rnd = #nvvm.fp_rnd_mode<rna>}
     """
-    got = elementwise(lines, {"even": np.float32, "away": np.int32}, a=a)
-    assert got["even"].tolist() == [1.0, 1 + 2.0**-9, -1.0, np.inf, 3.0]
+    got = elementwise(lines, {"wide": np.float32, "away": np.int32}, a=a)
+    assert got["wide"].tolist() == [1 + 2.0**-10, 1 + 2.0**-9, -1 - 2.0**-10, np.inf, 3.0]
     away = got["away"].view(np.float32)
     assert away.tolist() == [1 + 2.0**-10, 1 + 2.0**-9, -1 - 2.0**-10, np.inf, 3.0]
+
+
+def test_floats_of_six_and_four_bits(elementwise):
+    a = np.array([0.5, -0.7, 1e9, -np.inf, np.nan, 2.6], np.float32)
+    names = {
+        "f6E2M3FN": ml_dtypes.float6_e2m3fn,
+        "f6E3M2FN": ml_dtypes.float6_e3m2fn,
+        "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+        "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    }
+    lines = "\n".join(
+        f"%r_{n} = arith.truncf %a : f32 to {n}\n%x_{n} = arith.extf %r_{n} : {n} to f32"
+        for n in names
+    )
+    got = elementwise(lines, {f"x_{n}": np.float32 for n in names}, a=a)
+    assert got["x_f4E2M1FN"].tolist() == [0.5, -0.5, 6, -6, 6, 3]
+    assert got["x_f6E2M3FN"].tolist() == [0.5, -0.75, 7.5, -7.5, 7.5, 2.5]
+    assert got["x_f6E3M2FN"].tolist() == [0.5, -0.75, 28, -28, 28, 2.5]
+    scale = got["x_f8E8M0FNU"].tolist()
+    assert scale[0] == 0.5 and scale[1] == scale[3] == 2.0**-127 and math.isnan(scale[4])

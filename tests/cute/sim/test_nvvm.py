@@ -17,8 +17,8 @@ def test_float_arithmetic_with_saturation_and_flushing(elementwise):
       : (f32, f32) -> f32
     %ftz = "nvvm.addf"(%a, %a) <{{rnd = {RN}, sat = #nvvm.sat_mode<none>, ftz = true}}>
       : (f32, f32) -> f32
-    %fma = "nvvm.fma"(%a, %a, %a) <{{rnd = {RN}, sat = #nvvm.sat_mode<none>, ftz = false, oob = false,
-      relu = false}}> : (f32, f32, f32) -> f32
+    %fma = "nvvm.fma"(%a, %a, %a) <{{rnd = {RN}, sat = #nvvm.sat_mode<none>, ftz = false,
+      oob = false, relu = false}}> : (f32, f32, f32) -> f32
     %ex2 = "nvvm.ex2"(%a) <{{ftz = false}}> : (f32) -> f32
     %rcp = nvvm.rcp.approx.ftz.f %a : f32
     """

@@ -119,7 +119,8 @@ class Program:
         count, start = self.small(scope, 7), self.value(scope)
         new, n, acc, n2, acc2 = (self.name() for _ in range(5))
         self.emit(
-            f"%{new}:2 = scf.while (%{n} = %{count}, %{acc} = %{start}) : (i32, i32) -> (i32, i32) {{",
+            f"%{new}:2 = scf.while (%{n} = %{count}, %{acc} = %{start}) "
+            ": (i32, i32) -> (i32, i32) {",
             f"{n}, {acc} = {count}, {start}",
         )
         self.python.append("    " * self.depth + "while True:")

@@ -155,7 +155,7 @@ def _guess(g: Group, a: Access) -> Segment | None:
 def _inside(a: Access, segment: Segment, address: Any) -> bool:
     if a.low_bits and _any_bit(address) & a.low_bits:
         return False
-    return _highest((address - segment.base).view(_U64)) <= segment.size - a.nbytes
+    return bool(_highest((address - segment.base).view(_U64)) <= segment.size - a.nbytes)
 
 
 def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[Segment, Any, Any]]:
@@ -256,6 +256,7 @@ def _write(g: Group, a: Access, segment: Segment, offset: Any, value: Any, who: 
         raise MemoryAccessError(
             f"write to `{segment.name}`, which is read-only", a.site, g.thread(lane)
         )
+    g.launch.stores += 1
     if g.races is not None and segment.kind == "shared":
         g.races.write(g, a, offset, who)
     if a.boolean:

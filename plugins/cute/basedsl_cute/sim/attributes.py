@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.types import FloatType, IntType, Type, dtype_of, parse_type
+from basedsl_cute.sim.types import FloatType, IntType, Type, VectorType, dtype_of
 
 
 def parse_int(text: str) -> int:
@@ -79,8 +79,6 @@ def parse_scalar(text: str, type_: Type) -> Any:
 
 def parse_constant(text: str, type_: Type) -> Any:
     """The value of a constant op: a NumPy scalar, or for vectors an array of the vector's shape."""
-    from basedsl_cute.sim.types import VectorType  # kept beside its one use
-
     if not isinstance(type_, VectorType):
         return parse_scalar(text.rsplit(" : ", 1)[0], type_)
     return parse_dense(text, type_.shape, type_.element)
@@ -106,7 +104,3 @@ def parse_dense(text: str, shape: tuple[int, ...], element: Type) -> Any:
     if values.size == 1:
         return np.full(shape, values[0], dtype)
     return values.reshape(shape)
-
-
-def parse_type_attribute(text: str) -> Type:
-    return parse_type(text)

@@ -21,7 +21,6 @@ from basedsl_cute.sim.types import (
     FloatType,
     IntType,
     PtrType,
-    StructType,
     Type,
     VectorType,
     dtype_of,
@@ -211,6 +210,3 @@ class Emitter:
 
 def is_aggregate(type_: Type) -> bool:
     return not isinstance(type_, IntType | FloatType | PtrType | VectorType)
-
-
-__all__ = ["Emitter", "StructType", "is_aggregate"]

@@ -151,7 +151,7 @@ class Group:
     # Checks ----------------------------------------------------------------------------------
 
     def check_divisor(self, divisor: Any, m: Mask, site: Site) -> None:
-        zero = np.broadcast_to(divisor == 0, (*np.shape(divisor)[:-1], self.lanes))
+        zero: Any = np.broadcast_to(divisor == 0, (*np.shape(divisor)[:-1], self.lanes))
         zero = zero.reshape(-1, self.lanes).any(axis=0)
         if m is not None:
             zero = zero & m

@@ -103,6 +103,7 @@ class Launch:
         self.options = options
         self.output = Output()
         self.clock = 0
+        self.stores = 0
         self.recent: dict[Any, Segment] = {}
         self.roots: dict[int, Segment | None] = {}
         self.aliases: dict[int, list[Segment]] = {}
@@ -148,7 +149,7 @@ class Launch:
             groups = [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
             if waits:
                 tasks = [(group, call(group, *args)) for group in groups]
-                run_together(tasks, self.options.max_spins)
+                run_together(tasks, self.options.max_spins, lambda: self.stores)
             else:
                 for group in groups:
                     call(group, *args)

@@ -111,7 +111,7 @@ class Memory:
         same array passed twice.
         """
         if nbytes:
-            buffer = (ctypes.c_uint8 * nbytes).from_address(address)
+            buffer: Any = (ctypes.c_uint8 * nbytes).from_address(address)
             raw = np.frombuffer(buffer, np.uint8)
         else:
             raw = np.zeros(0, np.uint8)
@@ -122,9 +122,14 @@ class Memory:
 
         An array with holes or negative strides is covered from its lowest to its highest byte.
         """
-        low, high = np.lib.array_utils.byte_bounds(array)
+        start = int(array.ctypes.data)
+        low, high = start, start + array.itemsize if array.size else start
+        for extent, stride in zip(array.shape, array.strides, strict=True):
+            if array.size:
+                low += min((extent - 1) * stride, 0)
+                high += max((extent - 1) * stride, 0)
         self.add(low, high - low, name, writable, keepalive=array)
-        return int(array.ctypes.data)
+        return start
 
     def insert(self, segment: Segment) -> Segment:
         i = bisect.bisect_right(self._bases, segment.base)

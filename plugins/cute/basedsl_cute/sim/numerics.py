@@ -254,9 +254,20 @@ def convert(x: Array, dtype: Any) -> Array:
 
 
 def convert_saturated(x: Array, dtype: Any) -> Array:
-    """To a narrow float with the largest finite value in place of overflow (PTX .satfinite)."""
-    top = x.dtype.type(ml_dtypes.finfo(dtype).max)
-    return convert(np.where(np.isnan(x), x, np.clip(x, -top, top)).astype(x.dtype), dtype)
+    """To an 8-bit or narrower float: overflow and infinity give the largest finite value, and so
+    does NaN where the format has none (PTX ISA, cvt with .satfinite)."""
+    x = x.astype(np.float32) if x.dtype.itemsize < 8 else to_odd_f32(x)
+    info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    top = np.float32(info.max)
+    least = np.float32(info.smallest_normal) if dtype is ml_dtypes.float8_e8m0fnu else -top
+    no_nan = np.dtype(dtype) in _WITHOUT_NAN
+    clipped = np.where(np.isnan(x), top if no_nan else x, np.clip(x, least, top))
+    return clipped.astype(np.float32)[()].astype(dtype)
+
+
+_WITHOUT_NAN = {
+    np.dtype(t) for t in (ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn, ml_dtypes.float4_e2m1fn)
+}
 
 
 def to_tf32(x: Array) -> Array:
@@ -483,7 +494,7 @@ def copysign(x: Array, sign: Array) -> Array:
 
 
 def is_normal(x: Array) -> Array:
-    return np.isfinite(x) & (np.abs(x) >= ml_dtypes.finfo(x.dtype).tiny)
+    return np.isfinite(x) & (np.abs(x) >= ml_dtypes.finfo(x.dtype).tiny)  # type: ignore[no-untyped-call]
 
 
 def to_tf32_away(x: Array) -> Array:
@@ -510,7 +521,7 @@ def flush(x: Array) -> Array:
     """float32 subnormals to zero of the same sign (PTX .ftz); other types have none of that."""
     if x.dtype != np.float32:
         return x
-    out = np.where(np.abs(x) < np.float32(_TINY), np.copysign(np.float32(0), x), x)
+    out: Any = np.where(np.abs(x) < np.float32(_TINY), np.copysign(np.float32(0), x), x)
     return out if out.ndim else out[()]
 
 

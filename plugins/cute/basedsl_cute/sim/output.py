@@ -85,7 +85,7 @@ def _convert(spec: str, kind: str, value: Any, size: int, length: str) -> str:
         text = float(value).hex()
         return (spec + "s") % (text.upper() if kind == "A" else text)
     if kind == "s":
-        return (spec + "s") % value
+        return (spec + "s") % str(value)
     number = int(value)
     if kind == "p":
         return (spec + "s") % hex(number & ((1 << 64) - 1))
@@ -98,5 +98,5 @@ def _convert(spec: str, kind: str, value: Any, size: int, length: str) -> str:
         if number >> (width - 1):
             number -= 1 << width
         return (spec + "d") % number
-    text = (spec + ("d" if kind == "u" else kind)) % number
-    return text.replace("0o", "0", 1) if kind == "o" else text
+    number_text: str = (spec + ("d" if kind == "u" else kind)) % number
+    return number_text.replace("0o", "0", 1) if kind == "o" else number_text

@@ -158,11 +158,11 @@ def _thaw(name: str, site: Site, body: Any, variables: Any, count: int) -> Kerne
 
     def region(frozen: Any) -> Region:
         args, ops = frozen
-        out = Region([value(*arg, None) for arg in args])
+        out = Region([value(number, type_, None) for number, type_ in args])
         for op_name, operands, results, attributes, regions, op_site in ops:
             op = Op(op_name, [values[n] for n in operands], [], attributes, [], op_site)
             op.regions = [region(inner) for inner in regions]
-            op.results = [value(*result, op) for result in results]
+            op.results = [value(number, type_, op) for number, type_ in results]
             out.ops.append(op)
         return out
 

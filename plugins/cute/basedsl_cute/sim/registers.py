@@ -110,6 +110,7 @@ def _index(g: Group, a: Access, address: Any, m: Any) -> Any:
     """The row at `address`: an int, or one per lane."""
     array = a.register
     assert array is not None
+    offset: Any
     if np.ndim(address) == 0:
         offset = int(address) - array.base
         bad = not 0 <= offset <= array.size - a.nbytes or offset & (array.itemsize - 1)

@@ -7,6 +7,7 @@ shift instructions); float to integer conversion saturates as cvt.rzi does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from basedsl_cute.sim.types import (
     FloatType,
     IntType,
     OpaqueType,
+    Type,
     VectorType,
+    aggregate_fields,
     dtype_of,
     element_type,
 )
@@ -54,17 +57,15 @@ def _zero(e: Emitter, op: Op) -> None:
     e.set_constant(op.results[0], zero_of(op.results[0].type, op))
 
 
-def zero_of(type_: object, op: Op) -> object:
+def zero_of(type_: Type, op: Op) -> Any:
     """All-zero bits of a type, uniform."""
-    from basedsl_cute.sim.types import aggregate_fields
-
     if isinstance(type_, OpaqueType):
         raise MissingRuleError(op.site, f"no values of type {type_}")
     if isinstance(type_, VectorType):
         return np.zeros((*type_.shape, 1), dtype_of(type_))
-    if is_aggregate(type_):  # type: ignore[arg-type]
-        return tuple(zero_of(field, op) for field in aggregate_fields(type_))  # type: ignore[arg-type]
-    return dtype_of(type_).type(0)  # type: ignore[arg-type]
+    if is_aggregate(type_):
+        return tuple(zero_of(field, op) for field in aggregate_fields(type_))
+    return dtype_of(type_).type(0)
 
 
 # name: (for integers of any width, for i1)
@@ -337,11 +338,16 @@ def _index_cast(e: Emitter, op: Op) -> None:
 
 @rule("arith.extf", "arith.truncf", "arith.convertf", "llvm.fpext", "llvm.fptrunc")
 def _convert_float(e: Emitter, op: Op) -> None:
+    """Narrow floats as the instructions that do it round: to tf32 halves away from zero (PTX
+    cvt.rna.tf32), to 8 bits and fewer with saturation (cvt.rn.satfinite)."""
     source, (result,) = op.operands[0], op.results
     to = e.dtype(result.type)
     type_ = element_type(result.type)
-    if isinstance(type_, FloatType) and type_.name == "tf32":
-        expression = f"num.to_tf32(num.convert({e.ref(source)}, f32))"
+    assert isinstance(type_, FloatType)
+    if type_.name == "tf32":
+        expression = f"num.to_tf32_away(num.convert({e.ref(source)}, f32))"
+    elif type_.bits <= 8:
+        expression = f"num.convert_saturated({e.ref(source)}, {to})"
     else:
         expression = f"num.convert({e.ref(source)}, {to})"
     e.let(result, expression)

@@ -48,7 +48,7 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
         element=str(element),
         verb=verb,
         boolean=boolean,
-        register=e.layout.registers.get(root.local) if root is not None else None,
+        register=e.layout.registers.get(root.local) if root and root.local else None,
     )
 
 

@@ -50,15 +50,16 @@ class _Task:
         self.wait: Wait | None = None
 
 
-def run_together(tasks: list[tuple[Group, Run]], max_spins: int) -> None:
+def run_together(tasks: list[tuple[Group, Run]], max_spins: int, stores: Callable[[], int]) -> None:
     """Run all groups to their end, in order, each until it waits.
 
     Raises BarrierError or DeadlockError when none can go on, or when for `max_spins` rounds in a
-    row all they did was poll.
+    row all they did was poll: `stores` counts the stores made so far.
     """
     live = [_Task(group, run) for group, run in tasks]
     ended: list[_Task] = []
     spins = 0
+    before = stores()
     try:
         while live:
             moved = False
@@ -69,9 +70,11 @@ def run_together(tasks: list[tuple[Group, Run]], max_spins: int) -> None:
                     if task.wait is None:
                         ended.append(task)
             live = [task for task in live if task.wait is not None]
-            if moved:
+            if moved or stores() != before:
                 spins = 0
-                continue
+                before = stores()
+                if moved:
+                    continue
             impatient = [task for task in live if not task.wait.patient]  # type: ignore[union-attr]
             spins += 1
             if not impatient or spins > max_spins:

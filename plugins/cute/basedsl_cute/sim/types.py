@@ -213,7 +213,8 @@ def dtype_of(type_: Type) -> np.dtype[Any]:
         if type_.width <= 64:
             return np.dtype(f"i{type_.size}")
     if isinstance(type_, FloatType):
-        return np.dtype(_FLOAT_DTYPES[type_.name])
+        dtype: np.dtype[Any] = np.dtype(_FLOAT_DTYPES[type_.name])
+        return dtype
     if isinstance(type_, PtrType):
         return np.dtype(np.int64)
     raise TypeError(f"the simulator holds no values of type {type_}")
