@@ -27,8 +27,8 @@ from basedsl.prestage.nodes import (
     blocks,
     has_docstring,
     has_walrus,
+    identifiers,
     parameters,
-    walk,
 )
 from basedsl.prestage.scopes import Scope
 
@@ -56,6 +56,7 @@ class ControlFlow:
         assignment: Assignment,
         structure: Structure,
         sharing: dict[ast.stmt, Sharing],
+        dead: set[ast.stmt],
         fresh: FreshNames,
         generated: set[ast.FunctionDef],
     ) -> None:
@@ -63,6 +64,7 @@ class ControlFlow:
         self.effects = assignment.effects
         self.structure = structure
         self.sharing = sharing
+        self.dead = dead
         self.fresh = fresh
         self.generated = generated
         self.outer = scope.globals | (scope.nonlocals - scope.foreign.keys())
@@ -86,7 +88,8 @@ class ControlFlow:
     def block(self, body: list[ast.stmt], frame: _Frame) -> list[ast.stmt]:
         result: list[ast.stmt] = []
         for node in body:
-            self.statement(node, frame, result)
+            if node not in self.dead:
+                self.statement(node, frame, result)
         return result
 
     def note(self, node: ast.AST, frame: _Frame) -> Effect:
@@ -255,15 +258,7 @@ class ControlFlow:
         """`global` and `nonlocal` for the user's outer variables that a body may assign."""
         if not self.outer:
             return []
-        used = {
-            node.id for statement in body for node in walk(statement) if isinstance(node, ast.Name)
-        }
-        used |= {
-            name
-            for statement in body
-            for node in walk(statement)
-            if isinstance(name := getattr(node, "name", None), str)
-        }
+        used = identifiers(*body)
         result: list[ast.stmt] = []
         if names := sorted(used & self.scope.globals):
             result.append(at.put(ast.Global(names)))

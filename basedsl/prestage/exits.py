@@ -49,6 +49,8 @@ class Structure:
     plain: set[ast.stmt] = field(default_factory=set)
     #: The flags that end a staged loop.
     exits: dict[Loop, tuple[str, ...]] = field(default_factory=dict)
+    #: Assignments to flags, which are dropped where nobody reads the flag afterwards.
+    setters: set[ast.stmt] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -408,6 +410,7 @@ class Exits:
         node = at.assign(name, at.const(value))
         bit = self.scope.mask([name])
         self.effects[node] = Effect(writes=bit, may=bit, binds=bit, mentions=bit)
+        self.structure.setters.add(node)
         return node
 
 

@@ -95,8 +95,8 @@ class _Outs:
 
 def analyse_liveness(
     scope: Scope, assignment: Assignment, structure: Structure
-) -> dict[ast.stmt, Sharing]:
-    """The sharing of every staged statement of a function."""
+) -> tuple[dict[ast.stmt, Sharing], set[ast.stmt]]:
+    """The sharing of every staged statement of a function, and its useless flag assignments."""
     analysis = _Liveness(scope, assignment, structure)
     assert isinstance(scope.node, ast.FunctionDef)
     # What other functions may read any time.
@@ -106,7 +106,7 @@ def analyse_liveness(
         assignment.captured_bad[scope] | foreign,
     )
     analysis.place(scope.node.body, always, _Outs(_Live(), _Live(), always))
-    return analysis.sharing
+    return analysis.sharing, analysis.dead
 
 
 class _Liveness:
@@ -116,6 +116,7 @@ class _Liveness:
         self.structure = structure
         self.summaries: dict[ast.AST, _Summary] = {}
         self.sharing: dict[ast.stmt, Sharing] = {}
+        self.dead: set[ast.stmt] = set()
 
     # Bottom-up -----------------------------------------------------------------------------
 
@@ -233,6 +234,9 @@ class _Liveness:
         """Visit a block with `out` live after it; what is live before it."""
         for node in reversed(body):
             self.visit(node, out, outs)
+            if node in self.structure.setters:
+                if not self.effects[node].writes & (out.live | outs.exception.live):
+                    self.dead.add(node)
             out = self.before(self.summary(node), out, outs)
         return out
 

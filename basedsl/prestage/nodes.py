@@ -86,6 +86,22 @@ def clone(node: Node) -> Node:
     return new
 
 
+def identifiers(*roots: ast.AST) -> set[str]:
+    """Every variable name (and attribute-like name) that occurs in trees."""
+    found: set[str] = set()
+    for root in roots:
+        for node in walk(root):
+            if isinstance(node, ast.Name):
+                found.add(node.id)
+                continue
+            attributes = node.__dict__
+            for key in ("name", "arg", "rest", "asname"):
+                value = attributes.get(key)
+                if isinstance(value, str):
+                    found.add(value.split(".")[0])
+    return found
+
+
 def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """The statement lists directly inside a statement (those of handlers and cases included)."""
     for field in ("body", "orelse", "finalbody"):

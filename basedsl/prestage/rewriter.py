@@ -25,7 +25,7 @@ from basedsl.prestage.exits import Exits, Structure
 from basedsl.prestage.expressions import Expressions
 from basedsl.prestage.liveness import analyse_liveness
 from basedsl.prestage.mangle import mangle
-from basedsl.prestage.nodes import FreshNames, FunctionNode, walk
+from basedsl.prestage.nodes import FreshNames, FunctionNode, identifiers
 from basedsl.prestage.recompile import compile_tree, make_function, readable
 from basedsl.prestage.resolve import Resolver, Role, dotted_name
 from basedsl.prestage.scopes import Scopes, analyse_scopes
@@ -97,9 +97,9 @@ def _exits(unit: Unit) -> None:
 
 def _control_flow(unit: Unit) -> None:
     for scope in unit.scopes.functions():
-        sharing = analyse_liveness(scope, unit.assignment, unit.structure)
+        sharing, dead = analyse_liveness(scope, unit.assignment, unit.structure)
         ControlFlowPass(
-            scope, unit.assignment, unit.structure, sharing, unit.fresh, unit.generated
+            scope, unit.assignment, unit.structure, sharing, dead, unit.fresh, unit.generated
         ).run()
 
 
@@ -119,17 +119,6 @@ PASSES: tuple[tuple[str, Callable[[Unit], None]], ...] = (
 )
 
 
-def _identifiers(tree: ast.AST) -> set[str]:
-    """Every name that occurs in a tree."""
-    found = {RUNTIME}
-    for node in walk(tree):
-        for name in ("id", "name", "arg", "asname", "rest"):
-            value = getattr(node, name, None)
-            if isinstance(value, str):
-                found.add(value)
-    return found
-
-
 @dataclass(frozen=True)
 class _Rewriting:
     """What is kept per code object."""
@@ -143,7 +132,7 @@ def _rewrite(
     fn: FunctionType, resolver: Resolver, watch: Callable[[str, FunctionNode], None] | None = None
 ) -> tuple[FunctionNode, frozenset[str]]:
     source = find_source(fn)
-    taken = _identifiers(source.node).union(fn.__code__.co_freevars)
+    taken = identifiers(source.node).union(fn.__code__.co_freevars, [RUNTIME])
     unit = Unit(source, resolver, source.node, FreshNames(taken))
     for name, run in PASSES:
         run(unit)

@@ -10,6 +10,7 @@ import __future__
 
 import ast
 import linecache
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -17,7 +18,7 @@ from types import CodeType, FunctionType
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span
 from basedsl.prestage import repl
-from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, parameters, walk
+from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, identifiers
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -29,6 +30,7 @@ _Position = tuple[int, int]
 
 _KEPT_FILES = 8
 _files: OrderedDict[str, _File] = OrderedDict()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ def find_source(fn: FunctionType) -> FunctionSource:
 
 
 def _file(filename: str, lines: list[str]) -> _File:
+    with _lock:
+        return _parsed(filename, lines)
+
+
+def _parsed(filename: str, lines: list[str]) -> _File:
     known = _files.get(filename)
     if known is None or known.lines != lines:
         try:
@@ -173,20 +180,7 @@ def _fits(code: CodeType, node: AnyFunction) -> bool:
         or len(args.kwonlyargs) != code.co_kwonlyargcount
     ):
         return False
-    names = {arg.arg for arg in parameters(args)}
-    for part in walk(node):
-        if isinstance(part, ast.Name):
-            names.add(part.id)
-        elif isinstance(part, ast.MatchMapping):
-            names.add(part.rest or "")
-        elif isinstance(part, ast.alias):
-            names.add((part.asname or part.name).split(".")[0])
-        elif isinstance(part, ast.arg):
-            names.add(part.arg)
-        else:
-            name = getattr(part, "name", None)
-            if isinstance(name, str):
-                names.add(name)
+    names = identifiers(node)
     # Names with "@" or "." are invented (assertion rewriting, comprehensions); private ones
     # are mangled.
     return all(
