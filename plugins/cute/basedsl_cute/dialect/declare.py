@@ -7,6 +7,8 @@ records into an IRDL dialect of given bindings.
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -34,18 +36,12 @@ class OpSpec:
 
     @property
     def sample(self) -> str:
-        """The IR in the docstring: its lines that are indented by four or more."""
-        lines = [line[4:] for line in self.doc.splitlines() if line.startswith("    ")]
-        return "\n".join(lines)
+        """The IR in the docstring: its paragraphs that begin with an op or with what one gives."""
+        paragraphs = [textwrap.dedent(p) for p in self.doc.split("\n\n")]
+        return "\n".join(p for p in paragraphs if p.startswith(("%", '"cute.')))
 
 
 OPS: dict[str, OpSpec] = {}
-
-
-def _dedented(doc: str) -> str:
-    # Not inspect.cleandoc: a docstring of one line and a sample would lose the sample's indent.
-    first, *rest = doc.splitlines() or [""]
-    return "\n".join([first, *(line[4:] for line in rest)]).strip()
 
 
 def op(name: str) -> Callable[[type], OpSpec]:
@@ -56,7 +52,7 @@ def op(name: str) -> Callable[[type], OpSpec]:
         verify = fields["verify"]
         spec = OpSpec(
             name=name,
-            doc=_dedented(cls.__doc__ or ""),
+            doc=inspect.cleandoc(cls.__doc__ or ""),
             operands=tuple(fields.get("operands", ())),
             results=tuple(fields.get("results", ())),
             attributes=tuple(fields.get("attributes", ())),

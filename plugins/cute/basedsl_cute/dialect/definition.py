@@ -9,6 +9,7 @@ an op, where the constructors that `ext` generates take 6.5.
 from __future__ import annotations
 
 import types
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,20 +40,22 @@ class CuteDialect:
         self._definition, self.memref_class = _irdl_definition(self)
         self._records: dict[Any, MemRef | None] = {}
         self._types: dict[tuple[Any, str, str, int | None], Any] = {}
-        self._loaded_in: Any = None
+        self._loaded_in: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._is_defined = False
 
     def load(self) -> None:
         """Make the dialect known to the current context; again in the same one does nothing."""
         context = self.ir.Context.current
-        if self._loaded_in is context:
+        if context in self._loaded_in:
             return
         # MLIR verifies functions in parallel. A verifier written in Python would wait in another
         # thread for the interpreter lock, which the thread that waits for the verifier holds.
         context.enable_multithreading(False)
         self._records.clear()
         self._types.clear()
-        self._definition.load(reload=self._loaded_in is not None)
-        self._loaded_in = context
+        self._definition.load(reload=self._is_defined)
+        self._is_defined = True
+        self._loaded_in.add(context)
 
     # Types -----------------------------------------------------------------------------------
 

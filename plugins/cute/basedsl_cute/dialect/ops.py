@@ -30,7 +30,7 @@ class Load:
     """The element at `index`, or `n` consecutive elements as a vector.
 
         %x = "cute.load"(%m, %i) : (!cute.memref<f32, "gmem", "(?):(1)">, i32) -> f32
-        %v = "cute.load"(%m, %i) {alignment = 16 : i64}
+        %v = "cute.load"(%a, %i) {alignment = 16 : i64}
             : (!cute.memref<f32, "gmem align<16>", "(?):(1)">, i32) -> vector<4xf32>
 
     `alignment` (bytes, default one element) is what the front end has proven about the address;
@@ -234,7 +234,7 @@ class Copy:
         "cute.copy"(%s, %d) {atom = "universal", bits = 128 : i64}
             : (!cute.memref<f32, "gmem align<16>", "(4):(1)">,
                !cute.memref<f32, "rmem align<16>", "(4):(1)">) -> ()
-        "cute.copy"(%s, %d, %p) {atom = "cp_async", bits = 128 : i64, cache = "cg"}
+        "cute.copy"(%s, %t, %p) {atom = "cp_async", bits = 128 : i64, cache = "cg"}
             : (!cute.memref<f32, "gmem align<16>", "(4):(1)">,
                !cute.memref<f32, "smem align<16>", "(4):(1)">, i1) -> ()
 
