@@ -24,21 +24,88 @@ from basedsl.numeric import (
 )
 from basedsl_cute import arch, utils
 from basedsl_cute.algebra import (
+    ComposedLayout,
+    E,
     Layout,
+    LayoutError,
+    Ratio,
+    ScaledBasis,
+    Swizzle,
+    append,
+    append_ones,
+    assume,
+    blocked_product,
     ceil_div,
+    coalesce,
+    complement,
+    composition,
     cosize,
+    crd2idx,
+    depth,
+    dice,
+    domain_offset,
     elem_less,
+    filter,
+    filter_zeros,
+    flat_divide,
+    flat_product,
+    flatten,
+    get,
+    group_modes,
+    idx2crd,
+    is_static,
+    left_inverse,
+    local_partition,
+    local_tile,
+    logical_divide,
+    logical_product,
+    make_composed_layout,
+    make_identity_layout,
     make_layout,
+    make_layout_image_mask,
+    make_layout_tv,
+    make_ordered_layout,
+    make_swizzle,
+    outer_partition,
+    prepend,
+    prepend_ones,
+    product,
+    product_each,
+    raked_product,
     rank,
+    recast_layout,
+    repeat,
+    repeat_as_tuple,
+    repeat_like,
+    right_inverse,
+    round_up,
+    select,
+    shape,
+    shape_div,
+    size,
+    size_in_bytes,
+    slice_,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
 )
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.host import synchronize, target_description
-from basedsl_cute.memory import make_rmem_tensor, make_tensor
+from basedsl_cute.memory import (
+    make_fragment_like,
+    make_identity_tensor,
+    make_ptr,
+    make_rmem_tensor,
+    make_rmem_tensor_like,
+    make_tensor,
+    recast_tensor,
+)
+from basedsl_cute.pointer import Pointer, recast_ptr
 from basedsl_cute.printing import printf
-from basedsl_cute.queries import shape, size
 from basedsl_cute.selection import where
 from basedsl_cute.stream import Stream
-from basedsl_cute.tensor import Iterator as Pointer
 from basedsl_cute.tensor import Tensor
 
 jit = CUTE.jit

@@ -16,7 +16,8 @@ from basedsl.numeric import Int32, Int64, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
 from basedsl_cute.runtime.dlpack import HostTensor
-from basedsl_cute.tensor import Iterator, Tensor
+from basedsl_cute.pointer import Pointer
+from basedsl_cute.tensor import Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
 
@@ -81,7 +82,7 @@ class TensorArgument:
             layout = algebra.Layout(shape, stride)
         else:
             layout = algebra.Layout(shape, stride)
-        return Tensor(Iterator(self.dtype, self.space, self.align, values[0]), layout)
+        return Tensor(Pointer(self.dtype, self.space, self.align, values[0]), layout)
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         host = HostTensor.of(value)

@@ -1,7 +1,8 @@
 """Tensors inside compiled code: an iterator (where the data begins) and a layout.
 
 Indexing is evaluated by the layout algebra while tracing; what stays dynamic is arithmetic in the
-IR, and the access itself is one `cute.load` or `cute.store`.
+IR, and the access itself is one `cute.load` or `cute.store`. A tensor is a *view* of the algebra
+(`algebra.views`): divides, partitions and the like take tensors and give tensors.
 """
 
 from __future__ import annotations
@@ -10,54 +11,28 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl.numeric import Int32, Numeric, is_dynamic
 from basedsl_cute import algebra
+from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
+from basedsl_cute.integers import as_int
+from basedsl_cute.pointer import Pointer, as_element, index_value, memref_type
 
-
-class Iterator:
-    """The place of a tensor's first element: element type, memory space, alignment in bytes."""
-
-    __dsl_leaf__ = True
-
-    def __init__(self, dtype: Any, space: str, align: int, value: Any) -> None:
-        self.dtype = dtype
-        self.space = space
-        self.align = align
-        self._value = value
-
-    @property
-    def memspace(self) -> str:
-        return self.space
-
-    @property
-    def alignment(self) -> int:
-        return self.align
-
-    def ir_value(self) -> Any:
-        return self._value
-
-    def with_ir_value(self, value: Any) -> Iterator:
-        return Iterator(self.dtype, self.space, self.align, value)
-
-    def leaf_type(self) -> Any:
-        return str(self._value.type)
-
-    def __str__(self) -> str:
-        return f"ptr<{self.dtype.__name__}, {self.space}, align<{self.align}>>"
-
-    __repr__ = __str__
+Iterator = Pointer
 
 
 class Tensor:
     """A view of memory: `t[coord]` loads, `t[coord] = x` stores, a `None` in `coord` slices.
 
-    A single integer is a linear index, first mode fastest. As an annotation, `Tensor` takes any
-    array and `Tensor[Int32, 1]` declares the element type and the number of modes.
+    A single integer is a linear index, first mode fastest. A tensor whose iterator is a coordinate
+    (`make_identity_tensor`) has no memory: its elements are coordinates. As an annotation, `Tensor`
+    takes any array and `Tensor[Int32, 1]` declares the element type and the number of modes.
     """
 
-    def __init__(self, iterator: Iterator, layout: Any) -> None:
-        self.iterator = iterator
+    __slots__ = ("_start", "layout")
+
+    def __init__(self, iterator: Any, layout: Any) -> None:
+        self._start = iterator.typed(layout) if isinstance(iterator, Pointer) else iterator
         self.layout = layout
 
     def __class_getitem__(cls, item: Any) -> Any:
@@ -65,14 +40,50 @@ class Tensor:
 
         return DeclaredTensor(*item) if isinstance(item, tuple) else DeclaredTensor(item, None)
 
-    # A tree: where it begins, and the leaves of its layout that are dynamic.
+    # A tree: where it begins, and the leaves of its layout that are dynamic ----------------------
 
     def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self.iterator, self.layout.shape, self.layout.stride)
+        return (self._start if self.has_memory else (), *_dynamic_leaves(self._numbers()))
+
+    def __dsl_static__(self) -> Any:
+        return (_template(self._numbers()), _inner_key(self.layout))
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
-        iterator, shape, stride = parts
-        return Tensor(iterator, algebra.Layout(shape, stride))
+        start, shape, stride, offset = _filled(self._numbers(), iter(parts[1:]))
+        layout = algebra.Layout(shape, stride)
+        if isinstance(self.layout, algebra.ComposedLayout):
+            layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
+        if not self.has_memory:
+            return Tensor(start, layout)
+        made = object.__new__(Tensor)  # the pointer is typed already
+        made._start, made.layout = parts[0], layout
+        return made
+
+    def _numbers(self) -> Any:
+        """Everything in this tensor that may be a dynamic integer."""
+        layout, offset = self.layout, 0
+        while isinstance(layout, algebra.ComposedLayout):
+            offset, layout = layout.offset, layout.outer
+        return (() if self.has_memory else self._start, layout.shape, layout.stride, offset)
+
+    # What it is ---------------------------------------------------------------------------------
+
+    @property
+    def has_memory(self) -> bool:
+        """False for a coordinate tensor."""
+        return isinstance(self._start, Pointer)
+
+    @property
+    def iterator(self) -> Any:
+        """The pointer to the first element; the first coordinate of a coordinate tensor."""
+        return self._start
+
+    @property
+    def pointer(self) -> Pointer:
+        """The iterator of a tensor that has memory."""
+        if not isinstance(self._start, Pointer):
+            raise DSLTypeError(f"{self} is a coordinate tensor; it has no memory")
+        return self._start
 
     @property
     def shape(self) -> Any:
@@ -80,33 +91,65 @@ class Tensor:
 
     @property
     def stride(self) -> Any:
+        if isinstance(self.layout, algebra.ComposedLayout):
+            raise DSLTypeError(f"the composed layout {self.layout} has no strides")
         return self.layout.stride
 
     @property
     def element_type(self) -> Any:
-        return self.iterator.dtype
+        return self._start.dtype if isinstance(self._start, Pointer) else Int32
 
     dtype = element_type
 
     @property
-    def memspace(self) -> str:
-        return self.iterator.space
+    def memspace(self) -> Any:
+        """`gmem`, `smem`, `rmem`, ...; None for a coordinate tensor."""
+        return self._start.space if isinstance(self._start, Pointer) else None
+
+    @property
+    def leading_dim(self) -> Any:
+        """The mode whose stride is statically 1; None if there is no single one."""
+        return leading_dim(self.layout)
 
     def __len__(self) -> int:
         raise DSLTypeError("a tensor has no len()", hint="use cute.size(t) or t.shape")
 
+    def __iter__(self) -> Any:
+        raise DSLTypeError("a tensor is not iterated", hint="loop over range(cute.size(t))")
+
     def __str__(self) -> str:
-        return f"tensor<{self.iterator} o {self.layout}>"
+        return f"tensor<{self._start} o {self.layout}>"
 
     __repr__ = __str__
+
+    # Views --------------------------------------------------------------------------------------
+
+    def with_layout(self, layout: Any) -> Tensor:
+        """The same elements in another order, or some of them: another layout."""
+        return Tensor(self._start, layout)
+
+    def domain_offset(self, coord: Any) -> Tensor:
+        """The tensor whose coordinate 0 is `coord` of this one, with the same layout."""
+        layout, offset = algebra.domain_offset(as_coordinate(coord), self.layout)
+        return self._at(offset, layout)
+
+    def _at(self, offset: Any, layout: Any) -> Tensor:
+        if not isinstance(self._start, Pointer):
+            return Tensor(algebra.add_offset(self._start, offset), layout)
+        return Tensor(self._start.moved(offset, self._start.access_layout(layout)), layout)
+
+    # Elements -----------------------------------------------------------------------------------
 
     def __getitem__(self, coord: Any) -> Any:
         coord = self._checked(coord)
         if _has_none(coord):
-            return self._slice(coord)
+            return self._at(*reversed(algebra.slice_and_offset(coord, self.layout)))
+        offset = self.layout(coord)
+        if not isinstance(self._start, Pointer):
+            return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
-        value = _dialect(trace).load_value(
-            self.iterator.ir_value(), _offset(self.layout(coord)), loc=trace.loc()
+        value = define(trace.bindings).load_value(
+            self._start.address.ir_value(), index_value(self._start.index(offset)), loc=trace.loc()
         )
         return self.element_type.from_value(value)
 
@@ -114,46 +157,23 @@ class Tensor:
         coord = self._checked(coord)
         trace = require("writing a tensor")
         if _has_none(coord):
-            raise DSLTypeError(
-                "a slice of a tensor cannot be assigned a scalar", hint="use t.fill(...)"
-            )
-        number = self._element(value)
-        _dialect(trace).store_value(
+            if not hasattr(value, "element_type"):
+                raise DSLTypeError(
+                    "a slice of a tensor cannot be assigned a scalar", hint="use t.fill(...)"
+                )
+            self[coord].store(value)
+            return
+        start = self.pointer
+        number = as_element(self.element_type, value)
+        define(trace.bindings).store_value(
             number.ir_value(),
-            self.iterator.ir_value(),
-            _offset(self.layout(coord)),
+            start.address.ir_value(),
+            index_value(start.index(self.layout(coord))),
             loc=trace.loc(),
         )
 
-    def _element(self, value: Any) -> Any:
-        """`value` as an element: Python numbers convert, other types must match."""
-        kind = self.element_type
-        if not isinstance(value, Numeric):
-            if isinstance(value, float) and kind.is_integer:
-                raise DSLTypeError(
-                    f"the float {value} is stored into a tensor of {kind.__name__}",
-                    hint=f"write {int(value) if value == value else 0}, or convert with int(...)",
-                )
-            return kind(value)
-        if type(value) is kind:
-            return value
-        if value.weak and (kind.is_float or not type(value).is_float):
-            return value.to(kind)
-        raise DSLTypeError(
-            f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
-            hint=f"convert it with .to({kind.__name__})",
-        )
-
     def _checked(self, coord: Any) -> Any:
-        for leaf in _leaves(coord):
-            if leaf is None or (isinstance(leaf, int) and not isinstance(leaf, bool)):
-                continue
-            if isinstance(leaf, Numeric) and type(leaf).is_integer:
-                continue
-            raise DSLTypeError(
-                f"a tensor is indexed with a {type(leaf).__name__}",
-                hint="coordinates are integers, tuples of them, or None to keep a mode",
-            )
+        coord = as_coordinate(coord)
         if isinstance(coord, tuple) and len(coord) != algebra.rank(self.layout):
             raise DSLTypeError(
                 f"a tensor with {algebra.rank(self.layout)} mode(s), shape {self.shape}, is "
@@ -161,49 +181,76 @@ class Tensor:
             )
         return coord
 
-    def _slice(self, coord: Any) -> Tensor:
-        trace = require("slicing a tensor")
-        layout, offset = algebra.slice_and_offset(coord, self.layout)
-        dialect = _dialect(trace)
-        kind = memref_type(trace, self.element_type, self.memspace, layout, None)
-        if isinstance(offset, int) and offset == 0:
-            offset = as_numeric(0)
-        value = dialect.view(self.iterator.ir_value(), _offset(offset), kind, loc=trace.loc())
-        align = max(1, self.element_type.width // 8)
-        return Tensor(Iterator(self.element_type, self.memspace, align, value), layout)
 
-
-def memref_type(trace: Any, dtype: Any, space: str, layout: Any, align: int | None) -> Any:
-    """The IR type of a tensor; the layout prints with `?` for what is dynamic."""
-    natural = max(1, dtype.width // 8)
-    element = mlir_type(dtype, trace.ir)
-    return _dialect(trace).memref_type(
-        element, space, str(layout), align if align is not None and align > natural else None
+def as_coordinate(coord: Any) -> Any:
+    """A coordinate: integers (known ones as Python ints), tuples of them, None; else an error."""
+    if isinstance(coord, tuple | list):
+        return tuple(as_coordinate(part) for part in coord)
+    if coord is None or type(coord) is int:
+        return coord
+    if isinstance(coord, Numeric) and type(coord).is_integer and type(coord).width > 1:
+        return as_int(coord)
+    if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric):
+        return int(coord)
+    raise DSLTypeError(
+        f"a tensor is indexed with a {type(coord).__name__}",
+        hint="coordinates are integers, tuples of them, or None to keep a mode",
     )
 
 
-def _dialect(trace: Any) -> Any:
-    return define(trace.bindings)
+def leading_dim(layout: Any) -> Any:
+    """The mode whose stride is statically 1; None if there is no single one."""
+    if not isinstance(layout, algebra.Layout) or not isinstance(layout.shape, tuple):
+        return None
+    units = [i for i, d in enumerate(layout.stride) if type(d) is int and d == 1]
+    if len(units) > 1:
+        units = [i for i in units if layout.shape[i] != 1]
+    return units[0] if len(units) == 1 else None
 
 
-def _offset(index: Any) -> Any:
-    """A linear index as an i32 or i64."""
-    number = as_numeric(index)
-    if number.width not in (32, 64):
-        from basedsl.numeric import Int32
-
-        number = number.to(Int32)
-    return number.ir_value()
+# Dynamic leaves of nested tuples ----------------------------------------------------------------
 
 
 def _has_none(coord: Any) -> bool:
-    return any(leaf is None for leaf in _leaves(coord))
+    return any(map(_has_none, coord)) if isinstance(coord, tuple) else coord is None
 
 
-def _leaves(coord: Any) -> list[Any]:
-    if isinstance(coord, tuple):
-        return [leaf for part in coord for leaf in _leaves(part)]
-    return [coord]
+def _dynamic_leaves(x: Any) -> list[Any]:
+    if isinstance(x, tuple):
+        return [leaf for part in x for leaf in _dynamic_leaves(part)]
+    if isinstance(x, algebra.ScaledBasis):
+        return _dynamic_leaves(x.value)
+    return [x] if is_dynamic(x) else []
 
 
-__all__ = ["Iterator", "Tensor", "is_dynamic", "memref_type"]
+def _template(x: Any) -> Any:
+    """What is static about `x`: its numbers, or the type and divisor of a dynamic one."""
+    if isinstance(x, tuple):
+        return tuple(map(_template, x))
+    if isinstance(x, algebra.ScaledBasis):
+        return ("basis", _template(x.value), x.mode)
+    return ("dynamic", type(x).__name__, x.divby) if is_dynamic(x) else x
+
+
+def _filled(x: Any, leaves: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_filled(part, leaves) for part in x)
+    if isinstance(x, algebra.ScaledBasis):
+        return algebra.ScaledBasis(_filled(x.value, leaves), x.mode)
+    return dynamic.with_divby(next(leaves), x.divby) if is_dynamic(x) else x
+
+
+def _inner_key(layout: Any) -> Any:
+    """Tells the inner functions of composed layouts apart."""
+    keys = []
+    while isinstance(layout, algebra.ComposedLayout):
+        keys.append(layout.inner if _is_value(layout.inner) else id(layout.inner))
+        layout = layout.outer
+    return tuple(keys)
+
+
+def _is_value(inner: Any) -> bool:
+    return isinstance(inner, algebra.Swizzle | algebra.Layout)
+
+
+__all__ = ["Iterator", "Tensor", "as_coordinate", "is_dynamic", "leading_dim", "memref_type"]

@@ -19,11 +19,33 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import LayoutError
 
 _ARITHMETIC = ("__add__", "__mul__", "__floordiv__", "__mod__")
+
+
+class Arithmetic(NamedTuple):
+    """How a class of dynamic integers divides when neither operand is negative, as is so with all
+    coordinates and extents; and its minimum.
+    """
+
+    floordiv: Callable[[Any, Any], Any]
+    mod: Callable[[Any, Any], Any]
+    minimum: Callable[[Any, Any], Any]
+
+
+_arithmetic: dict[type, Arithmetic] = {}
+
+
+def use_for(cls: type, arithmetic: Arithmetic) -> None:
+    """Use these functions instead of the operators of `cls`."""
+    _arithmetic[cls] = arithmetic
+
+
+def _of(a: Any, b: Any) -> Arithmetic | None:
+    return _arithmetic.get(type(a)) or _arithmetic.get(type(b))
 
 
 def is_static_int(x: Any) -> bool:
@@ -136,7 +158,9 @@ def floordiv(a: Any, b: Any) -> Any:
     if is_zero(a):
         return 0
     exact = is_static_int(b) and b and divisibility(a) % b == 0
-    return with_divby(a // b, divisibility(a) // abs(b) if exact else 1)
+    own = _of(a, b)
+    quotient = a // b if own is None else own.floordiv(a, b)
+    return with_divby(quotient, divisibility(a) // abs(b) if exact else 1)
 
 
 def mod(a: Any, b: Any) -> Any:
@@ -145,7 +169,9 @@ def mod(a: Any, b: Any) -> Any:
         return 0
     if is_static_int(b) and b and divisibility(a) % b == 0:
         return 0
-    return with_divby(a % b, math.gcd(divisibility(a), divisibility(b)))
+    own = _of(a, b)
+    remainder = a % b if own is None else own.mod(a, b)
+    return with_divby(remainder, math.gcd(divisibility(a), divisibility(b)))
 
 
 def ceil_div(a: Any, b: Any) -> Any:
@@ -156,7 +182,7 @@ def ceil_div(a: Any, b: Any) -> Any:
         return 0
     if is_static_int(b) and divisibility(a) % b == 0:
         return floordiv(a, b)
-    return floordiv(sub(add(a, b), 1), b)
+    return floordiv(add(a, sub(b, 1)), b)
 
 
 def min_(a: Any, b: Any) -> Any:
@@ -168,6 +194,10 @@ def min_(a: Any, b: Any) -> Any:
     if same(a, b):
         return a
     x, y = (b, a) if is_static_int(a) else (a, b)
+    own = _of(x, y)
+    if own is not None:
+        least = own.minimum(x, y)
+        return with_divby(least, math.gcd(divisibility(a), divisibility(b)))
     least = x.min_with(y) if hasattr(x, "min_with") else y + (x - y) * (x < y)
     return with_divby(least, math.gcd(divisibility(a), divisibility(b)))
 

@@ -1,0 +1,61 @@
+"""What the layout algebra does with traced integers: coordinates are not negative, so `//` and `%`
+of them are one unsigned op (a shift or a mask by powers of two), not a floor sequence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.metastage import require
+from basedsl.numeric import Int32, Int64, Integer, Numeric, is_dynamic, minimum
+from basedsl.numeric.types import TYPES
+from basedsl_cute.algebra import dynamic
+
+
+def _unsigned(x: Any, width: int) -> Any:
+    kind = TYPES[f"Uint{width}"]
+    return x.to(kind) if isinstance(x, Numeric) else kind.concrete(x)
+
+
+def _width(a: Any, b: Any) -> int:
+    widths = [x.width for x in (a, b) if isinstance(x, Numeric)]
+    literals = [x for x in (a, b) if not isinstance(x, Numeric)]
+    return max([32, *widths, *(64 for n in literals if not -(2**31) <= n < 2**31)])
+
+
+def _divided(op: str, a: Any, b: Any) -> Any:
+    width = _width(a, b)
+    signed: Any = Int32 if width == 32 else Int64
+    x, y = _unsigned(a, width), _unsigned(b, width)
+    if is_dynamic(y):
+        # An extent: at least 1, or there are no coordinates and the result does not matter.
+        trace = require("arithmetic on coordinates")
+        least = type(y).concrete(1).ir_value()
+        operands = [x.ir_value(), trace.emit(trace.bindings.arith.MaxUIOp, y.ir_value(), least)]
+        return signed.from_value(trace.emit(getattr(trace.bindings.arith, op), *operands).result)
+    return (x // y if op == "DivUIOp" else x % y).to(signed)
+
+
+def floordiv(a: Any, b: Any) -> Any:
+    """`a // b` of integers that are not negative."""
+    return _divided("DivUIOp", a, b)
+
+
+def mod(a: Any, b: Any) -> Any:
+    """`a % b` of integers that are not negative."""
+    return _divided("RemUIOp", a, b)
+
+
+def as_int(x: Any) -> Any:
+    """A traced number whose value is known while compiling as that number; others as they are."""
+    return int(x.value) if isinstance(x, Integer) and not is_dynamic(x) else x
+
+
+def install() -> None:
+    """Tell the algebra."""
+    for kind in TYPES.values():
+        if kind.is_integer:
+            dynamic.use_for(kind, dynamic.Arithmetic(floordiv, mod, minimum))
+
+
+install()

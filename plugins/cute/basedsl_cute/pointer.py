@@ -1,0 +1,364 @@
+"""Typed addresses: element type, memory space, what is known of the alignment, a swizzle.
+
+A swizzled pointer permutes bits of the byte address of every access through it. It keeps the
+address of its beginning and counts in elements how far it has moved, since a swizzle does not
+commute with moving.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from basedsl.errors import DSLError, DSLTypeError
+from basedsl.metastage import require
+from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl_cute import algebra
+from basedsl_cute.algebra import dynamic
+from basedsl_cute.dialect import define
+from basedsl_cute.integers import as_int
+
+RUN = "?:1"  # the layout of what a bare pointer points at
+
+
+def element_bytes(dtype: Any) -> int:
+    """Bytes of one element in memory; 1 for those that share a byte."""
+    return max(1, dtype.width // 8)
+
+
+def memref_type(trace: Any, dtype: Any, space: str, layout: Any, align: int | None) -> Any:
+    """The IR type of a tensor; the layout prints with `?` for what is dynamic."""
+    known = align if align is not None and align > element_bytes(dtype) else None
+    return define(trace.bindings).memref_type(mlir_type(dtype, trace.ir), space, str(layout), known)
+
+
+def index_value(index: Any) -> Any:
+    """A linear index as an SSA value of type i32 or i64."""
+    number = as_numeric(index)
+    if number.width not in (32, 64):
+        number = number.to(Int32)
+    return number.ir_value()
+
+
+class Address:
+    """The SSA value of a pointer: a leaf of trees that carry one through control flow."""
+
+    __slots__ = ("region", "value")
+    __dsl_leaf__ = True
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.region = require("a pointer").region
+
+    def ir_value(self) -> Any:
+        if self.region.closed:
+            where = f" at {self.region.span}" if self.region.span is not None else ""
+            raise DSLError(
+                f"a pointer or tensor made inside the {self.region.kind}{where} is used outside it",
+                hint="assign it to a variable that is read after the construct",
+            )
+        return self.value
+
+    def with_ir_value(self, value: Any) -> Address:
+        return Address(value)
+
+    def leaf_type(self) -> str:
+        return str(self.value.type)
+
+    def undefined(self) -> Any:
+        trace = require("a pointer")
+        dialect = define(trace.bindings)
+        record = dialect.record(self.value.type)
+        assert record is not None
+        zero = trace.ir.Operation.create(
+            "llvm.mlir.zero",
+            results=[dialect.pointer_type(record.address_space)],
+            loc=trace.loc(),
+        )
+        return dialect.make_memref(zero.result, self.value.type, loc=trace.loc())
+
+
+class Pointer:
+    """The address of an element. `p + n` is `n` elements further on.
+
+    `base_align` is what is known of the address, in bytes. With a `swizzle` (on bits of the byte
+    address), `value` is the address of the beginning and `offset` how many elements further on the
+    pointer stands.
+    """
+
+    __slots__ = ("address", "base_align", "dtype", "offset", "space", "swizzle")
+
+    def __init__(
+        self,
+        dtype: Any,
+        space: str,
+        align: int,
+        value: Any,
+        swizzle: Any = None,
+        offset: Any = 0,
+    ) -> None:
+        self.dtype = dtype
+        self.space = space
+        self.base_align = align
+        self.address = value if isinstance(value, Address) else Address(value)
+        self.swizzle = swizzle if swizzle is not None and swizzle.bits else None
+        self.offset = offset
+
+    # A tree: the address, and the offset if it is dynamic.
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self.address, *((self.offset,) if is_dynamic(self.offset) else ()))
+
+    def __dsl_static__(self) -> Any:
+        moved = dynamic.divisibility(self.offset) if is_dynamic(self.offset) else None
+        known = None if is_dynamic(self.offset) else self.offset
+        return (self.dtype, self.space, self.base_align, str(self.swizzle), moved, known)
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Pointer:
+        offset = self.offset
+        if is_dynamic(offset):
+            offset = dynamic.with_divby(parts[1], dynamic.divisibility(offset))
+        return Pointer(self.dtype, self.space, self.base_align, parts[0], self.swizzle, offset)
+
+    # What it is ---------------------------------------------------------------------------------
+
+    @property
+    def value_type(self) -> Any:
+        return self.dtype
+
+    element_type = value_type
+
+    @property
+    def memspace(self) -> str:
+        return self.space
+
+    @property
+    def alignment(self) -> int:
+        """Bytes by which the address is known to be aligned."""
+        return alignment_after(self.base_align, self.offset, self.dtype)
+
+    max_alignment = alignment
+
+    @property
+    def is_swizzled(self) -> bool:
+        return self.swizzle is not None
+
+    def __str__(self) -> str:
+        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
+        return f"ptr<{self.dtype.__name__}, {self.space}, align<{self.alignment}>{swizzle}>"
+
+    __repr__ = __str__
+
+    # Its value ----------------------------------------------------------------------------------
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The address as a value of the IR, without the swizzle."""
+        value = self.address.ir_value()
+        if type(self.offset) is int and self.offset == 0:
+            return value
+        trace = require("a pointer")
+        kind = memref_type(trace, self.dtype, self.space, RUN, self.alignment)
+        return define(trace.bindings).view(value, index_value(self.offset), kind, loc=trace.loc())
+
+    @property
+    def llvm_ptr(self) -> Any:
+        """The address as an `!llvm.ptr`, for ops of other dialects."""
+        trace = require("llvm_ptr")
+        return define(trace.bindings).iterator(self.ir_value(), loc=trace.loc())
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        return self.llvm_ptr
+
+    def toint(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The address as an integer: Int32 in shared memory, else Int64."""
+        trace = require("toint()")
+        wide = self.space not in ("smem", "dsmem", "tmem")
+        kind: Any = Int64 if wide else Int32
+        number = trace.ir.Operation.create(
+            "llvm.ptrtoint",
+            results=[mlir_type(kind, trace.ir)],
+            operands=[self.llvm_ptr],
+            loc=trace.loc(),
+        ).result
+        return dynamic.with_divby(kind.from_value(number), self.alignment)
+
+    # Other pointers -----------------------------------------------------------------------------
+
+    def typed(self, layout: Any) -> Pointer:
+        """The same pointer, its value in the IR typed as a tensor of `layout`."""
+        trace = require("a view of a tensor")
+        if self.swizzle is not None:
+            layout = self.access_layout(layout)
+        kind = memref_type(trace, self.dtype, self.space, layout, self.base_align)
+        value = self.address.ir_value()
+        if value.type == kind:
+            return self
+        value = define(trace.bindings).recast(value, kind, loc=trace.loc())
+        return Pointer(self.dtype, self.space, self.base_align, value, self.swizzle, self.offset)
+
+    def moved(self, offset: Any, layout: Any = RUN) -> Pointer:
+        """The pointer `offset` elements further on, typed as a tensor of `layout`."""
+        offset = as_int(offset)
+        if type(offset) is int and offset == 0:
+            return self.typed(layout)
+        if self.swizzle is not None:
+            further = dynamic.add(self.offset, offset)
+            return Pointer(
+                self.dtype, self.space, self.base_align, self.address, self.swizzle, further
+            ).typed(layout)
+        trace = require("moving a pointer")
+        align = alignment_after(self.base_align, offset, self.dtype)
+        kind = memref_type(trace, self.dtype, self.space, layout, align)
+        value = define(trace.bindings).view(
+            self.address.ir_value(), index_value(offset), kind, loc=trace.loc()
+        )
+        return Pointer(self.dtype, self.space, align, value)
+
+    def __add__(self, n: Any) -> Pointer:
+        n = as_int(n)
+        if type(n) is not int and not (isinstance(n, Numeric) and type(n).is_integer):
+            raise DSLTypeError(
+                f"a pointer moves by a number of elements, not by a {type(n).__name__}"
+            )
+        return self.moved(n)
+
+    __radd__ = __add__
+
+    def __sub__(self, n: Any) -> Pointer:
+        return self + (-n)
+
+    def align(self, nbytes: int) -> Pointer:
+        """The same address, promised to be a multiple of `nbytes`."""
+        if type(nbytes) is not int or nbytes < 1 or nbytes & (nbytes - 1):
+            raise DSLTypeError(f"an alignment is a power of two of bytes, not {nbytes}")
+        if nbytes <= self.alignment:
+            return self
+        offset = self.offset
+        if self.swizzle is not None and not (type(offset) is int and offset == 0):
+            if is_dynamic(offset) and nbytes <= self.base_align:
+                promised = nbytes // element_bytes(self.dtype)
+                offset = dynamic.with_divby(offset, promised)
+                return Pointer(
+                    self.dtype, self.space, self.base_align, self.address, self.swizzle, offset
+                )
+            raise DSLTypeError(
+                f"{self} stands {offset} elements behind a base aligned to {self.base_align} bytes",
+                hint="align the pointer before moving it",
+            )
+        trace = require("align()")
+        kind = memref_type(trace, self.dtype, self.space, RUN, nbytes)
+        value = define(trace.bindings).recast(self.address.ir_value(), kind, loc=trace.loc())
+        return Pointer(self.dtype, self.space, nbytes, value, self.swizzle, self.offset)
+
+    # Access -------------------------------------------------------------------------------------
+
+    def access_layout(self, layout: Any) -> Any:
+        """`layout` with this pointer's swizzle and offset, in elements: what an access reaches
+        from the beginning. The swizzle has to leave elements whole and the beginning has to be
+        aligned to its period; `swizzled_index` also serves pointers where it is not.
+        """
+        if self.swizzle is None or not isinstance(layout, algebra.Layout):
+            return layout
+        inner = algebra.recast_layout(self.dtype.width, 8, self._checked_swizzle())
+        return algebra.make_composed_layout(inner, self.offset, layout)
+
+    def _checked_swizzle(self) -> Any:
+        swizzle = self.swizzle
+        if self.dtype.width > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
+            raise DSLTypeError(
+                f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"
+            )
+        return swizzle
+
+    @property
+    def swizzle_is_relative(self) -> bool:
+        """True if swizzling offsets from the beginning is the same as swizzling addresses."""
+        return self.swizzle is None or self.base_align % self.swizzle.period == 0
+
+    def index(self, offset: Any) -> Any:
+        """The index, in elements from the pointer's value, of the element `offset` further on."""
+        if self.swizzle is None:
+            return offset
+        at = dynamic.add(self.offset, offset)
+        swizzle = self._checked_swizzle()
+        if self.swizzle_is_relative:
+            return algebra.recast_layout(self.dtype.width, 8, swizzle)(at)
+        size = element_bytes(self.dtype)
+        plain = Pointer(self.dtype, self.space, self.base_align, self.address)
+        base = plain.toint()
+        return dynamic.floordiv(
+            dynamic.sub(swizzle(dynamic.add(base, dynamic.mul(at, size))), base), size
+        )
+
+    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The element it points at."""
+        trace = require("reading through a pointer")
+        value = define(trace.bindings).load_value(
+            self.address.ir_value(), index_value(self.index(0)), loc=trace.loc()
+        )
+        return self.dtype.from_value(value)
+
+    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Write the element it points at."""
+        trace = require("writing through a pointer")
+        number = as_element(self.dtype, value)
+        define(trace.bindings).store_value(
+            number.ir_value(), self.address.ir_value(), index_value(self.index(0)), loc=trace.loc()
+        )
+
+
+def alignment_after(align: int, offset: Any, dtype: Any) -> int:
+    """What is known of an address `offset` elements behind one aligned to `align` bytes."""
+    step = dynamic.divisibility(as_int(offset)) * dtype.width
+    if step == 0:
+        return align
+    known = math.gcd(align, step // 8) if step % 8 == 0 else 1
+    return max(known & -known, 1)
+
+
+def as_element(kind: Any, value: Any) -> Any:
+    """`value` as an element of type `kind`: Python numbers convert, other types must match."""
+    if not isinstance(value, Numeric):
+        return kind(value)
+    if type(value) is kind:
+        return value
+    if value.weak and (kind.is_float or not type(value).is_float):
+        return value.to(kind)
+    raise DSLTypeError(
+        f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
+        hint=f"convert it with .to({kind.__name__})",
+    )
+
+
+def recast_ptr(
+    ptr: Pointer, swizzle_: Any = None, dtype: Any = None, *, loc: Any = None, ip: Any = None
+) -> Pointer:
+    """The same address with other elements and/or another swizzle.
+
+    The swizzle acts on bits of the byte address; None leaves the one there is.
+    """
+    if not isinstance(ptr, Pointer):
+        raise DSLTypeError(f"recast_ptr takes a pointer, got {type(ptr).__name__}")
+    swizzle = ptr.swizzle if swizzle_ is None else swizzle_
+    if not isinstance(swizzle, algebra.Swizzle | None):
+        raise DSLTypeError(f"recast_ptr takes a Swizzle, got {type(swizzle).__name__}")
+    dtype = ptr.dtype if dtype is None else dtype
+    offset = ptr.offset
+    address: Any = ptr.address
+    if ptr.swizzle is not None and swizzle != ptr.swizzle and not dynamic.is_zero(offset):
+        raise DSLTypeError(
+            f"{ptr} has moved; its swizzle cannot be replaced any more",
+            hint="recast the pointer before slicing or moving it",
+        )
+    if dtype is not ptr.dtype:
+        bits = dynamic.mul(offset, ptr.dtype.width)
+        if dynamic.divisibility(bits) % dtype.width and not dynamic.is_zero(bits):
+            raise DSLTypeError(
+                f"{ptr} stands between two elements of {dtype.__name__}",
+                hint=f"the offset must be known to be a multiple of {dtype.width} bits",
+            )
+        offset = dynamic.floordiv(bits, dtype.width)
+        trace = require("recast_ptr()")
+        kind = memref_type(trace, dtype, ptr.space, RUN, ptr.base_align)
+        address = define(trace.bindings).recast(address.ir_value(), kind, loc=trace.loc())
+    return Pointer(dtype, ptr.space, ptr.base_align, address, swizzle, offset)
