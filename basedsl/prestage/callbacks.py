@@ -18,7 +18,9 @@ has no cell.
     live after the construct or, for loops, live at the loop head; for `while_` also what the test
     assigns (by `:=`) for the body. Ordered by first binding in the source. Every entry is a free
     variable of *every* body function of the construct, also of the branch that does not assign
-    it. Compiler variables (flags, the return value) are in it like any other.
+    it. Compiler variables (flags, the return value) are in it like any other. A variable that
+    nested functions assign (`nonlocal`) counts as assigned by every call, and is always live;
+    variables from outside of the decorated function never occur (see `check_outer`).
 `undef_ok`
     The entries of `names` for which every later read is definitely assigned on all paths of the
     user's program. If one path leaves such a variable unbound, its value may be merged with

@@ -15,6 +15,9 @@ Structure first, flags only where needed:
 When a statement both may exit and may go on, what follows it is guarded by `if not flag`. Python's
 own jumps stay where every statement between the jump and its target certainly stays Python: tests
 and iterables that are static, `try`, `with`, `match`.
+
+Not covered: a lowered jump out of two nested `with` of which the inner one raises on exit and the
+outer one swallows that. Python forgets the jump, the rewritten function does it.
 """
 
 from __future__ import annotations

@@ -399,3 +399,55 @@ def test_only_python_functions(value: Any) -> None:
 def test_methods_are_refused_with_a_hint() -> None:
     with pytest.raises(TypeError, match="__func__"):
         stage_function(Derived().value)  # type: ignore[arg-type]
+
+
+def test_odd_bindings(tools: Any) -> None:
+    text = """
+def f(n, p=1):
+    global os_path, g1
+    if n:
+        import os.path as os_path, json
+        from math import floor as fl, pi
+        def g1(): return 1
+        class C: x = n
+        if n > 1 and (p := n + p) > 3:
+            p += fl(pi)
+        with open(__import__("os").devnull) as (handle): pass
+        for (a, *b), c in [((1, 2), 3)]: pass
+        match {"k": n}:
+            case {"k": int() as k, **others}: pass
+        try: 1 / 0
+        except ZeroDivisionError as error: text = str(error)
+        value = json.dumps([a, b, c, k, others, text, C.x, g1(), os_path.basename("x/y")])
+        return value, p
+    return p
+"""
+    tools.check(tools.define(text), (0,), (1,), (3,))
+
+
+def test_star_arguments_and_unpacking(tools: Any) -> None:
+    def f(*args, **kwargs):
+        def g(*a, k=0, **kw):
+            return a, k, kw
+
+        pairs = {**kwargs, "n": len(args)}
+        for name in sorted(pairs):
+            if pairs[name] and name != "k":
+                pairs[name] = g(*args, *args[:1], k=name, z=name)
+        return pairs, [*args, *pairs], (lambda *x, **y: x or y)(*args)
+
+    tools.check(f, (), (1,), (0, 2))
+    new = tools.stage(f)
+    assert new(1, k=2, m=3) == f(1, k=2, m=3)
+
+
+def test_recursion_through_the_closure(tools: Any) -> None:
+    def f(n):
+        if n < 2:
+            return 1
+        return n * f(n - 1)
+
+    new = tools.stage(f)
+    assert new(5) == 120
+    f = new
+    assert new(5) == 120
