@@ -8,8 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from basedsl.binding.arguments import ArgumentType, StaticArgument, describe
-from basedsl.errors import DSLCallError
+from basedsl.dispatch.entry import NativeCode, NativeEntry, NativeVariant, new_entry
+from basedsl.errors import DSLCallError, DSLError, hide_internal_frames
+from basedsl.fastcall import Environment, native_variant
 from basedsl.guards import Guards
+from basedsl.metastage.trace import RUNNING
 from basedsl.objectstage import Stages, asserts, native
 from basedsl.objectstage.entry import SUFFIX, slot_format
 from basedsl.results import Results
@@ -22,11 +25,14 @@ class Compiled:
     """A function compiled for one tuple of argument types.
 
     Calling it takes the run-time arguments only: Constexpr parameters are left out, parameters with
-    defaults may be. Arguments of another type than it was compiled for are an error.
+    defaults may be. Arguments of another type than it was compiled for are an error. Globals and
+    whatever else tracing read are as they were when it was compiled.
 
-    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took,
-    `source` the rewritten Python.
+    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took.
     """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    __call__: Callable[..., Any]
 
     def __init__(
         self,
@@ -37,7 +43,7 @@ class Compiled:
         invoke: Callable[[Sequence[Any]], Any],
         seconds: dict[str, float],
         guards: Guards,
-        source: str,
+        source: Callable[[], str],
     ) -> None:
         self.function = function
         self.arguments = tuple(arguments)
@@ -45,15 +51,22 @@ class Compiled:
         self.stages = stages
         self.seconds = seconds
         self.guards = guards
-        self.source = source
+        self._source = source
         self._invoke = invoke
-        parameters = function.signature.parameters
+        self._parameters = function.signature.parameters
         self._runtime = [
-            i
-            for i, (p, a) in enumerate(zip(parameters, self.arguments, strict=True))
-            if not isinstance(a, StaticArgument)
+            i for i, a in enumerate(self.arguments) if not isinstance(a, StaticArgument)
         ]
-        self._names = [parameters[i].name for i in self._runtime]
+        self._names = [self._parameters[i].name for i in self._runtime]
+        self._native: NativeVariant | None = None
+        self._entry: NativeEntry | None = None
+        self._tried = self._tried_own = False
+        self.__call__ = self._call
+
+    @property
+    def source(self) -> str:
+        """The rewritten Python; "" without a pre-stage."""
+        return self._source()
 
     def __repr__(self) -> str:
         kinds = ", ".join(
@@ -67,21 +80,69 @@ class Compiled:
         """The IR that tracing made, in the DSL's own dialects."""
         return self.stages.text(self.stages.names[0])
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        parameters = self.function.signature.parameters
-        values = self._bind(args, kwargs)
-        packed: list[Any] = []
-        for i, value in zip(self._runtime, values, strict=True):
-            expected = self.arguments[i]
-            found = self.function.dsl.argument(value, parameters[i].annotation, parameters[i].name)
-            if found != expected:
-                raise DSLCallError(
-                    f"'{parameters[i].name}' was compiled as {expected}, got {found}"
-                    + ("" if str(found) != str(expected) else f" ({describe(value)})"),
-                    hint="pass an argument like the one it was compiled for, or compile again",
-                )
-            packed += expected.pack(value)
-        return self._invoke(packed)
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            values = self._bind(args, kwargs)
+            packed: list[Any] = []
+            for i, value in zip(self._runtime, values, strict=True):
+                packed += self._expect(i, value).pack(value)
+            result = self._invoke(packed)
+        except DSLError as error:
+            raise hide_internal_frames(error) from None
+        if not self._tried_own:
+            self._tried_own = True
+            self._arm(values)
+        return result
+
+    def _expect(self, i: int, value: Any) -> ArgumentType:
+        parameter, expected = self._parameters[i], self.arguments[i]
+        found = self.function.dsl.argument(value, parameter.annotation, parameter.name)
+        if found != expected:
+            raise DSLCallError(
+                f"'{parameter.name}' was compiled as {expected}, got {found}"
+                + ("" if str(found) != str(expected) else f" ({describe(value)})"),
+                hint="pass an argument like the one it was compiled for, or compile again",
+            )
+        return expected
+
+    def _arm(self, values: Sequence[Any]) -> None:
+        """Let native code make calls like one with these run-time `values` from now on."""
+        if not self.function.signature.is_positional:
+            return
+        variant = self._make_native(self._runtime, values)
+        entry = new_entry(len(self._runtime), self._call, RUNNING) if variant else None
+        if variant is None or entry is None:
+            return
+        parameters = [self._parameters[i] for i in self._runtime]
+        entry.set_defaults([(i, p.default) for i, p in enumerate(parameters) if p.has_default])
+        entry.add(variant)
+        self._entry = entry
+        self.__call__ = entry.call
+
+    def native_variant(self, values: Sequence[Any]) -> NativeVariant | None:
+        """The native call with one value a parameter, statics included, of which `values` are an
+        example; guarded as of now. None where calls stay in Python.
+        """
+        if not self._tried:
+            self._tried = True
+            self._native = self._make_native(range(len(self.arguments)), values)
+        if self._native is not None:
+            self._environment = Environment()
+            self._native.guard([*self._environment.rows(), *self.guards.rows()])
+        return self._native
+
+    def _make_native(self, places: Sequence[int], values: Sequence[Any]) -> NativeVariant | None:
+        code = getattr(self._invoke, "native", None)
+        if not isinstance(code, NativeCode):
+            return None
+        return native_variant(
+            self.function.dsl,
+            [self._parameters[i] for i in places],
+            [self.arguments[i] for i in places],
+            values,
+            code,
+            self.results,
+        )
 
     def run(self, values: Sequence[Any]) -> Any:
         """Run on one value a parameter, statics included, already known to be of these types."""
@@ -98,7 +159,7 @@ class Compiled:
                 hint="Constexpr parameters are left out of the call",
             )
         values = list(args)
-        parameters = self.function.signature.parameters
+        parameters = self._parameters
         for i in self._runtime[len(args) :]:
             parameter = parameters[i]
             if parameter.name in kwargs:
@@ -115,6 +176,39 @@ class Compiled:
         return values
 
 
+class NativeInvoker:
+    """A callable on packed values that runs the entry of native code. `native` is what a native
+    call needs instead; an executor that wraps this one may give it on as its own.
+    """
+
+    def __init__(
+        self, address: int, formats: Sequence[str], results: Results, native: NativeCode
+    ) -> None:
+        self.native = native
+        entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+        into = struct.Struct(slot_format(formats))
+        out = struct.Struct(slot_format(results.formats))
+        size, at = into.size + out.size, into.size
+        pack_into, unpack_from, make = into.pack_into, out.unpack_from, results.make
+        buffer_of, failures = ctypes.create_string_buffer, native.failed
+        on_failure, after = native.on_failure, native.after
+
+        def invoke(packed: Sequence[Any]) -> Any:
+            slots = buffer_of(size)
+            pack_into(slots, 0, *packed)
+            entry(slots)
+            if on_failure is not None and failures.value:
+                on_failure()
+            if after is not None:
+                after()
+            return make(unpack_from(slots, at))
+
+        self._invoke = invoke
+
+    def __call__(self, packed: Sequence[Any]) -> Any:
+        return self._invoke(packed)
+
+
 def native_invoker(
     object_code: bytes,
     symbol: str,
@@ -122,26 +216,20 @@ def native_invoker(
     results: Results,
     symbols: dict[str, int] | None = None,
     raise_failure: Callable[[], None] = asserts.raise_failed_assertion,
-) -> Callable[[Sequence[Any]], Any]:
+) -> NativeInvoker:
     """A Python callable on packed values that runs the entry of native code.
 
     `raise_failure` is called after code that can fail; it raises what went wrong in this thread.
     """
     code = native.load(object_code, symbols)
-    entry = code.function(symbol + SUFFIX, None, ctypes.c_void_p)
-    into = struct.Struct(slot_format([f for argument in arguments for f in argument.formats]))
-    out = struct.Struct(slot_format(results.formats))
-    size = into.size + out.size
-    pack_into, unpack_from, buffer_of = into.pack_into, out.unpack_from, ctypes.create_string_buffer
-    at, make = into.size, results.make
-    checked = asserts.can_fail(object_code)
-
-    def invoke(packed: Sequence[Any]) -> Any:
-        slots = buffer_of(size)
-        pack_into(slots, 0, *packed)
-        entry(slots)
-        if checked:
-            raise_failure()
-        return make(unpack_from(slots, at))
-
-    return invoke
+    address = code.address_of(symbol + SUFFIX)
+    formats = [f for argument in arguments for f in argument.formats]
+    if not asserts.can_fail(object_code):
+        described = NativeCode(address, keep=(code,))
+    elif raise_failure is asserts.raise_failed_assertion:
+        described = NativeCode(
+            address, failed=asserts.FAILURES, on_failure=raise_failure, keep=(code,)
+        )
+    else:
+        described = NativeCode(address, after=raise_failure, keep=(code,))
+    return NativeInvoker(address, formats, results, described)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from basedsl import objectstage
 from basedsl.binding import (
@@ -21,6 +22,7 @@ from basedsl.binding import (
     TreeArgument,
     constexpr_type,
     static_key,
+    static_parts,
 )
 from basedsl.binding.arguments import (
     ArgumentType,
@@ -30,6 +32,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.compiled import Compiled, native_invoker
 from basedsl.errors import DSLCallError, DSLError, hide_internal_frames
+from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
 from basedsl.metastage.emitter import Emitter
@@ -40,6 +43,11 @@ from basedsl.objectstage.entry import AddEntry
 from basedsl.options import Options
 from basedsl.results import Results
 from basedsl.tree import Node, flatten, leaf_paths, same_shape
+
+_TREES = ("tuple", "list", "dict", "object", "record", "protocol")
+
+# How many compilations for the same argument types are kept, of which at most one holds.
+MOST_KEPT = 8
 
 
 class DSL:
@@ -59,6 +67,9 @@ class DSL:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._mlir: MLIRContext | None = None
+        self._options: tuple[Environment, Any] | None = None
+        #: How many functions were "compiled" here, and "loaded" from the disk.
+        self.counts: Counter[str] = Counter()
 
     # What a plugin provides --------------------------------------------------------------------
 
@@ -138,7 +149,11 @@ class DSL:
     @property
     def options(self) -> Any:
         """The options that the environment asks for now."""
-        return self.options_class.from_environment()
+        known = self._options
+        if known is None or not known[0].holds():
+            environment = Environment()
+            known = self._options = environment, self.options_class.from_environment()
+        return known[1]
 
     # A call ------------------------------------------------------------------------------------
 
@@ -146,7 +161,9 @@ class DSL:
         """Call `function` from Python."""
         values = function.signature.bind(args, kwargs)
         arguments = self.arguments(function, values)
-        compiled = self.variant(function, values, arguments, self.options)
+        compiled, is_new = self._variant(function, values, arguments, self.options)
+        if not is_new and not kwargs:
+            function.arm(compiled, values)
         return compiled.run(values)
 
     def compile(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
@@ -181,15 +198,27 @@ class DSL:
         settings: Any,
     ) -> Compiled:
         """The compiled code for these argument types: from memory if it still holds, else new."""
-        key = (tuple(arguments), settings, self.target_key(settings))
+        return self._variant(function, values, arguments, settings)[0]
+
+    def _variant(
+        self,
+        function: DSLFunction,
+        values: list[Any],
+        arguments: list[ArgumentType],
+        settings: Any,
+    ) -> tuple[Compiled, bool]:
+        target = self.target_key(settings)
+        key = (tuple(arguments), settings, target)
         with function.lock:
             known = function.variants.setdefault(key, [])
             for compiled in known:
                 if compiled.guards.holds():
-                    return compiled
+                    return compiled, False
             compiled = self.build(function, values, arguments, settings)
+            self.counts["compiled"] += 1
             known.append(compiled)
-            return compiled
+            del known[:-MOST_KEPT]
+            return compiled, True
 
     def arguments(self, function: DSLFunction, values: Sequence[Any]) -> list[ArgumentType]:
         """The type of every argument."""
@@ -220,7 +249,7 @@ class DSL:
 
     def _tree(self, value: Any, name: str) -> ArgumentType:
         node, leaves = flatten(value)
-        if node is None or node.kind not in ("tuple", "list", "dict", "object", "protocol"):
+        if node is None or node.kind not in _TREES:
             self._unknown(value, name)
         if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
             self._unknown(value, name)
@@ -232,7 +261,7 @@ class DSL:
         ]
         return TreeArgument(node, parts)
 
-    def _unknown(self, value: Any, name: str) -> Any:
+    def _unknown(self, value: Any, name: str) -> NoReturn:
         raise DSLCallError(
             f"'{name}' is a {describe(value)}, which is no argument that {self.name} knows",
             hint=f"pass numbers, arrays, tuples or dataclasses of them, or annotate '{name}' as "
@@ -250,13 +279,16 @@ class DSL:
     ) -> Compiled:
         """Stage, trace and compile `function` for these argument types."""
         seconds: dict[str, float] = {}
+        before = self._guards([function], arguments)
         start = perf_counter()
-        function.staged  # noqa: B018 - the pre-stage, so that it is timed by itself
+        stage = function.stage() if function.preprocess else None
         seconds["pre-stage"] = perf_counter() - start
         with self.mlir.entered():
             start = perf_counter()
             trace, module, results = self._trace(function, arguments, settings)
             seconds["trace"] = perf_counter() - start
+            guards = self._guards([function, *trace.state.get("functions", ())], arguments)
+            guards.earlier(before)
             start = perf_counter()
             pipeline = self.pipeline(settings)
             if any(step.name == "llvmir" for step in pipeline):
@@ -283,17 +315,17 @@ class DSL:
             stages,
             invoke,
             seconds,
-            self._guards(function, trace, arguments),
-            function.source if function.preprocess else "",
+            guards,
+            lambda: "" if stage is None else stage.source,
         )
 
     def _guards(
-        self, function: DSLFunction, trace: Trace, arguments: Sequence[ArgumentType]
+        self, functions: Sequence[DSLFunction], arguments: Sequence[ArgumentType]
     ) -> Guards:
-        guards = Guards()
-        traced = [function, *trace.state.get("functions", ())]
-        guards.add_functions(f.fn for f in traced)
-        return guards
+        return Guards.of(
+            [function.fn for function in functions],
+            [part for argument in arguments for part in static_parts(argument)],
+        )
 
     def _trace(
         self, function: DSLFunction, arguments: Sequence[ArgumentType], settings: Any

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from basedsl.binding import Signature, constexpr_type
 from basedsl.calling import INLINE, LAUNCH, decide
+from basedsl.dispatch.entry import NativeEntry, new_entry
 from basedsl.errors import DSLCallError, DSLError, DSLTypeError, hide_internal_frames
 from basedsl.metastage.control_flow import CONTROL_FLOW
-from basedsl.metastage.trace import Trace, current
+from basedsl.metastage.trace import RUNNING, Trace, current
 from basedsl.numeric import Numeric, is_dynamic
 
 if TYPE_CHECKING:
     from basedsl.compiled import Compiled
     from basedsl.dsl import DSL
+    from basedsl.prestage.rewriter import StagedFunction
 
 
 class DSLFunction:
-    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written."""
+    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written.
 
+    Each object has its own `__call__`: Python's (`_call`) at first, and a native one in front of it
+    when there is a variant that native code can call.
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
     __dsl_leaf__ = True
+    __call__: Callable[..., Any]
 
     def __init__(self, dsl: DSL, fn: Callable[..., Any], kind: str, preprocess: bool) -> None:
         if not callable(fn) or not hasattr(fn, "__code__"):
@@ -32,28 +40,52 @@ class DSLFunction:
             )
         functools.update_wrapper(self, fn)
         self.dsl = dsl
-        self.fn = fn
+        self.fn: Any = fn
         self.kind = kind
         self.preprocess = preprocess
         self.name_prefix = ""
         self.variants: dict[Any, list[Compiled]] = {}
         self.lock = threading.RLock()
+        self._signature: tuple[Any, Signature] | None = None
+        self._entry: NativeEntry | None = None
+        self._entry_signature: Signature | None = None
+        self.__call__ = self._call
 
-    @functools.cached_property
+    @property
     def signature(self) -> Signature:
-        return Signature(self.fn)
+        """The parameters, with the defaults that the function has now."""
+        fn = self.fn
+        named = fn.__kwdefaults__
+        now = (fn.__code__, fn.__defaults__, None if named is None else dict(named))
+        if self._signature is None or not _identical(self._signature[0], now):
+            self._signature = now, Signature(fn)
+        return self._signature[1]
 
-    @functools.cached_property
+    @property
     def staged(self) -> Callable[..., Any]:
-        """The function that the meta-stage runs: rewritten, or as written with preprocess=False."""
+        """The function that the meta-stage runs: rewritten, or as written with preprocess=False.
+
+        Made again for each trace: names may mean something else now.
+        """
         if not self.preprocess:
             return self.fn
+        trace = current()
+        known: dict[Any, Callable[..., Any]] = {}
+        if trace is not None:
+            known = trace.state.setdefault("staged", known)
+        found = known.get(self)
+        if found is None:
+            stage = self.stage()
+            if self.dsl.options.print_after_preprocess:
+                print(stage.source)
+            found = known[self] = stage.bind(CONTROL_FLOW)
+        return found
+
+    def stage(self) -> StagedFunction:
+        """The function rewritten by the pre-stage."""
         from basedsl.prestage import stage_function
 
-        stage = stage_function(self.fn)
-        if self.dsl.options.print_after_preprocess:
-            print(stage.source)
-        return stage.bind(CONTROL_FLOW)
+        return stage_function(self.fn)
 
     @property
     def source(self) -> str:
@@ -62,9 +94,7 @@ class DSLFunction:
 
         if not self.preprocess:
             return inspect.getsource(self.fn)
-        from basedsl.prestage import stage_function
-
-        return stage_function(self.fn).source
+        return self.stage().source
 
     @property
     def symbol(self) -> str:
@@ -75,7 +105,17 @@ class DSLFunction:
     def set_name_prefix(self, prefix: str) -> None:
         """Put `prefix` before the function's name in the IR and in profilers."""
         self.name_prefix = prefix
-        self.variants.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop everything compiled."""
+        with self.lock:
+            self.variants.clear()
+            self._entry = None
+            self.__call__ = self._call
+
+    def __dsl_digest__(self) -> str:
+        return f"{self.dsl.name} {self.kind} {self.preprocess} {self.name_prefix}"
 
     def __repr__(self) -> str:
         return f"<@{self.dsl.name}.{self.kind} {self.fn.__qualname__}>"
@@ -83,7 +123,7 @@ class DSLFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundFunction(self, instance)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         trace = current()
         try:
             if trace is None:
@@ -96,6 +136,26 @@ class DSLFunction:
             raise
         except Exception as error:
             raise hide_internal_frames(error)  # noqa: B904 - the same exception, shorter traceback
+
+    def arm(self, compiled: Compiled, values: Sequence[Any]) -> None:
+        """Let native code make calls like this one, with these `values`, from now on."""
+        signature = self.signature
+        variant = compiled.native_variant(values) if signature.is_positional else None
+        if variant is None:
+            return
+        with self.lock:
+            entry = self._entry
+            if entry is None or self._entry_signature is not signature:
+                entry = new_entry(len(signature.parameters), self._call, RUNNING)
+                if entry is None:
+                    return
+                entry.set_defaults(
+                    [(i, p.default) for i, p in enumerate(signature.parameters) if p.has_default]
+                )
+                self._entry, self._entry_signature = entry, signature
+            if variant not in entry.variants:
+                entry.add(variant)
+            self.__call__ = entry.call
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         """Compile for arguments like these, without running."""
@@ -127,16 +187,20 @@ class DSLFunction:
 class BoundFunction:
     """A decorated method and its instance, which is static while compiling."""
 
+    __slots__ = ("function", "instance")
     __dsl_leaf__ = True
 
     def __init__(self, function: DSLFunction, instance: Any) -> None:
         self.function = function
         self.instance = instance
-        functools.update_wrapper(self, function.fn)
 
     @property
     def __self__(self) -> Any:
         return self.instance
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self.function.fn
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.instance, *args, **kwargs)
@@ -146,6 +210,16 @@ class BoundFunction:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+def _identical(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    (code, defaults, named), (other_code, other_defaults, other_named) = a, b
+    if code is not other_code or defaults is not other_defaults:
+        return False
+    if named is None or other_named is None:
+        return named is other_named
+    same_keys: bool = named.keys() == other_named.keys()
+    return same_keys and all(named[k] is other_named[k] for k in named)
 
 
 def _convert(value: Any, annotation: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ from basedsl.binding.arguments import (
     StaticArgument,
     TreeArgument,
     static_key,
+    static_parts,
 )
 from basedsl.binding.constexpr import Constexpr, constexpr_type
 from basedsl.binding.signature import Parameter, Signature
@@ -20,4 +21,5 @@ __all__ = [
     "TreeArgument",
     "constexpr_type",
     "static_key",
+    "static_parts",
 ]

@@ -34,6 +34,10 @@ class ArgumentType(Protocol):
 
     def __str__(self) -> str: ...
 
+    # Optional: `unpacker(self) -> basedsl.dispatch.unpack.Unpacker | None`, with which calls need
+    # no Python; see there. And `__dsl_digest__(self) -> str`, the type as text that is the same in
+    # every process; frozen dataclasses of plain values need none.
+
 
 @dataclass(frozen=True)
 class NumericArgument:
@@ -161,6 +165,24 @@ def static_key(value: Any, name: str = "argument") -> Any:
     return (type(value), value)
 
 
+def static_parts(argument: Any) -> list[Any]:
+    """What of an argument is known while compiling: static values, the classes of trees."""
+    if isinstance(argument, StaticArgument):
+        return [argument.value]
+    if isinstance(argument, TreeArgument):
+        found: list[Any] = _classes(argument.node)
+        for part in argument.parts:
+            found += static_parts(part)
+        return found
+    return []
+
+
+def _classes(node: Node | None) -> list[Any]:
+    if node is None:
+        return []
+    return [type(node.obj), *(cls for child in node.children for cls in _classes(child))]
+
+
 def is_plainly_static(value: Any) -> bool:
     """Values that are static with no annotation: None, classes, enum members, strings."""
     return value is None or isinstance(value, type | enum.Enum | str)
@@ -202,6 +224,8 @@ def storage_value(type_: Any, value: Any) -> Any:
 def from_storage(type_: Any, raw: Any) -> Any:
     """The Python number of what `struct` unpacked for a `type_`."""
     code = storage_format(type_)
+    if type_.is_integer and type_.signed and 1 < type_.width < 8 and raw >> (type_.width - 1):
+        return raw - 2**type_.width  # narrow integers are stored with zeros above
     if code == "16s":
         return int.from_bytes(raw, "little", signed=type_.signed)
     if type_ is Boolean:

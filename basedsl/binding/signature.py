@@ -46,12 +46,13 @@ class Signature:
             for p in self._signature.parameters.values()
         )
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
-        self._positional = all(p.kind in plain for p in self._signature.parameters.values())
+        #: Whether every parameter may be passed by position, and none takes several.
+        self.is_positional = all(p.kind in plain for p in self._signature.parameters.values())
         self._count = len(self.parameters)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """One value for each parameter, defaults filled in; `*args` is a tuple, `**kw` a dict."""
-        if not kwargs and self._positional and len(args) == self._count:
+        if not kwargs and self.is_positional and len(args) == self._count:
             return list(args)
         try:
             bound = self._signature.bind(*args, **kwargs)

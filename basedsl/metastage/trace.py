@@ -7,6 +7,7 @@ values mean, and how control flow is captured, lives elsewhere.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from basedsl.metastage.emitter import Emitter
 
 _state = threading.local()
+
+# How many traces run in all threads: native calls look at it, and leave calls that may belong to a
+# trace to Python.
+RUNNING = ctypes.c_int64(0)
+_running_lock = threading.Lock()
 
 
 class Region:
@@ -190,8 +196,12 @@ def require(what: str) -> Trace:
 def activate(trace: Trace) -> Iterator[Trace]:
     """Make `trace` the running one in this thread; compilations nest."""
     outer = current()
+    with _running_lock:
+        RUNNING.value += 1
     _state.trace = trace
     try:
         yield trace
     finally:
         _state.trace = outer
+        with _running_lock:
+            RUNNING.value -= 1

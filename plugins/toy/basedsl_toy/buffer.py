@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
+from basedsl.dispatch.unpack import Leaf, array
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
 
@@ -73,7 +74,9 @@ class Buffer:
 
 def _in_range(trace, index, size):
     """`index` as NumPy reads it; a trap if there is no such item."""
-    if not isinstance(index, Numeric | int) or (isinstance(index, Numeric) and type(index).is_float):
+    if not isinstance(index, Numeric | int) or (
+        isinstance(index, Numeric) and type(index).is_float
+    ):
         raise DSLTypeError(f"a buffer index must be an integer, got {type(index).__name__}")
     index = as_numeric(index).to(Int64)
     ok = (index >= -size) & (index < size)
@@ -138,6 +141,12 @@ class BufferArgument:
 
     def pack(self, value):
         return (value.__array_interface__["data"][0], *value.shape, *value.strides)
+
+    def unpacker(self):
+        """As `pack`, in native code: the address, the shape, the strides in bytes."""
+        axes = range(self.ndim)
+        leaves = [Leaf(False, i) for i in axes] + [Leaf(True, i) for i in axes]
+        return array(self.dtype.numpy_dtype, self.ndim, leaves)
 
     def __str__(self):
         return f"Buffer[{self.dtype.__name__}, {self.ndim}]"

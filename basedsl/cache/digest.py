@@ -1,0 +1,133 @@
+"""Text that stands for a value in the same way in every process, or None where there is none.
+
+Only what a value is by itself: what an object or function leads to is followed by `guards`, which
+adds the text of each thing it meets. A library's class may say what its objects are by a method
+`__dsl_digest__`, which returns text; objects of other library classes keep code off the disk.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import linecache
+import os
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from basedsl.numeric import Numeric
+
+
+def of_code(code: types.CodeType) -> str:
+    """A digest of all that a code object is, positions included: errors report them."""
+    digest = hashlib.sha256()
+    _add_code(digest, code)
+    digest.update(_source(code).encode())
+    return digest.hexdigest()
+
+
+def _add_code(digest: Any, code: types.CodeType) -> None:
+    fields = (
+        code.co_code,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        code.co_flags,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_filename,
+        code.co_firstlineno,
+        code.co_linetable,
+        code.co_exceptiontable,
+        code.co_qualname,
+    )
+    digest.update(repr(fields).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _add_code(digest, constant)
+        else:
+            digest.update((of_value(constant) or repr(constant)).encode())
+
+
+def _source(code: types.CodeType) -> str:
+    # The pre-stage reads the file: an edit since the import must not be taken for this code.
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)
+    last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+    return "".join(lines[code.co_firstlineno - 1 : last])
+
+
+def of_value(value: Any) -> str | None:
+    """`value` as text, or None for what means nothing to another process."""
+    if isinstance(value, enum.Enum):
+        return f"{of_class(type(value))}.{value.name}"
+    if isinstance(value, float):
+        return f"{type(value).__name__}:{value.hex()}"
+    if type(value) in (int, str, bytes, bool, complex, type(None), type(...), range, slice):
+        return f"{type(value).__name__}:{value!r}"
+    if isinstance(value, tuple | frozenset):
+        items = [of_value(item) for item in value]
+        if None in items:
+            return None
+        texts = [str(item) for item in items]
+        if isinstance(value, frozenset):
+            texts.sort()
+        return f"{of_class(type(value))}({', '.join(texts)})"
+    if isinstance(value, type):
+        return of_class(value)
+    if isinstance(value, types.ModuleType):
+        return f"module {value.__name__} {stamp(value.__name__)}"
+    if isinstance(value, types.FunctionType):
+        return f"function {value.__module__}.{value.__qualname__} {stamp(value.__module__)}"
+    if isinstance(value, types.BuiltinFunctionType):
+        owner = value.__self__
+        named = owner is None or isinstance(owner, types.ModuleType)
+        return f"built-in {value.__module__}.{value.__qualname__}" if named else None
+    if isinstance(value, np.dtype):
+        return f"dtype {value.str} {value.descr if value.names else ''}"
+    if isinstance(value, np.generic):
+        return f"{value.dtype.str}:{value.tobytes().hex()}"
+    if isinstance(value, np.ufunc):
+        return f"ufunc {value.__name__}"
+    if isinstance(value, Numeric) and not value.is_dynamic:
+        inner = of_value(value.value)
+        return None if inner is None else f"{of_class(type(value))}({inner})"
+    own = getattr(type(value), "__dsl_digest__", None)
+    return None if own is None else f"{of_class(type(value))} {own(value)}"
+
+
+def of_class(cls: type) -> str:
+    return f"class {cls.__module__}.{cls.__qualname__} {stamp(cls.__module__)}"
+
+
+@functools.cache
+def stamp(module: str) -> str:
+    """Time and size of a module's file; "" if it has none, as built-in ones have."""
+    return file_stamp(getattr(sys.modules.get(module), "__file__", None))
+
+
+def file_stamp(path: str | None) -> str:
+    try:
+        found = os.stat(path) if path else None
+    except OSError:
+        return ""
+    return "" if found is None else f"{found.st_mtime_ns}:{found.st_size}"
+
+
+@functools.cache
+def package_stamp(package: str) -> str:
+    """A digest over the names, times and sizes of a package's files."""
+    found = sys.modules.get(package.partition(".")[0])
+    digest = hashlib.sha256()
+    for folder in sorted(getattr(found, "__path__", ())):
+        for root, folders, files in os.walk(folder):
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            for name in sorted(files):
+                if name.endswith((".py", ".ll", ".so")):
+                    digest.update(f"{name} {file_stamp(os.path.join(root, name))}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,176 @@
+"""Native entries: the tables from which `call.c` runs a function without Python.
+
+`NativeVariant` describes one compilation: guards, how each argument is unpacked, the code, how
+results are wrapped. `NativeEntry` is a function's list of them, and the built-in function that
+Python calls. Whatever the tables point to stays alive as long as the entry: a call may be running.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from basedsl.dispatch.reads import Row
+from basedsl.dispatch.runtime import Runtime, runtime, unpacker
+from basedsl.dispatch.unpack import Unpacker
+
+MOST_VARIANTS, MOST_PARAMETERS, SLOT_BYTES = 8, 32, 1024
+NOTHING, SINGLE, TUPLE, PYTHON = range(4)
+
+# A result's `struct` code -> its kind in call.c; "?" stands for a boolean.
+RESULT_KINDS = {code: kind for kind, code in enumerate("?bhiqBHIQfd")}
+
+NO_FAILURE = ctypes.c_int64(0)
+
+
+@dataclass(frozen=True)
+class NativeCode:
+    """What a call of compiled code needs: `address` of a function of one pointer, to its slots.
+
+    `failed` is a counter that is not zero when something may have failed in the call; then
+    `on_failure()` raises it. `after()` is called after every call. `keep` stays alive.
+    """
+
+    address: int
+    failed: ctypes.c_int64 = field(default=NO_FAILURE)
+    on_failure: Callable[[], Any] | None = None
+    after: Callable[[], Any] | None = None
+    releases_gil: bool = False
+    keep: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class NativeResults:
+    """Where results are and what becomes of them: `shape` is NOTHING, SINGLE, TUPLE or PYTHON,
+    `slots` the `struct` code ("?" for booleans) and byte offset of each leaf; with PYTHON,
+    `make(raw)` gets the bytes from `start`.
+    """
+
+    shape: int
+    slots: tuple[tuple[str, int], ...]
+    start: int
+    size: int
+    make: Callable[[bytes], Any] | None = None
+
+
+class NativeVariant:
+    """The table of one compilation."""
+
+    def __init__(
+        self, arguments: Sequence[tuple[Unpacker, int]], code: NativeCode, results: NativeResults
+    ) -> None:
+        self._keep: list[Any] = [code, results]
+        self._guards: Any = None
+        triples: list[int] = []
+        for one, slot in arguments:
+            triples += (one.address, self._words(one.data), slot)
+            self._keep.append(one)
+        kinds: list[int] = []
+        for letter, slot in results.slots:
+            kinds += (RESULT_KINDS.get(letter, 0), slot)
+        self.table = (ctypes.c_int64 * 14)(
+            0,
+            0,
+            self._words(triples),
+            code.address,
+            results.shape,
+            len(results.slots),
+            self._words(kinds),
+            results.start,
+            results.size,
+            _pointer(results.make),
+            ctypes.addressof(code.failed),
+            _pointer(code.on_failure),
+            _pointer(code.after),
+            int(code.releases_gil),
+        )
+
+    def guard(self, rows: Sequence[Row]) -> None:
+        """Check these conditions in each call. The caller keeps alive what they are about."""
+        words = [_signed(word) for row in rows for word in row]
+        if self._guards is not None and len(self._guards) == len(words):
+            self._guards[:] = words
+            return
+        self.table[0] = 0
+        self._guards = (ctypes.c_int64 * max(len(words), 1))(*words)
+        self._keep.append(self._guards)
+        self.table[1] = ctypes.addressof(self._guards)
+        self.table[0] = len(rows)
+
+    def _words(self, values: Sequence[int]) -> int:
+        if not values:
+            return 0
+        made = (ctypes.c_int64 * len(values))(*(_signed(value) for value in values))
+        self._keep.append(made)
+        return ctypes.addressof(made)
+
+
+class NativeEntry:
+    """A function's variants, and `call`, the built-in function that tries them.
+
+    `fallback` gets every call that none takes. `tracing` is a counter: while it is not zero, all
+    calls go to `fallback`. `defaults` has the value of each parameter that may be left out.
+    """
+
+    def __init__(
+        self,
+        loaded: Runtime,
+        parameters: int,
+        fallback: Callable[..., Any],
+        tracing: ctypes.c_int64,
+    ) -> None:
+        self._defaults: list[Any] = []
+        self._addresses = (ctypes.c_int64 * max(parameters, 1))()
+        self.parameters = parameters
+        self._table = (ctypes.c_int64 * (5 + MOST_VARIANTS))(
+            parameters, ctypes.addressof(self._addresses), ctypes.addressof(tracing), id(fallback)
+        )
+        self._keep = [fallback, tracing]
+        self._all: list[NativeVariant] = []
+        self.variants: list[NativeVariant] = []
+        self.call = loaded.callable(ctypes.addressof(self._table), self)
+
+    def set_defaults(self, defaults: Sequence[tuple[int, Any]]) -> None:
+        """The default of each parameter that has one, by position."""
+        self._defaults.append(defaults)
+        for i in range(self.parameters):
+            self._addresses[i] = 0
+        for i, value in defaults:
+            self._addresses[i] = _signed(id(value))
+
+    def add(self, variant: NativeVariant) -> None:
+        """Try `variant` first from now on."""
+        self._all.append(variant)
+        self.variants = [variant, *self.variants][:MOST_VARIANTS]
+        self._table[4] = 0
+        for i, one in enumerate(self.variants):
+            self._table[5 + i] = ctypes.addressof(one.table)
+        self._table[4] = len(self.variants)
+
+
+def new_entry(
+    parameters: int, fallback: Callable[..., Any], tracing: ctypes.c_int64
+) -> NativeEntry | None:
+    """An entry for a function of so many parameters, or None where calls go through Python."""
+    loaded = runtime() if parameters <= MOST_PARAMETERS else None
+    return None if loaded is None else NativeEntry(loaded, parameters, fallback, tracing)
+
+
+def tuple_unpacker(items: Sequence[tuple[Unpacker, int]]) -> Unpacker:
+    """Exactly a `tuple` of as many items, each by its unpacker at a byte offset of its own."""
+    data, keep = [len(items)], []
+    for one, slot in items:
+        words = (ctypes.c_int64 * max(len(one.data), 1))(*map(_signed, one.data))
+        data += (one.address, ctypes.addressof(words), slot)
+        keep += [words, one]
+    return Unpacker(unpacker("tuple"), tuple(data), tuple(keep))
+
+
+def _pointer(value: Any) -> int:
+    return 0 if value is None else _signed(id(value))
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value

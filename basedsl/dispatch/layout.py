@@ -1,0 +1,147 @@
+"""What is known of CPython's and NumPy's objects in memory, found by looking, never assumed.
+
+The native call reads a few words of objects directly. Each place is found or confirmed here on
+objects made for it; where something is not as expected, it is None and the check stays in Python.
+Nothing here writes to an object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+import sysconfig
+import types
+from typing import Any
+
+import numpy as np
+
+WORD = 8
+
+
+def word(address: int) -> int:
+    """The 8 bytes at `address`."""
+    return ctypes.c_uint64.from_address(address).value
+
+
+@functools.cache
+def supported() -> bool:
+    """Whether this interpreter can be called from native code in the way that `call.c` does."""
+    if sys.implementation.name != "cpython" or sys.maxsize != 2**63 - 1:
+        return False
+    if sys.byteorder != "little" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return False
+    samples: tuple[Any, ...] = (1, 1.5, "a", (), b"", True, None, np.zeros(1))
+    return all(word(id(one) + WORD) == id(type(one)) for one in samples)
+
+
+@functools.cache
+def arrays_supported() -> bool:
+    """Whether NumPy arrays look as `call.c` says."""
+    array = np.arange(6, dtype=np.int32).reshape(2, 3)[:, ::2]
+    at = id(array)
+    shape, strides = word(at + 32), word(at + 40)
+    return (
+        word(at + 16) == array.__array_interface__["data"][0]
+        and ctypes.c_int32.from_address(at + 24).value == 2
+        and (word(shape), word(shape + 8)) == array.shape
+        and (word(strides), word(strides + 8)) == array.strides
+        and word(at + 56) == id(array.dtype)
+        and ctypes.c_int32.from_address(at + 64).value & 0xFFFF == array.flags.num
+    )
+
+
+def _find(owner: Any, wanted: Any) -> int | None:
+    """The offset of the pointer to `wanted` in `owner`, if there is exactly one."""
+    size = owner.__sizeof__()
+    found = [at for at in range(2 * WORD, size, WORD) if word(id(owner) + at) == id(wanted)]
+    return found[0] if len(found) == 1 else None
+
+
+@functools.cache
+def cell_offset() -> int | None:
+    """Where a closure cell has its content."""
+    return _find(types.CellType(marker := object()), marker)
+
+
+@functools.cache
+def function_offsets() -> dict[str, int]:
+    """Where a function has `__code__`, `__defaults__` and `__kwdefaults__`."""
+
+    def sample(a: int = 1, *, b: int = 2) -> None:
+        """To be looked at."""
+
+    found = {
+        name: _find(sample, getattr(sample, name))
+        for name in ("__code__", "__defaults__", "__kwdefaults__")
+    }
+    return {name: at for name, at in found.items() if at is not None}
+
+
+@functools.cache
+def dict_version_offset() -> int | None:
+    """Where a dict has a number that every change of it changes; CPython 3.11 to 3.13 have one."""
+    table = {"a": 0}
+    at, seen = 3 * WORD, set()
+    for i in range(200):
+        table["a"] = i + 1000
+        seen.add(word(id(table) + at))
+    before = word(id(table) + at)
+    steady = table["a"] and table.get("b") is None and word(id(table) + at) == before
+    del table["a"]
+    return at if len(seen) == 200 and steady and word(id(table) + at) != before else None
+
+
+@functools.cache
+def attributes_version_offset() -> int | None:
+    """The same for the `__dict__` of an ordinary object, whose attributes are stored past it."""
+
+    class Sample:
+        def __init__(self) -> None:
+            self.a = 0
+
+    sample = Sample()
+    attributes, seen = vars(sample), set()
+    at = dict_version_offset()
+    for i in range(200):  # long enough for the interpreter to specialise the store
+        sample.a = i + 1000
+        seen.add(word(id(attributes) + (at or 0)))
+    return at if len(seen) == 200 else None
+
+
+@functools.cache
+def type_version_offset() -> int | None:
+    """Where a class has a number that every change of it or its bases changes (0: none yet)."""
+
+    class Base:
+        mark = 0
+
+    class Sample(Base):
+        pass
+
+    at = 48 * WORD
+    seen = set()
+    for i in range(20):
+        Base.mark = i
+        assert Sample.mark == i  # a look-up gives the class its number
+        number = ctypes.c_uint32.from_address(id(Sample) + at).value
+        if number == 0 or number != ctypes.c_uint32.from_address(id(Sample) + at).value:
+            return None
+        seen.add(number)
+    return at if len(seen) == 20 else None
+
+
+def type_version(cls: type) -> int:
+    """The number of `type_version_offset` of a class, 0 if it has none."""
+    at = type_version_offset()
+    if at is None:
+        return 0
+    type.__getattribute__(cls, "__init__")  # a look-up gives the class its number
+    return ctypes.c_uint32.from_address(id(cls) + at).value
+
+
+def environment_table() -> Any:
+    """The dict behind `os.environ`, or None."""
+    table = getattr(os.environ, "_data", None)
+    return table if type(table) is dict else None

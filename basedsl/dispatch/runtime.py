@@ -1,0 +1,97 @@
+"""The native half of a call, loaded once in a process: addresses of what `call.c` defines.
+
+None of it is needed: without (another interpreter, no JIT) calls go through Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+from basedsl.dispatch import layout
+from basedsl.errors import DSLError
+from basedsl.objectstage import native
+
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+_lock = threading.Lock()
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Runtime:
+    """The loaded code. `address("unpack_int")` is where `basedsl_unpack_int` is."""
+
+    def __init__(self) -> None:
+        text = (Path(__file__).parent / "call.ll").read_text()
+        target = native.NativeTarget(opt_level=0)  # the text was optimised when it was made
+        self._code = native.load(native.compile_llvmir(text, target), _symbols(text))
+        self._method = _MethodDef(b"call", self.address("call"), _METH_FASTCALL_KEYWORDS, None)
+        self._new = ctypes.pythonapi.PyCMethod_New
+        self._new.restype = ctypes.py_object
+        self._new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
+
+    def address(self, name: str) -> int:
+        return self._code.address_of(f"basedsl_{name}")
+
+    def callable(self, entry: int, owner: Any) -> Any:
+        """A built-in function that calls through the Entry at `entry`, and keeps `owner` alive."""
+        return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
+
+
+def _symbols(text: str) -> dict[str, int]:
+    """Addresses of the C API's names that the code uses."""
+    values = {
+        "PyLong_Type": int,
+        "PyFloat_Type": float,
+        "PyTuple_Type": tuple,
+        "PyBytes_Type": bytes,
+        "PyUnicode_Type": str,
+        "_Py_TrueStruct": True,
+        "_Py_FalseStruct": False,
+        "_Py_NoneStruct": None,
+    }
+    found = {name: id(value) for name, value in values.items()}
+    for name in re.findall(r"^declare [^@]*@(Py\w+)\(", text, re.MULTILINE):
+        function = getattr(ctypes.pythonapi, name)
+        found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return found
+
+
+_runtimes: list[Runtime | None] = []
+
+
+def runtime() -> Runtime | None:
+    """The native half of calls, or None where it cannot be had."""
+    if not _runtimes:
+        with _lock:
+            if not _runtimes:
+                _runtimes.append(_load())
+    return _runtimes[0]
+
+
+def _load() -> Runtime | None:
+    if not layout.supported():
+        return None
+    try:
+        return Runtime()
+    except (DSLError, OSError, AttributeError, KeyError):
+        return None
+
+
+@functools.cache
+def unpacker(name: str) -> int:
+    """The address of one of `call.c`'s unpackers."""
+    loaded = runtime()
+    assert loaded is not None
+    return loaded.address(f"unpack_{name}")

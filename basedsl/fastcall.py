@@ -1,0 +1,172 @@
+"""From a compilation to its native call: which arguments, guards and results go where.
+
+A function gets a native entry on the second call of one of its variants; a `Compiled` gets its own.
+Where some argument type has no unpacker, calls stay in Python and mean the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
+from basedsl.dispatch import layout, unpack
+from basedsl.dispatch.entry import (
+    NOTHING,
+    PYTHON,
+    SINGLE,
+    SLOT_BYTES,
+    TUPLE,
+    NativeCode,
+    NativeResults,
+    NativeVariant,
+    tuple_unpacker,
+)
+from basedsl.dispatch.reads import CALL, ITEM, WORD, Row
+from basedsl.dispatch.runtime import runtime
+from basedsl.dispatch.unpack import Unpacker
+from basedsl.errors import DSLError
+from basedsl.objectstage.entry import slot_format
+from basedsl.results import Results
+
+if TYPE_CHECKING:
+    from basedsl.dsl import DSL
+
+_NUMBERS: tuple[Any, ...] = (0, 0.0, False)
+
+
+def native_variant(
+    dsl: DSL,
+    parameters: Sequence[Any],
+    arguments: Sequence[Any],
+    values: Sequence[Any],
+    code: NativeCode,
+    results: Results,
+) -> NativeVariant | None:
+    """The table for a call with these argument types, of which `values` are an example; None
+    where the call must stay in Python. Parameters left out of `values` take no storage.
+    """
+    if runtime() is None:
+        return None
+    taken, slot = [], 0
+    for parameter, argument, value in zip(parameters, arguments, values, strict=True):
+        found = _unpacker(dsl, argument, parameter.annotation, parameter.name)
+        if found is None or not _agrees(found, argument, value):
+            return None
+        taken.append((found, slot))
+        slot += _size(argument.formats)
+    wrapped = _results(results, slot)
+    if slot + wrapped.size > SLOT_BYTES:
+        return None
+    return NativeVariant(taken, code, wrapped)
+
+
+def _size(formats: Sequence[str]) -> int:
+    return struct.calcsize(slot_format(formats))
+
+
+def _unpacker(dsl: DSL, argument: Any, annotation: Any, name: str) -> Unpacker | None:
+    if isinstance(argument, NumericArgument):
+        return _number(dsl, argument, annotation, name)
+    if isinstance(argument, StaticArgument):
+        return unpack.static(argument.value)
+    if isinstance(argument, TreeArgument):
+        return _tuple(dsl, argument, name)
+    make = getattr(argument, "unpacker", None)
+    found: Unpacker | None = None if make is None else make()
+    return found
+
+
+def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> Unpacker | None:
+    """For the Python numbers, exactly, that become this type under this annotation."""
+    kinds = set()
+    for sample in _NUMBERS:
+        try:
+            if dsl.argument(sample, annotation, name) == argument:
+                kinds.add(type(sample))
+        except DSLError:
+            continue
+    kind = argument.type
+    if kind.is_float:
+        return unpack.real(kind.width, or_int=int in kinds) if float in kinds else None
+    if kind.width == 1:
+        return unpack.boolean() if kinds == {bool} else None
+    return unpack.integer(kind.width, kind.signed) if int in kinds else None
+
+
+def _tuple(dsl: DSL, argument: TreeArgument, name: str) -> Unpacker | None:
+    node = argument.node
+    if type(node.obj) is not tuple or any(child is not None for child in node.children):
+        return None
+    items, slot = [], 0
+    for part in argument.parts:
+        found = _unpacker(dsl, part, None, name)
+        if found is None:
+            return None
+        items.append((found, slot))
+        slot += _size(part.formats)
+    return tuple_unpacker(items)
+
+
+def _agrees(unpacker: Unpacker, argument: Any, value: Any) -> bool:
+    """Whether native code makes of `value` what `pack` makes, byte for byte."""
+    format_ = slot_format(argument.formats)
+    wanted = struct.pack(format_, *argument.pack(value))
+    slots = ctypes.create_string_buffer(max(len(wanted), 1))
+    data = (ctypes.c_int64 * max(len(unpacker.data), 1))(*unpacker.data)
+    function = _UNPACK(unpacker.address)
+    taken = function(value, ctypes.addressof(slots), ctypes.addressof(data))
+    return bool(taken) and slots.raw[: len(wanted)] == wanted
+
+
+_UNPACK = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _results(results: Results, start: int) -> NativeResults:
+    size = _size(results.formats)
+    formats = results.native_formats
+    if formats is not None:
+        slots = tuple((code, start + 8 * i) for i, code in enumerate(formats))
+        if results.shape is None and results.places:
+            return NativeResults(SINGLE, slots, start, size)
+        if results.shape is None and results.leaves == [None]:
+            return NativeResults(NOTHING, (), start, size)
+        if results.is_flat_tuple:
+            return NativeResults(TUPLE, slots, start, size)
+    out, make = struct.Struct(slot_format(results.formats)), results.make
+    return NativeResults(PYTHON, (), start, size, lambda raw: make(out.unpack(raw)))
+
+
+class Environment:
+    """`os.environ` as it was at one time."""
+
+    def __init__(self) -> None:
+        self._owner = os.environ
+        self._table = layout.environment_table()
+        self._offset = None if self._table is None else layout.dict_version_offset()
+        if self._offset is not None:
+            self._at = id(self._table) + self._offset
+            self._version = layout.word(self._at)
+        self._copy = dict(os.environ if self._table is None else self._table)
+        self._holds = self.holds  # native code has its address
+
+    def holds(self) -> bool:
+        """Whether nothing in it changed since."""
+        if os.environ is not self._owner:
+            return False
+        if self._offset is not None and layout.word(self._at) == self._version:
+            return True
+        return bool(self._copy == (os.environ if self._table is None else self._table))
+
+    def rows(self) -> list[Row]:
+        """Conditions for native code under which nothing in it changed, while this lives."""
+        if self._offset is None:
+            return [(CALL, id(self._holds), 0, 0)]
+        owner = (ITEM, id(vars(os)), id(_ENVIRON), id(self._owner))
+        return [owner, (WORD, self._at, 0, self._version)]
+
+
+_ENVIRON = "environ"
