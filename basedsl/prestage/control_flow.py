@@ -29,6 +29,7 @@ from basedsl.prestage.nodes import (
     has_walrus,
     identifiers,
     parameters,
+    walk,
 )
 from basedsl.prestage.scopes import Scope
 
@@ -258,7 +259,7 @@ class ControlFlow:
         """`global` and `nonlocal` for the user's outer variables that a body may assign."""
         if not self.outer:
             return []
-        used = identifiers(*body)
+        used = identifiers(node for statement in body for node in walk(statement))
         result: list[ast.stmt] = []
         if names := sorted(used & self.scope.globals):
             result.append(at.put(ast.Global(names)))

@@ -18,6 +18,7 @@ the functions in them.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from basedsl.prestage.nodes import (
     LOAD,
@@ -44,9 +45,10 @@ def is_dynamic_index(node: ast.Subscript) -> bool:
     return not isinstance(index, ast.Constant | ast.Slice | ast.Tuple)
 
 
-def desugar(tree: FunctionNode, fresh: FreshNames, resolver: Resolver) -> None:
-    """Rewrite `tree` and the functions in it, in place."""
-    nodes = walk(tree)
+def desugar(
+    tree: FunctionNode, nodes: Sequence[ast.AST], fresh: FreshNames, resolver: Resolver
+) -> None:
+    """Rewrite `tree` and the functions in it, in place; `nodes` are all those of the tree."""
     if any(isinstance(node, ast.Name) and node.id == "super" for node in nodes):
         if resolver.role("super") == "super":
             _expand_super(tree, None)

@@ -8,8 +8,9 @@ Python never mangles.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from basedsl.prestage.nodes import FunctionNode, children, walk
+from basedsl.prestage.nodes import FunctionNode, children
 
 
 def mangled(class_name: str | None, name: str) -> str:
@@ -20,9 +21,11 @@ def mangled(class_name: str | None, name: str) -> str:
     return f"_{stem}{name}" if stem else name
 
 
-def mangle(tree: FunctionNode, class_name: str | None) -> None:
-    """Rename private names in place; `class_name` is the class around the function, if any."""
-    nodes = walk(tree)
+def mangle(tree: FunctionNode, nodes: Iterable[ast.AST], class_name: str | None) -> None:
+    """Rename private names in place.
+
+    `nodes` are all those of the tree, `class_name` is the class around the function, if any.
+    """
     if class_name is not None or any(isinstance(node, ast.ClassDef) for node in nodes):
         _Mangler().visit(tree, class_name)
 

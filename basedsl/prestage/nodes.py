@@ -25,6 +25,7 @@ _LEAF_FIELDS = frozenset(
     "ctx op ops id attr kind type_comment level module simple conversion asname is_async rest "
     "kwd_attrs arg".split()
 )
+_NAMELESS = (ast.Constant, ast.Attribute, ast.Call, ast.BinOp, ast.Assign, ast.Expr)
 LOAD = ast.Load()
 STORE = ast.Store()
 
@@ -86,14 +87,13 @@ def clone(node: Node) -> Node:
     return new
 
 
-def identifiers(*roots: ast.AST) -> set[str]:
-    """Every variable name (and attribute-like name) that occurs in trees."""
+def identifiers(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every variable name (and attribute-like name) that occurs in nodes."""
     found: set[str] = set()
-    for root in roots:
-        for node in walk(root):
-            if isinstance(node, ast.Name):
-                found.add(node.id)
-                continue
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif not isinstance(node, _NAMELESS):
             attributes = node.__dict__
             for key in ("name", "arg", "rest", "asname"):
                 value = attributes.get(key)

@@ -25,7 +25,7 @@ from basedsl.prestage.exits import Exits, Structure
 from basedsl.prestage.expressions import Expressions
 from basedsl.prestage.liveness import analyse_liveness
 from basedsl.prestage.mangle import mangle
-from basedsl.prestage.nodes import FreshNames, FunctionNode, identifiers
+from basedsl.prestage.nodes import FreshNames, FunctionNode, identifiers, walk
 from basedsl.prestage.recompile import compile_tree, make_function, readable
 from basedsl.prestage.resolve import Resolver, Role, dotted_name
 from basedsl.prestage.scopes import Scopes, analyse_scopes
@@ -55,6 +55,8 @@ class Unit:
     source: FunctionSource
     resolver: Resolver
     tree: FunctionNode
+    #: The nodes of the user's tree, collected once for the first passes.
+    nodes: list[ast.AST]
     fresh: FreshNames
     scopes: Scopes = field(default_factory=lambda: Scopes({}, {}))
     assignment: Assignment = field(default_factory=Assignment)
@@ -70,15 +72,15 @@ class Unit:
 
 
 def _check(unit: Unit) -> None:
-    check_supported(unit.tree, unit.source.filename)
+    check_supported(unit.nodes, unit.source.filename)
 
 
 def _mangle(unit: Unit) -> None:
-    mangle(unit.tree, unit.source.class_name)
+    mangle(unit.tree, unit.nodes, unit.source.class_name)
 
 
 def _desugar(unit: Unit) -> None:
-    desugar(unit.tree, unit.fresh, unit.resolver)
+    desugar(unit.tree, unit.nodes, unit.fresh, unit.resolver)
     unit.scopes = analyse_scopes(unit.tree)
     unit.assignment = analyse_assignment(unit.scopes)
 
@@ -132,8 +134,9 @@ def _rewrite(
     fn: FunctionType, resolver: Resolver, watch: Callable[[str, FunctionNode], None] | None = None
 ) -> tuple[FunctionNode, frozenset[str]]:
     source = find_source(fn)
-    taken = identifiers(source.node).union(fn.__code__.co_freevars, [RUNTIME])
-    unit = Unit(source, resolver, source.node, FreshNames(taken))
+    nodes = walk(source.node)
+    taken = identifiers(nodes).union(fn.__code__.co_freevars, [RUNTIME])
+    unit = Unit(source, resolver, source.node, nodes, FreshNames(taken))
     for name, run in PASSES:
         run(unit)
         if watch is not None:

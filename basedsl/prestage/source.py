@@ -18,7 +18,7 @@ from types import CodeType, FunctionType
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span
 from basedsl.prestage import repl
-from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, identifiers
+from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, identifiers, walk
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -180,7 +180,7 @@ def _fits(code: CodeType, node: AnyFunction) -> bool:
         or len(args.kwonlyargs) != code.co_kwonlyargcount
     ):
         return False
-    names = identifiers(node)
+    names = identifiers(walk(node))
     # Names with "@" or "." are invented (assertion rewriting, comprehensions); private ones
     # are mangled.
     return all(

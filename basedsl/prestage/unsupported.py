@@ -7,8 +7,9 @@ the run-time callbacks, which know whether a dynamic value is involved.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from basedsl.prestage.nodes import FunctionNode, unsupported, walk
+from basedsl.prestage.nodes import unsupported
 
 _GENERATOR_HINT = "collect the values in a list, or loop where the values are needed"
 _ASYNC_HINT = "write a plain function"
@@ -24,9 +25,9 @@ _REJECTED: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 
-def check_supported(tree: FunctionNode, filename: str) -> None:
+def check_supported(nodes: Iterable[ast.AST], filename: str) -> None:
     """Raise a `DSLSyntaxError` for the first construct that cannot be compiled."""
-    for node in walk(tree):
+    for node in nodes:
         rejected = _REJECTED.get(type(node))
         if rejected is not None:
             message, hint = rejected
