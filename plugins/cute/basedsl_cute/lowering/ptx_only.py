@@ -266,20 +266,19 @@ def load(b: Lowering, op: Any) -> Any:
     cache = _cache_of(op)
     if cache is None:
         return None
-    result = op.results[0].type
-    words = _Words(b, result)
-    registers = ", ".join(f"${i}" for i in range(words.count))
-    text = f"ld{_space_of(op.operands[0])}.{cache}{words.vector}.{words.kind} "
-    text += f"{{{registers}}}" if words.count > 1 else registers
-    text += f", [${words.count}];"
-    outputs = ",".join([f"={words.constraint}"] * words.count)
-    types = [words.type] * words.count
-    loaded = b.assembly(text, f"{outputs},l", types, [op.operands[0]], has_side_effects=True)
-    parts = (
-        [loaded]
-        if words.count == 1
-        else [b.extract_value(loaded, i, words.type) for i in range(words.count)]
-    )
+    words = _Words(b, op.results[0].type)
+    head = f"ld{_space_of(op.operands[0])}.{cache}"
+    parts: list[Any] = []
+    for start, count in words.accesses():
+        registers = [f"${i}" for i in range(count)]
+        text = f"{words.instruction(head, count)} {_braced(registers)}, [${count}+{start}];"
+        outputs = ",".join([f"={words.constraint}"] * count)
+        types = [words.type] * count
+        loaded = b.assembly(text, f"{outputs},l", types, [op.operands[0]], has_side_effects=True)
+        if count == 1:
+            parts.append(loaded)
+        else:
+            parts += [b.extract_value(loaded, i, words.type) for i in range(count)]
     return words.join(parts)
 
 
@@ -291,12 +290,19 @@ def store(b: Lowering, op: Any) -> Any:
         return None
     value, address = op.operands[0], op.operands[1]
     words = _Words(b, value.type)
-    registers = ", ".join(f"${i + 1}" for i in range(words.count))
-    text = f"st{_space_of(address)}.{cache}{words.vector}.{words.kind} [$0], "
-    text += f"{{{registers}}};" if words.count > 1 else f"{registers};"
-    constraints = ",".join(["l", *[words.constraint] * words.count])
-    b.assembly(text, constraints, [], [address, *words.split(value)], has_side_effects=True)
+    head = f"st{_space_of(address)}.{cache}"
+    parts = words.split(value)
+    for start, count in words.accesses():
+        registers = [f"${i + 1}" for i in range(count)]
+        text = f"{words.instruction(head, count)} [$0+{start}], {_braced(registers)};"
+        constraints = ",".join(["l", *[words.constraint] * count])
+        taken, parts = parts[:count], parts[count:]
+        b.assembly(text, constraints, [], [address, *taken], has_side_effects=True)
     return ERASED
+
+
+def _braced(registers: list[str]) -> str:
+    return registers[0] if len(registers) == 1 else "{" + ", ".join(registers) + "}"
 
 
 def _cache_of(op: Any) -> str | None:
@@ -324,7 +330,16 @@ class _Words:
         self.kind = f"b{width}"
         self.width = width
         self.constraint = {8: "h", 16: "h", 32: "r", 64: "l"}[width]
-        self.vector = "" if self.count == 1 else f".v{self.count}"
+
+    def accesses(self) -> list[tuple[int, int]]:
+        """Byte offset and number of words of each instruction: 128 bits at most (256 only from
+        sm_100 on).
+        """
+        return [(8 * i, min(2, self.count - i)) for i in range(0, self.count, 2)]
+
+    def instruction(self, head: str, count: int) -> str:
+        """`ld.global.cs.v2.b64`."""
+        return f"{head}.v{count}.{self.kind}" if count > 1 else f"{head}.{self.kind}"
 
     def join(self, parts: list[Any]) -> Any:
         """The value from its words."""
