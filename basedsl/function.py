@@ -98,8 +98,13 @@ class DSLFunction:
 
     @property
     def symbol(self) -> str:
-        """The name of the function in the IR and in profilers."""
+        """The name of the function in the IR and in profilers.
+
+        Host functions carry the DSL's name, so that one called `sin` does not replace libm's.
+        """
         name = self.fn.__qualname__.replace("<lambda>", "lambda").replace("<locals>.", "")
+        if self.kind == "jit":
+            name = f"{self.dsl.name}_{name}"
         return self.name_prefix + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
     def set_name_prefix(self, prefix: str) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.objectstage import asserts, native
+from basedsl.objectstage.bfloat16 import exact_bfloat16
 from basedsl.objectstage.failure import reject
 from basedsl.objectstage.native import NativeTarget
 from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
@@ -122,11 +123,12 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
 
 
 def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:
-    """From upstream dialects to object code: stages `exact-math`, `buffers`, `vectors`, `llvm`,
+    """From upstream dialects to object code: stages `bfloat16`, `exact-math`, `buffers`, `vectors`, `llvm`,
     `asserts`, `llvmir`, `optimised`, `object`.
     """
     target = target or NativeTarget()
     return (
+        Step("bfloat16", exact_bfloat16, verify=False, only_for=("arith",)),
         Step("exact-math", libm_where_exact, verify=False, only_for=("math",)),
         # 2 and 16 ms for 5,000 operations even where there is nothing to do.
         Step("buffers", "expand-strided-metadata", only_for=("memref",)),

@@ -43,7 +43,7 @@ def environment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheels")
     wheels = folder / "dist"
     for project in (ROOT, ROOT / "plugins" / "toy", ROOT / "plugins" / "cute"):
-        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps",
             "--wheel-dir", wheels, copy_of(project, folder))  # fmt: skip
     assert len(list(wheels.glob("*.whl"))) == 3
     run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
