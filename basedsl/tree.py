@@ -8,13 +8,16 @@ closures (what they hold), and classes that implement the protocol:
     __dsl_rebuild__(self, parts) -> a new object  (same class, same static facts, other parts)
     __dsl_static__(self) -> hashable              (optional: what must be equal across paths)
 
-A class with `ir_value` or `__dsl_leaf__`, an array, and everything else is a leaf. Mutable nodes are remembered by identity, so that a flattened state can
-be written back into the very objects it came from.
+A class with `ir_value` or `__dsl_leaf__`, an array, and everything else is a leaf.
+
+Some nodes are *places*: lists, dicts, ordinary objects and closure cells can change, and who holds
+one sees it change. `flatten` goes through them; `open_value` stops there, for callers that follow
+identity themselves (the meta-stage, whose branches and loops must keep Python's aliasing).
 """
 
 from __future__ import annotations
 
-import dataclasses
+import enum
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -30,12 +33,14 @@ _ATOMS: tuple[type, ...] = (
     type,
     range,
     slice,
+    enum.Enum,
     types.ModuleType,
     types.BuiltinFunctionType,
     types.CodeType,
     types.GenericAlias,
 )
 _EMPTY = object()
+PLACES = frozenset({"list", "dict", "object", "cell"})
 
 
 class Unbound:
@@ -74,7 +79,7 @@ class Node:
         self.static = static
 
 
-_MUTABLE = frozenset({"list", "dict", "object", "cell"})
+Parts = tuple[str, tuple[Any, ...], Iterable[Any], Any]
 
 
 def flatten(obj: Any, seen: dict[int, Any] | None = None) -> tuple[Node | None, list[Any]]:
@@ -99,7 +104,51 @@ def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
     return Node(kind, obj, keys, [_flatten(value, seen, leaves) for value in values], static)
 
 
-def _parts(obj: Any) -> tuple[str, tuple[Any, ...], Iterable[Any], Any] | None:
+def open_value(obj: Any, leaves: list[Any], places: list[Any]) -> Node | None:
+    """The shape of an immutable value: the places it refers to are leaves, also put in `places`."""
+    parts = _parts(obj)
+    if parts is None:
+        leaves.append(obj)
+        return None
+    kind, keys, values, static = parts
+    if kind in PLACES:
+        leaves.append(obj)
+        places.append(obj)
+        return None
+    return Node(kind, obj, keys, [open_value(v, leaves, places) for v in values], static)
+
+
+def open_place(obj: Any, places: list[Any]) -> tuple[Node, list[Any]]:
+    """What is in the place `obj`: its shape and leaves as `open_value` gives them."""
+    parts = _parts(obj)
+    assert parts is not None and parts[0] in PLACES
+    kind, keys, values, static = parts
+    leaves: list[Any] = []
+    children = [open_value(value, leaves, places) for value in values]
+    return Node(kind, obj, keys, children, static), leaves
+
+
+def is_place(obj: Any) -> bool:
+    """Whether `obj` can change in place."""
+    parts = _parts(obj)
+    return parts is not None and parts[0] in PLACES
+
+
+def copy_place(node: Node, leaves: Sequence[Any] | None) -> Any:
+    """A new place like the one of `node` with other leaves, or with nothing in it yet."""
+    cls = type(node.obj)
+    place = object.__new__(cls) if node.kind == "object" else cls()
+    if leaves is not None:
+        fill_place(place, node, leaves)
+    return place
+
+
+def fill_place(place: Any, node: Node, leaves: Sequence[Any]) -> None:
+    """Give `place` the contents that `node` and `leaves` describe."""
+    unflatten(Node(node.kind, place, node.keys, node.children, node.static), leaves)
+
+
+def _parts(obj: Any) -> Parts | None:
     cls = type(obj)
     if isinstance(obj, _ATOMS):
         return None
@@ -113,20 +162,28 @@ def _parts(obj: Any) -> tuple[str, tuple[Any, ...], Iterable[Any], Any] | None:
         return "list", tuple(range(len(obj))), obj, None
     if cls is dict:
         return "dict", tuple(obj), obj.values(), None
-    if isinstance(obj, types.CellType):
+    if cls is types.CellType:
         return "cell", ("cell_contents",), (_cell_value(obj),), None
-    if isinstance(obj, types.FunctionType):
-        if not obj.__closure__:
+    if cls is types.FunctionType:
+        if not obj.__closure__ and not obj.__defaults__:
             return None
-        return "function", obj.__code__.co_freevars, obj.__closure__, None
-    if isinstance(obj, types.MethodType):
-        return "method", ("__self__",), (obj.__self__,), None
+        cells = obj.__closure__ or ()
+        keys = (*obj.__code__.co_freevars, "default")
+        return "function", keys, (*cells, obj.__defaults__), obj.__code__
+    if cls is types.MethodType:
+        return "method", ("__self__",), (obj.__self__,), obj.__func__
     if hasattr(cls, "ir_value") or hasattr(cls, "__dsl_leaf__") or hasattr(cls, "__dlpack__"):
         return None
     attributes = _attributes(obj)
     if attributes is None:
         return None
-    return "object", tuple(attributes), attributes.values(), None
+    kind = "record" if _is_frozen(cls) else "object"
+    return kind, tuple(attributes), attributes.values(), None
+
+
+def _is_frozen(cls: type) -> bool:
+    parameters = cls.__dict__.get("__dataclass_params__")
+    return parameters is not None and bool(parameters.frozen)
 
 
 def _attributes(obj: Any) -> dict[str, Any] | None:
@@ -135,20 +192,26 @@ def _attributes(obj: Any) -> dict[str, Any] | None:
     if cls.__module__.partition(".")[0] in sys.stdlib_module_names and cls.__module__ != "__main__":
         return None  # loggers, locks, paths, ...: nothing of the program's own state
     found: dict[str, Any] = {}
-    plain = False
+    slots = _slots(cls)
+    for name in slots:
+        value = getattr(obj, name, _EMPTY)
+        if value is not _EMPTY:
+            found[name] = value
+    if hasattr(obj, "__dict__"):
+        found.update(obj.__dict__)
+    elif not slots:
+        return None
+    return found
+
+
+def _slots(cls: type) -> list[str]:
+    found: list[str] = []
     for base in reversed(cls.__mro__):
         slots = base.__dict__.get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else slots:
-            if slot in ("__dict__", "__weakref__"):
-                continue
-            plain = True
-            value = getattr(obj, _mangled(base, slot), _EMPTY)
-            if value is not _EMPTY:
-                found[_mangled(base, slot)] = value
-    if hasattr(obj, "__dict__"):
-        plain = True
-        found.update(obj.__dict__)
-    return found if plain else None
+            if slot not in ("__dict__", "__weakref__"):
+                found.append(_mangled(base, slot))
+    return found
 
 
 def _mangled(cls: type, slot: str) -> str:
@@ -177,16 +240,6 @@ def same_shape(a: Node | None, b: Node | None) -> bool:
     )
 
 
-def mutable_objects(node: Node | None) -> list[Any]:
-    """The objects of a tree that can change in place, in the order of `flatten`."""
-    if node is None:
-        return []
-    found = [node.obj] if node.kind in _MUTABLE else []
-    for child in node.children:
-        found += mutable_objects(child)
-    return found
-
-
 def leaf_paths(node: Node | None, prefix: str) -> list[str]:
     """How a user would write each leaf: `state.count`, `pair[0]`, `table['x']`."""
     if node is None:
@@ -200,9 +253,9 @@ def leaf_paths(node: Node | None, prefix: str) -> list[str]:
 def _step(node: Node, prefix: str, key: Any) -> str:
     if node.kind in ("cell", "method", "protocol"):
         return prefix
-    if node.kind == "function":
-        return str(key)
-    if node.kind == "object" or (isinstance(key, str) and node.kind == "tuple"):
+    if node.kind in ("object", "record", "function") or (
+        isinstance(key, str) and node.kind == "tuple"
+    ):
         return f"{prefix}.{key}"
     return f"{prefix}[{key!r}]"
 
@@ -249,13 +302,6 @@ def _rebuild_cell(node: Node, parts: list[Any]) -> Any:
 def _rebuild_object(node: Node, parts: list[Any]) -> Any:
     obj = node.obj
     before = _attributes(obj) or {}
-    if dataclasses.is_dataclass(obj) and type(obj).__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        if all(before.get(k, _EMPTY) is p for k, p in zip(node.keys, parts, strict=True)):
-            return obj
-        new = object.__new__(type(obj))
-        for key, part in zip(node.keys, parts, strict=True):
-            object.__setattr__(new, key, part)
-        return new
     for key in before:
         if key not in node.keys:
             object.__delattr__(obj, key)
@@ -263,6 +309,33 @@ def _rebuild_object(node: Node, parts: list[Any]) -> Any:
         if before.get(key, _EMPTY) is not part:
             object.__setattr__(obj, key, part)
     return obj
+
+
+def _rebuild_record(node: Node, parts: list[Any]) -> Any:
+    before = _attributes(node.obj) or {}
+    if all(before.get(k, _EMPTY) is p for k, p in zip(node.keys, parts, strict=True)):
+        return node.obj
+    return _new_object(node, parts)
+
+
+def _new_object(node: Node, parts: list[Any]) -> Any:
+    new = object.__new__(type(node.obj))
+    for key, part in zip(node.keys, parts, strict=True):
+        object.__setattr__(new, key, part)
+    return new
+
+
+def _rebuild_function(node: Node, parts: list[Any]) -> Any:
+    function = node.obj
+    *cells, defaults = parts
+    if defaults is function.__defaults__ and all(map(_is, cells, function.__closure__ or ())):
+        return function
+    new = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, defaults, tuple(cells)
+    )
+    new.__kwdefaults__ = function.__kwdefaults__
+    new.__dict__.update(function.__dict__)
+    return new
 
 
 def _rebuild_protocol(node: Node, parts: list[Any]) -> Any:
@@ -276,7 +349,7 @@ def _rebuild_method(node: Node, parts: list[Any]) -> Any:
     return method if parts[0] is method.__self__ else types.MethodType(method.__func__, parts[0])
 
 
-def _same_object(node: Node, parts: list[Any]) -> Any:
+def _again(node: Node, parts: list[Any]) -> Any:
     return node.obj
 
 
@@ -291,9 +364,10 @@ _REBUILD: dict[str, Callable[[Node, list[Any]], Any]] = {
     "cell": _rebuild_cell,
     "object": _rebuild_object,
     "protocol": _rebuild_protocol,
+    "record": _rebuild_record,
     "method": _rebuild_method,
-    "function": _same_object,  # its cells were written back
-    "again": _same_object,
+    "function": _rebuild_function,
+    "again": _again,
 }
 
 
@@ -323,10 +397,8 @@ def _rebuild_new(node: Node | None, leaves: Any, made: dict[int, Any]) -> Any:
         new: Any = list(parts)
     elif node.kind == "dict":
         new = dict(zip(node.keys, parts, strict=True))
-    elif node.kind == "object":
-        new = object.__new__(type(node.obj))
-        for key, part in zip(node.keys, parts, strict=True):
-            object.__setattr__(new, key, part)
+    elif node.kind in ("object", "record"):
+        new = _new_object(node, parts)
     else:
         new = _REBUILD[node.kind](node, parts)
     made[id(node.obj)] = new

@@ -1,20 +1,36 @@
-"""Staged branches: both sides are traced, and what they leave behind is merged leaf by leaf."""
+"""Staged branches: both sides are traced, and what they leave behind is merged leaf by leaf.
+
+A place that was there before the branch stays itself, and its contents are merged. Where a variable
+holds a place made in the true branch and another one made in the false branch, the two become one.
+A variable that holds an older object on one side and another object on the other has no meaning in
+compiled code, which cannot choose between objects: that is an error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from types import CellType
+from typing import Any, NoReturn
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage.names import RETURN_VALUE
 from basedsl.metastage.slots import Slot, join, promote, same_leaf, slot_of
-from basedsl.metastage.state import Body, MaybeUnbound, Picture, State, binding_span
+from basedsl.metastage.state import (
+    Body,
+    Content,
+    MaybeUnbound,
+    Picture,
+    State,
+    binding_span,
+    describe_leaf,
+)
 from basedsl.metastage.trace import Region, Trace
-from basedsl.tree import UNBOUND, mutable_objects, same_shape, unflatten
+from basedsl.tree import UNBOUND, same_shape, set_cell
 
 RESULT = "the value"  # how messages call what an expression's branch returns
 Side = Body | Callable[[], Any] | None
+_SIDES = ("true", "false")
 
 
 class _Outcome:
@@ -23,6 +39,18 @@ class _Outcome:
     def __init__(self, region: Region, picture: Picture) -> None:
         self.region = region
         self.picture = picture
+
+
+class _Changed:
+    """A leaf of the merged state that the branch yields; a side without a value has None."""
+
+    __slots__ = ("content", "index", "leaves", "slot")
+
+    def __init__(self, content: Content, index: int, slot: Slot, leaves: tuple[Any, Any]) -> None:
+        self.content = content
+        self.index = index
+        self.slot = slot
+        self.leaves = leaves
 
 
 class Branch:
@@ -40,11 +68,14 @@ class Branch:
         self.trace = trace
         self.bodies = (then, orelse)
         self.state = State(self.bodies, names)
+        self.names = self.state.names
         self.undef_ok = frozenset(undef_ok)
-        self.with_value = value
+        self.result: CellType | None = None
+        if value:
+            self.result = self.state.cells[RESULT] = CellType()
+            self.names |= {RESULT}
         self.span = user_span()
-        self.changed: list[tuple[str, int, Slot]] = []
-        self.final: Picture | None = None
+        self.changed: list[_Changed] = []
 
     def emit(self, condition: Any) -> Any:
         """Emit the branch on the i1 `condition`; returns the merged value, if it has one."""
@@ -67,18 +98,15 @@ class Branch:
             for outcome in outcomes:
                 outcome.region.closed = True
             trace.region = outer
-        assert self.final is not None
-        for (name, index, slot), result in zip(self.changed, results, strict=True):
-            self.final.leaves[name][index] = slot.from_ir(result)
+        for changed, result in zip(self.changed, results, strict=True):
+            changed.content.leaves[changed.index] = changed.slot.from_ir(result)
         self.state.restore(self.final)
-        if not self.with_value:
-            return None
-        return unflatten(self.final.nodes[RESULT], self.final.leaves[RESULT])
+        return None if self.result is None else self.result.cell_contents
 
     def _run(self, side: int, outcomes: list[_Outcome]) -> _Outcome:
         trace = self.trace
         self.state.restore(self.before)
-        region = Region(("true", "false")[side] + " branch", self.span, trace.region)
+        region = Region(f"{_SIDES[side]} branch", self.span, trace.region)
         outcome = _Outcome(region, self.before)
         outcomes.append(outcome)
         outer, trace.region = trace.region, region
@@ -87,8 +115,10 @@ class Branch:
             value = None
             if body is not None:
                 value = body.run() if isinstance(body, Body) else body()
-            extra = {RESULT: value} if self.with_value else None
-            outcome.picture = self.state.capture(extra)
+            if self.result is not None:
+                set_cell(self.result, value)
+            outcome.picture = self.state.capture(self.before)
+            self.state.check_globals(self.before, outcome.picture, same_content)
         finally:
             trace.region = outer
         return outcome
@@ -96,121 +126,157 @@ class Branch:
     # Merging -----------------------------------------------------------------------------------
 
     def _merge(self, a: _Outcome, b: _Outcome) -> tuple[Callable[[], Any], Callable[[], Any]]:
-        self.final = a.picture.copy()
-        for name in (*self.state.cells, *((RESULT,) if self.with_value else ())):
-            self._merge_variable(name, a.picture, b.picture)
-        return (lambda: self._yields(a)), (lambda: self._yields(b))
+        self.sides = (a.picture, b.picture)
+        self.final: Picture = {}
+        self.pairs: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self.todo: list[tuple[Content, Content]] = []
+        # One-sided values come last: by then it is known which new places stand for which.
+        self.lone: list[tuple[Content, int]] = []
+        for key, old in self.before.items():
+            sides = a.picture[key], b.picture[key]
+            if old.node.kind == "cell" and self._merge_cell(old, *sides):
+                continue
+            self._merge_content(*sides)
+        while self.todo:
+            self._merge_content(*self.todo.pop(0))
+        while self.lone:
+            self._keep(*self.lone.pop(0))
+        return (lambda: self._yields(0, a)), (lambda: self._yields(1, b))
 
-    def _merge_variable(self, name: str, a: Picture, b: Picture) -> None:
-        assert self.final is not None
-        final = self.final
-        if name not in self.state.names and name != RESULT and self._rebound(name, a, b):
-            final.set_unbound(name)  # dead after this: nothing reads it
-            return
-        unbound = a.is_unbound(name), b.is_unbound(name)
+    def _merge_cell(self, old: Content, a: Content, b: Content) -> bool:
+        """Merge a variable that is dead after this, or not bound on both sides; else False."""
+        name = old.name
+        if old.is_variable and name not in self.names:
+            if same_content(old, a) and same_content(old, b):
+                return False
+            self.final[id(old.place)] = old.unbound()  # dead after this: nothing reads it
+            return True
+        unbound = a.is_unbound, b.is_unbound
+        if not any(unbound):
+            return False
         if all(unbound):
-            self._pick(name, b if a.leaves[name][0] is UNBOUND else a)
+            self.final[id(old.place)] = b if a.leaves[0] is UNBOUND else a
+        elif old.is_variable and name in self.undef_ok:
+            self.lone.append((b, 1) if unbound[0] else (a, 0))
+        else:
+            path = f"when the condition is {_SIDES[0 if unbound[0] else 1]}"
+            self.final[id(old.place)] = old.unbound(MaybeUnbound(old.prefix, path, self.span))
+        return True
+
+    def _merge_content(self, a: Content, b: Content) -> None:
+        if not same_shape(a.node, b.node):
+            self._different_shapes(a, b)
+        final = self.final[id(a.place)] = a.with_leaves(list(a.leaves))
+        for index, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
+            if id(x) in self.sides[0] or id(y) in self.sides[1]:
+                self._merge_places(a, index, x, y)
+            elif not same_leaf(x, y):
+                slot = self._join(a, index, x, y)
+                self.changed.append(_Changed(final, index, slot, (x, y)))
+
+    def _merge_places(self, a: Content, index: int, x: Any, y: Any) -> None:
+        if id(x) in self.before or id(y) in self.before:
+            if x is not y:
+                self._different_objects(a, index, x, y)
             return
-        if any(unbound):
-            bound = b if unbound[0] else a
-            if name not in self.undef_ok:
-                side = 0 if unbound[0] else 1
-                path = "when the condition is " + ("true", "false")[side]
-                final.nodes[name] = None
-                final.leaves[name] = [MaybeUnbound(name, path, self.span)]
-                return
-            self._pick(name, bound)
-            for index, leaf in enumerate(bound.leaves[name]):
+        if id(x) not in self.sides[0] or id(y) not in self.sides[1]:
+            self._mismatch(a, index, describe_leaf(x), describe_leaf(y))
+        pairs = self.pairs
+        if id(x) in pairs[0] or id(y) in pairs[1]:
+            if pairs[0].get(id(x)) != id(y):
+                self._different_objects(a, index, x, y)
+            return
+        pairs[0][id(x)], pairs[1][id(y)] = id(y), id(x)
+        self.todo.append((self.sides[0][id(x)], self.sides[1][id(y)]))
+
+    def _keep(self, content: Content, side: int) -> None:
+        """Take over what one side alone has made."""
+        final = self.final[id(content.place)] = content.with_leaves(list(content.leaves))
+        picture = self.sides[side]
+        for index, leaf in enumerate(content.leaves):
+            if id(leaf) in picture:
+                twin = self.pairs[1].get(id(leaf)) if side else None
+                if twin is not None:
+                    final.leaves[index] = self.sides[0][twin].place
+                elif id(leaf) not in self.final and id(leaf) not in self.before:
+                    self.lone.append((picture[id(leaf)], side))
+            elif hasattr(type(leaf), "ir_value"):
                 slot = slot_of(leaf, self.trace)
-                if slot is not None and hasattr(type(leaf), "ir_value"):
-                    self.changed.append((name, index, slot))
-            return
-        if not same_shape(a.nodes[name], b.nodes[name]):
-            self._mismatch(name, _describe(a, name), _describe(b, name))
-        self._check_identity(name, a, b)
-        for index, (x, y) in enumerate(zip(a.leaves[name], b.leaves[name], strict=True)):
-            if not same_leaf(x, y):
-                self.changed.append((name, index, self._join(name, index, x, y, a)))
+                if slot is not None:
+                    self.changed.append(
+                        _Changed(final, index, slot, (None, leaf) if side else (leaf, None))
+                    )
 
-    def _pick(self, name: str, picture: Picture) -> None:
-        assert self.final is not None
-        self.final.nodes[name] = picture.nodes[name]
-        self.final.leaves[name] = list(picture.leaves[name])
-
-    def _rebound(self, name: str, a: Picture, b: Picture) -> bool:
-        old = self.before.value(name)
-        return any(p.value(name) is not old and not same_leaf(p.value(name), old) for p in (a, b))
-
-    def _check_identity(self, name: str, a: Picture, b: Picture) -> None:
-        older = self.before.objects()
-        pairs = zip(mutable_objects(a.nodes[name]), mutable_objects(b.nodes[name]), strict=True)
-        for x, y in pairs:
-            if x is not y and (id(x) in older or id(y) in older):
-                raise DSLError(
-                    f"'{name}' refers to different {type(x).__name__} objects depending on a "
-                    "dynamic condition",
-                    self.span,
-                    hint="build a new object on both paths, or change one object in place",
-                )
-
-    def _join(self, name: str, index: int, x: Any, y: Any, shape: Picture) -> Slot:
+    def _join(self, content: Content, index: int, x: Any, y: Any) -> Slot:
         a, b = slot_of(x, self.trace), slot_of(y, self.trace)
-        path = shape.path(name, index)
         if a is None or b is None:
-            self._mismatch(path, _show(x), _show(y), name)
-        joined = promote(x, y, self.trace) if name == RESULT else join(a, b)
+            self._mismatch(content, index, describe_leaf(x), describe_leaf(y))
+        joined = promote(x, y, self.trace) if content.name == RESULT else join(a, b)
         if joined is None:
-            self._mismatch(path, str(a), str(b), name)
+            self._mismatch(content, index, str(a), str(b))
         return joined
 
-    def _mismatch(self, path: str, a: str, b: str, name: str | None = None) -> Any:
-        name = name or path
+    def _yields(self, side: int, outcome: _Outcome) -> list[Any]:
+        outer, self.trace.region = self.trace.region, outcome.region
+        try:
+            values = []
+            for changed in self.changed:
+                leaf = changed.leaves[side]
+                slot = changed.slot
+                values.append(slot.undefined() if leaf is None else slot.to_ir(leaf))
+            return values
+        finally:
+            self.trace.region = outer
+
+    # Errors ------------------------------------------------------------------------------------
+
+    def _different_shapes(self, a: Content, b: Content) -> NoReturn:
+        if a.node.kind == "object" and type(a.place) is type(b.place):
+            for one, other, side in ((a, b, 0), (b, a, 1)):
+                missing = [key for key in one.node.keys if key not in other.node.keys]
+                if missing:
+                    raise DSLError(
+                        f"'{a.prefix}.{missing[0]}' is set only when the condition is "
+                        f"{_SIDES[side]}",
+                        self.span,
+                        hint=f"give '{missing[0]}' a value before, for example in __init__",
+                    )
+        self._mismatch(a, None, a.describe(), b.describe())
+
+    def _different_objects(self, content: Content, index: int, x: Any, y: Any) -> NoReturn:
+        path = content.path(index)
+        what = "this expression" if content.name == RESULT else f"'{_spoken(path)}'"
+        kinds = {type(x).__name__, type(y).__name__}
+        raise DSLError(
+            f"{what} refers to different {' or '.join(sorted(kinds))} objects depending on a "
+            "dynamic condition",
+            self.span,
+            hint="build a new object on both paths, or change one object in place",
+        )
+
+    def _mismatch(self, content: Content, index: int | None, a: str, b: str) -> NoReturn:
+        name = content.name
         if name == RESULT:
             raise DSLTypeError(
                 f"this expression is {a} or {b}, depending on a dynamic condition",
                 self.span,
                 hint="convert one side with .to(...) so that both have one type",
             )
+        path = _spoken(content.prefix if index is None else content.path(index))
         then, orelse = (binding_span(body, name) for body in self.bodies)
-        if name == RETURN_VALUE:
-            path = "the return value"
+        other = "here" if orelse else "when the condition is false"
         raise DSLTypeError(
             f"'{path}' is {a} on one path and {b} on the other",
             then or self.span,
-            notes=((f"'{path}' is {b} here", orelse),)
-            if orelse
-            else ((f"'{path}' is {b} when the condition is false", self.span),),
+            notes=((f"'{path}' is {b} {other}", orelse or self.span),),
             hint=f"convert one of them, so that '{path}' has one type on every path",
         )
 
-    def _yields(self, outcome: _Outcome) -> list[Any]:
-        outer, self.trace.region = self.trace.region, outcome.region
-        try:
-            values = []
-            for name, index, slot in self.changed:
-                picture = outcome.picture
-                if picture.is_unbound(name):
-                    values.append(slot.undefined())
-                else:
-                    values.append(slot.to_ir(picture.leaves[name][index]))
-            return values
-        finally:
-            self.trace.region = outer
+
+def same_content(a: Content, b: Content) -> bool:
+    """Whether a place surely holds the same at two moments."""
+    return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
 
 
-def _describe(picture: Picture, name: str) -> str:
-    node = picture.nodes[name]
-    if node is None:
-        return _show(picture.leaves[name][0])
-    return f"a {type(node.obj).__name__} of {len(node.keys)}"
-
-
-def _show(leaf: Any) -> str:
-    from basedsl.numeric import Numeric
-
-    if leaf is None:
-        return "None"
-    if isinstance(leaf, Numeric):
-        return type(leaf).__name__
-    text = repr(leaf)
-    return f"the {type(leaf).__name__} {text}" if len(text) < 40 else f"a {type(leaf).__name__}"
+def _spoken(path: str) -> str:
+    return path.replace(RETURN_VALUE, "the return value")

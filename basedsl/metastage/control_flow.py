@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +17,8 @@ from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import ranges
 from basedsl.metastage.branches import Branch
-from basedsl.metastage.loops import stage_for, stage_while
+from basedsl.metastage.carried import exit_flag
+from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.metastage.trace import Trace, current
@@ -138,33 +140,20 @@ class ControlFlow:
         undef_ok: tuple[str, ...],
         exits: tuple[str, ...],
     ) -> None:
-        flags = State((body,), exits) if exits else None
+        state = State((body,), names)
+        left: Any = False
         for item in items:
-            body(item)
-            if flags is None:
-                continue
-            left = _any_flag(flags)
-            if is_dynamic(left):  # later iterations run only if this one did not leave
-
-                def rest() -> None:
-                    self._unroll(items, body, names, undef_ok, exits)
-
-                self._guarded(left, rest, body, names, undef_ok)
-                return
-            if left:
-                return
-
-    def _guarded(
-        self,
-        left: Any,
-        rest: Thunk,
-        body: Callable[..., Any],
-        names: tuple[str, ...],
-        undef_ok: tuple[str, ...],
-    ) -> None:
-        trace = current()
-        assert trace is not None
-        Branch(trace, _shared(rest, [body]), None, names, undef_ok, value=False).emit(_i1(~left))
+            if left is False:
+                body(item)
+            else:  # it is known at run time only whether an earlier iteration left the loop
+                trace = current()
+                assert trace is not None
+                run = _shared(functools.partial(body, item), [body])
+                Branch(trace, run, None, names, undef_ok, value=False).emit(_i1(~left))
+            if exits:
+                left = exit_flag(state, exits)
+                if left is True:
+                    return
 
     def while_(
         self,
@@ -175,42 +164,14 @@ class ControlFlow:
         exits: tuple[str, ...] = (),
     ) -> None:
         trace = current()
-        flags = State((body,), exits) if exits else None
-        while True:
-            if trace is not None and self._is_dynamic_while(trace, test, body, flags):
-                stage_while(trace, test, truth, _both, body, names, undef_ok, exits)
-                return
-            if not test():
-                return
+        if trace is not None:
+            run_while(trace, test, truth, _both(names), body, names, undef_ok, exits)
+            return
+        flags = State((body,), exits)
+        while test():
             body()
-            if flags is not None and _any_flag(flags):
+            if exit_flag(flags, exits):
                 return
-
-    def _is_dynamic_while(
-        self, trace: Trace, test: Thunk, body: Thunk, flags: State | None
-    ) -> bool:
-        """Whether the loop's end is known only at run time: its test is dynamic, or an exit is."""
-        state = State((test, body), ())
-        before = state.capture()
-        held, trace.printed = trace.printed, []
-        places = trace.state.get("loop places")
-        saved = None if places is None else list(places)
-        try:
-            with trace.scratch():
-                go = test()
-                if is_dynamic(go):
-                    return True
-                if not go or flags is None:
-                    return False
-                body()
-                return bool(is_dynamic(_any_flag(flags)))
-        finally:
-            trace.printed = held
-            if places is not None and saved is not None:
-                places[:] = saved
-            elif "loop places" in trace.state:
-                del trace.state["loop places"]
-            state.restore(before)
 
     # Statements --------------------------------------------------------------------------------
 
@@ -274,7 +235,7 @@ class ControlFlow:
             return own
         from basedsl import numeric
 
-        return numeric.resolve(function) if hasattr(numeric, 'resolve') else function
+        return numeric.resolve(function) if hasattr(numeric, "resolve") else function
 
     def getitem(self, obj: Any, index: Any) -> Any:
         if isinstance(obj, list | tuple) and is_dynamic(index):
@@ -286,7 +247,7 @@ class ControlFlow:
             _check_index(len(obj), index)
             for i, old in enumerate(list(obj)):
                 here = (index == i) | (index == i - len(obj))
-                obj[i] = self.ifexp(here, lambda: value, lambda old=old: old)
+                obj[i] = self.ifexp(here, _constant(value), _constant(old))
         else:
             obj[index] = value
 
@@ -380,25 +341,23 @@ def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names)
     return _shared(lambda: join(*thunks, names=names, undef_ok=undef_ok), list(thunks))
 
 
-def _both(value: Any, right: Thunk) -> Any:
-    trace = current()
-    assert trace is not None
-    return _choose(trace, value, _shared(right, [right]), None)
+def _both(names: Names) -> Callable[[Any, Thunk], Any]:
+    """A short-circuit `and` whose right side may bind `names`."""
 
+    def both(value: Any, right: Thunk) -> Any:
+        trace = current()
+        assert trace is not None
+        return _choose(trace, value, _shared(right, [right]), None, names, names)
 
-def _any_flag(flags: State) -> Any:
-    flag: Any = False
-    for name in flags.names:
-        value = flags.cells[name].cell_contents
-        if is_dynamic(value):
-            flag = value if flag is False else flag | value
-        elif value:
-            return True
-    return flag
+    return both
 
 
 def _in_staged_region(trace: Trace) -> bool:
     return trace.region.kind != "function"
+
+
+def _constant(value: Any) -> Thunk:
+    return lambda: value
 
 
 def _check_index(length: int, index: Any) -> None:

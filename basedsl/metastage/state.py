@@ -1,28 +1,26 @@
 """The variables a staged construct can read or change, as the interpreter holds them.
 
-The rewritten function shares variables with the bodies of its constructs through closure cells, so
-a construct's state is the cells of its bodies and everything reachable from them. `State.capture`
-takes a picture of all leaves, `State.restore` writes one back into cells and objects.
+The rewritten function shares variables with the bodies of its constructs through closure cells. So
+a construct's state is the cells of its bodies and every *place* reachable from them: an object, a
+list, a dict, a closure cell, each with its contents. `State.capture` takes a picture of all places,
+`State.restore` writes one back. Places keep their identity, so aliases stay aliases.
+
+Objects that the bodies reach through global variables are looked at too, to notice when tracing
+changes one: that would happen while compiling, whatever the condition is at run time.
 """
 
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterable, Mapping
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from basedsl.errors import DSLNameError
-from basedsl.location import Span
-from basedsl.tree import (
-    UNBOUND,
-    Node,
-    flatten,
-    leaf_paths,
-    mutable_objects,
-    set_cell,
-    unflatten,
-)
+from basedsl.errors import DSLError, DSLNameError
+from basedsl.location import Span, is_internal
+from basedsl.tree import UNBOUND, Node, is_place, leaf_paths, open_place, unflatten
 
 
 class Body:
@@ -53,38 +51,79 @@ class MaybeUnbound:
         )
 
 
-class Picture:
-    """Shape and leaves of each variable at one moment."""
+class Content:
+    """What is in one place: its shape and its leaves, other places among them.
 
-    __slots__ = ("leaves", "nodes")
+    `parent` says how it was found: as the variable of that name, as a leaf of another place, or as
+    what a place was that is no longer reachable.
+    """
 
-    def __init__(self, nodes: dict[str, Node | None], leaves: dict[str, list[Any]]) -> None:
-        self.nodes = nodes
+    __slots__ = ("_paths", "leaves", "node", "parent")
+
+    def __init__(self, node: Node, leaves: list[Any], parent: Parent) -> None:
+        self.node = node
         self.leaves = leaves
+        self.parent = parent
+        self._paths: list[str] | None = None
 
-    def copy(self) -> Picture:
-        return Picture(dict(self.nodes), {name: list(ls) for name, ls in self.leaves.items()})
+    @property
+    def place(self) -> Any:
+        return self.node.obj
 
-    def value(self, name: str) -> Any:
-        """The variable itself: the object a node was made from, or the leaf."""
-        node = self.nodes[name]
-        return self.leaves[name][0] if node is None else node.obj
+    @property
+    def is_variable(self) -> bool:
+        return isinstance(self.parent, str) and self.node.kind == "cell"
 
-    def is_unbound(self, name: str) -> bool:
-        return self.nodes[name] is None and isinstance(
-            self.leaves[name][0], type(UNBOUND) | MaybeUnbound
+    @property
+    def is_unbound(self) -> bool:
+        """True for a cell that holds no value, or maybe none."""
+        return (
+            self.node.kind == "cell"
+            and self.node.children[0] is None
+            and isinstance(self.leaves[0], type(UNBOUND) | MaybeUnbound)
         )
 
-    def set_unbound(self, name: str) -> None:
-        self.nodes[name] = None
-        self.leaves[name] = [UNBOUND]
+    @property
+    def name(self) -> str:
+        """The variable through which the place was found."""
+        return self.parent if isinstance(self.parent, str) else self.parent[0].name
 
-    def objects(self) -> dict[int, Any]:
-        """All mutable objects in the picture, by id."""
-        return {id(o): o for node in self.nodes.values() for o in mutable_objects(node)}
+    @property
+    def prefix(self) -> str:
+        """How a user would write the place itself."""
+        if isinstance(self.parent, str):
+            return self.parent
+        content, index = self.parent
+        return content.path(index) if index >= 0 else f"{content.prefix} (before)"
 
-    def path(self, name: str, index: int) -> str:
-        return leaf_paths(self.nodes[name], name)[index]
+    def path(self, index: int) -> str:
+        """How a user would write a leaf: `p.x`, `state.items[0]`."""
+        if self._paths is None:
+            self._paths = leaf_paths(self.node, self.prefix)
+        return self._paths[index]
+
+    def describe(self) -> str:
+        """The value of a variable, in words."""
+        node = self.node.children[0] if self.node.kind == "cell" else self.node
+        if node is None:
+            return describe_leaf(self.leaves[0])
+        return f"a {type(node.obj).__name__} of {len(node.keys)}"
+
+    def with_leaves(self, leaves: list[Any]) -> Content:
+        return Content(self.node, leaves, self.parent)
+
+    def unbound(self, leaf: Any = UNBOUND) -> Content:
+        """The same cell, empty or holding a stand-in for a missing value."""
+        node = Node("cell", self.node.obj, self.node.keys, [None])
+        return Content(node, [leaf], self.parent)
+
+    def write(self) -> None:
+        """Make the place what this says."""
+        unflatten(self.node, self.leaves)
+
+
+Parent = str | tuple[Content, int]
+Picture = dict[int, Content]  # by the id of the place, which the content keeps alive
 
 
 class State:
@@ -92,41 +131,119 @@ class State:
 
     def __init__(self, bodies: Iterable[Any], names: Iterable[str]) -> None:
         self.cells: dict[str, CellType] = {}
-        for body in bodies:
-            for function in body.functions if isinstance(body, Body) else (body,):
-                if isinstance(function, FunctionType) and function.__closure__:
-                    names_of_cells = function.__code__.co_freevars
-                    self.cells.update(zip(names_of_cells, function.__closure__, strict=True))
+        functions = [f for body in bodies for f in functions_of(body)]
+        for function in functions:
+            names_of_cells = function.__code__.co_freevars
+            self.cells.update(zip(names_of_cells, function.__closure__ or (), strict=True))
         self.cells.pop("__dsl__", None)
-        self.names = tuple(name for name in names if name in self.cells)
+        self.names = frozenset(name for name in names if name in self.cells)
+        self.globals = dict(_global_places(functions))
 
-    def capture(self, extra: Mapping[str, Any] | None = None) -> Picture:
-        """The picture now; `extra` adds values that are no variables (a branch's result)."""
-        seen: dict[int, Any] = {}
-        nodes: dict[str, Node | None] = {}
-        leaves: dict[str, list[Any]] = {}
-        for name, cell in self.cells.items():
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                value = UNBOUND
-            nodes[name], leaves[name] = flatten(value, seen)
-        for name, value in (extra or {}).items():
-            nodes[name], leaves[name] = flatten(value, seen)
-        return Picture(nodes, leaves)
+    def value(self, name: str) -> Any:
+        """What the variable `name` holds now, UNBOUND if nothing."""
+        try:
+            return self.cells[name].cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def capture(self, known: Picture | None = None) -> Picture:
+        """The contents of all places now; those in `known` too, reachable or not."""
+        picture: Picture = {}
+        todo: list[tuple[Any, Parent]] = []
+        todo += ((place, name) for name, place in self.globals.items())
+        todo += ((cell, name) for name, cell in self.cells.items())
+        self._explore(todo, picture)
+        if known is not None:
+            lost: list[tuple[Any, Parent]] = [
+                (c.place, (c, -1)) for c in known.values() if id(c.place) not in picture
+            ]
+            self._explore(lost, picture)
+        return picture
+
+    def _explore(self, todo: list[tuple[Any, Parent]], picture: Picture) -> None:
+        at = 0
+        while at < len(todo):
+            place, parent = todo[at]
+            at += 1
+            if id(place) in picture:
+                continue
+            places: list[Any] = []
+            node, leaves = open_place(place, places)
+            content = picture[id(place)] = Content(node, leaves, parent)
+            if places:
+                found = {id(p) for p in places}
+                todo += ((x, (content, i)) for i, x in enumerate(leaves) if id(x) in found)
 
     def restore(self, picture: Picture) -> None:
-        """Make the variables and every object in the picture what they were."""
-        for name, cell in self.cells.items():
-            set_cell(cell, unflatten(picture.nodes[name], picture.leaves[name]))
+        """Make every place in the picture what it was."""
+        for content in picture.values():
+            content.write()
+
+    def check_globals(self, before: Picture, after: Picture, same: Callable[..., bool]) -> None:
+        """An error if an object that a global variable holds was changed."""
+        for name, place in self.globals.items():
+            if not same(before[id(place)], after[id(place)]):
+                raise DSLError(
+                    f"the global object '{name}' is changed inside staged control flow, which "
+                    "would happen once, while compiling",
+                    hint=f"pass '{name}' as an argument and return what changes, or write to an "
+                    "array",
+                )
+
+
+def functions_of(body: Any) -> Iterator[FunctionType]:
+    """The Python functions that make up a body."""
+    for function in body.functions if isinstance(body, Body) else (body,):
+        if isinstance(function, FunctionType):
+            yield function
+
+
+def _global_places(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any]]:
+    for function in functions:
+        variables = function.__globals__
+        for name in _names(function.__code__):
+            value = variables.get(name)
+            if value is not None and _is_users(type(value)) and is_place(value):
+                yield name, value
+
+
+@functools.lru_cache(maxsize=4096)
+def _names(code: CodeType) -> tuple[str, ...]:
+    found = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found.update(dict.fromkeys(_names(constant)))
+    return tuple(found)
+
+
+@functools.cache
+def _is_users(cls: Any) -> bool:
+    """Whether objects of a class belong to the program, not to a library."""
+    if cls in (list, dict):
+        return True
+    filename: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if filename is None:
+        return bool(cls.__module__ == "__main__")
+    return not is_internal(filename) and "-packages" not in filename
+
+
+def describe_leaf(leaf: Any) -> str:
+    """A leaf in a user's words, for messages about types."""
+    if leaf is None:
+        return "None"
+    if isinstance(leaf, type(UNBOUND) | MaybeUnbound):
+        return "unbound"
+    if hasattr(type(leaf), "ir_value"):
+        return type(leaf).__name__
+    text = repr(leaf)
+    return f"the {type(leaf).__name__} {text}" if len(text) < 40 else f"a {type(leaf).__name__}"
 
 
 def binding_span(body: Any, name: str) -> Span | None:
     """The last place in `body` that binds `name`, for messages."""
     found = None
-    for function in body.functions if isinstance(body, Body) else (body,):
-        if isinstance(function, FunctionType):
-            found = _binding_span(function.__code__, name) or found
+    for function in functions_of(body):
+        found = _binding_span(function.__code__, name) or found
     return found
 
 

@@ -107,10 +107,19 @@ class Trace:
         else:
             self.printed.append((text, write))
 
-    def flush_prints(self) -> None:
-        held, self.printed = self.printed or [], None
-        for text, write in held:
-            write(text)
+    @contextlib.contextmanager
+    def held_prints(self) -> Iterator[list[tuple[str, Callable[[str], Any]]]]:
+        """Hold back what the body prints until it ends; who clears the list takes it back."""
+        outer, self.printed = self.printed, []
+        try:
+            yield self.printed
+        finally:
+            held, self.printed = self.printed, outer
+            if outer is not None:
+                outer += held
+            else:
+                for text, write in held:
+                    write(text)
 
     # Emission --------------------------------------------------------------------------------
 
@@ -134,18 +143,28 @@ class Trace:
         finally:
             self.forbidden = outer
 
-    @contextlib.contextmanager
-    def scratch(self) -> Iterator[None]:
-        """Ops emitted in the body are thrown away: for looking at what a traced call returns."""
-        ir, func = self.ir, self.bindings.func
-        module = ir.Module.create(loc=ir.Location.unknown())
-        with ir.InsertionPoint(module.body):
-            holder = func.FuncOp("scratch", ([], []))
-        try:
-            with self.insertion(holder.add_entry_block()), self.inside("probe"):
-                yield
-        finally:
-            holder.operation.erase()
+    def checkpoint(self) -> Callable[[], None]:
+        """A function that takes away everything emitted from now on in the current block, and in
+        the blocks made behind it.
+        """
+        block = self.ir.InsertionPoint.current.block
+        operations, blocks = len(block.operations), len(block.region.blocks)
+
+        def undo() -> None:
+            doomed = list(block.operations)[operations:]
+            made = list(block.region.blocks)[blocks:]
+            if made:
+                doomed.pop().operation.erase()  # the branch into them
+                with self.ir.Location.unknown():
+                    bin_ = self.bindings.func.FuncOp("bin", ([], []), ip=False)
+                for one in made:
+                    one.append_to(bin_.body)
+                bin_.operation.erase()
+                self.move_to(block)
+            for operation in reversed(doomed):
+                operation.operation.erase()
+
+        return undo
 
     @contextlib.contextmanager
     def insertion(self, block: Any) -> Iterator[None]:
