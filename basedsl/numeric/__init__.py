@@ -3,10 +3,11 @@
 In order: `formats` (one row a format), `kit` (emitting ops), `conversion`, `types` (the classes),
 `promotion`, `literals`, `concrete` (operators on Python numbers), `division`, `shifts`, `powers`,
 `comparisons` (operators as ops), `engine`, `operators` (the table), `selection`, `rounding`,
-`mathematics`, `builtins`, `storage`.
+`mathematics`, `builtins`, `lanes` (the same on vectors), `storage`.
 """
 
 from basedsl.numeric.builtins import resolve
+from basedsl.numeric.lanes import lanes
 from basedsl.numeric.literals import as_numeric
 from basedsl.numeric.mathematics import elementary
 from basedsl.numeric.operators import logical_not
@@ -90,6 +91,7 @@ __all__ = [
     "from_storage",
     "is_dynamic",
     "join_types",
+    "lanes",
     "logical_not",
     "maximum",
     "minimum",

@@ -22,7 +22,7 @@ from basedsl.numeric import (
     Uint32,
     Uint64,
 )
-from basedsl_cute import arch, utils
+from basedsl_cute import arch, math, utils
 from basedsl_cute.algebra import (
     ComposedLayout,
     E,
@@ -93,6 +93,7 @@ from basedsl_cute.algebra import (
 )
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.host import synchronize, target_description
+from basedsl_cute.math import cos, erf, exp, exp2, log, log2, log10, rsqrt, sin, sqrt, tan, tanh
 from basedsl_cute.memory import (
     make_fragment_like,
     make_identity_tensor,
@@ -104,7 +105,17 @@ from basedsl_cute.memory import (
 )
 from basedsl_cute.pointer import Pointer, recast_ptr
 from basedsl_cute.printing import printf
-from basedsl_cute.selection import where
+from basedsl_cute.ssa import (
+    ReductionOp,
+    TensorSSA,
+    all_,
+    any_,
+    full,
+    full_like,
+    ones_like,
+    where,
+    zeros_like,
+)
 from basedsl_cute.stream import Stream
 from basedsl_cute.tensor import Tensor
 

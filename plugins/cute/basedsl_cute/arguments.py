@@ -15,8 +15,8 @@ from basedsl.errors import DSLCallError
 from basedsl.numeric import Int32, Int64, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
-from basedsl_cute.runtime.dlpack import HostTensor
 from basedsl_cute.pointer import Pointer
+from basedsl_cute.runtime.dlpack import HostTensor
 from basedsl_cute.tensor import Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes

@@ -172,6 +172,47 @@ class Tensor:
             loc=trace.loc(),
         )
 
+    # Vectors ------------------------------------------------------------------------------------
+
+    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """All elements as a `TensorSSA`; the shape must be static. Accesses are as wide as
+        contiguity and alignment prove.
+        """
+        from basedsl_cute.ssa import TensorSSA
+        from basedsl_cute.vector_access import load_vector
+
+        return TensorSSA(load_vector(self), self.shape, self.element_type)
+
+    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Write all elements from a `TensorSSA` of the same shape and element type."""
+        from basedsl_cute.ssa import TensorSSA
+        from basedsl_cute.vector_access import store_vector
+
+        if not isinstance(value, TensorSSA):
+            raise DSLTypeError(
+                f"store() takes a vector, got {type(value).__name__}", hint="t.fill(x) for numbers"
+            )
+        if value.dtype is not self.element_type:
+            raise DSLTypeError(
+                f"a vector of {value.dtype.__name__} is stored into a tensor of "
+                f"{self.element_type.__name__}",
+                hint=f"convert it with .to({self.element_type.__name__})",
+            )
+        if not _same_extents(value.shape, self.shape):
+            raise DSLTypeError(
+                f"a vector of shape {value.shape} is stored into a tensor of shape {self.shape}",
+                hint="x.broadcast_to(shape) stretches, x.reshape(shape) keeps the order",
+            )
+        store_vector(self, value.ir_value())
+
+    def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Set all elements to a number; the shape must be static."""
+        from basedsl_cute.ssa import full
+        from basedsl_cute.vector_access import store_vector
+
+        number = as_element(self.element_type, value)
+        store_vector(self, full(self.shape, number, self.element_type).ir_value())
+
     def _checked(self, coord: Any) -> Any:
         coord = as_coordinate(coord)
         if isinstance(coord, tuple) and len(coord) != algebra.rank(self.layout):
@@ -206,6 +247,14 @@ def leading_dim(layout: Any) -> Any:
     if len(units) > 1:
         units = [i for i in units if layout.shape[i] != 1]
     return units[0] if len(units) == 1 else None
+
+
+def _same_extents(a: Any, b: Any) -> bool:
+    """Whether two static shapes agree mode by mode, however the modes are nested."""
+    if a == b:
+        return True
+    rank = algebra.rank(a)
+    return rank == algebra.rank(b) and algebra.product_each(a) == algebra.product_each(b)
 
 
 # Dynamic leaves of nested tuples ----------------------------------------------------------------

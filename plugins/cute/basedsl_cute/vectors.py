@@ -1,0 +1,100 @@
+"""Ops on one-dimensional MLIR vectors: parts, elements, splats, extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.metastage import require
+from basedsl.numeric import Numeric, as_numeric
+from basedsl.numeric.formats import Kind
+from basedsl.numeric.kit import kit_of
+from basedsl.numeric.selection import common
+
+_DYNAMIC = -(2**63)  # in vector.extract: the position is an operand
+
+
+def splat(element: Any, n: int) -> Any:
+    """A vector of `n` times `element`."""
+    trace = require("a vector")
+    kind = trace.ir.VectorType.get([n], element.type)
+    return _make("vector.broadcast", [kind], [element])
+
+
+def to_elements(vector: Any) -> list[Any]:
+    """The elements as scalars."""
+    kind = vector.type
+    (n,) = kind.shape
+    trace = require("the elements of a vector")
+    op = trace.ir.Operation.create(
+        "vector.to_elements", results=[kind.element_type] * n, operands=[vector], loc=trace.loc()
+    )
+    return list(op.results)
+
+
+def from_elements(elements: Sequence[Any]) -> Any:
+    """A vector of scalars."""
+    trace = require("a vector")
+    kind = trace.ir.VectorType.get([len(elements)], elements[0].type)
+    return _make("vector.from_elements", [kind], list(elements))
+
+
+def extract(vector: Any, position: Any) -> Any:
+    """The element at a position, which may be dynamic."""
+    trace = require("an element of a vector")
+    ir = trace.ir
+    element = vector.type.element_type
+    if isinstance(position, int):
+        places = ir.DenseI64ArrayAttr.get([position])
+        return _make("vector.extract", [element], [vector], {"static_position": places})
+    index = trace.emit(
+        trace.bindings.arith.IndexCastOp, ir.IndexType.get(), as_numeric(position).ir_value()
+    ).result
+    places = ir.DenseI64ArrayAttr.get([_DYNAMIC])
+    return _make("vector.extract", [element], [vector, index], {"static_position": places})
+
+
+def pick(vector: Any, positions: Sequence[int]) -> Any:
+    """The vector of the elements at these positions, which may repeat."""
+    (n,) = vector.type.shape
+    places = list(positions)
+    if places == list(range(n)):
+        return vector
+    trace = require("a part of a vector")
+    ir = trace.ir
+    if n == 1:
+        return splat(extract(vector, 0), len(places))
+    kind = ir.VectorType.get([len(places)], vector.type.element_type)
+    mask = ir.DenseI64ArrayAttr.get(places)
+    return _make("vector.shuffle", [kind], [vector, vector], {"mask": mask})
+
+
+_EXTREMES = {
+    ("max", Kind.SIGNED): "arith.maxsi",
+    ("max", Kind.UNSIGNED): "arith.maxui",
+    ("max", Kind.BOOLEAN): "arith.ori",
+    ("max", Kind.FLOAT): "arith.maxnumf",
+    ("min", Kind.SIGNED): "arith.minsi",
+    ("min", Kind.UNSIGNED): "arith.minui",
+    ("min", Kind.BOOLEAN): "arith.andi",
+    ("min", Kind.FLOAT): "arith.minnumf",
+}
+
+
+def combine(which: str, a: Any, b: Any) -> Numeric:
+    """The larger ("max") or smaller ("min") of two numbers as hardware gives it: of a NaN and a
+    number, the number.
+    """
+    x, y = common(a, b)
+    T = type(x)
+    kit = kit_of(require("a choice between dynamic values"))
+    values = [x.ir_value(), y.ir_value()]
+    kit.begin()
+    return T.from_value(kit.op(_EXTREMES[which, T.kind], kit.type_of(T), *values), x.weak)
+
+
+def _make(name: str, results: list[Any], operands: list[Any], attributes: Any = None) -> Any:
+    trace = require("a vector")
+    return trace.ir.Operation.create(
+        name, results=results, operands=operands, attributes=attributes, loc=trace.loc()
+    ).result
