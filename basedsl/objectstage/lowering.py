@@ -123,8 +123,8 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
 
 
 def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:
-    """From upstream dialects to object code: stages `bfloat16`, `exact-math`, `buffers`, `vectors`, `llvm`,
-    `asserts`, `llvmir`, `optimised`, `object`.
+    """From upstream dialects to object code: stages `bfloat16`, `exact-math`, `buffers`,
+    `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`.
     """
     target = target or NativeTarget()
     return (
