@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,11 @@ def environment(tmp_path_factory):
     site = next((folder / "venv" / "lib").glob("python*")) / "site-packages"
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
         "--target", site, *wheels.glob("*.whl"))  # fmt: skip
-    # The checkout is not on the path, its dependencies are.
-    dependencies = Path(os.__file__).parent / "site-packages"
-    dependencies = Path(sys.prefix) / dependencies.relative_to(dependencies.parents[2])
-    (site / "dependencies.pth").write_text(f"{dependencies}\n")
+    # Everything but this project comes from the running environment.
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(("basedsl", "__editable__", "easy-install", "_virtualenv")):
+            if not (site / entry.name).exists():
+                (site / entry.name).symlink_to(entry)
     return folder, python, site
 
 
