@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from basedsl.errors import DSLError, DSLRuntimeError, DSLTypeError
+from basedsl.objectstage import Step, run
+from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.lowering.pipeline import KernelOptions, cute_to_nvvm
@@ -367,3 +370,39 @@ def test_without_libdevice_the_package_is_named(lowering, monkeypatch):
 def test_the_same_kernel_gives_the_same_ptx(lowering):
     text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
     assert lowering.stages(text).artifacts["ptx"] == lowering.stages(text).artifacts["ptx"]
+
+
+@needs_ptxas
+def test_ptxas_works_while_other_steps_run(lowering):
+    seen = []
+    text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
+    pipeline = cute_to_nvvm(TARGETS["sm_90a"])
+    look = Step("look", lambda op, context: seen.append(context.state["ptxas"].ptx))
+    with lowering.context.entered():
+        module = lowering.ir.Module.parse(text)
+        stages = run(pipeline.before("cubin", look), module, lowering.context)
+    assert seen == [stages.artifacts["ptx"]]
+    assert stages.artifact[:4] == b"\x7fELF"
+
+
+@needs_ptxas
+def test_ptx_that_an_observer_replaced_is_what_gets_assembled(lowering):
+    text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
+
+    def rename(name, output):
+        return of_artifact(output.data.replace(" k(", " renamed(")) if name == "ptx" else None
+
+    with lowering.context.entered():
+        module = lowering.ir.Module.parse(text)
+        pipeline = cute_to_nvvm(TARGETS["sm_90a"])
+        stages = run(pipeline, module, lowering.context, observe=rename)
+    assert b"renamed" in stages.artifact
+
+
+@needs_ptxas
+def test_a_process_that_no_one_waits_for_is_ended():
+    running = ptxas.start(".version 8.3", "sm_90a")
+    process, folder = running._process, running._folder.name
+    del running
+    assert process.returncode is not None
+    assert not Path(folder).exists()

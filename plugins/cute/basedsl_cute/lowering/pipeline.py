@@ -62,18 +62,48 @@ class LowerCute:
 
 
 @dataclass(frozen=True)
+class Assemble:
+    """PTX text -> machine code. What ptxas reports is left in `context.state["assembly"]`.
+
+    ptxas is a process of its own and has been started by the step `ptx`; this step waits for it,
+    so steps for the host's code put between the two cost no time.
+    """
+
+    target: Target
+    line_info: bool = False
+    options: tuple[str, ...] = ()
+
+    def start(self, ptx: str, context: PipelineContext) -> None:
+        """Have ptxas begin."""
+        context.state["ptxas"] = ptxas.start(
+            ptx, self.target.name, line_info=self.line_info, options=self.options
+        )
+
+    def __call__(self, op: Any, context: PipelineContext) -> bytes:
+        running = context.state.pop("ptxas", None)
+        ptx = context.artifacts["ptx"]
+        if running is None or running.ptx != ptx:  # someone has put other PTX in its place
+            self.start(ptx, context)
+            running = context.state.pop("ptxas")
+        made: ptxas.Assembly = running.finish()
+        context.state["assembly"] = made
+        return made.cubin
+
+
+@dataclass(frozen=True)
 class EmitPTX:
     """Every gpu.module of the module -> PTX text, through MLIR's `gpu-module-to-binary`.
 
     libdevice is linked if the kernels call it (15 ms). Products and sums are not contracted into
     fused multiply-adds, so that a kernel means what the same Python means; `contract` lets ptxas
     do it, by taking the rounding mode off `mul.rn` and `add.rn` (PTX ISA 9.7.3.1: without one it
-    may be contracted).
+    may be contracted). With `assemble`, ptxas is started on the text.
     """
 
     target: Target
     opt_level: int = 3
     contract: bool = False
+    assemble: Assemble | None = None
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
         bindings = context.bindings
@@ -94,7 +124,11 @@ class EmitPTX:
         if len(texts) != 1:
             raise CompilerBug(f"expected one gpu.module, found {len(texts)}")
         ptx = texts[0].rstrip("\0")
-        return _ROUNDED.sub(r"\1\2", ptx) if self.contract else ptx
+        if self.contract:
+            ptx = _ROUNDED.sub(r"\1\2", ptx)
+        if self.assemble is not None:
+            self.assemble.start(ptx, context)
+        return ptx
 
 
 _ROUNDED = re.compile(r"\b((?:mul|add|sub))\.rn(\.(?:f32|f64|f16x2|f16|bf16x2|bf16)\b)")
@@ -120,37 +154,25 @@ def _libdevice() -> Path:
     return found
 
 
-@dataclass(frozen=True)
-class Assemble:
-    """PTX text -> machine code. What ptxas reports is left in `context.state["assembly"]`."""
-
-    target: Target
-    line_info: bool = False
-    options: tuple[str, ...] = ()
-
-    def __call__(self, op: Any, context: PipelineContext) -> bytes:
-        made = ptxas.assemble(
-            context.artifact, self.target.name, line_info=self.line_info, options=self.options
-        )
-        context.state["assembly"] = made
-        return made.cubin
-
-
 def lower_cute(target: Target) -> Step:
     """The step that both targets share."""
     return Step("lower-cute", LowerCute(target.name))
 
 
 def ptx_steps(target: Target, options: KernelOptions = KernelOptions()) -> tuple[Step, ...]:
-    """From lowered kernels to PTX, and on to machine code if there is a ptxas."""
+    """From lowered kernels to PTX, and on to machine code if there is a ptxas.
+
+    The last step, `cubin`, may be put behind steps for the host's code: ptxas works meanwhile.
+    """
+    assemble = Assemble(target, options.line_info, options.ptxas) if ptxas.find_ptxas() else None
+    emit = EmitPTX(target, options.opt_level, options.contract, assemble)
     steps = (
         Step("ptx-only", PtxOnly(target, options.assertions)),
         Step("nvvm", TO_NVVM + LINE_TABLES if options.line_info else TO_NVVM),
-        Step("ptx", EmitPTX(target, options.opt_level, options.contract), False, ".ptx"),
+        Step("ptx", emit, verify=False, suffix=".ptx"),
     )
-    if ptxas.find_ptxas() is None:
+    if assemble is None:
         return steps
-    assemble = Assemble(target, options.line_info, options.ptxas)
     return (*steps, Step("cubin", assemble, verify=False, suffix=".cubin"))
 
 

@@ -90,31 +90,71 @@ def _package_folders(*packages: str) -> list[Path]:
     return folders
 
 
+class Running:
+    """ptxas at work on one PTX text; `finish` waits for it. Dropping it ends the process."""
+
+    def __init__(self, ptx: str, arch: str, line_info: bool, options: tuple[str, ...]) -> None:
+        found = find_ptxas()
+        if found is None:
+            raise DSLRuntimeError(
+                "there is no ptxas to compile PTX with",
+                hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
+            )
+        self.ptx = ptx
+        self.arch = arch
+        self._folder = tempfile.TemporaryDirectory(prefix="basedsl-", ignore_cleanup_errors=True)
+        source = Path(self._folder.name, "kernel.ptx")
+        source.write_text(ptx)
+        self._target = Path(self._folder.name, "kernel.cubin")
+        command = [str(found), f"-arch={arch}", "-v", *options, str(source), "-o", self._target]
+        if line_info:
+            command.insert(1, "-lineinfo")
+        self._process: subprocess.Popen[str] | None = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def finish(self) -> Assembly:
+        """The machine code; DSLError with the PTX line that ptxas refuses, and the Python line it
+        came from if the PTX carries line information.
+        """
+        process = self._process
+        assert process is not None, "finished twice"
+        report, _ = process.communicate()
+        self._process = None
+        try:
+            if process.returncode:
+                raise _refused(self.ptx, self.arch, report)
+            return Assembly(self._target.read_bytes(), read_report(report), _warnings(report))
+        finally:
+            self._folder.cleanup()
+
+    def stop(self) -> None:
+        """End the process, if it still runs, and remove its files."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+            self._folder.cleanup()
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) is not None:
+            self.stop()
+
+
+def start(
+    ptx: str, arch: str, *, line_info: bool = False, options: tuple[str, ...] = ()
+) -> Running:
+    """Have ptxas compile PTX for `arch` ("sm_90a") beside this process. `options` go to it as they
+    are. Raises DSLRuntimeError without a ptxas.
+    """
+    return Running(ptx, arch, line_info, options)
+
+
 def assemble(
     ptx: str, arch: str, *, line_info: bool = False, options: tuple[str, ...] = ()
 ) -> Assembly:
-    """Compile PTX for `arch` ("sm_90a"). `options` go to ptxas as they are.
-
-    Raises DSLError with the PTX line that ptxas refuses, and the Python line it came from if the
-    PTX carries line information.
-    """
-    ptxas = find_ptxas()
-    if ptxas is None:
-        raise DSLRuntimeError(
-            "there is no ptxas to compile PTX with",
-            hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
-        )
-    with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
-        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(ptx)
-        command = [str(ptxas), f"-arch={arch}", "-v", *options, str(source), "-o", str(target)]
-        if line_info:
-            command.insert(1, "-lineinfo")
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise _refused(ptx, arch, done.stdout + done.stderr)
-        report = done.stdout + done.stderr
-        return Assembly(target.read_bytes(), read_report(report), _warnings(report))
+    """`start`, and wait for the machine code."""
+    return start(ptx, arch, line_info=line_info, options=options).finish()
 
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
