@@ -99,13 +99,15 @@ def test_removing_a_plugin_removes_its_dsl_only(environment, tmp_path):
     import shutil
 
     _, python, site = environment
-    for part in (*site.glob("basedsl_cute*"),):
-        shutil.move(part, tmp_path / part.name)
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    for part in list(site.glob("basedsl_cute*")):
+        shutil.move(part, aside / part.name)
     try:
         script = tmp_path / "double.py"
         script.write_text(WITHOUT_CUTE)
         env = {**os.environ, "PYTHONPATH": "", "HOME": str(tmp_path)}
         assert run(python, script, cwd=tmp_path, env=env).split() == ["42", "toy"]
     finally:
-        for part in tmp_path.glob("basedsl_cute*"):
+        for part in aside.iterdir():
             shutil.move(part, site / part.name)
