@@ -1,0 +1,35 @@
+"""The Python in the documentation runs."""
+
+import linecache
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(text):
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["writing_a_plugin.md"])
+def test_page_runs(page):
+    scope = {"__name__": "docs"}
+    for i, code in enumerate(blocks((ROOT / "docs" / page).read_text())):
+        name = f"<{page} {i}>"
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        exec(compile(code, name, "exec"), scope)
+
+
+def test_readme_kernel_runs(monkeypatch):
+    import numpy as np
+
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
+    (code,) = blocks((ROOT / "README.md").read_text())
+    a, b = np.random.default_rng(0).standard_normal((2, 1000), np.float32)
+    c = np.full(1000, np.nan, np.float32)
+    name = "<README.md>"
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    exec(compile(code, name, "exec"), {"__name__": "readme", "a": a, "b": b, "c": c})
+    np.testing.assert_array_equal(c, a + b)
