@@ -433,8 +433,12 @@ def _is_part(path: str, name: str) -> bool:
 
 
 @contextlib.contextmanager
-def remembered(trace: Trace) -> Iterator[Guess]:
-    """The guess for the loop that starts here; loops inside count from this place."""
+def remembered(trace: Trace, body: Any) -> Iterator[Guess]:
+    """The guess for the loop that starts here; loops inside count from this place.
+
+    A place alone is not enough: a test that was static in one attempt may be dynamic in the next,
+    and then other loops come first. So the loop's own code is part of what is looked up.
+    """
     places = trace.state.setdefault("loop places", [((), 0)])
     path, count = places[-1]
     places[-1] = (path, count + 1)
@@ -443,7 +447,7 @@ def remembered(trace: Trace) -> Iterator[Guess]:
     guesses = trace.state.setdefault("loop guesses", {})
     depth = len(places)
     try:
-        yield guesses.setdefault(here, Guess())
+        yield guesses.setdefault((here, getattr(body, "__code__", None)), Guess())
     finally:
         del places[depth - 1 :]
 

@@ -35,7 +35,7 @@ def stage_for(
     count = len(bounds.as_builtin()) if bounds.is_static else None
     if count == 0:
         return
-    with remembered(trace) as guess:
+    with remembered(trace, body) as guess:
         loop = Loop(trace, guess, (body,), names, undef_ok, exits, runs=bool(count))
         _count(trace, loop, bounds, body, count)
 
@@ -133,7 +133,7 @@ def run_while(
     exit turns out to be dynamic is taken back. At which iteration that happens is remembered, so
     that nested loops are not tried again whenever the outer one is.
     """
-    with remembered(trace) as guess:
+    with remembered(trace, body) as guess:
         done = 0
         while guess.staged_after != done:
             outcome = _try_iteration(trace, test, body, names, exits)

@@ -1,6 +1,6 @@
 """How DSLs and tools plug in: the hooks, and the manager that finds and asks plugins."""
 
-from basedsl.plugin.hookspecs import GROUP, Command, DSLEntry, hookimpl
+from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry, hookimpl
 from basedsl.plugin.manager import (
     Broken,
     PluginError,
@@ -12,6 +12,7 @@ from basedsl.plugin.manager import (
 
 __all__ = [
     "GROUP",
+    "AdapterEntry",
     "Broken",
     "Command",
     "DSLEntry",

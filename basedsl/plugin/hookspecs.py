@@ -52,6 +52,14 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
+@dataclass(frozen=True)
+class AdapterEntry:
+    """A conformance adapter by name: `load` imports and returns a `basedsl.conformance.Adapter`."""
+
+    name: str
+    load: Callable[[], Any]
+
+
 @_spec
 def basedsl_register_dsls() -> list[DSLEntry]:  # type: ignore[empty-body]
     """The DSLs of this plugin. Asked once, when the plugin is registered."""
@@ -81,3 +89,8 @@ def basedsl_adapt_argument(dsl: str, kind: type, declared: Any) -> Any:
 @_spec
 def basedsl_cli_commands() -> list[Command]:  # type: ignore[empty-body]
     """Subcommands for the `basedsl` command line."""
+
+
+@_spec
+def basedsl_conformance_adapters() -> list[AdapterEntry]:  # type: ignore[empty-body]
+    """What `pytest --pyargs basedsl.conformance --dsl NAME` can run."""

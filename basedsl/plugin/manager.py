@@ -20,7 +20,7 @@ import pluggy
 
 from basedsl.errors import DSLError
 from basedsl.plugin import hookspecs
-from basedsl.plugin.hookspecs import GROUP, Command, DSLEntry
+from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry
 
 _PREFIX = "basedsl_"
 _SPECS = {
@@ -228,6 +228,12 @@ class PluginManager:
         """Subcommands of all plugins."""
         self.discover()
         return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
+
+    def conformance_adapters(self) -> dict[str, AdapterEntry]:
+        """Conformance adapters of all plugins, by name."""
+        self.discover()
+        hook = "basedsl_conformance_adapters"
+        return {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
 
     # Inside ------------------------------------------------------------------------------------
 

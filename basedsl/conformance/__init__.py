@@ -1,0 +1,12 @@
+"""Conformance: what every DSL on basedsl promises, as programs that Python and the DSL both run.
+
+    pytest --pyargs basedsl.conformance --dsl toy
+
+A DSL takes part by an `Adapter`, which its plugin names in the hook `basedsl_conformance_adapters`.
+`programs` holds the programs, `generate` makes random ones, `shrink` makes failing ones small.
+"""
+
+from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.cases import Buf, Case, program, program_of, refused
+
+__all__ = ["Adapter", "Buf", "Case", "program", "program_of", "refused"]

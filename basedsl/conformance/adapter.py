@@ -1,0 +1,74 @@
+"""What a DSL's author provides so that the conformance programs can be run on the DSL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from basedsl.numeric import from_numpy_dtype
+
+
+class Adapter:
+    """How to run a Python function of scalars and 1-D buffers on one DSL.
+
+    This class is enough for a DSL whose `@jit` functions take Python numbers and NumPy arrays and
+    return numbers, tuples and dataclasses. Others override `entry`.
+
+    name
+        What `--dsl` calls it.
+    dsl
+        The `basedsl.DSL`.
+    unsupported
+        Feature tags (see `programs`) that the DSL does not have, each with the reason. Programs
+        with such a tag must fail with a `DSLError` that points into the program.
+    raises
+        Whether `raise` and `assert` over run-time conditions come back as the same Python
+        exceptions. Where not (a GPU kernel traps), any `DSLError` with the message will do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dsl: Any,
+        unsupported: Mapping[str, str] | None = None,
+        raises: bool = True,
+    ) -> None:
+        self.name = name
+        self.dsl = dsl
+        self.unsupported = dict(unsupported or {})
+        self.raises = raises
+
+    @property
+    def int_bits(self) -> int:
+        """Width of what a Python int becomes."""
+        return int(self.dsl.default_int.width)
+
+    @property
+    def float_bits(self) -> int:
+        """Width of what a Python float becomes."""
+        return int(self.dsl.default_float.width)
+
+    def jit(self, fn: Callable[..., Any]) -> Any:
+        """Decorate a helper that a program calls."""
+        return self.dsl.jit(fn)
+
+    def entry(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """`fn` compiled: called from Python with the arguments of `fn`, returns its result."""
+        return self.jit(fn)  # type: ignore[no-any-return]
+
+    def buffer(self, values: list[Any]) -> Any:
+        """An array with these numbers, of the DSL's default int or float."""
+        floats = any(isinstance(value, float) for value in values)
+        kind = self.dsl.default_float if floats else self.dsl.default_int
+        array = np.array(values, dtype=kind.numpy_dtype)
+        assert from_numpy_dtype(array.dtype) is kind
+        return array
+
+    def contents(self, buffer: Any) -> list[Any]:
+        """The numbers in what `buffer` has made, as Python numbers."""
+        return list(np.asarray(buffer).tolist())
+
+    def __repr__(self) -> str:
+        return f"Adapter({self.name!r})"

@@ -1,0 +1,132 @@
+"""Running one program by Python and by a DSL, and saying where they differ."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.cases import Buf, Case
+from basedsl.errors import DSLError
+
+
+@dataclass
+class Outcome:
+    """What a run gave: a result and the buffers' contents, or an exception."""
+
+    value: Any = None
+    buffers: tuple[list[Any], ...] = ()
+    error: BaseException | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            return f"{type(self.error).__name__}: {self.error}"
+        return f"{self.value!r}" + (f" and buffers {self.buffers}" if self.buffers else "")
+
+
+def run_python(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Outcome:
+    """Run `fn` as it is, on copies of the arguments."""
+    args = copy.deepcopy(list(args))
+    try:
+        value = fn(*args, **copy.deepcopy(kwargs))
+    except Exception as error:
+        return Outcome(error=error)
+    return Outcome(value, tuple(list(a) for a in args if isinstance(a, Buf)))
+
+
+def run_dsl(
+    adapter: Adapter, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Outcome:
+    """Run the compiled `fn`; buffers become the DSL's arrays."""
+    arrays = [adapter.buffer(a) if isinstance(a, Buf) else copy.deepcopy(a) for a in args]
+    try:
+        value = fn(*arrays, **copy.deepcopy(kwargs))
+    except Exception as error:
+        return Outcome(error=error)
+    pairs = zip(args, arrays, strict=True)
+    return Outcome(value, tuple(adapter.contents(b) for a, b in pairs if isinstance(a, Buf)))
+
+
+def difference(adapter: Adapter, python: Outcome, dsl: Outcome) -> str:
+    """What is different, in words; empty if nothing is."""
+    expected, found = python.error, dsl.error
+    if expected is None and found is None:
+        if not same(adapter, python.value, dsl.value):
+            return f"Python gives {python.value!r}, {adapter.name} gives {dsl.value!r}"
+        if not same(adapter, python.buffers, dsl.buffers):
+            return f"Python leaves {python.buffers}, {adapter.name} leaves {dsl.buffers}"
+        return ""
+    if expected is None or found is None:
+        return f"Python: {python}\n{adapter.name}: {dsl}"
+    if adapter.raises and not isinstance(found, type(expected)):
+        return f"Python raises {expected!r}, {adapter.name} raises {found!r}"
+    if not adapter.raises and not isinstance(found, DSLError | type(expected)):
+        return f"Python raises {expected!r}, {adapter.name} fails with {found!r}"
+    if str(expected) and str(expected.args[0]) not in str(found):
+        return f"the message of {expected!r} is not in that of {adapter.name}: {found}"
+    return ""
+
+
+def same(adapter: Adapter, a: Any, b: Any) -> bool:
+    """Whether two results are the same Python value, up to the width of the DSL's numbers."""
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) and math.isnan(b)
+        close = 1e-12 if adapter.float_bits == 64 else 2e-5
+        return a == b or math.isclose(a, b, rel_tol=close, abs_tol=close)
+    if type(a) is int and type(b) is int:
+        return (a - b) % (1 << adapter.int_bits) == 0
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(same(adapter, x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(adapter, a[k], b[k]) for k in a)
+    if dataclasses.is_dataclass(a) or hasattr(a, "__dict__"):
+        return same(adapter, dict(vars(a)), dict(vars(b)))
+    return bool(a == b)
+
+
+def check(adapter: Adapter, case: Case) -> None:
+    """Run a case; AssertionError if it does not go as it should."""
+    missing = sorted(case.tags & adapter.unsupported.keys())
+    if missing or case.message:
+        check_refused(adapter, case, missing)
+        return
+    reference = case.build(lambda fn: fn)
+    compiled = adapter.entry(case.build(adapter.jit))
+    for args in case.arguments(adapter.int_bits):
+        python = run_python(reference, args, case.kwargs)
+        dsl = run_dsl(adapter, compiled, args, case.kwargs)
+        found = difference(adapter, python, dsl)
+        if found:
+            error = AssertionError(f"{case.name}{args}: {found}")
+            raise error from dsl.error
+
+
+def check_refused(adapter: Adapter, case: Case, missing: Sequence[str]) -> None:
+    """The program must fail with a DSLError that points into it."""
+    compiled = adapter.entry(case.build(adapter.jit))
+    args = case.arguments(adapter.int_bits)[0]
+    error = run_dsl(adapter, compiled, args, case.kwargs).error
+    what = f"{case.name}: {', '.join(missing) or case.message!r}"
+    if error is None:
+        raise AssertionError(f"{what}: no error")
+    if not isinstance(error, DSLError):
+        raise AssertionError(f"{what}: not a DSLError: {error!r}") from error
+    if not missing and case.message not in str(error):
+        raise AssertionError(f"{what} is not in the message:\n{error}") from error
+    spans = [error.span, *(span for _, span in error.notes)]
+    if not any(case.covers(span) for span in spans):
+        raise AssertionError(f"{what}: the error does not point into the program:\n{error}")
+    marked = case.marked_lines()
+    if not missing and marked:
+        lines = {span.line for span in spans if span is not None and case.covers(span)}
+        if not marked <= lines:
+            raise AssertionError(
+                f"{what}: the error names lines {sorted(lines)}, not {sorted(marked)}:\n{error}"
+            )

@@ -1,0 +1,64 @@
+"""The pytest plugin: `--dsl NAME` runs the conformance tests on that DSL's adapter.
+
+`--dsl` may be given several times; the ini option `conformance_dsls` gives the default. The number
+of random programs is `--fuzz N`, the first seed `--fuzz-seed S`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from basedsl.conformance.adapter import Adapter
+
+BATCH = 25
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("basedsl", "conformance of basedsl DSLs")
+    group.addoption(
+        "--dsl", action="append", default=[], metavar="NAME", help="run conformance on this DSL"
+    )
+    group.addoption(
+        "--fuzz", type=int, default=300, metavar="N", help="how many random programs (300)"
+    )
+    group.addoption("--fuzz-seed", type=int, default=0, metavar="S", help="the first seed (0)")
+    parser.addini("conformance_dsls", "DSLs to run conformance on without --dsl", "args", [])
+
+
+def adapters(config: pytest.Config) -> list[Adapter]:
+    """The adapters asked for; a usage error that lists what there is."""
+    from basedsl.plugin import plugin_manager
+
+    known = plugin_manager().conformance_adapters()
+    names = config.getoption("--dsl") or config.getini("conformance_dsls")
+    found = []
+    for name in names:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise pytest.UsageError(f"--dsl {name}: there is no such adapter (there is: {there})")
+        found.append(known[name].load())
+    return found
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not metafunc.module.__name__.startswith("basedsl.conformance."):
+        return
+    if "adapter" in metafunc.fixturenames:
+        found = adapters(metafunc.config)
+        ids = [adapter.name for adapter in found]
+        metafunc.parametrize("adapter", found, ids=ids, scope="session")
+    if "case" in metafunc.fixturenames:
+        from basedsl.conformance.programs import all_cases
+
+        cases = all_cases()
+        metafunc.parametrize("case", [c for _, c in cases], ids=[name for name, _ in cases])
+    if "seeds" in metafunc.fixturenames:
+        config: Any = metafunc.config
+        first, count = config.getoption("--fuzz-seed"), config.getoption("--fuzz")
+        batches = [
+            range(at, min(at + BATCH, first + count)) for at in range(first, first + count, BATCH)
+        ]
+        metafunc.parametrize("seeds", batches, ids=[f"{b.start}-{b.stop - 1}" for b in batches])

@@ -1,0 +1,6 @@
+"""How the conformance programs run on toy: as they are."""
+
+from basedsl.conformance import Adapter
+from basedsl_toy.dsl import TOY
+
+ADAPTER = Adapter("toy", TOY)
