@@ -307,6 +307,20 @@ def test_multidimensional_vectors(lowering):
     assert "st.global.v4.b32" in lowering.ptx(body)
 
 
+@pytest.mark.parametrize(
+    ("hint", "stores"), [("disable = true", 1), ("count = 2 : i32", 2), ("full = true", 8), ("", 8)]
+)
+def test_loops_are_unrolled_as_asked(lowering, hint, stores):
+    note = f"{{loop_annotation = #llvm.loop_annotation<unroll = <{hint}>>}}" if hint else ""
+    body = f"""%first = arith.constant 0 : i32
+        %step = arith.constant 1 : i32
+        %end = arith.constant 8 : i32
+        scf.for %k = %first to %end step %step : i32 {{
+          "cute.store"(%x, %g, %k) {{volatile}} : (f32, {G}, i32) -> ()
+        }} {note}"""
+    assert lowering.ptx(body).count("st.volatile.global.b32") == stores
+
+
 # Assertions, printing, lines ---------------------------------------------------------------------
 
 
