@@ -97,7 +97,10 @@ class Compiled:
     def _expect(self, i: int, value: Any) -> ArgumentType:
         parameter, expected = self._parameters[i], self.arguments[i]
         found = self.function.dsl.argument(value, parameter.annotation, parameter.name)
-        if found != expected:
+        accepts = getattr(expected, "accepts", None)
+        if found != expected and not (
+            type(found) is type(expected) and accepts and accepts(value, parameter.name)
+        ):
             raise DSLCallError(
                 f"'{parameter.name}' was compiled as {expected}, got {found}"
                 + ("" if str(found) != str(expected) else f" ({describe(value)})"),

@@ -22,7 +22,7 @@ from basedsl.numeric import (
     Uint32,
     Uint64,
 )
-from basedsl_cute import arch, math, utils
+from basedsl_cute import arch, math, runtime, utils
 from basedsl_cute.algebra import (
     ComposedLayout,
     E,
@@ -105,6 +105,8 @@ from basedsl_cute.memory import (
 )
 from basedsl_cute.pointer import Pointer, recast_ptr
 from basedsl_cute.printing import printf
+from basedsl_cute.runtime.fakes import SymInt, sym_int, sym_int32, sym_int64
+from basedsl_cute.spaces import AddressSpace
 from basedsl_cute.ssa import (
     ReductionOp,
     TensorSSA,

@@ -1,8 +1,9 @@
-"""Arrays as arguments: what of a tensor the compiled code depends on, and what travels.
+"""Arrays and pointers as arguments: what of them compiled code depends on, and what travels.
 
 An array passed as it is gets a dynamic layout: shape and strides at run time, but for the unit
-stride of the contiguous mode, which is static. Extents and strides are 32-bit where every offset
-fits 31 bits, else 64-bit: the two are compiled apart.
+stride of the contiguous mode, which is static. `runtime.from_dlpack` makes layouts static, and
+dynamic again with promises. Extents and strides are 32-bit where every offset fits 31 bits, else
+64-bit: the two are compiled apart.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.errors import DSLCallError
+from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
-from basedsl_cute.pointer import Pointer
+from basedsl_cute.pointer import RUN, element_bytes, memref_type
+from basedsl_cute.pointer import Pointer as TracedPointer
 from basedsl_cute.runtime.dlpack import HostTensor
+from basedsl_cute.runtime.fakes import FakeTensor, SymInt
+from basedsl_cute.runtime.tensor import Pointer, reaches_beyond_32_bits
+from basedsl_cute.runtime.tensor import Tensor as RuntimeTensor
 from basedsl_cute.tensor import Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
+_ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,10 @@ class DeclaredTensor:
 
 @dataclass(frozen=True)
 class TensorArgument:
-    """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time."""
+    """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time, of which
+    `divisors` (one for each dynamic leaf, or empty) are promised to be divisors and `symbols` the
+    names: equal names are equal numbers.
+    """
 
     dtype: Any
     space: str
@@ -43,6 +53,8 @@ class TensorArgument:
     device: str
     writable: bool = True
     name: str = field(default="", compare=False)
+    divisors: tuple[int, ...] = ()
+    symbols: tuple[str | None, ...] = ()
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -52,40 +64,49 @@ class TensorArgument:
     def _dynamic_leaves(self) -> int:
         return sum(leaf is None for leaf in (*self.shape, *self.stride))
 
-    def ir_types(self, ir: Any) -> list[Any]:
-        from basedsl.metastage import require
+    @property
+    def _divisors(self) -> tuple[int, ...]:
+        return self.divisors or (1,) * self._dynamic_leaves
 
+    def ir_types(self, ir: Any) -> list[Any]:
         trace = require("a tensor argument")
         integer = ir.IntegerType.get_signless(64 if self.wide else 32)
-        element = self.dtype.mlir_type
-        align = self.align if self.align > max(1, self.dtype.width // 8) else None
-        memref = define(trace.bindings).memref_type(element, self.space, self.layout_text, align)
+        memref = memref_type(trace, self.dtype, self.space, self.layout_text, self.align)
         return [memref, *[integer] * self._dynamic_leaves]
 
     @property
     def layout_text(self) -> str:
-        def text(leaves: tuple[int | None, ...]) -> str:
-            return "(" + ",".join("?" if leaf is None else str(leaf) for leaf in leaves) + ")"
+        divisors = iter(self._divisors)
 
-        return f"{text(self.shape)}:{text(self.stride)}"
+        def leaf(x: int | None) -> str:
+            if x is not None:
+                return str(x)
+            divisor = next(divisors)
+            return f"?{{div={divisor}}}" if divisor > 1 else "?"
+
+        shape, stride = (",".join(map(leaf, leaves)) for leaves in (self.shape, self.stride))
+        return f"({shape}):({stride})"
 
     def proxy(self, values: Sequence[Any]) -> Tensor:
         integer = Int64 if self.wide else Int32
-        numbers = iter(values[1:])
+        symbols = self.symbols or (None,) * self._dynamic_leaves
+        numbers = iter(
+            [
+                _same_symbol(integer.from_value(value), symbol, self.name).with_divby(divisor)
+                for value, divisor, symbol in zip(values[1:], self._divisors, symbols, strict=True)
+            ]
+        )
 
         def fill(leaves: tuple[int | None, ...]) -> Any:
-            return tuple(integer.from_value(next(numbers)) if x is None else x for x in leaves)
+            return tuple(next(numbers) if x is None else x for x in leaves)
 
         shape = fill(self.shape)
         stride = fill(self.stride)
-        if len(shape) == 1:  # CuTe prints and treats rank-1 tensors as one mode
-            layout = algebra.Layout(shape, stride)
-        else:
-            layout = algebra.Layout(shape, stride)
-        return Tensor(Pointer(self.dtype, self.space, self.align, values[0]), layout)
+        pointer = TracedPointer(self.dtype, self.space, self.align, values[0])
+        return Tensor(pointer, algebra.Layout(shape, stride))
 
     def pack(self, value: Any) -> tuple[Any, ...]:
-        host = HostTensor.of(value)
+        host = host_tensor(value)
         leaves = [
             actual
             for static, actual in zip(
@@ -95,13 +116,55 @@ class TensorArgument:
         ]
         return (host.address, *leaves)
 
+    def accepts(self, value: Any, name: str) -> bool:
+        """Whether code compiled for this may be called with `value`; DSLCallError, saying what it
+        violates, if not.
+        """
+        host = host_tensor(value, name)
+        dtype = value.element_type if isinstance(value, RuntimeTensor) else None
+        problem = self._violated(host, dtype or from_dlpack(*host.dtype))
+        if problem is not None:
+            raise DSLCallError(
+                f"'{name}' was compiled as {self}; {problem}",
+                hint="pass an array like the one it was compiled for, or compile again",
+            )
+        return True
+
+    def _violated(self, host: HostTensor, dtype: Any) -> str | None:
+        if dtype is not self.dtype:
+            return f"the elements are {dtype.__name__}"
+        if len(host.shape) != len(self.shape):
+            return f"it has {len(host.shape)} mode(s)"
+        divisors = iter(self._divisors)
+        for what, known, actual in (
+            ("the extent", self.shape, host.shape),
+            ("the stride", self.stride, host.strides),
+        ):
+            for mode, (static, number) in enumerate(zip(known, actual, strict=True)):
+                divisor = 1 if static is not None else next(divisors)
+                matters = what == "the extent" or host.shape[mode] > 1
+                if static is not None and static != number and matters:
+                    return f"{what} of mode {mode} is {number}, not {static}"
+                if number % divisor and matters:
+                    return f"{what} {number} of mode {mode} is no multiple of {divisor}"
+        if host.address % self.align:
+            return f"its address {host.address:#x} is not aligned to {self.align} bytes"
+        if not self.wide and reaches_beyond_32_bits(host.shape, host.strides):
+            return "its offsets do not fit 32 bits"
+        device = host.device_name
+        if device != self.device and not (self.device == _ON_SOME_GPU and host.is_on_gpu):
+            return f"it is on {device}"
+        if self.writable and host.readonly:
+            return "it is read-only"
+        return None
+
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """The lowest and one past the highest byte that the layout reaches, from packed values."""
         address, *numbers = packed
         dynamic = iter(numbers)
         shape = [next(dynamic) if n is None else n for n in self.shape]
         stride = [next(dynamic) if d is None else d for d in self.stride]
-        size = max(1, self.dtype.width // 8)
+        size = element_bytes(self.dtype)
         if 0 in shape:
             return address, address
         spans = [(n - 1) * d for n, d in zip(shape, stride, strict=True)]
@@ -113,9 +176,101 @@ class TensorArgument:
         return f"{text} on {self.device}, align {self.align}" + (", 64-bit" if self.wide else "")
 
 
-def tensor_argument(value: Any, annotation: Any, name: str) -> TensorArgument | None:
-    """The argument type of an array, or None if `value` is none."""
+def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
+    """The number of a symbol: of one met before, that one, and a check that they agree."""
+    if symbol is None:
+        return number
+    trace = require("a tensor argument")
+    known = trace.state.setdefault("cute symbols", {})
+    first, where = known.setdefault(symbol, (number, name))
+    if first is number:
+        return number
+    width = max(first.width, number.width)
+    integer = Int64 if width == 64 else Int32
+    trace.emitter.assert_(
+        (first.to(integer) == number.to(integer)).ir_value(),
+        f"ValueError: an extent of '{name}' differs from that of '{where}' with the same symbol",
+        trace.loc(),
+    )
+    return first.to(type(number)) if type(first) is not type(number) else first
+
+
+@dataclass(frozen=True)
+class PointerArgument:
+    """A pointer as a parameter."""
+
+    dtype: Any
+    space: str
+    align: int
+    name: str = field(default="", compare=False)
+
+    formats = ("Q",)
+    device = "any"
+    writable = True
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        trace = require("a pointer argument")
+        return [memref_type(trace, self.dtype, self.space, RUN, self.align)]
+
+    def proxy(self, values: Sequence[Any]) -> TracedPointer:
+        return TracedPointer(self.dtype, self.space, self.align, values[0])
+
+    def pack(self, value: Pointer) -> tuple[Any, ...]:
+        if value.num_bytes is not None:
+            _sizes[value.address] = value.num_bytes
+        return (value.address,)
+
+    def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
+        """The memory behind the pointer, as far as `make_ptr(num_bytes=)` said."""
+        (address,) = packed
+        size = _sizes.get(address)
+        if size is None:
+            raise DSLCallError(
+                f"'{self.name}' points to memory of unknown size, and the simulator checks bounds",
+                hint="cute.runtime.make_ptr(..., num_bytes=...)",
+            )
+        return address, address + size
+
+    def accepts(self, value: Any, name: str) -> bool:
+        if not isinstance(value, Pointer) or pointer_argument(value, name) != self:
+            aligned = isinstance(value, Pointer) and value.align >= self.align
+            if aligned and (value.dtype, value.space) == (self.dtype, self.space):
+                return True
+            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}")
+        return True
+
+    def __str__(self) -> str:
+        return f"Pointer[{self.dtype.__name__}] to {self.space}, align {self.align}"
+
+
+_sizes: dict[int, int] = {}  # address -> bytes, of pointers whose maker said so
+
+
+def pointer_argument(value: Pointer, name: str) -> PointerArgument:
+    """The argument type of a pointer."""
+    return PointerArgument(value.dtype, value.space, value.align, name)
+
+
+def host_tensor(value: Any, name: str = "") -> HostTensor:
+    """An array, or what `from_dlpack` made of one, as a record."""
+    if isinstance(value, RuntimeTensor):
+        return value.host
+    if isinstance(value, FakeTensor):
+        raise DSLCallError(
+            f"{value} has no data", hint="compile with it, and call the result with arrays"
+        )
+    return HostTensor.of(value, name)
+
+
+def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
+    """The argument type of an array, a tensor or a pointer, or None if `value` is none."""
+    if isinstance(value, Pointer):
+        return pointer_argument(value, name)
     declared = annotation is Tensor or isinstance(annotation, DeclaredTensor)
+    if isinstance(value, FakeTensor):
+        return _of_fake(value, annotation, name)
+    if isinstance(value, RuntimeTensor):
+        return _of_runtime(value, annotation, name)
     host = HostTensor.of(value, name) if HostTensor.can_read(value) else None
     if host is None:
         if declared:
@@ -126,15 +281,62 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> TensorArgument | 
         return None
     dtype = from_dlpack(*host.dtype)
     if isinstance(annotation, DeclaredTensor):
-        _check_declared(annotation, dtype, host, name)
+        _check_declared(annotation, dtype, host.shape, name)
     shape: tuple[int | None, ...] = (None,) * len(host.shape)
     stride = _dynamic_strides(host.shape, host.strides)
-    furthest = sum((n - 1) * abs(d) for n, d in zip(host.shape, host.strides, strict=True) if n)
-    wide = furthest >= 2**31 or any(n >= 2**31 for n in host.shape)
-    natural = max(1, dtype.width // 8)
+    wide = reaches_beyond_32_bits(host.shape, host.strides)
+    natural = element_bytes(dtype)
     align = max(natural, min(MAX_ALIGN, host.address & -host.address or MAX_ALIGN))
     return TensorArgument(
         dtype, "gmem", shape, stride, align, wide, host.device_name, not host.readonly, name
+    )
+
+
+def _of_runtime(value: RuntimeTensor, annotation: Any, name: str) -> TensorArgument:
+    host = value.host
+    if isinstance(annotation, DeclaredTensor):
+        _check_declared(annotation, value.element_type, host.shape, name)
+    made = value.argument
+    if made is None or made.name != name:
+        divisors = (*value.shape_divisors, *value.stride_divisors)
+        leaves = [
+            None if divisor else number
+            for divisor, number in zip(divisors, (*host.shape, *host.strides), strict=True)
+        ]
+        rank = len(host.shape)
+        made = value.argument = TensorArgument(
+            value.element_type,
+            "gmem",
+            tuple(leaves[:rank]),
+            tuple(leaves[rank:]),
+            value.align,
+            not value.narrow and reaches_beyond_32_bits(host.shape, host.strides),
+            host.device_name,
+            not host.readonly,
+            name,
+            tuple(divisor for divisor in divisors if divisor),
+        )
+    return made  # type: ignore[no-any-return]
+
+
+def _of_fake(value: FakeTensor, annotation: Any, name: str) -> TensorArgument:
+    from basedsl_cute.host import current_target
+
+    if isinstance(annotation, DeclaredTensor):
+        _check_declared(annotation, value.element_type, value.shape, name)
+    leaves = [x for x in (*value.shape, *value.stride) if type(x) is not int]
+    return TensorArgument(
+        value.element_type,
+        value.memspace.value,
+        tuple(x if type(x) is int else None for x in value.shape),
+        tuple(x if type(x) is int else None for x in value.stride),
+        value.align,
+        any(x.width == 64 for x in leaves),
+        _ON_SOME_GPU if current_target().is_gpu else "cpu",
+        True,
+        name,
+        tuple(x.divby for x in leaves),
+        tuple(x.name if isinstance(x, SymInt) else None for x in leaves),
     )
 
 
@@ -149,12 +351,12 @@ def _dynamic_strides(shape: Sequence[int], strides: Sequence[int]) -> tuple[int 
     return tuple(1 if i == leading else None for i in range(len(strides)))
 
 
-def _check_declared(declared: DeclaredTensor, dtype: Any, host: HostTensor, name: str) -> None:
-    rank = len(host.shape)
+def _check_declared(declared: DeclaredTensor, dtype: Any, shape: Any, name: str) -> None:
+    rank = len(shape)
     if dtype is not declared.dtype or declared.rank not in (None, rank):
         wanted = declared.dtype.__name__ + ("" if declared.rank is None else f", {declared.rank}")
         raise DSLCallError(
             f"'{name}' is declared Tensor[{wanted}], got {dtype.__name__} elements in {rank} "
-            f"mode(s), shape {tuple(host.shape)}",
+            f"mode(s), shape {tuple(shape)}",
             hint=f"convert the array, or change the annotation of '{name}'",
         )

@@ -77,7 +77,7 @@ def simulator_executor(
         call.memory = memory = Memory()
         for at, tensor in reached:
             values = packed[at : at + len(tensor.formats)]
-            if tensor.device != "cpu":
+            if tensor.device not in ("cpu", "any"):
                 raise DSLRuntimeError(
                     f"a tensor is on {tensor.device}, and the simulator runs on the CPU",
                     hint="pass a NumPy array, or unset CUTE_DSL_ARCH=sim to run on the GPU",

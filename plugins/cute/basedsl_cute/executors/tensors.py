@@ -7,16 +7,16 @@ from typing import Any
 
 from basedsl.binding import TreeArgument
 from basedsl.objectstage import asserts
-from basedsl_cute.arguments import TensorArgument
+from basedsl_cute.arguments import PointerArgument, TensorArgument
 from basedsl_cute.runtime.launch_abi import raise_failed_launch
 
 
-def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument]]:
-    """The tensors among the arguments, each with the place of its first packed value."""
-    found: list[tuple[int, TensorArgument]] = []
+def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument | PointerArgument]]:
+    """The tensors and pointers among the arguments, each with the place of its first value."""
+    found: list[tuple[int, TensorArgument | PointerArgument]] = []
     at = 0
     for argument in _flat(arguments):
-        if isinstance(argument, TensorArgument):
+        if isinstance(argument, TensorArgument | PointerArgument):
             found.append((at, argument))
         at += len(argument.formats)
     return found
