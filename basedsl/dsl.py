@@ -8,6 +8,7 @@ and its own argument kinds; everything else is here.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 from collections import Counter
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, ClassVar, NoReturn
 
-from basedsl import objectstage
+from basedsl import cache, objectstage
 from basedsl.binding import (
     NumericArgument,
     StaticArgument,
@@ -30,8 +31,9 @@ from basedsl.binding.arguments import (
     is_plainly_static,
     numeric_argument,
 )
+from basedsl.cache import entries
 from basedsl.compiled import Compiled, native_invoker
-from basedsl.errors import DSLCallError, DSLError, hide_internal_frames
+from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError, hide_internal_frames
 from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
@@ -54,7 +56,8 @@ class DSL:
     """Subclass this to make a DSL; one instance is the DSL.
 
     `default_int` and `default_float` are what a Python int and float become; `dialects` are those
-    the MLIR bindings must have; `options_class` is its record of options.
+    the MLIR bindings must have; `options_class` is its record of options. `kept_on_disk` says that
+    the outputs of the pipeline's steps are all that `executor` needs, in another process too.
     """
 
     name: ClassVar[str]
@@ -63,6 +66,7 @@ class DSL:
     dialects: ClassVar[tuple[str, ...]] = ("func", "arith", "scf", "cf", "math", "llvm")
     options_class: ClassVar[type[Options]] = Options
     bindings_package: ClassVar[str | None] = None
+    kept_on_disk: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -214,11 +218,64 @@ class DSL:
             for compiled in known:
                 if compiled.guards.holds():
                     return compiled, False
-            compiled = self.build(function, values, arguments, settings)
-            self.counts["compiled"] += 1
+            compiled = self._kept_or_built(function, values, arguments, settings, target)
             known.append(compiled)
             del known[:-MOST_KEPT]
             return compiled, True
+
+    def _kept_or_built(
+        self,
+        function: DSLFunction,
+        values: Sequence[Any],
+        arguments: list[ArgumentType],
+        settings: Any,
+        target: Any,
+    ) -> Compiled:
+        """From the disk if it has this compilation, else compiled, and kept there."""
+        before = self._guards([function], arguments)
+        key = store = None
+        if settings.cache and self.kept_on_disk:
+            key = entries.key_of(self, function, arguments, settings, target, before.lines)
+            folder = settings.cache_dir or cache.default_folder()
+            store = cache.Store(folder, settings.cache_size * 2**20)
+        shows = settings.print_ir or settings.print_after_preprocess or settings.keep
+        if store is not None and key is not None and not (shows or settings.time_stages):
+            content = store.read(key)
+            found = content and self._restore(function, arguments, settings, before, content)
+            if found:
+                self.counts["loaded"] += 1
+                return found
+        compiled = self.build(function, values, arguments, settings, before)
+        self.counts["compiled"] += 1
+        # Only what was found without tracing tells entries apart.
+        if store is not None and key is not None and compiled.guards.lines == before.lines:
+            shown = ", ".join(map(str, arguments))
+            with contextlib.suppress(TypeError):
+                packed = entries.pack(self, function, shown, compiled.results, compiled.stages)
+                store.write(key, packed)
+        return compiled
+
+    def _restore(
+        self,
+        function: DSLFunction,
+        arguments: list[ArgumentType],
+        settings: Any,
+        guards: Guards,
+        content: bytes,
+    ) -> Compiled | None:
+        start = perf_counter()
+        try:
+            pipeline = self._pipeline(function, settings)
+            results, stages = entries.unpack(content, self, pipeline)
+            invoke = self.executor(stages, function.symbol, arguments, results, settings)
+        except (DSLRuntimeError, ValueError, LookupError, AttributeError):
+            return None  # of another make than the key says: compiled anew
+        seconds = {"load": perf_counter() - start}
+
+        def source() -> str:
+            return function.source if function.preprocess else ""
+
+        return Compiled(function, arguments, results, stages, invoke, seconds, guards, source)
 
     def arguments(self, function: DSLFunction, values: Sequence[Any]) -> list[ArgumentType]:
         """The type of every argument."""
@@ -276,12 +333,15 @@ class DSL:
         values: Sequence[Any],
         arguments: list[ArgumentType],
         settings: Any,
+        before: Guards | None = None,
     ) -> Compiled:
-        """Stage, trace and compile `function` for these argument types."""
+        """Stage, trace and compile `function` for these argument types. `before` are its guards
+        from a moment ago.
+        """
         seconds: dict[str, float] = {}
-        before = self._guards([function], arguments)
+        before = before or self._guards([function], arguments)
         start = perf_counter()
-        stage = function.stage() if function.preprocess else None
+        source = _rewritten(function)
         seconds["pre-stage"] = perf_counter() - start
         with self.mlir.entered():
             start = perf_counter()
@@ -290,13 +350,8 @@ class DSL:
             guards = self._guards([function, *trace.state.get("functions", ())], arguments)
             guards.earlier(before)
             start = perf_counter()
-            pipeline = self.pipeline(settings)
-            if any(step.name == "llvmir" for step in pipeline):
-                pipeline = pipeline.after(
-                    "llvmir", objectstage.Step("entry", AddEntry(function.symbol))
-                )
             stages = objectstage.run(
-                pipeline,
+                self._pipeline(function, settings),
                 module,
                 self.mlir,
                 options=settings,
@@ -316,8 +371,15 @@ class DSL:
             invoke,
             seconds,
             guards,
-            lambda: "" if stage is None else stage.source,
+            source,
         )
+
+    def _pipeline(self, function: DSLFunction, settings: Any) -> objectstage.Pipeline:
+        pipeline = self.pipeline(settings)
+        if any(step.name == "llvmir" for step in pipeline):
+            entry = objectstage.Step("entry", AddEntry(function.symbol))
+            pipeline = pipeline.after("llvmir", entry)
+        return pipeline
 
     def _guards(
         self, functions: Sequence[DSLFunction], arguments: Sequence[ArgumentType]
@@ -360,6 +422,14 @@ class DSL:
             op.attributes["function_type"] = ir.TypeAttr.get(kind)
             self.finish(trace, module)
         return trace, module, results
+
+
+def _rewritten(function: DSLFunction) -> Callable[[], str]:
+    """The text of what the pre-stage makes of a function as it is now."""
+    if not function.preprocess:
+        return lambda: ""
+    stage = function.stage()
+    return lambda: stage.source
 
 
 def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

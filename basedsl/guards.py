@@ -347,7 +347,7 @@ class Guards:
         """Whether a module is a library's, other than the one whose functions these are."""
         if module and module.partition(".")[0] in self._own:
             return is_internal(getattr(sys.modules.get(module), "__file__", None) or "")
-        return _is_library_name(module)
+        return digest.is_library(module)
 
     def _foreign_module(self, module: types.ModuleType) -> bool:
         filename = getattr(module, "__file__", None)
@@ -427,29 +427,3 @@ def _slot_content(slot: Any, obj: Any) -> Any:
         return slot.__get__(obj)
     except AttributeError:
         return MISSING
-
-
-_library: dict[str, bool] = {}
-
-
-def _is_library_name(name: str | None) -> bool:
-    """Whether a module of this name is the standard library's or an installed package's."""
-    if not name:
-        return True
-    known = _library.get(name)
-    if known is None:
-        known = _is_library_name_now(name)
-        if name in sys.modules:
-            _library[name] = known
-    return known
-
-
-def _is_library_name_now(name: str) -> bool:
-    if name == "__main__":
-        return False
-    if name.partition(".")[0] in sys.stdlib_module_names:
-        return True
-    filename = getattr(sys.modules.get(name), "__file__", None)
-    if filename is None:
-        return False
-    return is_internal(filename) or "site-packages" in filename or "dist-packages" in filename

@@ -89,6 +89,7 @@ class Options:
     cache_dir: Path | None = option(  # noqa: RUF009
         None, "folder of that cache; the user's cache folder if not set", affects_output=False
     )
+    cache_size: int = option(512, "the most that this cache holds, in MiB", affects_output=False)
     time_stages: bool = option(
         False, "report how long each stage of each compilation took", affects_output=False
     )

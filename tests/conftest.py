@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +26,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if reason:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_disk_cache() -> Iterator[None]:
+    """Tests compile: nothing comes from an earlier run, and nothing stays behind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BASEDSL_CACHE", "0")
+        yield
 
 
 @pytest.fixture(name="golden")

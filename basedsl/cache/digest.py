@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl.location import is_internal
 from basedsl.numeric import Numeric
 
 
@@ -107,6 +108,13 @@ def of_class(cls: type) -> str:
 
 @functools.cache
 def stamp(module: str) -> str:
+    """Time and size of a library module's file. The user's own is not known by its file: its
+    functions and classes are followed.
+    """
+    return module_stamp(module) if is_library(module) else ""
+
+
+def module_stamp(module: str) -> str:
     """Time and size of a module's file; "" if it has none, as built-in ones have."""
     return file_stamp(getattr(sys.modules.get(module), "__file__", None))
 
@@ -131,3 +139,29 @@ def package_stamp(package: str) -> str:
                 if name.endswith((".py", ".ll", ".so")):
                     digest.update(f"{name} {file_stamp(os.path.join(root, name))}\n".encode())
     return digest.hexdigest()
+
+
+_library: dict[str, bool] = {}
+
+
+def is_library(name: str | None) -> bool:
+    """Whether a module of this name is the standard library's or an installed package's."""
+    if not name:
+        return True
+    known = _library.get(name)
+    if known is None:
+        known = _is_library_now(name)
+        if name in sys.modules:
+            _library[name] = known
+    return known
+
+
+def _is_library_now(name: str) -> bool:
+    if name == "__main__":
+        return False
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        return True
+    filename = getattr(sys.modules.get(name), "__file__", None)
+    if filename is None:
+        return False
+    return is_internal(filename) or "site-packages" in filename or "dist-packages" in filename

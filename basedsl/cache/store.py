@@ -57,8 +57,10 @@ class Store:
         self.folder = folder
         self.limit = limit
 
-    def read(self, key: str) -> bytes | None:
-        """The content under `key`; None if there is none, or none that is whole."""
+    def read(self, key: str, *, touch: bool = True) -> bytes | None:
+        """The content under `key`; None if there is none, or none that is whole. `touch` makes it
+        the one used last.
+        """
         path = self.folder / (key + SUFFIX)
         try:
             raw = path.read_bytes()
@@ -69,8 +71,9 @@ class Store:
             with contextlib.suppress(OSError):
                 path.unlink()
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)
+        if touch:
+            with contextlib.suppress(OSError):
+                os.utime(path)
         return content
 
     def write(self, key: str, content: bytes) -> bool:

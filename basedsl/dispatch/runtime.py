@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import re
 import threading
 from pathlib import Path
 from typing import Any
 
+from basedsl.cache.store import Store, default_folder
 from basedsl.dispatch import layout
 from basedsl.errors import DSLError
 from basedsl.objectstage import native
+from basedsl.options import Options
 
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x02
 _lock = threading.Lock()
@@ -34,8 +37,7 @@ class Runtime:
 
     def __init__(self) -> None:
         text = (Path(__file__).parent / "call.ll").read_text()
-        target = native.NativeTarget(opt_level=0)  # the text was optimised when it was made
-        self._code = native.load(native.compile_llvmir(text, target), _symbols(text))
+        self._code = native.load(_object_code(text), _symbols(text))
         self._method = _MethodDef(b"call", self.address("call"), _METH_FASTCALL_KEYWORDS, None)
         self._new = ctypes.pythonapi.PyCMethod_New
         self._new.restype = ctypes.py_object
@@ -47,6 +49,21 @@ class Runtime:
     def callable(self, entry: int, owner: Any) -> Any:
         """A built-in function that calls through the Entry at `entry`, and keeps `owner` alive."""
         return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
+
+
+def _object_code(text: str) -> bytes:
+    """Machine code of `text`: from the disk, where it is kept with users' functions."""
+    target = native.NativeTarget(opt_level=0)  # the text was optimised when it was made
+    options = Options.from_environment()
+    if not options.cache:
+        return native.compile_llvmir(text, target)
+    store = Store(options.cache_dir or default_folder(), options.cache_size * 2**20)
+    key = hashlib.sha256(f"{target.describe()}\n{text}".encode()).hexdigest()
+    found = store.read(key)
+    if found is None:
+        found = native.compile_llvmir(text, target)
+        store.write(key, found)
+    return found
 
 
 def _symbols(text: str) -> dict[str, int]:

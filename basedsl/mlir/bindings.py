@@ -75,6 +75,20 @@ def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bi
     )
 
 
+def installed_stamp(package: str | None = None, needs: tuple[str, ...] = ()) -> str:
+    """Text that tells the bindings `load_bindings` would load from other versions of them, without
+    loading any; "" if none is installed.
+    """
+    chosen = package or os.environ.get(ENVIRONMENT_VARIABLE)
+    for name in (chosen,) if chosen else DEFAULTS:
+        folder = _folder(name)
+        if folder is not None and not _missing(name, needs):
+            libraries = sorted((folder / "_mlir_libs").glob("*.so*"))
+            stats = [(p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in libraries]
+            return f"{name} {folder} {stats}"
+    return ""
+
+
 def _missing(package: str, needs: tuple[str, ...]) -> str:
     folder = _folder(package)
     if folder is None or not (folder / "ir.py").exists():
