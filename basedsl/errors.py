@@ -1,24 +1,43 @@
 """The one family of errors users meet, and the trimming of tracebacks to users' own frames.
 
 Every message says what is wrong in the user's words, shows `file:line` with the source line and a
-caret, and where possible says what to write instead.
+caret, the calls that led there, and where possible what to write instead. An error
+passes `hide_internal_frames` on its way out of the library.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
+import sys
 import types
+from collections.abc import Sequence
 
-from basedsl.location import Span, is_internal, user_span
+from basedsl.location import (
+    Span,
+    is_internal,
+    lines_of_code,
+    span_of_code,
+    span_of_frame,
+    user_frame,
+    user_span,
+)
 
 SHOW_INTERNAL_FRAMES = "BASEDSL_FULL_TRACEBACK"
+
+# Of a longer chain of calls the first and last few are shown.
+MOST_CALLS_SHOWN = 6
+
+Note = tuple[str, Span | None]
 
 
 class DSLError(Exception):
     """A program that the DSL cannot take, or that failed in the user's terms.
 
     `span` defaults to what the innermost user frame is executing; `hint` says what to write
-    instead; `notes` are further places, each shown with its own source line.
+    instead; `notes` are further places, each shown with its own source line. `calls` are the calls
+    between the entry function and `span`, innermost first, set when the error leaves the library.
     """
 
     def __init__(
@@ -26,19 +45,20 @@ class DSLError(Exception):
         message: str,
         span: Span | None = None,
         hint: str | None = None,
-        notes: tuple[tuple[str, Span | None], ...] = (),
+        notes: tuple[Note, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.span = span if span is not None else user_span()
         self.hint = hint
         self.notes = notes
+        self.calls: tuple[Note, ...] = ()
 
     def __str__(self) -> str:
         parts = [self.message]
         if self.span is not None:
             parts.append(self.span.excerpt())
-        for text, span in self.notes:
+        for text, span in (*self.notes, *self.calls):
             parts.append(f"note: {text}")
             if span is not None:
                 parts.append(span.excerpt())
@@ -63,6 +83,10 @@ class DSLCallError(DSLError, TypeError):
     """A call that the calling convention forbids, or arguments that do not fit."""
 
 
+class DSLRecursionError(DSLError, RecursionError):
+    """A function that calls itself without end while it is compiled."""
+
+
 class DSLRuntimeError(DSLError, RuntimeError):
     """Compiled code could not be run here, or failed while running."""
 
@@ -71,17 +95,175 @@ class CompilerBug(DSLError):
     """Not the user's fault: the message names the stage, and asks for a report."""
 
 
+# An error on its way out of the library --------------------------------------------------------
+
+
 def hide_internal_frames(error: BaseException) -> BaseException:
-    """`error` with library frames cut out of its traceback (all kept if the environment asks)."""
-    if os.environ.get(SHOW_INTERNAL_FRAMES, "0") not in ("", "0"):
+    """`error` as users should see it where a call from Python ends: with the calls that led to it,
+    and a traceback of users' own frames that ends at the user's line (with all frames if the
+    environment asks).
+    """
+    if isinstance(error, RecursionError) and not isinstance(error, DSLError):
+        error = _endless(error)
+    if isinstance(error, DSLError):
+        error.calls = error.calls or _calls(error.__traceback__, error.span)
+    if _shows_all():
         return error
-    kept = []
-    tb = error.__traceback__
+    if isinstance(error, DSLError):
+        error.__cause__ = None
+        error.__suppress_context__ = True
+    entries = [run[-1] for run in _runs(_entries(error.__traceback__))]
+    last = _last_entry(error, entries)
+    return error.with_traceback(_linked(entries, last))
+
+
+def _shows_all() -> bool:
+    return os.environ.get(SHOW_INTERNAL_FRAMES, "0") not in ("", "0")
+
+
+def _is_internal(tb: types.TracebackType) -> bool:
+    return is_internal(tb.tb_frame.f_code.co_filename)
+
+
+def _entries(tb: types.TracebackType | None) -> list[types.TracebackType]:
+    found = []
     while tb is not None:
-        if not is_internal(tb.tb_frame.f_code.co_filename):
-            kept.append(tb)
+        found.append(tb)
         tb = tb.tb_next
-    new: types.TracebackType | None = None
-    for tb in reversed(kept):
-        new = types.TracebackType(new, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
-    return error.with_traceback(new)
+    return found
+
+
+# The chain of calls ----------------------------------------------------------------------------
+
+
+def _calls(tb: types.TracebackType | None, span: Span | None) -> tuple[Note, ...]:
+    """A note for each call between the entry function and `span`, innermost first."""
+    runs = _runs(_entries(tb))
+    if span is None or not runs:
+        return ()
+    # The run that the span is in is shown already; one that it is not in has called it.
+    depth = len(runs)
+    while depth and not _holds(runs[depth - 1][0].tb_frame.f_code, span):
+        depth -= 1
+    callers = runs[: depth - 1] if depth else runs
+    notes: list[Note] = []
+    for run in reversed(callers):
+        last = run[-1]
+        where = span_of_code(last.tb_frame.f_code, last.tb_lasti)
+        notes.append((f"called from {_name(run[0].tb_frame.f_code)}", where))
+    return _shortened(notes)
+
+
+def _runs(entries: Sequence[types.TracebackType]) -> list[list[types.TracebackType]]:
+    """User frames grouped by the run of a function they belong to, outermost first: the bodies of
+    rewritten loops and branches, and comprehensions, are functions to Python and not to users.
+    """
+    runs: list[list[types.TracebackType]] = []
+    through_library = False
+    for tb in entries:
+        if _is_internal(tb):
+            through_library = True
+            continue
+        code = tb.tb_frame.f_code
+        is_part = through_library or code.co_name in ("<listcomp>", "<genexpr>", "<dictcomp>")
+        if runs and is_part and code in runs[-1][-1].tb_frame.f_code.co_consts:
+            runs[-1].append(tb)
+        else:
+            runs.append([tb])
+        through_library = False
+    return runs
+
+
+def _holds(code: types.CodeType, span: Span) -> bool:
+    first, last = lines_of_code(code)
+    return span.filename == code.co_filename and first <= span.line <= last
+
+
+def _name(code: types.CodeType) -> str:
+    name = code.co_qualname.replace("<locals>.", "")
+    return "a lambda" if name.endswith("<lambda>") else f"{name}()"
+
+
+def _shortened(notes: list[Note]) -> tuple[Note, ...]:
+    if len(notes) <= MOST_CALLS_SHOWN:
+        return tuple(notes)
+    half = MOST_CALLS_SHOWN // 2
+    left_out: Note = (f"{len(notes) - 2 * half} more calls are left out here", None)
+    return (*notes[:half], left_out, *notes[-half:])
+
+
+def _endless(error: RecursionError) -> DSLError:
+    """A recursion error while tracing, told as what it is: no call knows that it is the last."""
+    runs = _runs(_entries(error.__traceback__))
+    if not runs:
+        return DSLRecursionError(f"Python's recursion limit is reached: {error}")
+    counts: dict[types.CodeType, int] = {}
+    for run in runs:
+        code = run[0].tb_frame.f_code
+        counts[code] = counts.get(code, 0) + 1
+    code = max(counts, key=lambda c: counts[c])
+    run = next(r for r in runs if r[0].tb_frame.f_code is code)
+    last = run[-1]
+    made = DSLRecursionError(
+        f"{_name(code)} calls itself without end while it is compiled",
+        span_of_code(last.tb_frame.f_code, last.tb_lasti),
+        hint="calls are inlined, so what ends a recursion must be known while compiling: compare "
+        "Constexpr arguments, or write a loop",
+    )
+    entries = _entries(error.__traceback__)
+    up_to_here = _linked(entries[: entries.index(last) + 1])
+    made.calls = _calls(up_to_here, made.span)
+    return made.with_traceback(up_to_here)
+
+
+# Tracebacks ------------------------------------------------------------------------------------
+
+
+def _last_entry(
+    error: BaseException, entries: Sequence[types.TracebackType]
+) -> types.TracebackType | None:
+    """The user's line for errors that were raised in no frame of the user's: by the check of
+    arguments, a verifier, ptxas. None if `entries` end there.
+    """
+    span = error.span if isinstance(error, DSLError) else None
+    if span is None or is_internal(span.filename):
+        return None
+    if entries and _is_at(entries[-1].tb_frame.f_code, entries[-1].tb_lineno, span):
+        return None
+    caller = user_frame(sys._getframe(1))
+    if caller is not None and span == span_of_frame(caller):
+        return types.TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
+    return _frame_at(span)
+
+
+def _is_at(code: types.CodeType, line: int, span: Span) -> bool:
+    last = max(span.line, span.end_line or 0)
+    return code.co_filename == span.filename and span.line <= line <= last
+
+
+def _linked(
+    entries: Sequence[types.TracebackType], after: types.TracebackType | None = None
+) -> types.TracebackType | None:
+    for tb in reversed(entries):
+        after = types.TracebackType(after, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    return after
+
+
+def _frame_at(span: Span) -> types.TracebackType | None:
+    """A traceback of one frame that says `span` and nothing else."""
+    node = ast.Raise(ast.Name("error", ast.Load()), None)
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt | ast.expr):
+            part.lineno, part.col_offset = span.line, 0
+            part.end_lineno, part.end_col_offset = span.line, 0
+    code = compile(ast.Module([node], []), span.filename, "exec")
+    try:
+        exec(code, {"error": _Marker(), "__name__": inspect.getmodulename(span.filename)})
+    except _Marker as marker:
+        tb = marker.__traceback__
+        return None if tb is None else tb.tb_next
+    return None
+
+
+class _Marker(Exception):
+    """Raised to make a frame, and caught at once."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from basedsl.binding import Signature, constexpr_type
 from basedsl.calling import INLINE, LAUNCH, decide
 from basedsl.dispatch.entry import NativeEntry, new_entry
-from basedsl.errors import DSLCallError, DSLError, DSLTypeError, hide_internal_frames
+from basedsl.errors import DSLCallError, DSLTypeError, hide_internal_frames
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.metastage.trace import RUNNING, Trace, current
 from basedsl.numeric import Numeric, is_dynamic
@@ -135,12 +135,10 @@ class DSLFunction:
                 decide("python", "", self.kind, self.fn)
                 return self.dsl.run(self, args, kwargs)
             return self._call_traced(trace, args, kwargs)
-        except DSLError as error:
-            if trace is None:
-                raise hide_internal_frames(error) from None
-            raise
         except Exception as error:
-            raise hide_internal_frames(error)  # noqa: B904 - the same exception, shorter traceback
+            if trace is None:
+                raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
+            raise
 
     def arm(self, compiled: Compiled, values: Sequence[Any]) -> None:
         """Let native code make calls like this one, with these `values`, from now on."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
 _internal_prefixes: list[str] = []
 _is_internal_file: dict[str, bool] = {}
+
+# Of a longer span the first line is shown.
+_MOST_LINES = 4
 
 
 def mark_internal(folder: str) -> None:
@@ -53,20 +57,40 @@ class Span:
         return linecache.getline(self.filename, self.line).rstrip("\n")
 
     def excerpt(self) -> str:
-        """`file:line`, the source line, and carets under the span."""
-        text = self.source_line
+        """`file:line`, the source line, and carets under the span; of a span over a few lines each
+        line with its carets.
+        """
         head = f"  --> {self.filename}:{self.line}"
-        if not text.strip():
+        last = self.end_line or self.line
+        if last - self.line >= _MOST_LINES or self.end_col is None:
+            last = self.line
+        lines = [linecache.getline(self.filename, n).rstrip() for n in range(self.line, last + 1)]
+        if not lines[0].strip():
             return head
-        end = len(text.rstrip())
-        if self.end_line == self.line and self.end_col is not None:
-            end = min(self.end_col, end)
-        col = min(self.col, max(end - 1, 0))
-        gutter = str(self.line)
-        blank = " " * len(gutter)
-        indent = "".join(c if c == "\t" else " " for c in text[:col])
-        carets = "^" * max(end - col, 1)
-        return f"{head}\n{blank} |\n{gutter} | {text}\n{blank} | {indent}{carets}"
+        gutter = len(str(last))
+        shown = [head, f"{'':{gutter}} |"]
+        for number, text in enumerate(lines, self.line):
+            start = self.col if number == self.line else len(text) - len(text.lstrip())
+            end = len(text)
+            if number == self.end_line and self.end_col is not None:
+                end = min(self.end_col, end)
+            shown.append(f"{number:{gutter}} | {text}".rstrip())
+            if text:
+                shown.append(f"{'':{gutter}} | {_carets(text, start, end)}")
+        return "\n".join(shown)
+
+
+def _carets(text: str, start: int, end: int) -> str:
+    start = min(start, max(end - 1, 0))
+    indent = "".join(c if c == "\t" else " " * _columns(c) for c in text[:start])
+    return indent + "^" * max(sum(map(_columns, text[start:end])), 1)
+
+
+def _columns(c: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(c):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
 def span_of_code(code: CodeType, instruction: int) -> Span:
@@ -87,14 +111,28 @@ def _in_characters(
     # Code objects count columns in UTF-8 bytes; people count characters.
     if col is None:
         return 0, None
+    start = _characters(filename, line, col)
+    if end_col is None or end_line is None:
+        return start, end_col
+    return start, _characters(filename, end_line, end_col)
+
+
+def _characters(filename: str, line: int, nbytes: int) -> int:
     text = linecache.getline(filename, line)
     if text.isascii():
-        return col, end_col
-    raw = text.encode()
-    start = len(raw[:col].decode(errors="ignore"))
-    if end_col is None or end_line != line:
-        return start, end_col
-    return start, len(raw[:end_col].decode(errors="ignore"))
+        return nbytes
+    return len(text.encode()[:nbytes].decode(errors="ignore"))
+
+
+def lines_of_code(code: CodeType) -> tuple[int, int]:
+    """The first and the last line of a function, those of functions inside it included."""
+    first = last = code.co_firstlineno
+    for _, _, line in code.co_lines():
+        last = max(last, line or 0)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            last = max(last, lines_of_code(constant)[1])
+    return first, last
 
 
 def span_of_frame(frame: FrameType) -> Span:

@@ -18,6 +18,7 @@ from basedsl.prestage.nodes import LOAD, At, FunctionNode, clone
 from basedsl.prestage.source import FUTURE_FLAGS
 
 _FACTORY = "__factory__"
+_OWN = "__own__"  # the function inside the factory: its own name may mean a global in its body
 
 
 def compile_tree(tree: FunctionNode, original: CodeType, generated: Set[str]) -> CodeType:
@@ -25,7 +26,7 @@ def compile_tree(tree: FunctionNode, original: CodeType, generated: Set[str]) ->
     at = At.node(tree)
     if isinstance(tree, ast.FunctionDef):
         body: list[ast.stmt] = [_without_signature_values(tree)]
-        result = at.load(tree.name)
+        result = at.load(_OWN)
     else:
         body = []
         result = at.put(ast.Lambda(_without_values(tree.args), tree.body))
@@ -39,7 +40,7 @@ def compile_tree(tree: FunctionNode, original: CodeType, generated: Set[str]) ->
         dont_inherit=True,
     )
     outer = _only_code(code, _FACTORY)
-    inner = _only_code(outer, original.co_name if isinstance(tree, ast.Lambda) else tree.name)
+    inner = _only_code(outer, original.co_name if isinstance(tree, ast.Lambda) else _OWN)
     inner = inner.replace(co_name=original.co_name)
     return _requalified(inner, original.co_qualname, original.co_qualname, generated)
 
@@ -98,7 +99,7 @@ class _PlainFormats(ast.NodeTransformer):
 
 def _without_signature_values(node: ast.FunctionDef) -> ast.FunctionDef:
     """A definition without what is evaluated around it: the function object has these values."""
-    bare = At.node(node).function(node.name, [], node.body)
+    bare = At.node(node).function(_OWN, [], node.body)
     bare.args = _without_values(node.args)
     return bare
 
