@@ -318,11 +318,11 @@ def alignment_after(align: int, offset: Any, dtype: Any) -> int:
 
 def as_element(kind: Any, value: Any) -> Any:
     """`value` as an element of type `kind`: Python numbers convert, other types must match."""
-    if not isinstance(value, Numeric):
+    if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
         return value
-    if value.weak and (kind.is_float or not type(value).is_float):
+    if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
         return value.to(kind)
     raise DSLTypeError(
         f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
