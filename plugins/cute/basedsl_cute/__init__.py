@@ -119,7 +119,10 @@ from basedsl_cute.ssa import (
     zeros_like,
 )
 from basedsl_cute.stream import Stream
+from basedsl_cute.struct import struct, union
 from basedsl_cute.tensor import Tensor
+from basedsl_cute.tensor_print import print_tensor
+from basedsl_cute.utils import smem_report
 
 jit = CUTE.jit
 kernel = CUTE.kernel

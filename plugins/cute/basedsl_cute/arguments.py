@@ -16,7 +16,6 @@ from basedsl.errors import DSLCallError
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, from_dlpack
 from basedsl_cute import algebra
-from basedsl_cute.dialect import define
 from basedsl_cute.pointer import RUN, element_bytes, memref_type
 from basedsl_cute.pointer import Pointer as TracedPointer
 from basedsl_cute.runtime.dlpack import HostTensor

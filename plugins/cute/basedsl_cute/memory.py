@@ -11,7 +11,7 @@ from basedsl_cute import algebra
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import SPACES, define
 from basedsl_cute.integers import as_int
-from basedsl_cute.pointer import RUN, Pointer, element_bytes, memref_type
+from basedsl_cute.pointer import RUN, Pointer, element_bytes, memref_type, recast_ptr, storage_bits
 from basedsl_cute.tensor import Tensor
 
 REGISTER_ALIGN = 16  # bytes: the widest access of one thread
@@ -180,21 +180,16 @@ def space_name(space: Any) -> str:
 
 def recast_tensor(tensor: Tensor, dtype: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
     """The same memory as elements of another type: pointer and layout are recast together."""
-    from basedsl_cute.pointer import recast_ptr
-
     _numeric_class(dtype, "recast_tensor()")
     old = tensor.element_type
     if dtype is old:
         return tensor
-    bits = 8 * element_bytes(dtype) if dtype.width >= 8 else dtype.width
-    old_bits = 8 * element_bytes(old) if old.width >= 8 else old.width
-    layout = algebra.recast_layout(bits, old_bits, tensor.layout)
+    layout = algebra.recast_layout(storage_bits(dtype), storage_bits(old), tensor.layout)
     return Tensor(recast_ptr(tensor.pointer, dtype=dtype), layout)
 
 
 def _bytes(dtype: Any, layout: Any) -> int:
-    width = 8 if dtype.width == 1 else dtype.width  # a Boolean takes a byte
-    return int(algebra.size_in_bytes(width, layout))
+    return int(algebra.size_in_bytes(storage_bits(dtype), layout))
 
 
 def _numeric_class(dtype: Any, what: str) -> None:
@@ -215,3 +210,33 @@ def _static(layout: Any, what: str) -> Any:
 
 def _power_of_two_up_to(n: int) -> int:
     return 1 << (n.bit_length() - 1)
+
+
+def place_tensor(
+    pointer: Pointer, layout: Any, swizzle: Any, dtype: Any, nbytes: int | None = None
+) -> Tensor:
+    """A tensor over memory at `pointer`, of `nbytes` if that is known.
+
+    `swizzle` acts on bits of the byte address. The swizzle of a composed layout acts on elements;
+    it moves to the pointer as well, where it acts on the same bits.
+    """
+    layout = as_layout(layout)
+    if isinstance(layout, algebra.ComposedLayout) and isinstance(layout.inner, algebra.Swizzle):
+        if swizzle is not None:
+            raise DSLTypeError(
+                f"the layout {layout} has a swizzle, and {swizzle} is given too",
+                hint="pass layout.outer with swizzle=",
+            )
+        offset = layout.offset
+        if not (type(offset) is int and offset == 0):
+            raise DSLTypeError(f"the layout {layout} begins at {offset}, not at 0")
+        swizzle = algebra.recast_layout(8, storage_bits(dtype), layout.inner)
+        layout = layout.outer
+    if nbytes is not None and algebra.is_static(layout) and _bytes(dtype, layout) > nbytes:
+        raise DSLTypeError(
+            f"a tensor of {layout} with {dtype.__name__} elements takes {_bytes(dtype, layout)} "
+            f"bytes; there are {nbytes}"
+        )
+    if dtype is not pointer.dtype or swizzle is not None:
+        pointer = recast_ptr(pointer, swizzle, dtype)
+    return Tensor(pointer, layout)

@@ -26,6 +26,11 @@ def element_bytes(dtype: Any) -> int:
     return max(1, dtype.width // 8)
 
 
+def storage_bits(dtype: Any) -> int:
+    """Bits from one element to the next; a Boolean takes a byte."""
+    return 8 if dtype.width == 1 else int(dtype.width)
+
+
 def memref_type(trace: Any, dtype: Any, space: str, layout: Any, align: int | None) -> Any:
     """The IR type of a tensor; the layout prints with `?` for what is dynamic."""
     known = align if align is not None and align > element_bytes(dtype) else None
@@ -259,12 +264,12 @@ class Pointer:
         """
         if self.swizzle is None or not isinstance(layout, algebra.Layout):
             return layout
-        inner = algebra.recast_layout(self.dtype.width, 8, self._checked_swizzle())
+        inner = algebra.recast_layout(storage_bits(self.dtype), 8, self._checked_swizzle())
         return algebra.make_composed_layout(inner, self.offset, layout)
 
     def _checked_swizzle(self) -> Any:
         swizzle = self.swizzle
-        if self.dtype.width > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
+        if storage_bits(self.dtype) > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
             raise DSLTypeError(
                 f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"
             )
@@ -282,7 +287,7 @@ class Pointer:
         at = dynamic.add(self.offset, offset)
         swizzle = self._checked_swizzle()
         if self.swizzle_is_relative:
-            return algebra.recast_layout(self.dtype.width, 8, swizzle)(at)
+            return algebra.recast_layout(storage_bits(self.dtype), 8, swizzle)(at)
         size = element_bytes(self.dtype)
         plain = Pointer(self.dtype, self.space, self.base_align, self.address)
         base = plain.toint()
@@ -309,7 +314,7 @@ class Pointer:
 
 def alignment_after(align: int, offset: Any, dtype: Any) -> int:
     """What is known of an address `offset` elements behind one aligned to `align` bytes."""
-    step = dynamic.divisibility(as_int(offset)) * dtype.width
+    step = dynamic.divisibility(as_int(offset)) * storage_bits(dtype)
     if step == 0:
         return align
     known = math.gcd(align, step // 8) if step % 8 == 0 else 1
@@ -351,13 +356,13 @@ def recast_ptr(
             hint="recast the pointer before slicing or moving it",
         )
     if dtype is not ptr.dtype:
-        bits = dynamic.mul(offset, ptr.dtype.width)
-        if dynamic.divisibility(bits) % dtype.width and not dynamic.is_zero(bits):
+        bits, width = dynamic.mul(offset, storage_bits(ptr.dtype)), storage_bits(dtype)
+        if dynamic.divisibility(bits) % width and not dynamic.is_zero(bits):
             raise DSLTypeError(
                 f"{ptr} stands between two elements of {dtype.__name__}",
-                hint=f"the offset must be known to be a multiple of {dtype.width} bits",
+                hint=f"the offset must be known to be a multiple of {width} bits",
             )
-        offset = dynamic.floordiv(bits, dtype.width)
+        offset = dynamic.floordiv(bits, width)
         trace = require("recast_ptr()")
         kind = memref_type(trace, dtype, ptr.space, RUN, ptr.base_align)
         address = define(trace.bindings).recast(address.ir_value(), kind, loc=trace.loc())

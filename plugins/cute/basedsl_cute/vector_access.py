@@ -20,7 +20,7 @@ from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.coordinates import compact_col_major
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.dialect import define
-from basedsl_cute.pointer import element_bytes, index_value
+from basedsl_cute.pointer import element_bytes, index_value, storage_bits
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.vectors import extract, from_elements, pick, splat, to_elements
 
@@ -121,7 +121,7 @@ def _indivisible(tensor: Tensor) -> int:
         layout = layout.outer
     limits += [dynamic.divisibility(mode[1]) for mode in _modes(layout) if is_dynamic(mode[1])]
     if pointer.swizzle is not None:
-        swizzle = algebra.recast_layout(pointer.dtype.width, 8, pointer.swizzle)
+        swizzle = algebra.recast_layout(storage_bits(pointer.dtype), 8, pointer.swizzle)
         limits += [_block(swizzle), dynamic.divisibility(pointer.offset)]
     limit = math.gcd(*limits) if limits else 0
     if pointer.space == "rmem" and not limits:

@@ -1,23 +1,93 @@
-"""Shared memory, allocated while tracing; two allocations never overlap."""
+"""Shared memory, allocated while tracing; two allocations never overlap.
+
+Each allocation is one `cute.alloc_smem`. Where a kernel's sum is beyond what it may have statically
+(48 KiB), all of them become places in dynamic shared memory, which the launch gets by itself;
+`smem_report` shows them.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from basedsl_cute.memory import make_smem_tensor
-from basedsl_cute.pointer import Pointer
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric, Uint8
+from basedsl_cute import algebra
+from basedsl_cute.memory import alloc_smem, as_layout, make_smem_tensor, place_tensor
+from basedsl_cute.pointer import Pointer, element_bytes
+from basedsl_cute.struct import StructType, array_bytes
 from basedsl_cute.tensor import Tensor
 
 
 class SmemAllocator:
     """Gives out shared memory of the block."""
 
-    def allocate_tensor(
-        self, element_type: Any, layout: Any, byte_alignment: int | None = None
-    ) -> Tensor:
-        """A tensor of `layout` (or a shape), aligned to `byte_alignment` bytes (at least 16)."""
-        return make_smem_tensor(element_type, layout, byte_alignment, "allocate_tensor()")
+    def allocate(
+        self,
+        size_or_type: Any,
+        byte_alignment: int = 1,
+        *,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> Any:
+        """A struct in memory for a struct class, a pointer to one number for a numeric class, a
+        pointer to bytes for a number of bytes.
+        """
+        what = "allocate()"
+        if isinstance(size_or_type, StructType):
+            align = max(byte_alignment, size_or_type.alignment)
+            pointer = alloc_smem(Uint8, size_or_type.size, align, what, name=size_or_type.name)
+            return size_or_type(pointer)
+        if isinstance(size_or_type, type) and issubclass(size_or_type, Numeric):
+            size = element_bytes(size_or_type)
+            return alloc_smem(size_or_type, size, max(byte_alignment, size), what)
+        if type(size_or_type) is int and size_or_type >= 0:
+            return alloc_smem(Uint8, size_or_type, byte_alignment, what)
+        raise DSLTypeError(
+            f"allocate() takes a struct, a numeric type or a static number of bytes, got "
+            f"{size_or_type!r}"
+        )
 
-    def allocate_array(self, element_type: Any, num_elems: int = 1) -> Pointer:
+    def allocate_array(
+        self,
+        element_type: Any,
+        num_elems: int = 1,
+        byte_alignment: int = 1,
+        *,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> Pointer:
         """A pointer to `num_elems` consecutive elements."""
-        return make_smem_tensor(element_type, num_elems, None, "allocate_array()").iterator
+        if type(num_elems) is not int or num_elems < 0:
+            raise DSLTypeError(f"allocate_array() takes a static count, not {num_elems!r}")
+        align = max(byte_alignment, element_bytes(element_type), 16)
+        return alloc_smem(
+            element_type, array_bytes(element_type, num_elems), align, "allocate_array()"
+        )
+
+    def allocate_tensor(
+        self,
+        element_type: Any,
+        layout: Any,
+        byte_alignment: int | None = None,
+        swizzle: Any = None,
+        *,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> Tensor:
+        """A tensor of `layout` (or a shape), aligned to `byte_alignment` bytes (at least 16).
+
+        A `swizzle` acts on bits of the byte address; that of a composed layout acts on elements.
+        Both go to the pointer.
+        """
+        layout = as_layout(layout)
+        plain = layout
+        if isinstance(layout, algebra.ComposedLayout):
+            plain = layout.outer
+        made = make_smem_tensor(element_type, plain, byte_alignment, "allocate_tensor()")
+        if plain is layout and swizzle is None:
+            return made
+        if isinstance(layout, algebra.ComposedLayout) and not isinstance(
+            layout.inner, algebra.Swizzle
+        ):
+            return made.with_layout(layout)
+        return place_tensor(made.pointer, layout, swizzle, element_type)

@@ -1,0 +1,368 @@
+"""`cute.struct` and `cute.union`: memory plans with C's offsets, overlaid on shared memory.
+
+@cute.struct
+class Storage:
+    mbar: cute.struct.MemRange[cute.Int64, 4]
+    tile: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 128]
+    count: cute.Int32
+
+storage = SmemAllocator().allocate(Storage)
+storage.count = 0
+tile = storage.tile.get_tensor(cute.make_layout((64, 64)))
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric, Uint8, is_dynamic
+from basedsl_cute.memory import place_tensor
+from basedsl_cute.pointer import Pointer, element_bytes, recast_ptr, storage_bits
+
+
+@dataclass(frozen=True)
+class MemRangeType:
+    """An array field: `count` elements of `dtype`."""
+
+    dtype: Any
+    count: int
+
+    @property
+    def size(self) -> int:
+        return array_bytes(self.dtype, self.count)
+
+    @property
+    def alignment(self) -> int:
+        return element_bytes(self.dtype)
+
+    def overlay(self, pointer: Pointer) -> MemRange:
+        return MemRange(self, recast_ptr(pointer, dtype=self.dtype))
+
+
+@dataclass(frozen=True)
+class AlignType:
+    """A field whose alignment is raised."""
+
+    field: Any
+    bytes: int
+
+    @property
+    def size(self) -> int:
+        return int(self.field.size)
+
+    @property
+    def alignment(self) -> int:
+        return max(self.bytes, self.field.alignment)
+
+    def overlay(self, pointer: Pointer) -> Any:
+        return self.field.overlay(pointer)
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A field that is one number."""
+
+    dtype: Any
+
+    @property
+    def size(self) -> int:
+        return element_bytes(self.dtype)
+
+    alignment = size
+
+    def overlay(self, pointer: Pointer) -> Scalar:
+        return Scalar(recast_ptr(pointer, dtype=self.dtype))
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A struct or union as a type: its fields with their offsets. `S(ptr)` overlays memory."""
+
+    name: str
+    fields: tuple[tuple[str, Any, int], ...]
+    size: int
+    alignment: int
+
+    def size_in_bytes(self) -> int:
+        """Bytes of one, with padding."""
+        return self.size
+
+    def __sizeof__(self) -> int:
+        return self.size
+
+    def __alignof__(self) -> int:
+        return self.alignment
+
+    def offset_of(self, name: str) -> int:
+        """Bytes from the beginning to a field."""
+        for field, _, offset in self.fields:
+            if field == name:
+                return offset
+        raise AttributeError(f"{self.name} has no field {name!r}")
+
+    def overlay(self, pointer: Pointer) -> Struct:
+        return Struct(self, pointer)
+
+    def __call__(self, pointer: Pointer) -> Struct:
+        if not isinstance(pointer, Pointer):
+            raise DSLTypeError(f"{self.name}(...) takes a pointer, got {type(pointer).__name__}")
+        if pointer.alignment < self.alignment:
+            raise DSLTypeError(
+                f"{self.name} is aligned to {self.alignment} bytes, {pointer} is not",
+                hint="promise it with ptr.align(...)",
+            )
+        return Struct(self, recast_ptr(pointer, dtype=Uint8))
+
+    def __str__(self) -> str:
+        fields = ", ".join(f"{name} at {offset}" for name, _, offset in self.fields)
+        return f"{self.name}({fields}; {self.size} bytes, align {self.alignment})"
+
+
+class Struct:
+    """A struct in memory. Fields are attributes; assigning a number field stores."""
+
+    __slots__ = ("_pointer", "_type")
+
+    def __init__(self, type: StructType, pointer: Pointer) -> None:
+        object.__setattr__(self, "_type", type)
+        object.__setattr__(self, "_pointer", pointer)
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self._pointer,)
+
+    def __dsl_static__(self) -> Any:
+        return self._type
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Struct:
+        return Struct(self._type, parts[0])
+
+    @property
+    def ptr(self) -> Pointer:
+        """The address of the beginning, counting bytes."""
+        return self._pointer
+
+    def __getattr__(self, name: str) -> Any:
+        for field, kind, offset in object.__getattribute__(self, "_type").fields:
+            if field == name:
+                return kind.overlay(self._pointer + offset)
+        raise AttributeError(f"{self._type.name} has no field {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = getattr(self, name)
+        if not isinstance(field, Scalar):
+            raise DSLTypeError(
+                f"the field '{name}' of {self._type.name} is no number; its elements can be set"
+            )
+        field.store(value)
+
+    def __str__(self) -> str:
+        return f"{self._type} at {self._pointer}"
+
+
+class MemRange:
+    """An array field in memory: `f[i]`, `f.data_ptr()`, `f.get_tensor(layout)`."""
+
+    __slots__ = ("_pointer", "type")
+
+    def __init__(self, type: MemRangeType, pointer: Pointer) -> None:
+        self.type = type
+        self._pointer = pointer
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self._pointer,)
+
+    def __dsl_static__(self) -> Any:
+        return self.type
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> MemRange:
+        return MemRange(self.type, parts[0])
+
+    @property
+    def ptr(self) -> Pointer:
+        return self._pointer
+
+    def data_ptr(self) -> Pointer:
+        """The address of the first element."""
+        return self._pointer
+
+    def __len__(self) -> int:
+        return self.type.count
+
+    def __getitem__(self, i: Any) -> Any:
+        return (self._pointer + self._checked(i)).load()
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        (self._pointer + self._checked(i)).store(value)
+
+    def _checked(self, i: Any) -> Any:
+        if not is_dynamic(i) and not 0 <= int(i) < self.type.count:
+            raise DSLTypeError(f"element {i} of {self.type.count}")
+        return i
+
+    def get_tensor(
+        self,
+        layout: Any,
+        swizzle: Any = None,
+        dtype: Any = None,
+        *,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> Any:
+        """The elements as a tensor of `layout`. `swizzle` (on bits of the byte address) goes to
+        the pointer, as does that of a composed layout (on elements); `dtype` recasts.
+        """
+        dtype = self.type.dtype if dtype is None else dtype
+        return place_tensor(self._pointer, layout, swizzle, dtype, self.type.size)
+
+    def __str__(self) -> str:
+        return f"MemRange[{self.type.dtype.__name__}, {self.type.count}] at {self._pointer}"
+
+
+class Scalar:
+    """A number in memory: reads as the number wherever one is expected; `.ptr` is its address."""
+
+    __slots__ = ("_pointer",)
+
+    def __init__(self, pointer: Pointer) -> None:
+        self._pointer = pointer
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self._pointer,)
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Scalar:
+        return Scalar(parts[0])
+
+    @property
+    def ptr(self) -> Pointer:
+        return self._pointer
+
+    def data_ptr(self) -> Pointer:
+        return self._pointer
+
+    @property
+    def dtype(self) -> Any:
+        return self._pointer.dtype
+
+    def load(self) -> Any:
+        """The number that is there now."""
+        return self._pointer.load()
+
+    def store(self, value: Any) -> None:
+        self._pointer.store(value)
+
+    def to(self, dtype: Any) -> Any:
+        return self.load().to(dtype)
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+        return self.load().ir_value()
+
+    def __bool__(self) -> bool:
+        raise DSLTypeError("a number in memory has no truth while tracing", hint="compare it")
+
+    def __str__(self) -> str:
+        return f"{self.dtype.__name__} at {self._pointer}"
+
+
+def _number_operators() -> None:
+    def forward(name: str) -> Any:
+        return lambda self, other: getattr(self.load(), name)(
+            other.load() if isinstance(other, Scalar) else other
+        )
+
+    names = ["add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "pow"]
+    for name in [*names, *("r" + n for n in names), "lt", "le", "gt", "ge", "eq", "ne"]:
+        setattr(Scalar, f"__{name}__", forward(f"__{name}__"))
+    Scalar.__neg__ = lambda self: operator.neg(self.load())  # type: ignore[attr-defined]
+    Scalar.__invert__ = lambda self: operator.invert(self.load())  # type: ignore[attr-defined]
+    Scalar.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+_number_operators()
+
+
+# Declaring ---------------------------------------------------------------------------------------
+
+
+class _MemRangeMaker:
+    def __getitem__(self, item: Any) -> MemRangeType:
+        dtype, count = item
+        if not _is_numeric(dtype) or type(count) is not int or count < 0:
+            raise DSLTypeError(
+                f"MemRange[dtype, count] takes a type and a static count, not {item}"
+            )
+        return MemRangeType(dtype, count)
+
+
+class _AlignMaker:
+    def __getitem__(self, item: Any) -> AlignType:
+        field, nbytes = item
+        if type(nbytes) is not int or nbytes < 1 or nbytes & (nbytes - 1):
+            raise DSLTypeError(f"Align[type, bytes] takes a power of two of bytes, not {nbytes}")
+        return AlignType(_field_type(field, "Align"), nbytes)
+
+
+class struct:
+    """Class decorator: the annotated fields one after the other, each aligned as in C."""
+
+    MemRange = _MemRangeMaker()
+    Align = _AlignMaker()
+
+    def __new__(cls, declaration: type) -> Any:
+        return _declare(declaration, overlapping=False)
+
+
+class union:
+    """Class decorator: the annotated fields all at the beginning."""
+
+    MemRange = struct.MemRange
+    Align = struct.Align
+
+    def __new__(cls, declaration: type) -> Any:
+        return _declare(declaration, overlapping=True)
+
+
+def _declare(declaration: type, overlapping: bool) -> StructType:
+    fields = []
+    end, alignment = 0, 1
+    for name, annotation in _annotations(declaration).items():
+        kind = _field_type(annotation, f"'{name}' of {declaration.__name__}")
+        start = 0 if overlapping else -(-end // kind.alignment) * kind.alignment
+        fields.append((name, kind, start))
+        end = max(end, start + kind.size)
+        alignment = max(alignment, kind.alignment)
+    size = -(-end // alignment) * alignment
+    return StructType(declaration.__name__, tuple(fields), size, alignment)
+
+
+def _annotations(declaration: type) -> dict[str, Any]:
+    """The fields in order; annotations kept as text are evaluated where the class is declared."""
+    found = dict(getattr(declaration, "__annotations__", {}))
+    frame = sys._getframe(3)
+    for name, annotation in found.items():
+        if isinstance(annotation, str):
+            found[name] = eval(annotation, frame.f_globals, frame.f_locals)
+    return found
+
+
+def _field_type(annotation: Any, what: str) -> Any:
+    if isinstance(annotation, MemRangeType | AlignType | StructType):
+        return annotation
+    if _is_numeric(annotation):
+        return ScalarType(annotation)
+    raise DSLTypeError(
+        f"{what}: {annotation!r} is no field type",
+        hint="a numeric type, struct.MemRange[...], struct.Align[...] or another struct",
+    )
+
+
+def _is_numeric(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, Numeric) and hasattr(x, "width")
+
+
+def array_bytes(dtype: Any, count: int) -> int:
+    """Bytes of `count` elements; those narrower than a byte are packed."""
+    return -(-storage_bits(dtype) * count // 8)

@@ -1,0 +1,107 @@
+"""What shared memory the kernels of a compiled function allocate, and where it lies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl_cute.dialect.types import read_space
+from basedsl_cute.lowering.rewriter import (
+    DYNAMIC_SMEM_ALIGNMENT,
+    SMEM_ALIGNMENT,
+    STATIC_SMEM_LIMIT,
+)
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """One `cute.alloc_smem`: bytes from `offset` on, by the type of its tensor."""
+
+    name: str
+    offset: int
+    bytes: int
+    alignment: int
+    type: str
+
+
+@dataclass(frozen=True)
+class SmemPlan:
+    """The shared memory of a kernel. Statically allocated memory is laid out by ptxas, in any
+    order; the offsets are then those it has if it keeps ours.
+    """
+
+    kernel: str
+    allocations: tuple[Allocation, ...]
+    dynamic: bool
+
+    @property
+    def bytes(self) -> int:
+        """All of it, with padding."""
+        end = max((a.offset + a.bytes for a in self.allocations), default=0)
+        unit = DYNAMIC_SMEM_ALIGNMENT if self.dynamic else 1
+        return -(-end // unit) * unit
+
+    def __str__(self) -> str:
+        kind = "dynamic" if self.dynamic else "static"
+        lines = [f"{self.kernel}: {self.bytes} bytes of {kind} shared memory"]
+        for a in self.allocations:
+            lines.append(
+                f"  {a.offset:>7} .. {a.offset + a.bytes:<7} {a.name or '-'}: {a.type}, "
+                f"{a.bytes} bytes, align {a.alignment}"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class SmemReport:
+    """The plans of all kernels; prints as a table."""
+
+    kernels: tuple[SmemPlan, ...]
+
+    def __getitem__(self, kernel: str) -> SmemPlan:
+        for plan in self.kernels:
+            if plan.kernel == kernel:
+                return plan
+        raise KeyError(kernel)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.kernels)) or "no kernels"
+
+
+_FUNCTION = re.compile(r"gpu\.func @([\w$.]+)")
+_ALLOC = re.compile(
+    r'"cute\.alloc_smem"\(\) \{bytes = (\d+) : i64(?:, name = "([^"]*)")?\} : \(\) -> '
+    r'!cute\.memref<([^,]+), "([^"]*)", "([^"]*)">'
+)
+
+
+def smem_report(compiled: Any) -> SmemReport:
+    """The shared memory that the kernels of a compiled function allocate."""
+    plans: list[SmemPlan] = []
+    kernel, found = "", []
+    for line in compiled.__mlir__.splitlines():
+        function = _FUNCTION.search(line)
+        if function:
+            if kernel:
+                plans.append(_plan(kernel, found))
+            kernel, found = function[1], []
+        alloc = _ALLOC.search(line)
+        if alloc:
+            found.append(alloc)
+    if kernel:
+        plans.append(_plan(kernel, found))
+    return SmemReport(tuple(plans))
+
+
+def _plan(kernel: str, found: list[Any]) -> SmemPlan:
+    allocations: list[Allocation] = []
+    end = 0
+    for match in found:
+        nbytes, name, element, place, layout = match.groups()
+        alignment = max(read_space(place)[1] or 1, SMEM_ALIGNMENT)
+        start = -(-end // alignment) * alignment
+        end = start + int(nbytes)
+        kind = f"{element} {layout}"
+        allocations.append(Allocation(name or "", start, int(nbytes), alignment, kind))
+    return SmemPlan(kernel, tuple(allocations), end > STATIC_SMEM_LIMIT)
