@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 
 _internal_prefixes: list[str] = []
+_user_prefixes: list[str] = []
 _is_internal_file: dict[str, bool] = {}
 
 # Of a longer span the first line is shown.
@@ -27,12 +28,21 @@ def mark_internal(folder: str) -> None:
     _is_internal_file.clear()
 
 
+def mark_user(path: str) -> None:
+    """Count a file, or every file below a folder, as users' code, though a library brings it."""
+    path = os.path.abspath(path)
+    _user_prefixes.append(path if path.endswith(".py") else os.path.join(path, ""))
+    _is_internal_file.clear()
+
+
 def is_internal(filename: str) -> bool:
     """True for files of basedsl, of plugins marked internal, and of the import machinery."""
     known = _is_internal_file.get(filename)
     if known is None:
-        known = filename.startswith("<frozen ") or os.path.abspath(filename).startswith(
-            tuple(_internal_prefixes)
+        path = os.path.abspath(filename)
+        known = filename.startswith("<frozen ") or (
+            path.startswith(tuple(_internal_prefixes))
+            and not path.startswith(tuple(_user_prefixes))
         )
         _is_internal_file[filename] = known
     return known

@@ -6,7 +6,13 @@ A DSL takes part by an `Adapter`, which its plugin names in the hook `basedsl_co
 `programs` holds the programs, `generate` makes random ones, `shrink` makes failing ones small.
 """
 
+import os
+
+from basedsl import location
 from basedsl.conformance.adapter import Adapter
 from basedsl.conformance.cases import Buf, Case, program, program_of, refused
+
+location.mark_user(os.path.join(os.path.dirname(__file__), "programs"))
+location.mark_user(os.path.join(os.path.dirname(__file__), "objects.py"))
 
 __all__ = ["Adapter", "Buf", "Case", "program", "program_of", "refused"]

@@ -66,7 +66,9 @@ def difference(adapter: Adapter, python: Outcome, dsl: Outcome) -> str:
         return f"Python raises {expected!r}, {adapter.name} raises {found!r}"
     if not adapter.raises and not isinstance(found, DSLError | type(expected)):
         return f"Python raises {expected!r}, {adapter.name} fails with {found!r}"
-    if str(expected) and str(expected.args[0]) not in str(found):
+    if isinstance(expected, IndexError | ArithmeticError):
+        return ""  # Python's own words differ from operation to operation
+    if expected.args and str(expected.args[0]) not in str(found):
         return f"the message of {expected!r} is not in that of {adapter.name}: {found}"
     return ""
 

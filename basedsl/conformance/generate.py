@@ -1,6 +1,6 @@
 """Random structured programs: text of a Python function, for running it by Python and by a DSL.
 
-Programs are well typed (each variable keeps its kind), read only names bound on every path, and end.
+Programs are well typed (each variable keeps its kind), read only names bound on every path, end.
 Ints stay below 2**31 in magnitude, so that width does not matter; with `exact` floats stay small
 multiples of 1/4 (no `*` and `/`), so that precision does not either. All else is left to chance:
 loops with exits, branches, early returns, objects, tuples, lists, nested functions.
@@ -109,7 +109,9 @@ class Generator:
         if choice < 0.52:
             return f"({a} * {b} % {WRAP})"
         if choice < 0.58:
-            divisor = r.choice([f"(abs({b}) + 1)", str(r.choice([-7, -3, 2, 5])), f"a[{b} % {LENGTH}]"])
+            divisor = r.choice(
+                [f"(abs({b}) + 1)", str(r.choice([-7, -3, 2, 5])), f"a[{b} % {LENGTH}]"]
+            )
             return f"({a} {r.choice(['//', '%'])} {divisor})"
         if choice < 0.63:
             return f"{r.choice(['min', 'max'])}({a}, {b})"

@@ -295,17 +295,19 @@ class Loop:
     def _check_object(self, head: Content, index: int, old: Any, new: Any) -> bool:
         if id(old) not in self.head or id(new) not in self.after:
             self._changed_type(head, index, describe_leaf(old), describe_leaf(new))
-        if old is new and id(old) not in self.stand_ins:
-            return False
+        if id(old) not in self.stand_ins:
+            if old is new:
+                return False
+            if id(new) in self.head:
+                self._different_objects(head, index)
+            self.guess.stand_ins.add(head.path(index))
+            return True
         if id(old) in self.pairs or id(new) in self.taken:
             if self.taken.get(id(new)) != id(old):
                 self._different_objects(head, index)
             return False
         if old is not new and id(new) in self.head:
             self._different_objects(head, index)
-        if id(old) not in self.stand_ins:
-            self.guess.stand_ins.add(head.path(index))
-            return True
         self.pairs[id(old)] = self.after[id(new)]
         self.taken[id(new)] = id(old)
         self.todo.append(self.head[id(old)])

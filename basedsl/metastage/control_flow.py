@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from basedsl import exceptions
 from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import ranges
@@ -192,11 +193,8 @@ class ControlFlow:
             if cause is not None:
                 raise made from cause()
             raise made
-        kind = made if isinstance(made, type) else type(made)
-        text = kind.__name__
-        if not isinstance(made, type) and str(made):
-            text += f": {made}"
-        trace.state.setdefault("exceptions", {})[text] = made
+        static = isinstance(made, type) or not any(map(is_dynamic, made.args))
+        text = exceptions.text_of(made, static)
         trace.emitter.assert_(Boolean(False).ir_value(), text, trace.loc())
 
     # Names -------------------------------------------------------------------------------------

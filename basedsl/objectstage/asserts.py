@@ -11,6 +11,7 @@ import ctypes
 import threading
 from typing import Any
 
+from basedsl import exceptions
 from basedsl.errors import CompilerBug, DSLRuntimeError
 from basedsl.location import Span
 from basedsl.objectstage import native
@@ -53,8 +54,8 @@ def can_fail(object_bytes: bytes) -> bool:
 def raise_failed_assertion() -> None:
     """Raise the assertion that failed in this thread since the last look, if one did.
 
-    `DSLAssertionError`, or the built-in exception that the message names as in
-    `"ZeroDivisionError: division by zero"`, mixed with `DSLRuntimeError`.
+    `DSLAssertionError`, or the exception that the message names (see `basedsl.exceptions`): a
+    builtin, as in `"ZeroDivisionError: division by zero"`, is mixed with `DSLRuntimeError`.
     """
     where = getattr(_state, "failed", None)
     if where is None:
@@ -75,9 +76,12 @@ def raise_failed_assertion() -> None:
             int(end_line) if known_end else None,
             int(end_col) if known_end else None,
         )
-    name, colon, rest = message.partition(": ")
-    if colon and name in _PYTHON_ERRORS:
-        raise _PYTHON_ERRORS[name](rest, span)
+    name, _, rest = message.partition(": ")
+    if name in _PYTHON_ERRORS:
+        raise _PYTHON_ERRORS[name](rest or name, span)
+    error = exceptions.error_of(message, span)
+    if error is not None:
+        raise error
     raise DSLAssertionError(message or "assertion failed", span)
 
 
