@@ -7,6 +7,7 @@ records into an IRDL dialect of given bindings.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -29,6 +30,12 @@ class OpSpec:
     attributes: tuple[str, ...]
     optional: tuple[str, ...]
     verify: Verifier
+
+    @functools.cached_property
+    def places(self) -> dict[str, tuple[bool, int]]:
+        """For each operand and result by name: whether it is an operand, and which one."""
+        operands = {n.removeprefix("?"): (True, i) for i, n in enumerate(self.operands)}
+        return operands | {n: (False, i) for i, n in enumerate(self.results)}
 
     @property
     def full_name(self) -> str:
@@ -68,30 +75,24 @@ def op(name: str) -> Callable[[type], OpSpec]:
 class Operands:
     """An operation as a verifier and a lowering rule see it: fields by name, types as records."""
 
-    __slots__ = ("_fields", "dialect", "op", "spec")
+    __slots__ = ("dialect", "op", "spec")
 
     def __init__(self, dialect: Any, spec: OpSpec, op: Any) -> None:
         self.dialect = dialect
         self.spec = spec
         self.op = op
-        self._fields: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
         """The operand, result or attribute called `name`; None for an absent optional one."""
-        if name in self.spec.attributes or name in self.spec.optional:
+        at = self.spec.places.get(name)
+        if at is None:
+            if name not in self.spec.attributes and name not in self.spec.optional:
+                raise AttributeError(name)
             attributes = self.op.attributes
             return attributes[name] if name in attributes else None
-        if self._fields is None:
-            self._fields = self._read()
-        try:
-            return self._fields[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def _read(self) -> dict[str, Any]:
-        fields = _spread(self.spec.operands, list(self.op.operands))
-        fields.update(_spread(self.spec.results, list(self.op.results)))
-        return fields
+        is_operand, index = at
+        values = self.op.operands if is_operand else self.op.results
+        return values[index] if index < len(values) else None
 
     def integer(self, name: str, default: int | None = None) -> int | None:
         """An integer attribute as a Python int."""
@@ -102,13 +103,3 @@ class Operands:
         """A string attribute as a Python str."""
         attribute = getattr(self, name)
         return default if attribute is None else str(attribute.value)
-
-
-def _spread(names: tuple[str, ...], values: list[Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for i, name in enumerate(names):
-        if name[0] == "?":
-            fields[name[1:]] = values[i] if i < len(values) else None
-        else:
-            fields[name] = values[i]
-    return fields

@@ -22,6 +22,8 @@ class Builder:
         self.i32 = self.ir.IntegerType.get_signless(32)
         self.i64 = self.ir.IntegerType.get_signless(64)
         self.f32 = self.ir.F32Type.get()
+        self.storage_types: dict[Any, Any] = {}  # `lowering.storage` remembers its answers here
+        self._integers: dict[tuple[int, int], Any] = {}
 
     def at(self, op: Any) -> None:
         """From now on insert before `op`, at its location."""
@@ -53,8 +55,12 @@ class Builder:
         return op.result if len(results) == 1 else op
 
     def integer(self, value: int, bits: int = 64) -> Any:
-        """An integer attribute."""
-        return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(bits), value)
+        """An integer attribute, made once."""
+        found = self._integers.get((value, bits))
+        if found is None:
+            kind = self.ir.IntegerType.get_signless(bits)
+            found = self._integers[value, bits] = self.ir.IntegerAttr.get(kind, value)
+        return found
 
     def constant(self, value: int, type: Any = None) -> Any:
         """An integer `arith.constant`, i32 unless told."""

@@ -80,6 +80,7 @@ class Rewriter(Builder):
         self.target = target
         self._memref_class: Any = self.dialect.memref_class
         self._pointers: dict[int, Any] = {}
+        self._offsets: dict[Any, dict[str, Any]] = {}  # attributes of getelementptr by element
         self.function: _Function | None = None
         self._on_host = False  # where every address is in the one address space
         self.records: tuple[MemRef | None, ...] = ()
@@ -98,11 +99,12 @@ class Rewriter(Builder):
 
     def element_pointer(self, base: Any, index: Any, element: Any) -> Any:
         """The address `index` elements of the LLVM type `element` behind `base`."""
-        ir = self.ir
-        attributes = {
-            "elem_type": ir.TypeAttr.get(element),
-            "rawConstantIndices": ir.DenseI32ArrayAttr.get([-(2**31)]),
-        }
+        attributes = self._offsets.get(element)
+        if attributes is None:
+            attributes = self._offsets[element] = {
+                "elem_type": self.ir.TypeAttr.get(element),
+                "rawConstantIndices": self.ir.DenseI32ArrayAttr.get([-(2**31)]),
+            }
         return self.emit("llvm.getelementptr", [base.type], [base, index], attributes)
 
     def byte_pointer(self, base: Any, offset: int) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
-from basedsl_cute.dialect.types import memory_bits
 from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule
 from basedsl_cute.lowering.storage import (
     element_of,
@@ -177,7 +176,7 @@ def alloc_rmem(b: Rewriter, op: Operands) -> Any:
     ir = b.ir
     record = _record(op, op.memref)
     stored = storage_type(b, record.element)
-    count = -(-(op.integer("bytes") or 0) * 8 // memory_bits(stored))
+    count = -(-(op.integer("bytes") or 0) * 8 // stored.width)
     array = ir.Type.parse(f"!llvm.array<{count} x {stored}>")
     attributes = {"elem_type": ir.TypeAttr.get(array), "alignment": b.integer(record.alignment)}
     with b.at_entry():
@@ -202,7 +201,7 @@ def _copy_universal(b: Rewriter, op: Operands) -> None:
     assert source is not None
     bits = op.integer("bits") or 0
     stored = storage_type(b, source.element)
-    width = memory_bits(stored)
+    width = stored.width
     kind = stored if width == bits else ir.VectorType.get([bits // width], stored)
     alignment = {"alignment": b.integer(bits // 8)}
     cache = op.cache
@@ -280,9 +279,12 @@ def _record(op: Operands, value: Any) -> MemRef:
 
 
 def _access(b: Rewriter, op: Operands, stored: Any) -> dict[str, Any]:
-    alignment = op.integer("alignment", max(1, memory_bits(stored) // 8)) or 1
+    given = op.op.attributes
+    if len(given) == 0:
+        return {"alignment": b.integer(max(1, getattr(stored, "width", 64) // 8))}
+    alignment = op.integer("alignment", max(1, getattr(stored, "width", 64) // 8)) or 1
     attributes: dict[str, Any] = {"alignment": b.integer(alignment)}
-    if op.volatile is not None:
+    if "volatile" in given:
         attributes["volatile_"] = b.ir.UnitAttr.get()
     cache = op.text("cache")
     if cache == "nc" and op.spec.name == "load":

@@ -12,7 +12,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.dialect.types import memory_bits
 
 if TYPE_CHECKING:
-    from basedsl_cute.lowering.rewriter import Rewriter
+    from basedsl_cute.lowering.builder import Builder
 
 
 def element_of(type: Any) -> Any:
@@ -25,16 +25,20 @@ def is_float(element: Any) -> bool:
     return str(element).startswith(("f", "bf", "tf"))
 
 
-def storage_type(b: Rewriter, element: Any) -> Any:
+def storage_type(b: Builder, element: Any) -> Any:
     """The type that elements of `element` are loaded and stored as."""
+    found = b.storage_types.get(element)
+    if found is None:
+        found = b.storage_types[element] = _storage_type(b, element)
+    return found
+
+
+def _storage_type(b: Builder, element: Any) -> Any:
     text = str(element)
-    ir = b.ir
-    if text in ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "i128"):
-        return element
     if text == "i1" or text.startswith("f8"):
-        return ir.IntegerType.get_signless(8)
+        return b.i8
     if text == "tf32":
-        return ir.F32Type.get()
+        return b.f32
     if text == "index" or text.startswith("!llvm.ptr"):
         return element
     if memory_bits(element) % 8:
@@ -45,13 +49,13 @@ def storage_type(b: Rewriter, element: Any) -> Any:
     return element
 
 
-def with_element(b: Rewriter, type: Any, element: Any) -> Any:
+def with_element(b: Builder, type: Any, element: Any) -> Any:
     """`type` (a scalar or vector type) with another element type."""
     shape = getattr(type, "shape", None)
     return element if shape is None else b.ir.VectorType.get(list(shape), element)
 
 
-def from_storage(b: Rewriter, raw: Any, type: Any) -> Any:
+def from_storage(b: Builder, raw: Any, type: Any) -> Any:
     """A value of `type` from what was loaded."""
     if raw.type == type:
         return raw
@@ -68,7 +72,7 @@ def from_storage(b: Rewriter, raw: Any, type: Any) -> Any:
     return b.emit("arith.bitcast", [type], [raw])
 
 
-def to_storage(b: Rewriter, value: Any, stored: Any) -> Any:
+def to_storage(b: Builder, value: Any, stored: Any) -> Any:
     """What is stored for a value: the same bits as elements of type `stored`."""
     raw = with_element(b, value.type, stored)
     if raw == value.type:
