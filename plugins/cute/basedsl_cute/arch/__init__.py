@@ -1,6 +1,27 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
 from basedsl_cute.arch.atomics import atomic_add
+from basedsl_cute.arch.bulk import cp_async_bulk_commit_group, cp_async_bulk_wait_group
+from basedsl_cute.arch.cluster import (
+    block_idx_in_cluster,
+    block_in_cluster_dim,
+    block_in_cluster_idx,
+    cluster_arrive,
+    cluster_arrive_relaxed,
+    cluster_dim,
+    cluster_idx,
+    cluster_size,
+    cluster_wait,
+    map_dsmem_ptr,
+)
+from basedsl_cute.arch.fence import (
+    fence_acq_rel_cluster,
+    fence_acq_rel_cta,
+    fence_acq_rel_gpu,
+    fence_acq_rel_sys,
+    fence_proxy,
+    fence_view_async_shared,
+)
 from basedsl_cute.arch.indices import (
     FULL_MASK,
     WARP_SIZE,
@@ -11,7 +32,27 @@ from basedsl_cute.arch.indices import (
     thread_idx,
     warp_idx,
 )
+from basedsl_cute.arch.mbarrier import (
+    mbarrier_arrive,
+    mbarrier_arrive_and_expect_tx,
+    mbarrier_expect_tx,
+    mbarrier_init,
+    mbarrier_init_fence,
+    mbarrier_try_wait,
+    mbarrier_wait,
+)
 from basedsl_cute.arch.sync import barrier, sync_threads, sync_warp
+from basedsl_cute.arch.warp_roles import (
+    elect_one,
+    elect_sync,
+    griddepcontrol_launch_dependents,
+    griddepcontrol_wait,
+    make_warp_uniform,
+    setmaxregister_decrease,
+    setmaxregister_increase,
+    warpgroup_reg_alloc,
+    warpgroup_reg_dealloc,
+)
 
 __all__ = [
     "FULL_MASK",
@@ -20,10 +61,44 @@ __all__ = [
     "barrier",
     "block_dim",
     "block_idx",
+    "block_idx_in_cluster",
+    "block_in_cluster_dim",
+    "block_in_cluster_idx",
+    "cluster_arrive",
+    "cluster_arrive_relaxed",
+    "cluster_dim",
+    "cluster_idx",
+    "cluster_size",
+    "cluster_wait",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
+    "elect_one",
+    "elect_sync",
+    "fence_acq_rel_cluster",
+    "fence_acq_rel_cta",
+    "fence_acq_rel_gpu",
+    "fence_acq_rel_sys",
+    "fence_proxy",
+    "fence_view_async_shared",
     "grid_dim",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
     "lane_idx",
+    "make_warp_uniform",
+    "map_dsmem_ptr",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "sync_threads",
     "sync_warp",
     "thread_idx",
     "warp_idx",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]

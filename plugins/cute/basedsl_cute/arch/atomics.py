@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.numeric import Int64, is_dynamic
-
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define
 from basedsl_cute.tensor import Iterator

@@ -1,0 +1,43 @@
+"""Emitting ops of the nvvm dialect at the user's line: what the wrappers of `arch` share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int32, as_numeric
+from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.pointer import Pointer
+
+
+def emit_op(
+    what: str,
+    name: str,
+    operands: Sequence[Any] = (),
+    results: Sequence[str] = (),
+    attributes: Mapping[str, str] | None = None,
+) -> Any:
+    """The op `name`; `results` and `attributes` are MLIR text, `what` is the user's call."""
+    trace = in_kernel(what)
+    ir = trace.ir
+    return trace.emit(
+        ir.Operation.create,
+        name,
+        results=[ir.Type.parse(text) for text in results],
+        operands=list(operands),
+        attributes={key: ir.Attribute.parse(text) for key, text in (attributes or {}).items()},
+    )
+
+
+def i32(value: Any) -> Any:
+    """`value` as an SSA value of type i32."""
+    number = as_numeric(value)
+    return (number if number.width == 32 else number.to(Int32)).ir_value()
+
+
+def shared_address(pointer: Any, what: str) -> Any:
+    """The `!llvm.ptr<3>` of a pointer into shared memory."""
+    if not isinstance(pointer, Pointer) or pointer.space != "smem":
+        raise DSLTypeError(f"{what} takes a pointer into shared memory, got {pointer}")
+    return pointer.llvm_ptr

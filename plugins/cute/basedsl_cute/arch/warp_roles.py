@@ -1,0 +1,92 @@
+"""Warps with roles: uniform indices, one lane of a warp, registers moved between warpgroups.
+
+PTX ISA 9.7.13.16 "elect.sync", 9.7.19.5 "setmaxnreg", 9.7.13.13 "griddepcontrol".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
+from basedsl.numeric import Boolean, Int32, as_numeric
+from basedsl_cute.arch.emit import emit_op, i32
+from basedsl_cute.arch.indices import in_kernel
+
+
+def make_warp_uniform(value: Any) -> Any:
+    """The value of lane 0, which tells the compiler that all lanes of the warp have the same."""
+    number = as_numeric(value)
+    wanted = type(number)
+    operands = [i32(-1), i32(number), i32(0), i32(31)]
+    kind = {"kind": "#nvvm<shfl_kind idx>"}
+    op = emit_op("make_warp_uniform()", "nvvm.shfl.sync", operands, ["i32"], kind)
+    return Int32.from_value(op.result).to(wanted)
+
+
+def elect_sync() -> Any:
+    """True in one lane of the warp, all of whose lanes must be here."""
+    return Boolean.from_value(emit_op("elect_sync()", "nvvm.elect.sync", results=["i1"]).result)
+
+
+class elect_one:
+    """`with elect_one():` runs its block in one lane of the warp, all of whose lanes must be here.
+
+    Values made inside stay inside; what the block changes is memory and barriers.
+    """
+
+    __dsl_staged__ = True
+
+    def __enter__(self) -> None:
+        trace = in_kernel("elect_one()")
+        span = user_span()
+        chosen = elect_sync()
+        ir = trace.ir
+        self._trace = trace
+        branch = trace.emit(ir.Operation.create, "scf.if", operands=[chosen.ir_value()], regions=2)
+        self._insertion = trace.insertion(branch.regions[0].blocks.append())
+        self._region = trace.inside("elect_one() block", span)
+        self._insertion.__enter__()
+        self._region.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is None:
+            self._trace.ir.Operation.create("scf.yield", loc=self._trace.loc())
+        self._region.__exit__(kind, error, traceback)
+        self._insertion.__exit__(kind, error, traceback)
+
+
+def setmaxregister_increase(reg_count: int) -> None:
+    """Let each thread of this warpgroup have `reg_count` registers; waits until they are free."""
+    _setmaxregister(reg_count, "increase")
+
+
+def setmaxregister_decrease(reg_count: int) -> None:
+    """Give registers of this warpgroup's threads back, keeping `reg_count` each."""
+    _setmaxregister(reg_count, "decrease")
+
+
+warpgroup_reg_alloc = setmaxregister_increase
+warpgroup_reg_dealloc = setmaxregister_decrease
+
+
+def _setmaxregister(count: int, action: str) -> None:
+    if type(count) is not int or not 24 <= count <= 256 or count % 8:
+        raise DSLTypeError(f"a register count is a multiple of 8 from 24 to 256, not {count}")
+    attributes = {"regCount": f"{count} : i32", "action": f"#nvvm<action {action}>"}
+    emit_op(f"setmaxregister_{action}()", "nvvm.setmaxregister", attributes=attributes)
+
+
+def griddepcontrol_wait() -> None:
+    """Wait until the grids this one depends on are complete and their memory is visible."""
+    _griddepcontrol("wait")
+
+
+def griddepcontrol_launch_dependents() -> None:
+    """Let grids that depend on this one start."""
+    _griddepcontrol("launch_dependents")
+
+
+def _griddepcontrol(kind: str) -> None:
+    attributes = {"kind": f"#nvvm<grid_dep_action {kind}>"}
+    emit_op(f"griddepcontrol_{kind}()", "nvvm.griddepcontrol", attributes=attributes)
