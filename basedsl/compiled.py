@@ -53,7 +53,8 @@ class Compiled:
         self.guards = guards
         self._source = source
         self._invoke = invoke
-        self._parameters = function.signature.parameters
+        self._signature = function.signature
+        self._parameters = self._signature.parameters
         self._runtime = [
             i for i, a in enumerate(self.arguments) if not isinstance(a, StaticArgument)
         ]
@@ -110,14 +111,13 @@ class Compiled:
 
     def _arm(self, values: Sequence[Any]) -> None:
         """Let native code make calls like one with these run-time `values` from now on."""
-        if not self.function.signature.is_positional:
+        parameters = self._signature.native(self._runtime)
+        variant = None if parameters is None else self._make_native(self._runtime, values)
+        if parameters is None or variant is None:
             return
-        variant = self._make_native(self._runtime, values)
-        entry = new_entry(len(self._runtime), self._call, RUNNING) if variant else None
-        if variant is None or entry is None:
+        entry = new_entry(parameters, self._call, RUNNING)
+        if entry is None:
             return
-        parameters = [self._parameters[i] for i in self._runtime]
-        entry.set_defaults([(i, p.default) for i, p in enumerate(parameters) if p.has_default])
         entry.add(variant)
         self._entry = entry
         self.__call__ = entry.call

@@ -166,7 +166,7 @@ class DSL:
         values = function.signature.bind(args, kwargs)
         arguments = self.arguments(function, values)
         compiled, is_new = self._variant(function, values, arguments, self.options)
-        if not is_new and not kwargs:
+        if not is_new:
             function.arm(compiled, values)
         return compiled.run(values)
 
@@ -394,7 +394,8 @@ class DSL:
     ) -> tuple[Trace, Any, Results]:
         bindings = self.mlir.bindings
         ir, func = bindings.ir, bindings.func
-        trace = Trace(self, bindings, None, self.default_int, self.default_float, settings)
+        unknown: Any = None  # an emitter is made with its trace
+        trace = Trace(self, bindings, unknown, self.default_int, self.default_float, settings)
         trace.emitter = self.emitter(trace)
         trace.function_name = function.fn.__qualname__
         module = ir.Module.create()

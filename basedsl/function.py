@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,8 @@ class DSLFunction:
         Made again for each trace: names may mean something else now.
         """
         if not self.preprocess:
-            return self.fn
+            written: Callable[..., Any] = self.fn
+            return written
         trace = current()
         known: dict[Any, Callable[..., Any]] = {}
         if trace is not None:
@@ -143,18 +145,16 @@ class DSLFunction:
     def arm(self, compiled: Compiled, values: Sequence[Any]) -> None:
         """Let native code make calls like this one, with these `values`, from now on."""
         signature = self.signature
-        variant = compiled.native_variant(values) if signature.is_positional else None
-        if variant is None:
+        parameters = signature.native()
+        variant = None if parameters is None else compiled.native_variant(values)
+        if parameters is None or variant is None:
             return
         with self.lock:
             entry = self._entry
             if entry is None or self._entry_signature is not signature:
-                entry = new_entry(len(signature.parameters), self._call, RUNNING)
+                entry = new_entry(parameters, self._call, RUNNING)
                 if entry is None:
                     return
-                entry.set_defaults(
-                    [(i, p.default) for i, p in enumerate(signature.parameters) if p.has_default]
-                )
                 self._entry, self._entry_signature = entry, signature
             if variant not in entry.variants:
                 entry.add(variant)
@@ -190,12 +190,14 @@ class DSLFunction:
 class BoundFunction:
     """A decorated method and its instance, which is static while compiling."""
 
-    __slots__ = ("function", "instance")
+    __slots__ = ("__call__", "function", "instance")
     __dsl_leaf__ = True
+    __call__: Callable[..., Any]
 
     def __init__(self, function: DSLFunction, instance: Any) -> None:
         self.function = function
         self.instance = instance
+        self.__call__ = types.MethodType(function, instance)
 
     @property
     def __self__(self) -> Any:
@@ -204,9 +206,6 @@ class BoundFunction:
     @property
     def __wrapped__(self) -> Any:
         return self.function.fn
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(self.instance, *args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> Compiled:
         return self.function.compile(self.instance, *args, **kwargs)

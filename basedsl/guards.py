@@ -81,7 +81,8 @@ class Guards:
         functions = tuple(functions)
         made._own = {one.__module__.partition(".")[0] for one in functions}
         for one in (*functions, *objects):
-            made._value(one)
+            if id(one) not in made._numbers:
+                made._value(one)
         made._follow_modules()
         return made
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from basedsl.binding.constexpr import constexpr_type
+from basedsl.dispatch.entry import NO_DEFAULT, Parameters
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl.location import span_of_function
 
@@ -46,13 +48,12 @@ class Signature:
             for p in self._signature.parameters.values()
         )
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY
-        #: Whether every parameter may be passed by position, and none takes several.
-        self.is_positional = all(p.kind in plain for p in self._signature.parameters.values())
+        self._positional = all(p.kind in plain for p in self._signature.parameters.values())
         self._count = len(self.parameters)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """One value for each parameter, defaults filled in; `*args` is a tuple, `**kw` a dict."""
-        if not kwargs and self.is_positional and len(args) == self._count:
+        if not kwargs and self._positional and len(args) == self._count:
             return list(args)
         try:
             bound = self._signature.bind(*args, **kwargs)
@@ -63,6 +64,25 @@ class Signature:
             ) from None
         bound.apply_defaults()
         return list(bound.arguments.values())
+
+    def native(self, places: Sequence[int] | None = None) -> Parameters | None:
+        """The parameters at `places` (all of them) for native calls; None if one is variadic."""
+        kinds = [p.kind for p in self._signature.parameters.values()]
+        if any(p.variadic for p in self.parameters):
+            return None
+        chosen = range(self._count) if places is None else places
+        by_name = [kinds[i] is not inspect.Parameter.POSITIONAL_ONLY for i in chosen]
+        return Parameters(
+            tuple(
+                sys.intern(self.parameters[i].name) if named else None
+                for i, named in zip(chosen, by_name, strict=True)
+            ),
+            tuple(
+                p.default if p.has_default else NO_DEFAULT
+                for p in (self.parameters[i] for i in chosen)
+            ),
+            sum(kinds[i] is not inspect.Parameter.KEYWORD_ONLY for i in chosen),
+        )
 
     def spread(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments with which to call the function itself, from one value a parameter."""

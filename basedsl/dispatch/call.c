@@ -106,6 +106,8 @@ enum { MOST_VARIANTS = 8, MOST_PARAMETERS = 32, SLOT_BYTES = 1024 };
 
 typedef struct {
     int64_t parameters;
+    int64_t positional; /* as many may be passed by position */
+    Object *const *names; /* null where a parameter cannot be passed by name */
     Object *const *defaults;
     const int64_t *tracing;
     Object *fallback;
@@ -354,6 +356,28 @@ static Object *run(const Variant *variant, char *slots) {
     return wrap_all(variant, slots);
 }
 
+/* One value a parameter, from arguments by position and by name, and defaults; 0 if they do not fit.
+   Names of calls and parameters are interned, so that their addresses tell them apart: where one
+   is not, the fallback finds it. */
+static int32_t bind(const Entry *entry, Object *const *given, int64_t count, Object *keywords,
+                    Object **values) {
+    const int64_t parameters = entry->parameters;
+    for (int64_t i = 0; i < parameters; i++) values[i] = i < count ? given[i] : 0;
+    const int64_t named = keywords ? PyTuple_Size(keywords) : 0;
+    for (int64_t k = 0; k < named; k++) {
+        Object *name = PyTuple_GetItem(keywords, k);
+        int64_t i = 0;
+        while (i < parameters && entry->names[i] != name) i++;
+        if (i == parameters || values[i]) return 0;
+        values[i] = given[count + k];
+    }
+    for (int64_t i = 0; i < parameters; i++) {
+        if (!values[i]) values[i] = entry->defaults[i];
+        if (!values[i]) return 0;
+    }
+    return 1;
+}
+
 /* A METH_FASTCALL | METH_KEYWORDS function; `self` is the tuple (address of an Entry, owner). */
 Object *basedsl_call(Object *self, Object *const *given, int64_t count, Object *keywords) {
     const Entry *entry = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0));
@@ -361,12 +385,9 @@ Object *basedsl_call(Object *self, Object *const *given, int64_t count, Object *
     _Alignas(16) char slots[SLOT_BYTES];
     Object *filled[MOST_PARAMETERS];
     Object *const *values = given;
-    if (keywords || *entry->tracing || count > parameters) goto slow;
-    if (count < parameters) {
-        for (int64_t i = 0; i < parameters; i++) {
-            filled[i] = i < count ? given[i] : entry->defaults[i];
-            if (!filled[i]) goto slow;
-        }
+    if (*entry->tracing || count > entry->positional) goto slow;
+    if (keywords || count < parameters) {
+        if (!bind(entry, given, count, keywords, filled)) goto slow;
         values = filled;
     }
     for (int64_t i = 0; i < entry->variant_count; i++) {

@@ -1,4 +1,4 @@
-; made of call.c 8e10a0ba170f0ffa6714ceb98c96da7c080595bcb9d20582c0166a147d7eb615
+; made of call.c 5157472e8ad547054ea2c445c189d1586042a0e76be262707ace3b501495ffa4
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Guard = type { i64, ptr, ptr, ptr }
@@ -511,374 +511,446 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %9 = load i64, ptr %8, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5)
   call void @llvm.lifetime.start.p0(ptr nonnull %6)
-  %10 = icmp eq ptr %3, null
-  br i1 %10, label %11, label %235
+  %10 = getelementptr inbounds nuw i8, ptr %8, i64 32
+  %11 = load ptr, ptr %10, align 8
+  %12 = load i64, ptr %11, align 8
+  %13 = icmp eq i64 %12, 0
+  br i1 %13, label %14, label %281
 
-11:                                               ; preds = %4
-  %12 = getelementptr inbounds nuw i8, ptr %8, i64 16
-  %13 = load ptr, ptr %12, align 8
-  %14 = load i64, ptr %13, align 8
-  %15 = icmp ne i64 %14, 0
-  %16 = icmp sgt i64 %2, %9
-  %17 = select i1 %15, i1 true, i1 %16
-  br i1 %17, label %235, label %18
+14:                                               ; preds = %4
+  %15 = getelementptr inbounds nuw i8, ptr %8, i64 8
+  %16 = load i64, ptr %15, align 8
+  %17 = icmp sgt i64 %2, %16
+  br i1 %17, label %281, label %18
 
-18:                                               ; preds = %11
-  %19 = icmp slt i64 %2, %9
-  br i1 %19, label %20, label %38
+18:                                               ; preds = %14
+  %19 = icmp ne ptr %3, null
+  %20 = icmp slt i64 %2, %9
+  %21 = select i1 %19, i1 true, i1 %20
+  br i1 %21, label %22, label %84
 
-20:                                               ; preds = %18
-  %21 = icmp sgt i64 %9, 0
-  br i1 %21, label %22, label %38
+22:                                               ; preds = %18
+  %23 = icmp sgt i64 %9, 0
+  br i1 %23, label %26, label %24
 
-22:                                               ; preds = %20
-  %23 = getelementptr inbounds nuw i8, ptr %8, i64 8
-  br label %27
+24:                                               ; preds = %32, %22
+  %25 = icmp eq ptr %3, null
+  br i1 %25, label %43, label %37
 
-24:                                               ; preds = %32
-  %25 = add nuw nsw i64 %28, 1
-  %26 = icmp eq i64 %25, %9
-  br i1 %26, label %38, label %27
+26:                                               ; preds = %22, %32
+  %27 = phi i64 [ %35, %32 ], [ 0, %22 ]
+  %28 = icmp slt i64 %27, %2
+  br i1 %28, label %29, label %32
 
-27:                                               ; preds = %22, %24
-  %28 = phi i64 [ 0, %22 ], [ %25, %24 ]
-  %29 = icmp slt i64 %28, %2
-  br i1 %29, label %32, label %30
-
-30:                                               ; preds = %27
-  %31 = load ptr, ptr %23, align 8
+29:                                               ; preds = %26
+  %30 = getelementptr inbounds nuw ptr, ptr %1, i64 %27
+  %31 = load ptr, ptr %30, align 8
   br label %32
 
-32:                                               ; preds = %27, %30
-  %33 = phi ptr [ %31, %30 ], [ %1, %27 ]
-  %34 = getelementptr inbounds nuw ptr, ptr %33, i64 %28
-  %35 = load ptr, ptr %34, align 8
-  %36 = getelementptr inbounds nuw ptr, ptr %6, i64 %28
-  store ptr %35, ptr %36, align 8
-  %37 = icmp eq ptr %35, null
-  br i1 %37, label %235, label %24
+32:                                               ; preds = %29, %26
+  %33 = phi ptr [ %31, %29 ], [ null, %26 ]
+  %34 = getelementptr inbounds nuw ptr, ptr %6, i64 %27
+  store ptr %33, ptr %34, align 8
+  %35 = add nuw nsw i64 %27, 1
+  %36 = icmp eq i64 %35, %9
+  br i1 %36, label %24, label %26
 
-38:                                               ; preds = %24, %20, %18
-  %39 = phi ptr [ %1, %18 ], [ %6, %20 ], [ %6, %24 ]
-  %40 = getelementptr inbounds nuw i8, ptr %8, i64 32
-  %41 = load i64, ptr %40, align 8
-  %42 = icmp sgt i64 %41, 0
-  br i1 %42, label %43, label %235
+37:                                               ; preds = %24
+  %38 = tail call i64 @PyTuple_Size(ptr noundef nonnull %3)
+  %39 = icmp sgt i64 %38, 0
+  br i1 %39, label %40, label %43
 
-43:                                               ; preds = %38
-  %44 = getelementptr inbounds nuw i8, ptr %8, i64 40
-  %45 = icmp sgt i64 %9, 0
+40:                                               ; preds = %37
+  %41 = getelementptr inbounds nuw i8, ptr %8, i64 16
+  %42 = getelementptr ptr, ptr %1, i64 %2
   br label %46
 
-46:                                               ; preds = %43, %231
-  %47 = phi i64 [ 0, %43 ], [ %232, %231 ]
-  %48 = getelementptr inbounds nuw ptr, ptr %44, i64 %47
-  %49 = load ptr, ptr %48, align 8
-  br i1 %45, label %50, label %55
+43:                                               ; preds = %66, %37, %24
+  %44 = getelementptr inbounds nuw i8, ptr %8, i64 24
+  %45 = icmp slt i64 %9, 1
+  br i1 %45, label %84, label %71
 
-50:                                               ; preds = %46
-  %51 = getelementptr inbounds nuw i8, ptr %49, i64 16
-  br label %60
+46:                                               ; preds = %66, %40
+  %47 = phi i64 [ 0, %40 ], [ %69, %66 ]
+  %48 = tail call ptr @PyTuple_GetItem(ptr noundef nonnull %3, i64 noundef %47)
+  br i1 %23, label %49, label %59
 
-52:                                               ; preds = %60
-  %53 = add nuw nsw i64 %61, 1
-  %54 = icmp eq i64 %53, %9
-  br i1 %54, label %55, label %60
+49:                                               ; preds = %46
+  %50 = load ptr, ptr %41, align 8
+  br label %51
 
-55:                                               ; preds = %52, %46
-  %56 = load i64, ptr %49, align 8
-  %57 = icmp sgt i64 %56, 0
-  br i1 %57, label %58, label %156
+51:                                               ; preds = %56, %49
+  %52 = phi i64 [ 0, %49 ], [ %57, %56 ]
+  %53 = getelementptr inbounds nuw ptr, ptr %50, i64 %52
+  %54 = load ptr, ptr %53, align 8
+  %55 = icmp eq ptr %54, %48
+  br i1 %55, label %59, label %56
 
-58:                                               ; preds = %55
-  %59 = getelementptr inbounds nuw i8, ptr %49, i64 8
-  br label %78
+56:                                               ; preds = %51
+  %57 = add nuw nsw i64 %52, 1
+  %58 = icmp eq i64 %57, %9
+  br i1 %58, label %281, label %51
 
-60:                                               ; preds = %52, %50
-  %61 = phi i64 [ 0, %50 ], [ %53, %52 ]
-  %62 = load ptr, ptr %51, align 8
-  %63 = getelementptr inbounds nuw %struct.Argument, ptr %62, i64 %61
+59:                                               ; preds = %51, %46
+  %60 = phi i64 [ 0, %46 ], [ %52, %51 ]
+  %61 = icmp eq i64 %60, %9
+  br i1 %61, label %281, label %62
+
+62:                                               ; preds = %59
+  %63 = getelementptr inbounds nuw ptr, ptr %6, i64 %60
   %64 = load ptr, ptr %63, align 8
-  %65 = getelementptr inbounds nuw ptr, ptr %39, i64 %61
-  %66 = load ptr, ptr %65, align 8
-  %67 = getelementptr inbounds nuw i8, ptr %63, i64 16
-  %68 = load i64, ptr %67, align 8
-  %69 = getelementptr inbounds i8, ptr %5, i64 %68
-  %70 = getelementptr inbounds nuw i8, ptr %63, i64 8
-  %71 = load ptr, ptr %70, align 8
-  %72 = call i64 %64(ptr noundef %66, ptr noundef nonnull %69, ptr noundef %71)
-  %73 = icmp eq i64 %72, 0
-  br i1 %73, label %231, label %52
+  %65 = icmp eq ptr %64, null
+  br i1 %65, label %66, label %281
 
-74:                                               ; preds = %148, %138, %130, %128, %119, %106, %102, %83
-  %75 = add nuw nsw i64 %79, 1
-  %76 = load i64, ptr %49, align 8
-  %77 = icmp slt i64 %75, %76
-  br i1 %77, label %78, label %156
+66:                                               ; preds = %62
+  %67 = getelementptr ptr, ptr %42, i64 %47
+  %68 = load ptr, ptr %67, align 8
+  store ptr %68, ptr %63, align 8
+  %69 = add nuw nsw i64 %47, 1
+  %70 = icmp eq i64 %69, %38
+  br i1 %70, label %43, label %46
 
-78:                                               ; preds = %74, %58
-  %79 = phi i64 [ 0, %58 ], [ %75, %74 ]
-  %80 = load ptr, ptr %59, align 8
-  %81 = getelementptr inbounds nuw %struct.Guard, ptr %80, i64 %79
-  %82 = load i64, ptr %81, align 8
-  switch i64 %82, label %231 [
-    i64 0, label %148
-    i64 1, label %83
-    i64 2, label %92
-    i64 3, label %106
-    i64 4, label %114
-    i64 5, label %123
-    i64 6, label %130
-    i64 7, label %138
+71:                                               ; preds = %43, %81
+  %72 = phi i64 [ %82, %81 ], [ 0, %43 ]
+  %73 = getelementptr inbounds nuw ptr, ptr %6, i64 %72
+  %74 = load ptr, ptr %73, align 8
+  %75 = icmp eq ptr %74, null
+  br i1 %75, label %76, label %81
+
+76:                                               ; preds = %71
+  %77 = load ptr, ptr %44, align 8
+  %78 = getelementptr inbounds nuw ptr, ptr %77, i64 %72
+  %79 = load ptr, ptr %78, align 8
+  store ptr %79, ptr %73, align 8
+  %80 = icmp eq ptr %79, null
+  br i1 %80, label %281, label %81
+
+81:                                               ; preds = %76, %71
+  %82 = add nuw nsw i64 %72, 1
+  %83 = icmp eq i64 %82, %9
+  br i1 %83, label %84, label %71
+
+84:                                               ; preds = %81, %43, %18
+  %85 = phi ptr [ %1, %18 ], [ %6, %43 ], [ %6, %81 ]
+  %86 = getelementptr inbounds nuw i8, ptr %8, i64 48
+  %87 = load i64, ptr %86, align 8
+  %88 = icmp sgt i64 %87, 0
+  br i1 %88, label %89, label %281
+
+89:                                               ; preds = %84
+  %90 = getelementptr inbounds nuw i8, ptr %8, i64 56
+  %91 = icmp sgt i64 %9, 0
+  br label %92
+
+92:                                               ; preds = %89, %277
+  %93 = phi i64 [ 0, %89 ], [ %278, %277 ]
+  %94 = getelementptr inbounds nuw ptr, ptr %90, i64 %93
+  %95 = load ptr, ptr %94, align 8
+  br i1 %91, label %96, label %101
+
+96:                                               ; preds = %92
+  %97 = getelementptr inbounds nuw i8, ptr %95, i64 16
+  br label %106
+
+98:                                               ; preds = %106
+  %99 = add nuw nsw i64 %107, 1
+  %100 = icmp eq i64 %99, %9
+  br i1 %100, label %101, label %106
+
+101:                                              ; preds = %98, %92
+  %102 = load i64, ptr %95, align 8
+  %103 = icmp sgt i64 %102, 0
+  br i1 %103, label %104, label %202
+
+104:                                              ; preds = %101
+  %105 = getelementptr inbounds nuw i8, ptr %95, i64 8
+  br label %124
+
+106:                                              ; preds = %98, %96
+  %107 = phi i64 [ 0, %96 ], [ %99, %98 ]
+  %108 = load ptr, ptr %97, align 8
+  %109 = getelementptr inbounds nuw %struct.Argument, ptr %108, i64 %107
+  %110 = load ptr, ptr %109, align 8
+  %111 = getelementptr inbounds nuw ptr, ptr %85, i64 %107
+  %112 = load ptr, ptr %111, align 8
+  %113 = getelementptr inbounds nuw i8, ptr %109, i64 16
+  %114 = load i64, ptr %113, align 8
+  %115 = getelementptr inbounds i8, ptr %5, i64 %114
+  %116 = getelementptr inbounds nuw i8, ptr %109, i64 8
+  %117 = load ptr, ptr %116, align 8
+  %118 = call i64 %110(ptr noundef %112, ptr noundef nonnull %115, ptr noundef %117)
+  %119 = icmp eq i64 %118, 0
+  br i1 %119, label %277, label %98
+
+120:                                              ; preds = %194, %184, %176, %174, %165, %152, %148, %129
+  %121 = add nuw nsw i64 %125, 1
+  %122 = load i64, ptr %95, align 8
+  %123 = icmp slt i64 %121, %122
+  br i1 %123, label %124, label %202
+
+124:                                              ; preds = %120, %104
+  %125 = phi i64 [ 0, %104 ], [ %121, %120 ]
+  %126 = load ptr, ptr %105, align 8
+  %127 = getelementptr inbounds nuw %struct.Guard, ptr %126, i64 %125
+  %128 = load i64, ptr %127, align 8
+  switch i64 %128, label %277 [
+    i64 0, label %194
+    i64 1, label %129
+    i64 2, label %138
+    i64 3, label %152
+    i64 4, label %160
+    i64 5, label %169
+    i64 6, label %176
+    i64 7, label %184
   ]
 
-83:                                               ; preds = %78
-  %84 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %85 = load ptr, ptr %84, align 8
-  %86 = load i32, ptr %85, align 4
-  %87 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %88 = load ptr, ptr %87, align 8
-  %89 = ptrtoint ptr %88 to i64
-  %90 = trunc i64 %89 to i32
-  %91 = icmp eq i32 %86, %90
-  br i1 %91, label %74, label %231
+129:                                              ; preds = %124
+  %130 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %131 = load ptr, ptr %130, align 8
+  %132 = load i32, ptr %131, align 4
+  %133 = getelementptr inbounds nuw i8, ptr %127, i64 24
+  %134 = load ptr, ptr %133, align 8
+  %135 = ptrtoint ptr %134 to i64
+  %136 = trunc i64 %135 to i32
+  %137 = icmp eq i32 %132, %136
+  br i1 %137, label %120, label %277
 
-92:                                               ; preds = %78
-  %93 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %94 = load ptr, ptr %93, align 8
-  %95 = getelementptr inbounds nuw i8, ptr %81, i64 16
-  %96 = load ptr, ptr %95, align 8
-  %97 = call ptr @PyDict_GetItemWithError(ptr noundef %94, ptr noundef %96)
-  %98 = icmp eq ptr %97, null
-  br i1 %98, label %99, label %102
-
-99:                                               ; preds = %92
-  %100 = call ptr @PyErr_Occurred()
-  %101 = icmp eq ptr %100, null
-  br i1 %101, label %102, label %155
-
-102:                                              ; preds = %99, %92
-  %103 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %104 = load ptr, ptr %103, align 8
-  %105 = icmp eq ptr %97, %104
-  br i1 %105, label %74, label %231
-
-106:                                              ; preds = %78
-  %107 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %108 = load ptr, ptr %107, align 8
-  %109 = call i64 @PyDict_Size(ptr noundef %108)
-  %110 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %111 = load ptr, ptr %110, align 8
-  %112 = ptrtoint ptr %111 to i64
-  %113 = icmp eq i64 %109, %112
-  br i1 %113, label %74, label %231
-
-114:                                              ; preds = %78
-  %115 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %116 = load ptr, ptr %115, align 8
-  %117 = call ptr @PyObject_GenericGetDict(ptr noundef %116, ptr noundef null)
-  %118 = icmp eq ptr %117, null
-  br i1 %118, label %155, label %119
-
-119:                                              ; preds = %114
-  call void @Py_DecRef(ptr noundef nonnull %117)
-  %120 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %121 = load ptr, ptr %120, align 8
-  %122 = icmp eq ptr %117, %121
-  br i1 %122, label %74, label %231
-
-123:                                              ; preds = %78
-  %124 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %125 = load ptr, ptr %124, align 8
-  %126 = call ptr @PyObject_CallNoArgs(ptr noundef %125)
-  %127 = icmp eq ptr %126, null
-  br i1 %127, label %155, label %128
-
-128:                                              ; preds = %123
-  call void @Py_DecRef(ptr noundef nonnull %126)
-  %129 = icmp eq ptr %126, @_Py_TrueStruct
-  br i1 %129, label %74, label %231
-
-130:                                              ; preds = %78
-  %131 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %132 = load ptr, ptr %131, align 8
-  %133 = call i64 @PyList_Size(ptr noundef %132)
-  %134 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %135 = load ptr, ptr %134, align 8
-  %136 = ptrtoint ptr %135 to i64
-  %137 = icmp eq i64 %133, %136
-  br i1 %137, label %74, label %231
-
-138:                                              ; preds = %78
-  %139 = getelementptr inbounds nuw i8, ptr %81, i64 8
+138:                                              ; preds = %124
+  %139 = getelementptr inbounds nuw i8, ptr %127, i64 8
   %140 = load ptr, ptr %139, align 8
-  %141 = getelementptr inbounds nuw i8, ptr %81, i64 16
+  %141 = getelementptr inbounds nuw i8, ptr %127, i64 16
   %142 = load ptr, ptr %141, align 8
-  %143 = ptrtoint ptr %142 to i64
-  %144 = call ptr @PyList_GetItem(ptr noundef %140, i64 noundef %143)
-  %145 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %146 = load ptr, ptr %145, align 8
-  %147 = icmp eq ptr %144, %146
-  br i1 %147, label %74, label %231
+  %143 = call ptr @PyDict_GetItemWithError(ptr noundef %140, ptr noundef %142)
+  %144 = icmp eq ptr %143, null
+  br i1 %144, label %145, label %148
 
-148:                                              ; preds = %78
-  %149 = getelementptr inbounds nuw i8, ptr %81, i64 8
+145:                                              ; preds = %138
+  %146 = call ptr @PyErr_Occurred()
+  %147 = icmp eq ptr %146, null
+  br i1 %147, label %148, label %201
+
+148:                                              ; preds = %145, %138
+  %149 = getelementptr inbounds nuw i8, ptr %127, i64 24
   %150 = load ptr, ptr %149, align 8
-  %151 = load ptr, ptr %150, align 8
-  %152 = getelementptr inbounds nuw i8, ptr %81, i64 24
-  %153 = load ptr, ptr %152, align 8
-  %154 = icmp eq ptr %151, %153
-  br i1 %154, label %74, label %231
+  %151 = icmp eq ptr %143, %150
+  br i1 %151, label %120, label %277
 
-155:                                              ; preds = %123, %114, %99
+152:                                              ; preds = %124
+  %153 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %154 = load ptr, ptr %153, align 8
+  %155 = call i64 @PyDict_Size(ptr noundef %154)
+  %156 = getelementptr inbounds nuw i8, ptr %127, i64 24
+  %157 = load ptr, ptr %156, align 8
+  %158 = ptrtoint ptr %157 to i64
+  %159 = icmp eq i64 %155, %158
+  br i1 %159, label %120, label %277
+
+160:                                              ; preds = %124
+  %161 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %162 = load ptr, ptr %161, align 8
+  %163 = call ptr @PyObject_GenericGetDict(ptr noundef %162, ptr noundef null)
+  %164 = icmp eq ptr %163, null
+  br i1 %164, label %201, label %165
+
+165:                                              ; preds = %160
+  call void @Py_DecRef(ptr noundef nonnull %163)
+  %166 = getelementptr inbounds nuw i8, ptr %127, i64 24
+  %167 = load ptr, ptr %166, align 8
+  %168 = icmp eq ptr %163, %167
+  br i1 %168, label %120, label %277
+
+169:                                              ; preds = %124
+  %170 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %171 = load ptr, ptr %170, align 8
+  %172 = call ptr @PyObject_CallNoArgs(ptr noundef %171)
+  %173 = icmp eq ptr %172, null
+  br i1 %173, label %201, label %174
+
+174:                                              ; preds = %169
+  call void @Py_DecRef(ptr noundef nonnull %172)
+  %175 = icmp eq ptr %172, @_Py_TrueStruct
+  br i1 %175, label %120, label %277
+
+176:                                              ; preds = %124
+  %177 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %178 = load ptr, ptr %177, align 8
+  %179 = call i64 @PyList_Size(ptr noundef %178)
+  %180 = getelementptr inbounds nuw i8, ptr %127, i64 24
+  %181 = load ptr, ptr %180, align 8
+  %182 = ptrtoint ptr %181 to i64
+  %183 = icmp eq i64 %179, %182
+  br i1 %183, label %120, label %277
+
+184:                                              ; preds = %124
+  %185 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %186 = load ptr, ptr %185, align 8
+  %187 = getelementptr inbounds nuw i8, ptr %127, i64 16
+  %188 = load ptr, ptr %187, align 8
+  %189 = ptrtoint ptr %188 to i64
+  %190 = call ptr @PyList_GetItem(ptr noundef %186, i64 noundef %189)
+  %191 = getelementptr inbounds nuw i8, ptr %127, i64 24
+  %192 = load ptr, ptr %191, align 8
+  %193 = icmp eq ptr %190, %192
+  br i1 %193, label %120, label %277
+
+194:                                              ; preds = %124
+  %195 = getelementptr inbounds nuw i8, ptr %127, i64 8
+  %196 = load ptr, ptr %195, align 8
+  %197 = load ptr, ptr %196, align 8
+  %198 = getelementptr inbounds nuw i8, ptr %127, i64 24
+  %199 = load ptr, ptr %198, align 8
+  %200 = icmp eq ptr %197, %199
+  br i1 %200, label %120, label %277
+
+201:                                              ; preds = %169, %160, %145
   call void @PyErr_Clear()
-  br label %231
+  br label %277
 
-156:                                              ; preds = %55, %74
-  %157 = getelementptr inbounds nuw i8, ptr %49, i64 104
-  %158 = load i64, ptr %157, align 8
-  %159 = icmp eq i64 %158, 0
-  br i1 %159, label %164, label %160
+202:                                              ; preds = %101, %120
+  %203 = getelementptr inbounds nuw i8, ptr %95, i64 104
+  %204 = load i64, ptr %203, align 8
+  %205 = icmp eq i64 %204, 0
+  br i1 %205, label %210, label %206
 
-160:                                              ; preds = %156
-  %161 = call ptr @PyEval_SaveThread()
-  %162 = getelementptr inbounds nuw i8, ptr %49, i64 24
-  %163 = load ptr, ptr %162, align 8
-  call void %163(ptr noundef nonnull %5)
-  call void @PyEval_RestoreThread(ptr noundef %161)
-  br label %167
+206:                                              ; preds = %202
+  %207 = call ptr @PyEval_SaveThread()
+  %208 = getelementptr inbounds nuw i8, ptr %95, i64 24
+  %209 = load ptr, ptr %208, align 8
+  call void %209(ptr noundef nonnull %5)
+  call void @PyEval_RestoreThread(ptr noundef %207)
+  br label %213
 
-164:                                              ; preds = %156
-  %165 = getelementptr inbounds nuw i8, ptr %49, i64 24
-  %166 = load ptr, ptr %165, align 8
-  call void %166(ptr noundef nonnull %5)
-  br label %167
+210:                                              ; preds = %202
+  %211 = getelementptr inbounds nuw i8, ptr %95, i64 24
+  %212 = load ptr, ptr %211, align 8
+  call void %212(ptr noundef nonnull %5)
+  br label %213
 
-167:                                              ; preds = %164, %160
-  %168 = getelementptr inbounds nuw i8, ptr %49, i64 80
-  %169 = load ptr, ptr %168, align 8
-  %170 = load i64, ptr %169, align 8
-  %171 = icmp eq i64 %170, 0
-  br i1 %171, label %175, label %172
+213:                                              ; preds = %210, %206
+  %214 = getelementptr inbounds nuw i8, ptr %95, i64 80
+  %215 = load ptr, ptr %214, align 8
+  %216 = load i64, ptr %215, align 8
+  %217 = icmp eq i64 %216, 0
+  br i1 %217, label %221, label %218
 
-172:                                              ; preds = %167
-  %173 = getelementptr inbounds nuw i8, ptr %49, i64 88
-  %174 = load ptr, ptr %173, align 8
-  br label %175
+218:                                              ; preds = %213
+  %219 = getelementptr inbounds nuw i8, ptr %95, i64 88
+  %220 = load ptr, ptr %219, align 8
+  br label %221
 
-175:                                              ; preds = %172, %167
-  %176 = phi ptr [ %174, %172 ], [ null, %167 ]
-  %177 = getelementptr inbounds nuw i8, ptr %49, i64 96
-  br label %178
+221:                                              ; preds = %218, %213
+  %222 = phi ptr [ %220, %218 ], [ null, %213 ]
+  %223 = getelementptr inbounds nuw i8, ptr %95, i64 96
+  br label %224
 
-178:                                              ; preds = %186, %175
-  %179 = phi i1 [ true, %175 ], [ false, %186 ]
-  %180 = phi ptr [ %176, %175 ], [ %187, %186 ]
-  %181 = icmp eq ptr %180, null
-  br i1 %181, label %186, label %182
+224:                                              ; preds = %232, %221
+  %225 = phi i1 [ true, %221 ], [ false, %232 ]
+  %226 = phi ptr [ %222, %221 ], [ %233, %232 ]
+  %227 = icmp eq ptr %226, null
+  br i1 %227, label %232, label %228
 
-182:                                              ; preds = %178
-  %183 = call ptr @PyObject_CallNoArgs(ptr noundef nonnull %180)
-  %184 = icmp eq ptr %183, null
-  br i1 %184, label %239, label %185
+228:                                              ; preds = %224
+  %229 = call ptr @PyObject_CallNoArgs(ptr noundef nonnull %226)
+  %230 = icmp eq ptr %229, null
+  br i1 %230, label %285, label %231
 
-185:                                              ; preds = %182
-  call void @Py_DecRef(ptr noundef nonnull %183)
-  br label %186
+231:                                              ; preds = %228
+  call void @Py_DecRef(ptr noundef nonnull %229)
+  br label %232
 
-186:                                              ; preds = %185, %178
-  %187 = load ptr, ptr %177, align 8
-  br i1 %179, label %178, label %188
+232:                                              ; preds = %231, %224
+  %233 = load ptr, ptr %223, align 8
+  br i1 %225, label %224, label %234
 
-188:                                              ; preds = %186
-  %189 = getelementptr inbounds nuw i8, ptr %49, i64 32
-  %190 = load i64, ptr %189, align 8
-  switch i64 %190, label %219 [
-    i64 0, label %191
-    i64 1, label %192
-    i64 2, label %196
+234:                                              ; preds = %232
+  %235 = getelementptr inbounds nuw i8, ptr %95, i64 32
+  %236 = load i64, ptr %235, align 8
+  switch i64 %236, label %265 [
+    i64 0, label %237
+    i64 1, label %238
+    i64 2, label %242
   ]
 
-191:                                              ; preds = %188
+237:                                              ; preds = %234
   call void @Py_IncRef(ptr noundef nonnull @_Py_NoneStruct)
-  br label %239
+  br label %285
 
-192:                                              ; preds = %188
-  %193 = getelementptr inbounds nuw i8, ptr %49, i64 48
-  %194 = load ptr, ptr %193, align 8
-  %195 = call fastcc ptr @wrap(ptr noundef %194, ptr noundef nonnull %5)
-  br label %239
+238:                                              ; preds = %234
+  %239 = getelementptr inbounds nuw i8, ptr %95, i64 48
+  %240 = load ptr, ptr %239, align 8
+  %241 = call fastcc ptr @wrap(ptr noundef %240, ptr noundef nonnull %5)
+  br label %285
 
-196:                                              ; preds = %188
-  %197 = getelementptr inbounds nuw i8, ptr %49, i64 40
-  %198 = load i64, ptr %197, align 8
-  %199 = call ptr @PyTuple_New(i64 noundef %198)
-  %200 = icmp eq ptr %199, null
-  br i1 %200, label %239, label %201
+242:                                              ; preds = %234
+  %243 = getelementptr inbounds nuw i8, ptr %95, i64 40
+  %244 = load i64, ptr %243, align 8
+  %245 = call ptr @PyTuple_New(i64 noundef %244)
+  %246 = icmp eq ptr %245, null
+  br i1 %246, label %285, label %247
 
-201:                                              ; preds = %196
-  %202 = getelementptr inbounds nuw i8, ptr %49, i64 48
-  %203 = load i64, ptr %197, align 8
-  %204 = icmp sgt i64 %203, 0
-  br i1 %204, label %209, label %239
+247:                                              ; preds = %242
+  %248 = getelementptr inbounds nuw i8, ptr %95, i64 48
+  %249 = load i64, ptr %243, align 8
+  %250 = icmp sgt i64 %249, 0
+  br i1 %250, label %255, label %285
 
-205:                                              ; preds = %215
-  %206 = add nuw nsw i64 %210, 1
-  %207 = load i64, ptr %197, align 8
-  %208 = icmp slt i64 %206, %207
-  br i1 %208, label %209, label %239
+251:                                              ; preds = %261
+  %252 = add nuw nsw i64 %256, 1
+  %253 = load i64, ptr %243, align 8
+  %254 = icmp slt i64 %252, %253
+  br i1 %254, label %255, label %285
 
-209:                                              ; preds = %201, %205
-  %210 = phi i64 [ %206, %205 ], [ 0, %201 ]
-  %211 = load ptr, ptr %202, align 8
-  %212 = getelementptr inbounds nuw %struct.Result, ptr %211, i64 %210
-  %213 = call fastcc ptr @wrap(ptr noundef %212, ptr noundef nonnull %5)
-  %214 = icmp eq ptr %213, null
-  br i1 %214, label %218, label %215
+255:                                              ; preds = %247, %251
+  %256 = phi i64 [ %252, %251 ], [ 0, %247 ]
+  %257 = load ptr, ptr %248, align 8
+  %258 = getelementptr inbounds nuw %struct.Result, ptr %257, i64 %256
+  %259 = call fastcc ptr @wrap(ptr noundef %258, ptr noundef nonnull %5)
+  %260 = icmp eq ptr %259, null
+  br i1 %260, label %264, label %261
 
-215:                                              ; preds = %209
-  %216 = call i32 @PyTuple_SetItem(ptr noundef nonnull %199, i64 noundef %210, ptr noundef nonnull %213)
-  %217 = icmp eq i32 %216, 0
-  br i1 %217, label %205, label %218
+261:                                              ; preds = %255
+  %262 = call i32 @PyTuple_SetItem(ptr noundef nonnull %245, i64 noundef %256, ptr noundef nonnull %259)
+  %263 = icmp eq i32 %262, 0
+  br i1 %263, label %251, label %264
 
-218:                                              ; preds = %215, %209
-  call void @Py_DecRef(ptr noundef nonnull %199)
-  br label %239
+264:                                              ; preds = %261, %255
+  call void @Py_DecRef(ptr noundef nonnull %245)
+  br label %285
 
-219:                                              ; preds = %188
-  %220 = getelementptr inbounds nuw i8, ptr %49, i64 56
-  %221 = load i64, ptr %220, align 8
-  %222 = getelementptr inbounds i8, ptr %5, i64 %221
-  %223 = getelementptr inbounds nuw i8, ptr %49, i64 64
-  %224 = load i64, ptr %223, align 8
-  %225 = call ptr @PyBytes_FromStringAndSize(ptr noundef nonnull %222, i64 noundef %224)
-  %226 = icmp eq ptr %225, null
-  br i1 %226, label %239, label %227
+265:                                              ; preds = %234
+  %266 = getelementptr inbounds nuw i8, ptr %95, i64 56
+  %267 = load i64, ptr %266, align 8
+  %268 = getelementptr inbounds i8, ptr %5, i64 %267
+  %269 = getelementptr inbounds nuw i8, ptr %95, i64 64
+  %270 = load i64, ptr %269, align 8
+  %271 = call ptr @PyBytes_FromStringAndSize(ptr noundef nonnull %268, i64 noundef %270)
+  %272 = icmp eq ptr %271, null
+  br i1 %272, label %285, label %273
 
-227:                                              ; preds = %219
-  %228 = getelementptr inbounds nuw i8, ptr %49, i64 72
-  %229 = load ptr, ptr %228, align 8
-  %230 = call ptr @PyObject_CallOneArg(ptr noundef %229, ptr noundef nonnull %225)
-  call void @Py_DecRef(ptr noundef nonnull %225)
-  br label %239
+273:                                              ; preds = %265
+  %274 = getelementptr inbounds nuw i8, ptr %95, i64 72
+  %275 = load ptr, ptr %274, align 8
+  %276 = call ptr @PyObject_CallOneArg(ptr noundef %275, ptr noundef nonnull %271)
+  call void @Py_DecRef(ptr noundef nonnull %271)
+  br label %285
 
-231:                                              ; preds = %60, %78, %102, %130, %128, %119, %106, %138, %83, %148, %155
-  %232 = add nuw nsw i64 %47, 1
-  %233 = load i64, ptr %40, align 8
-  %234 = icmp slt i64 %232, %233
-  br i1 %234, label %46, label %235
+277:                                              ; preds = %106, %124, %148, %176, %174, %165, %152, %184, %129, %194, %201
+  %278 = add nuw nsw i64 %93, 1
+  %279 = load i64, ptr %86, align 8
+  %280 = icmp slt i64 %278, %279
+  br i1 %280, label %92, label %281
 
-235:                                              ; preds = %32, %231, %38, %4, %11
-  %236 = getelementptr inbounds nuw i8, ptr %8, i64 24
-  %237 = load ptr, ptr %236, align 8
-  %238 = call ptr @PyObject_Vectorcall(ptr noundef %237, ptr noundef %1, i64 noundef %2, ptr noundef %3)
-  br label %239
+281:                                              ; preds = %59, %62, %56, %76, %277, %84, %4, %14
+  %282 = getelementptr inbounds nuw i8, ptr %8, i64 40
+  %283 = load ptr, ptr %282, align 8
+  %284 = call ptr @PyObject_Vectorcall(ptr noundef %283, ptr noundef %1, i64 noundef %2, ptr noundef %3)
+  br label %285
 
-239:                                              ; preds = %182, %205, %227, %219, %218, %201, %196, %192, %191, %235
-  %240 = phi ptr [ %238, %235 ], [ %199, %205 ], [ %199, %201 ], [ null, %196 ], [ null, %218 ], [ %230, %227 ], [ %195, %192 ], [ @_Py_NoneStruct, %191 ], [ null, %219 ], [ null, %182 ]
+285:                                              ; preds = %228, %251, %273, %265, %264, %247, %242, %238, %237, %281
+  %286 = phi ptr [ %284, %281 ], [ %245, %251 ], [ %245, %247 ], [ null, %242 ], [ null, %264 ], [ %276, %273 ], [ %241, %238 ], [ @_Py_NoneStruct, %237 ], [ null, %265 ], [ null, %228 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6)
   call void @llvm.lifetime.end.p0(ptr nonnull %5)
-  ret ptr %240
+  ret ptr %286
 }
 
 declare ptr @PyLong_AsVoidPtr(ptr noundef)

@@ -30,14 +30,15 @@ class NativeCode:
     """What a call of compiled code needs: `address` of a function of one pointer, to its slots.
 
     `failed` is a counter that is not zero when something may have failed in the call; then
-    `on_failure()` raises it. `after()` is called after every call. `keep` stays alive.
+    `on_failure()` raises it. `after()` is called after every call. Other threads run Python
+    meanwhile if `releases_gil`. `keep` stays alive.
     """
 
     address: int
     failed: ctypes.c_int64 = field(default=NO_FAILURE)
     on_failure: Callable[[], Any] | None = None
     after: Callable[[], Any] | None = None
-    releases_gil: bool = False
+    releases_gil: bool = True
     keep: tuple[Any, ...] = ()
 
 
@@ -107,54 +108,69 @@ class NativeVariant:
         return ctypes.addressof(made)
 
 
+NO_DEFAULT: Any = object()
+_VARIANTS_AT = 7
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a call: names (None where a parameter has none to callers), the values of
+    those that may be left out (NO_DEFAULT of others), how many may be passed by position.
+    """
+
+    names: tuple[str | None, ...]
+    defaults: tuple[Any, ...]
+    positional: int
+
+
 class NativeEntry:
     """A function's variants, and `call`, the built-in function that tries them.
 
     `fallback` gets every call that none takes. `tracing` is a counter: while it is not zero, all
-    calls go to `fallback`. `defaults` has the value of each parameter that may be left out.
+    calls go to `fallback`.
     """
 
     def __init__(
         self,
         loaded: Runtime,
-        parameters: int,
+        parameters: Parameters,
         fallback: Callable[..., Any],
         tracing: ctypes.c_int64,
     ) -> None:
-        self._defaults: list[Any] = []
-        self._addresses = (ctypes.c_int64 * max(parameters, 1))()
-        self.parameters = parameters
-        self._table = (ctypes.c_int64 * (5 + MOST_VARIANTS))(
-            parameters, ctypes.addressof(self._addresses), ctypes.addressof(tracing), id(fallback)
+        count = len(parameters.names)
+        names, defaults = (ctypes.c_int64 * (count + 1))(), (ctypes.c_int64 * (count + 1))()
+        for i, (name, default) in enumerate(
+            zip(parameters.names, parameters.defaults, strict=True)
+        ):
+            names[i], defaults[i] = _pointer(name), 0 if default is NO_DEFAULT else id(default)
+        self._table = (ctypes.c_int64 * (_VARIANTS_AT + MOST_VARIANTS))(
+            count,
+            parameters.positional,
+            ctypes.addressof(names),
+            ctypes.addressof(defaults),
+            ctypes.addressof(tracing),
+            id(fallback),
         )
-        self._keep = [fallback, tracing]
+        self._keep = [fallback, tracing, parameters, names, defaults]
         self._all: list[NativeVariant] = []
         self.variants: list[NativeVariant] = []
         self.call = loaded.callable(ctypes.addressof(self._table), self)
-
-    def set_defaults(self, defaults: Sequence[tuple[int, Any]]) -> None:
-        """The default of each parameter that has one, by position."""
-        self._defaults.append(defaults)
-        for i in range(self.parameters):
-            self._addresses[i] = 0
-        for i, value in defaults:
-            self._addresses[i] = _signed(id(value))
 
     def add(self, variant: NativeVariant) -> None:
         """Try `variant` first from now on."""
         self._all.append(variant)
         self.variants = [variant, *self.variants][:MOST_VARIANTS]
-        self._table[4] = 0
+        self._table[_VARIANTS_AT - 1] = 0
         for i, one in enumerate(self.variants):
-            self._table[5 + i] = ctypes.addressof(one.table)
-        self._table[4] = len(self.variants)
+            self._table[_VARIANTS_AT + i] = ctypes.addressof(one.table)
+        self._table[_VARIANTS_AT - 1] = len(self.variants)
 
 
 def new_entry(
-    parameters: int, fallback: Callable[..., Any], tracing: ctypes.c_int64
+    parameters: Parameters, fallback: Callable[..., Any], tracing: ctypes.c_int64
 ) -> NativeEntry | None:
-    """An entry for a function of so many parameters, or None where calls go through Python."""
-    loaded = runtime() if parameters <= MOST_PARAMETERS else None
+    """An entry for a function of these parameters, or None where calls go through Python."""
+    loaded = runtime() if len(parameters.names) <= MOST_PARAMETERS else None
     return None if loaded is None else NativeEntry(loaded, parameters, fallback, tracing)
 
 

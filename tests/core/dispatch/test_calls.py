@@ -211,20 +211,53 @@ def test_defaults_and_keywords(dsl: Any, through: Through) -> None:
     assert [compiled(i, 1) for i in range(5)] == [-1, 0, 1, 2, 3]
     assert through.count == 2
     assert [compiled(y=i, x=1) for i in range(3)] == [1, 0, -1]
+    assert [compiled(1, y=i) for i in range(3)] == [1, 0, -1]
+    assert [compiled(x=i) for i in range(3)] == [-10, -9, -8]
+    assert [compiled(**{"".join(["x"]): i}) for i in range(3)] == [-10, -9, -8]
+    assert through.count == 2
+    with pytest.raises(DSLCallError, match="multiple values for argument 'x'"):
+        compiled(1, x=2)
+    with pytest.raises(DSLCallError, match="unexpected keyword argument 'z'"):
+        compiled(1, z=2)
     with pytest.raises(DSLCallError, match="too many positional"):
         compiled(1, 2, 3)
     with pytest.raises(DSLCallError, match="missing a required argument"):
         compiled()
 
 
-def test_keyword_only_parameters_are_not_taken_by_position(dsl: Any) -> None:
+def test_keyword_only_parameters_are_not_taken_by_position(dsl: Any, through: Through) -> None:
     def f(x: Any, *, y: Any = 10) -> Any:
         return x - y
 
     compiled = dsl.jit(f, preprocess=False)
     assert [compiled(i) for i in range(4)] == [-10, -9, -8, -7]
+    assert [compiled(i, y=1) for i in range(4)] == [-1, 0, 1, 2]
+    assert through.count == 2
     with pytest.raises(DSLCallError, match="positional"):
         compiled(1, 2)
+
+
+def test_positional_only_parameters_are_not_taken_by_name(dsl: Any, through: Through) -> None:
+    def f(x: Any, /, y: Any = 10) -> Any:
+        return x - y
+
+    compiled = dsl.jit(f, preprocess=False)
+    assert [compiled(i, y=1) for i in range(4)] == [-1, 0, 1, 2]
+    assert through.count == 2
+    with pytest.raises(DSLCallError, match="positional"):
+        compiled(x=1)
+
+
+def test_variadic_parameters_stay_in_python(dsl: Any, through: Through) -> None:
+    def f(*xs: Any, **named: Any) -> Any:
+        return sum(xs) + named["n"]
+
+    compiled = dsl.jit(f, preprocess=False)
+    for _ in range(4):
+        assert compiled(1, 2, n=3) == 6
+        assert compiled(1, n=3) == 4
+    assert through.count == 8
+    assert dsl.counts["compiled"] == 2
 
 
 def test_a_failed_assertion_is_raised_by_native_calls_too(dsl: Any) -> None:
