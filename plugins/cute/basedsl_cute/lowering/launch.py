@@ -1,7 +1,7 @@
 """The step `lower-launch`: host code's `gpu.launch_func` ops become calls of a C function.
 
 In: a module after `lower-cute`. Out: the same without its gpu.modules, whose launches are calls of
-`basedsl_launch` (`runtime.launch_abi` has the interface), ready for `objectstage.native_steps`.
+`basedsl_launch` (`lowering.interface` has it), ready for `objectstage.native_steps`.
 A launch that fails makes the host function return at once: for the native back end it is an
 assertion at the launch's line.
 """
@@ -12,13 +12,7 @@ from typing import Any
 
 from basedsl.errors import CompilerBug
 from basedsl.objectstage import PipelineContext, span_of_location
-from basedsl_cute.lowering.rewriter import (
-    DYNAMIC_SMEM_ATTRIBUTE,
-    DYNAMIC_SMEM_SYMBOL,
-    STATIC_SMEM_ATTRIBUTE,
-)
-from basedsl_cute.lowering.storage import is_float
-from basedsl_cute.runtime.launch_abi import (
+from basedsl_cute.lowering.interface import (
     CONFIG_INDEX,
     CONFIG_WORDS,
     COOPERATIVE,
@@ -28,6 +22,12 @@ from basedsl_cute.runtime.launch_abi import (
     KernelEntry,
     LaunchTable,
 )
+from basedsl_cute.lowering.rewriter import (
+    DYNAMIC_SMEM_ATTRIBUTE,
+    DYNAMIC_SMEM_SYMBOL,
+    STATIC_SMEM_ATTRIBUTE,
+)
+from basedsl_cute.lowering.storage import is_float
 
 # Attributes of gpu.launch_func that the front end may set.
 COOPERATIVE_ATTRIBUTE = "cute.cooperative"
