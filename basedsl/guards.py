@@ -211,9 +211,9 @@ class Guards:
         for name in names:
             if name in scope:
                 self._item(scope, name)
-            elif hasattr(builtins, name):
+            elif name in vars(builtins):
                 self._item(scope, name)
-                self._builtins.recorded[name] = getattr(builtins, name)
+                self._builtins.recorded[name] = vars(builtins)[name]
                 self._read(self._builtins, "builtins")
 
     def _item(self, table: dict[str, Any], name: str) -> None:
@@ -373,7 +373,7 @@ class _BuiltinsRead:
         self.recorded: dict[str, Any] = {}
 
     def same(self) -> bool:
-        return all(getattr(builtins, name, None) is v for name, v in self.recorded.items())
+        return all(vars(builtins).get(name) is v for name, v in self.recorded.items())
 
     def rows(self) -> list[Row] | None:
         table, offset = vars(builtins), layout.dict_version_offset()
