@@ -95,7 +95,8 @@ class Generator:
         return self.random.choice(known) if known else None
 
     def value(self, kind: str, scope: _Scope, depth: int = 2) -> str:
-        return getattr(self, f"{kind}_")(scope, depth)
+        made: str = getattr(self, f"{kind}_")(scope, depth)
+        return made
 
     def int_(self, scope: _Scope, depth: int = 2) -> str:
         r = self.random

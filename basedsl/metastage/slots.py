@@ -4,7 +4,9 @@ A `Slot` is made from a leaf; two slots of one variable join to the slot both pa
 or to nothing, which is the user's error. Leaves that are not slots are static.
 
 Besides numerics, any class may be carried as one SSA value by providing
-`ir_value()`, `with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static).
+`ir_value()`, `with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static). If two
+types have one that values of both can be given, `joined(other)` returns a leaf of that type (or
+None), and `ir_value_as(leaf)` of that leaf converts.
 """
 
 from __future__ import annotations
@@ -60,6 +62,8 @@ class OpaqueSlot:
         return hash(self.type)
 
     def to_ir(self, leaf: Any) -> Any:
+        if hasattr(type(self.exemplar), "ir_value_as"):
+            return self.exemplar.ir_value_as(leaf)
         return leaf.ir_value()
 
     def from_ir(self, value: Any) -> Any:
@@ -95,6 +99,10 @@ def join(a: Slot, b: Slot) -> Slot | None:
         dynamic = not (a if a.weak else b).literal
         joined = join_types(a.type, a.weak, b.type, b.weak, dynamic=dynamic)
         return None if joined is None else NumericSlot(*joined)
+    if isinstance(a, OpaqueSlot) and isinstance(b, OpaqueSlot):
+        if hasattr(type(a.exemplar), "joined"):
+            leaf = a.exemplar.joined(b.exemplar)
+            return None if leaf is None else OpaqueSlot(leaf.leaf_type(), leaf)
     return None
 
 

@@ -203,7 +203,8 @@ def _global_places(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any
         variables = function.__globals__
         for name in _names(function.__code__):
             value = variables.get(name)
-            if value is not None and _is_users(type(value)) and is_place(value):
+            kind: Any = type(value)
+            if value is not None and _is_users(kind) and is_place(value):
                 yield name, value
 
 

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Calls: inlining, Constexpr, recursion, keywords, pytrees in and out."""
 
 from dataclasses import dataclass

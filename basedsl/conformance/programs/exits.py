@@ -1,5 +1,6 @@
 """break, continue, early return, loop else: on some paths, on all, from any depth."""
 
+# mypy: ignore-errors
 # ruff: noqa: B007, RET, SIM, PIE790
 
 from basedsl.conformance.cases import program

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """raise and assert over conditions of the run time; statements that stay static.
 
 PYTEST_DONT_REWRITE: the assertions here are Python's own.

@@ -1,5 +1,6 @@
 """Bounds and steps of every kind, zero trips, the loop variable, what loops carry."""
 
+# mypy: ignore-errors
 # ruff: noqa: B905, C416, B007, SIM, PLW2901
 
 import basedsl

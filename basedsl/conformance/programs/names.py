@@ -1,5 +1,6 @@
 """When names are bound: in branches and loops, on some paths, deleted, in outer scopes."""
 
+# mypy: ignore-errors
 # ruff: noqa: F821, B007, F841, SIM, PLW0602, PLW0603
 
 from basedsl.conformance.cases import program, refused

@@ -1,5 +1,6 @@
 """Values with parts through branches and loops: tuples to nested objects, and their aliases."""
 
+# mypy: ignore-errors
 # ruff: noqa: B007, SIM
 
 from dataclasses import dataclass, field, replace

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Expressions: operators, short circuit, builtins, math, formatting, unpacking, subscripts."""
 
 import math

@@ -1,0 +1,14 @@
+"""Conformance tests compile anew: what an earlier run left on disk says nothing about this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_disk_cache() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BASEDSL_CACHE", "0")
+        yield

@@ -1,0 +1,72 @@
+"""Random programs, run by Python and by a DSL, and made small where they disagree."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.cases import Buf
+from basedsl.conformance.compare import difference, run_dsl, run_python
+from basedsl.conformance.generate import Generator, inputs
+from basedsl.conformance.shrink import shrink
+
+# What a program that was cut wrongly does; these are no finding.
+_NO_PROGRAM = (NameError, TypeError, AttributeError, SyntaxError, RecursionError, KeyError)
+
+
+def generate(adapter: Adapter, seed: int) -> str:
+    """The program of a seed, as text, with floats that fit the DSL's precision."""
+    return Generator(seed, exact=adapter.float_bits < 64).program()
+
+
+def load(text: str, filename: str) -> Callable[..., Any]:
+    """The function `program` of a text, whose source can be found."""
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    variables: dict[str, Any] = {"__name__": filename}
+    exec(compile(text, filename, "exec"), variables)
+    program: Callable[..., Any] = variables["program"]
+    return program
+
+
+def failure(adapter: Adapter, seed: int, text: str) -> str:
+    """How the program differs, in words that begin with the kind of difference; "" if not."""
+    try:
+        fn = load(text, f"<fuzz {seed}>")
+    except SyntaxError:
+        return ""
+    compiled = adapter.entry(fn)
+    for n, m, x, flag, items in inputs(seed):
+        args = (n, m, x, flag, Buf(items))
+        python = run_python(fn, args, {})
+        if isinstance(python.error, _NO_PROGRAM):
+            return ""
+        dsl = run_dsl(adapter, compiled, args, {})
+        if dsl.error is not None and (python.error is None or isinstance(dsl.error, _NO_PROGRAM)):
+            kind = f"{type(dsl.error).__name__}: {str(dsl.error)[:25]}"
+            return f"{kind}\nfor {args}\n{dsl.error}"
+        found = difference(adapter, python, dsl)
+        if found:
+            return f"different\nfor {args}\n{found}"
+    return ""
+
+
+def check_seed(adapter: Adapter, seed: int) -> str:
+    """A report on the program of `seed`, made small; empty if both agree."""
+    text = generate(adapter, seed)
+    first = failure(adapter, seed, text)
+    if not first:
+        return ""
+    kind = first.splitlines()[0]
+
+    def fails(candidate: str) -> bool:
+        return failure(adapter, seed, candidate).startswith(kind) and _ends(candidate)
+
+    small = shrink(text, fails)
+    return f"seed {seed}: {failure(adapter, seed, small)}\n\n{small}"
+
+
+def _ends(text: str) -> bool:
+    """Whether a cut program still counts its loops: only then it surely ends."""
+    return "while True" not in text or "break" in text or "return" in text
