@@ -259,7 +259,8 @@ class Library:
             )
         ensure_context()
         data = image.encode() + b"\0" if isinstance(image, str) else image
-        log = ctypes.create_string_buffer(8192)
+        # Kept: where modules load lazily, the driver compiles PTX when a kernel is first asked for.
+        self._log = log = ctypes.create_string_buffer(8192)
         options = (ctypes.c_int * 2)(_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_BUFFER_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
         handle = ctypes.c_void_p()
@@ -267,22 +268,25 @@ class Library:
         result = library.cuLibraryLoadData(
             ctypes.byref(handle), data, options, values, 2, None, None, 0
         )
-        if result != SUCCESS:
-            error = _error(library, "loading a kernel", result)
-            said = log.value.decode(errors="replace").strip()
-            if said:
-                error.message += f"\n{said}"
-            raise error
+        self._check(result)
         self.handle = handle.value or 0
         self._unload = library.cuLibraryUnload
 
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`."""
         handle = ctypes.c_void_p()
-        call(
-            "cuLibraryGetKernel", ctypes.byref(handle), ctypes.c_void_p(self.handle), name.encode()
-        )
+        library = ctypes.c_void_p(self.handle)
+        self._check(require().cuLibraryGetKernel(ctypes.byref(handle), library, name.encode()))
         return Kernel(name, handle.value or 0, self)
+
+    def _check(self, result: int) -> None:
+        if result == SUCCESS:
+            return
+        error = _error(require(), "loading a kernel", result)
+        said = self._log.value.decode(errors="replace").strip()
+        if said:
+            error.message += f"\n{said}"
+        raise error
 
     def unload(self) -> None:
         """Free the code; its kernels are gone."""
