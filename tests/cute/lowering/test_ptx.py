@@ -321,6 +321,19 @@ def test_loops_are_unrolled_as_asked(lowering, hint, stores):
     assert lowering.ptx(body).count("st.volatile.global.b32") == stores
 
 
+@needs_ptxas
+def test_parameters_by_value(lowering):
+    marks = "llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, cute.grid_constant"
+    body = f"""%v = llvm.load %t {{alignment = 64 : i64}} : !llvm.ptr -> f32
+        "cute.store"(%v, %g, %i) : (f32, {G}, i32) -> ()"""
+    arguments = f"%t: !llvm.ptr {{{marks}}}, %g: {G}, %i: i32"
+    stages = lowering.stages(lowering.kernel(body, arguments=arguments))
+    ptx = stages.artifacts["ptx"]
+    assert ".param .align 64 .b8 k_param_0[128]" in ptx
+    assert re.search(r"ld\.param(::entry)?\.b32 .*\[k_param_0\]", ptx)
+    assert ".local" not in ptx
+
+
 # Assertions, printing, lines ---------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from basedsl.errors import CompilerBug, DSLRuntimeError
 from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl_cute.lowering import ptxas
-from basedsl_cute.lowering.ptx_only import PtxOnly
+from basedsl_cute.lowering.ptx_only import PtxOnly, restore_parameters
 from basedsl_cute.lowering.rewriter import Rewriter
 from basedsl_cute.lowering.rules import RULES
 from basedsl_cute.lowering.targets import Target
@@ -114,6 +114,7 @@ class EmitPTX:
             f"builtin.module(nvvm-attach-target{{{options}}},gpu-module-to-binary{{format=isa}})"
         )
         copy = op.clone()
+        restore_parameters(copy)
         manager.enable_verifier(False)
         manager.run(copy.operation)
         texts = []

@@ -49,6 +49,12 @@ def rule(*ops: str) -> Callable[[RuleFunction], RuleFunction]:
     return enter
 
 
+# On a kernel's parameter: its bytes are read in place and never change (CUDA's __grid_constant__).
+# NVVM's own attribute is refused on a gpu.func, and `convert-gpu-to-nvvm` forgets `llvm.byval`; so
+# parameters' attributes travel in PARAMETERS, and the step `ptx` puts them back.
+GRID_CONSTANT = "cute.grid_constant"
+PARAMETERS = "cute.parameters"
+
 # Passes that few kernels need, and the ops that make them needed.
 _EXPANSIONS = {
     "convert-math-to-funcs": ("math.ipowi",),
@@ -366,6 +372,38 @@ class _Words:
         if self.type != word:
             parts = [b.emit("arith.extui", [self.type], [part]) for part in parts]
         return parts
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+
+@rule("gpu.func")
+def function(b: Lowering, op: Any) -> Any:
+    """Keep what is said of parameters that are passed by value; the function stays."""
+    ir = b.ir
+    if "arg_attrs" in op.attributes:
+        marks = [ir.DictAttr(mark) for mark in ir.ArrayAttr(op.attributes["arg_attrs"])]
+        if any("llvm.byval" in mark for mark in marks):
+            kept = []
+            for mark in marks:
+                named = {one.name: one.attr for one in mark}
+                if named.pop(GRID_CONSTANT, None) is not None:
+                    named["nvvm.grid_constant"] = ir.UnitAttr.get()
+                kept.append(ir.DictAttr.get(named))
+            op.attributes[PARAMETERS] = ir.ArrayAttr.get(kept)
+    return None
+
+
+def restore_parameters(op: Any) -> None:
+    """Give the llvm.func kernels of a module their parameters' attributes back."""
+    for module in op.regions[0].blocks[0].operations:
+        if module.operation.name != "gpu.module":
+            continue
+        for one in module.operation.regions[0].blocks[0].operations:
+            attributes = one.operation.attributes
+            if one.operation.name == "llvm.func" and PARAMETERS in attributes:
+                attributes["arg_attrs"] = attributes[PARAMETERS]
+                del attributes[PARAMETERS]
 
 
 # The rest ----------------------------------------------------------------------------------------
