@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "cute"))
 
 from vector_add import vector_add
+from vector_add_wide import vector_add_wide
 
 import basedsl_cute as cute
 from basedsl_cute.runtime import driver
@@ -28,21 +29,25 @@ def main():
 
     sets = [[torch.randn(N, device="cuda") for _ in range(3)] for _ in range(4)]
     copies = [torch.randn(2, N * 3 // 2, device="cuda") for _ in range(4)]
-    compiled = cute.compile(vector_add, *sets[0])
-    for a, b, c in sets:
-        c.fill_(float("nan"))
-        compiled(a, b, c)
-        assert torch.equal(c, a + b), "wrong result"
-    adds, copied = [], []
+    copied = []
+    times = {vector_add: [], vector_add_wide: []}
+    compiled = {f: cute.compile(f, *sets[0]) for f in times}
+    for f, call in compiled.items():
+        for a, b, c in sets:
+            c.fill_(float("nan"))
+            call(a, b, c)
+            assert torch.equal(c, a + b), f"{f} is wrong"
     for _ in range(30):
-        adds.append(_time([lambda s=s: compiled(*s) for s in sets], torch))
+        for f, call in compiled.items():
+            times[f].append(_time([lambda s=s, call=call: call(*s) for s in sets], torch))
         copied.append(_time([lambda s=s: s[1].copy_(s[0]) for s in copies], torch))
-    ours, copy = (statistics.median(times[5:]) for times in (adds, copied))
     gigabytes = 3 * 4 * N / 1e9
-    print(
-        f"vector add 2^24 float32: {gigabytes / ours:.0f} GB/s, copy {gigabytes / copy:.0f} GB/s, "
-        f"ratio {copy / ours:.3f}"
-    )
+    copy = statistics.median(copied[5:])
+    print(f"copy                    {gigabytes / copy:6.0f} GB/s")
+    for f, seconds in times.items():
+        ours = statistics.median(seconds[5:])
+        name = f.fn.__name__
+        print(f"{name:<22}  {gigabytes / ours:6.0f} GB/s   {copy / ours:.3f} of copy")
 
 
 def _time(calls, torch):

@@ -19,6 +19,7 @@ import hello  # noqa: E402
 import saxpy  # noqa: E402
 import tiled_matmul  # noqa: E402
 import vector_add  # noqa: E402
+import vector_add_wide  # noqa: E402
 
 RNG = np.random.default_rng(7)
 
@@ -33,6 +34,23 @@ def test_hello(target, capfd):
     hello.host()
     cute.synchronize()
     assert capfd.readouterr().out == "Hello world\n"
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 1023, 4096, 100_001])
+def test_vector_add_wide(target, n):
+    a, b = (RNG.standard_normal(n, np.float32) for _ in range(2))
+    c = np.full(n, np.nan, np.float32)
+    vector_add_wide.vector_add_wide(a, b, c)
+    np.testing.assert_array_equal(c, a + b)
+
+
+def test_vector_add_wide_loads_16_bytes(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    a = np.zeros(1024 + 4, np.float32)
+    a = a[-a.__array_interface__["data"][0] // 4 % 4 :][:1024]
+    ptx = cute.compile(vector_add_wide.vector_add_wide, a, a, a).stages.text("ptx")
+    assert "ld.global.v4" in ptx
+    assert "st.global.v4" in ptx
 
 
 @pytest.mark.parametrize("n", [1, 255, 256, 257, 100_000])
