@@ -271,7 +271,7 @@ class CuteDialect:
 def _irdl_definition(dialect: CuteDialect) -> tuple[Any, Any]:
     """The dialect and its memref type as classes of the bindings' `ext` module."""
     ir, ext = dialect.ir, dialect.bindings.ext
-    cute = types.new_class("Cute", (ext.Dialect,), {"name": "cute"})
+    cute: Any = types.new_class("Cute", (ext.Dialect,), {"name": "cute"})
 
     def memref(namespace: dict[str, Any]) -> None:
         namespace["__annotations__"] = {

@@ -42,6 +42,7 @@ class Load:
     results = ("value",)
     optional = ("alignment", "cache", "volatile")
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _access(op, op.value.type)
 
@@ -58,6 +59,7 @@ class Store:
     operands = ("value", "memref", "index")
     optional = ("alignment", "cache", "volatile")
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _access(op, op.value.type)
 
@@ -78,6 +80,7 @@ class AtomicRMW:
     attributes = ("kind",)
     optional = ("order", "scope")
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         if op.text("kind") not in ATOMIC_KINDS:
             return f"kind {op.text('kind')!r} is none of {', '.join(ATOMIC_KINDS)}"
@@ -96,6 +99,7 @@ class AtomicCAS:
     results = ("old",)
     optional = ("order", "scope")
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _atomic(op, op.expected, op.value, op.old)
 
@@ -116,6 +120,7 @@ class View:
     operands = ("source", "offset")
     results = ("view",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         source, view = _memref(op, op.source), _memref(op, op.view)
         if isinstance(source, str) or isinstance(view, str):
@@ -138,6 +143,7 @@ class Recast:
     operands = ("source",)
     results = ("view",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         source, view = _memref(op, op.source), _memref(op, op.view)
         if isinstance(source, str) or isinstance(view, str):
@@ -157,6 +163,7 @@ class Iterator:
     operands = ("source",)
     results = ("pointer",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _pointer(op, op.source, op.pointer)
 
@@ -171,6 +178,7 @@ class MakeMemRef:
     operands = ("pointer",)
     results = ("memref",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _pointer(op, op.memref, op.pointer)
 
@@ -190,6 +198,7 @@ class AllocSmem:
     attributes = ("bytes",)
     optional = ("name",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _allocation(op, "smem")
 
@@ -203,6 +212,7 @@ class DynamicSmem:
 
     results = ("memref",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _in_space(op, op.memref, "smem")
 
@@ -220,6 +230,7 @@ class AllocRmem:
     results = ("memref",)
     attributes = ("bytes",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         return _allocation(op, "rmem")
 
@@ -246,6 +257,7 @@ class Copy:
     attributes = ("atom", "bits")
     optional = ("cache",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         atom = COPY_ATOMS.get(op.text("atom") or "")
         if atom is None:
@@ -283,6 +295,7 @@ class Gemm:
     operands = ("d", "a", "b", "c")
     attributes = ("atom",)
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         atom = MMA_ATOMS.get(op.text("atom") or "")
         if atom is None:
@@ -310,6 +323,7 @@ class Barrier:
 
     optional = ("id", "count")
 
+    @staticmethod
     def verify(op: Operands) -> str | None:
         number, count = op.integer("id", 0), op.integer("count")
         if not 0 <= (number or 0) <= 15:

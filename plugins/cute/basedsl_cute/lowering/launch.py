@@ -54,7 +54,9 @@ def launch_table(op: Any, bindings: Any) -> LaunchTable:
 
 
 def _is_dynamic_smem(op: Any) -> bool:
-    return op.name == "llvm.mlir.global" and op.attributes["sym_name"].value == DYNAMIC_SMEM_SYMBOL
+    if op.name != "llvm.mlir.global":
+        return False
+    return bool(op.attributes["sym_name"].value == DYNAMIC_SMEM_SYMBOL)
 
 
 def _is_kernel(op: Any) -> bool:

@@ -124,7 +124,7 @@ class EmitPTX:
                 texts += [bindings.gpu.ObjectAttr(o).object.decode() for o in objects]
         if len(texts) != 1:
             raise CompilerBug(f"expected one gpu.module, found {len(texts)}")
-        ptx = texts[0].rstrip("\0")
+        ptx: str = texts[0].rstrip("\0")
         if self.contract:
             ptx = _ROUNDED.sub(r"\1\2", ptx)
         if self.assemble is not None:

@@ -106,7 +106,15 @@ class Running:
         source = Path(self._folder.name, "kernel.ptx")
         source.write_text(ptx)
         self._target = Path(self._folder.name, "kernel.cubin")
-        command = [str(found), f"-arch={arch}", "-v", *options, str(source), "-o", self._target]
+        command = [
+            str(found),
+            f"-arch={arch}",
+            "-v",
+            *options,
+            str(source),
+            "-o",
+            str(self._target),
+        ]
         if line_info:
             command.insert(1, "-lineinfo")
         self._process: subprocess.Popen[str] | None = subprocess.Popen(

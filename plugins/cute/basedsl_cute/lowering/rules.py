@@ -7,12 +7,13 @@ Only ops that the simulator and the PTX path both take come out of here; what on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
-from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule
+from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.storage import (
     element_of,
     from_storage,
@@ -37,10 +38,10 @@ _FLOAT_ATOMICS = {"xchg": 0, "add": 11, "fadd": 11, "max": 13, "min": 14}
 _SCOPES = {"cta": "block", "cluster": "cluster", "gpu": "device", "sys": ""}
 
 
-def rule(op: str, *, reads_types: bool = False) -> Any:
+def rule(op: str, *, reads_types: bool = False) -> Callable[[RuleFunction], RuleFunction]:
     """Enter a function into the table."""
 
-    def enter(function: Any) -> Any:
+    def enter(function: RuleFunction) -> RuleFunction:
         RULES[op] = Rule(op=op, lower=function, reads_types=reads_types)
         return function
 

@@ -85,14 +85,16 @@ class HostTensor:
     @staticmethod
     def can_read(value: Any) -> bool:
         """True for arrays: values, not classes, that are NumPy's or offer `__dlpack__`."""
-        return _reader(type(value)) is not None
+        kind: Any = type(value)
+        return _reader(kind) is not None
 
     @staticmethod
     def of(value: Any, name: str = "") -> HostTensor:
         """The record of an array; DSLTypeError, naming the argument, for what is none or cannot be
         described by shape and strides.
         """
-        read = _reader(type(value))
+        kind: Any = type(value)
+        read = _reader(kind)
         if read is None:
             raise DSLTypeError(
                 f"{_called(name)}is a {type(value).__name__}, not an array",
@@ -110,7 +112,7 @@ Reader = Callable[[Any, str], HostTensor]
 
 
 @functools.lru_cache(maxsize=256)
-def _reader(kind: type) -> Reader | None:
+def _reader(kind: Any) -> Reader | None:
     """How arrays of a class are read; looked up once for each class."""
     if issubclass(kind, np.ndarray):
         return _read_numpy
