@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from basedsl.binding.arguments import ArgumentType, StaticArgument, describe
-from basedsl.dispatch.entry import NativeCode, NativeEntry, NativeVariant, new_entry
+from basedsl.dispatch.entry import ALWAYS, NativeCode, NativeEntry, NativeVariant, new_entry
 from basedsl.errors import DSLCallError, DSLError, hide_internal_frames
 from basedsl.fastcall import Environment, native_variant
 from basedsl.guards import Guards
@@ -130,8 +131,9 @@ class Compiled:
             self._tried = True
             self._native = self._make_native(range(len(self.arguments)), values)
         if self._native is not None:
-            self._environment = Environment()
-            self._native.guard([*self._environment.rows(), *self.guards.rows()])
+            environment = Environment()
+            rows, kept = self.guards.rows()
+            self._native.guard([*environment.rows(), *rows], [environment, self.guards, kept])
         return self._native
 
     def _make_native(self, places: Sequence[int], values: Sequence[Any]) -> NativeVariant | None:
@@ -194,16 +196,16 @@ class NativeInvoker:
         size, at = into.size + out.size, into.size
         pack_into, unpack_from, make = into.pack_into, out.unpack_from, results.make
         buffer_of, failures = ctypes.create_string_buffer, native.failed
-        on_failure, after = native.on_failure, native.after
+        on_failure = native.on_failure
 
         def invoke(packed: Sequence[Any]) -> Any:
             slots = buffer_of(size)
             pack_into(slots, 0, *packed)
             entry(slots)
             if on_failure is not None and failures.value:
-                on_failure()
-            if after is not None:
-                after()
+                failure = on_failure()
+                if failure is not None:
+                    raise failure
             return make(unpack_from(slots, at))
 
         self._invoke = invoke
@@ -227,12 +229,18 @@ def native_invoker(
     code = native.load(object_code, symbols)
     address = code.address_of(symbol + SUFFIX)
     formats = [f for argument in arguments for f in argument.formats]
-    if not asserts.can_fail(object_code):
-        described = NativeCode(address, keep=(code,))
-    elif raise_failure is asserts.raise_failed_assertion:
-        described = NativeCode(
-            address, failed=asserts.FAILURES, on_failure=raise_failure, keep=(code,)
-        )
-    else:
-        described = NativeCode(address, after=raise_failure, keep=(code,))
+
+    def on_failure() -> BaseException | None:
+        try:
+            raise_failure()
+        except Exception as error:
+            return hide_internal_frames(error)
+        return None
+
+    described = NativeCode(address, keep=(code,))
+    if asserts.can_fail(object_code):
+        # Only of its own assertions is known that they count.
+        own = raise_failure is asserts.raise_failed_assertion
+        failed = asserts.FAILURES if own else ALWAYS
+        described = replace(described, failed=failed, on_failure=on_failure)
     return NativeInvoker(address, formats, results, described)

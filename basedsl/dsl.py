@@ -119,7 +119,9 @@ class DSL:
         raise DSLCallError(f"the DSL '{self.name}' has no kernels")
 
     def target_key(self, settings: Any) -> Any:
-        """What code depends on besides arguments and options: a device's architecture."""
+        """What code depends on besides arguments and options: a device's architecture. In a process
+        it depends on the settings alone: native calls do not ask again.
+        """
         return None
 
     # What users call ---------------------------------------------------------------------------

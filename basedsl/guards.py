@@ -9,7 +9,8 @@ Followed are the user's own things. What belongs to the standard library or an i
 known by name and identity only; its objects' attributes are not followed, but for plain containers
 of attributes, dataclasses and arrays. Not seen: what Python code finds by a name made at run time
 (`globals()[...]`, `getattr(module, text)`), and files, clocks and random numbers that tracing
-reads. A read of `os.environ` or `os.getenv` makes the code depend on the whole environment.
+reads, and changes inside arrays of more than 64 KiB. A read of `os.environ` or `os.getenv` makes
+the code depend on the whole environment.
 """
 
 from __future__ import annotations
@@ -110,8 +111,10 @@ class Guards:
             if isinstance(mine, ItemRead | FieldRead) and isinstance(read, ItemRead | FieldRead):
                 mine.recorded = read.recorded
 
-    def rows(self) -> list[Row]:
-        """Conditions for native code under which it certainly holds, while this object lives."""
+    def rows(self) -> tuple[list[Row], list[Any]]:
+        """Conditions for native code under which it certainly holds, while this object lives, and
+        the values that they compare with.
+        """
         rows: list[Row] = []
         slow: list[Read] = []
         for read in self._reads.values():
@@ -121,7 +124,9 @@ class Guards:
             else:
                 rows += found
         self._slow = tuple(slow)
-        return [*rows, (CALL, id(self._slow_holds), 0, 0)] if slow else rows
+        if slow:
+            rows.append((CALL, id(self._slow_holds), 0, 0))
+        return rows, [read.recorded for read in self._reads.values()]
 
     # Walking -----------------------------------------------------------------------------------
 

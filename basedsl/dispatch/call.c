@@ -26,6 +26,17 @@ typedef struct {
     int32_t flags;
 } Array;
 
+/* DLPack's DLTensor (dlpack.h): the ABI that array libraries share. */
+typedef struct {
+    char *data;
+    int64_t device; /* type, and id in the upper half */
+    int32_t ndim;
+    uint32_t dtype; /* code, bits, lanes in the upper half */
+    int64_t *shape;
+    int64_t *strides; /* in items */
+    uint64_t byte_offset;
+} Tensor;
+
 extern Object PyLong_Type, PyFloat_Type, PyTuple_Type, PyBytes_Type, PyUnicode_Type;
 extern Object _Py_TrueStruct, _Py_FalseStruct, _Py_NoneStruct;
 extern int64_t PyLong_AsLongLongAndOverflow(Object *, int32_t *);
@@ -54,6 +65,7 @@ extern char *PyBytes_AsString(Object *);
 extern int64_t PyBytes_Size(Object *);
 extern Object *PyErr_Occurred(void);
 extern void PyErr_Clear(void);
+extern void PyErr_SetObject(Object *, Object *);
 extern void Py_IncRef(Object *);
 extern void Py_DecRef(Object *);
 extern void *PyEval_SaveThread(void);
@@ -96,9 +108,8 @@ typedef struct {
     int64_t result_slot;
     int64_t result_size;
     Object *make;          /* for PYTHON: from the bytes of the results */
-    const int64_t *failed; /* not zero after the call: `on_failure` raises what failed */
+    const int64_t *failed; /* not zero after the call: ask `on_failure` for an exception, or None */
     Object *on_failure;
-    Object *after; /* called after each call if not null */
     int64_t without_gil;
 } Variant;
 
@@ -203,19 +214,14 @@ int64_t basedsl_unpack_tuple(Object *value, char *slots, const int64_t *data) {
     return 1;
 }
 
-/* data: type, dtype, ndim, flags that must be set, alignment in bytes, number of leaves; then for
-   each leaf: whether it is a stride, axis, divisor, bytes to store (0: none), whether it is known,
-   the known value. The address goes first, each stored leaf into the next slot. */
-int64_t basedsl_unpack_array(Object *value, char *slots, const int64_t *data) {
-    const Array *array = (const Array *)value;
-    if ((int64_t)value->type != data[0] || (int64_t)array->dtype != data[1]) return 0;
-    if (array->ndim != data[2] || (array->flags & data[3]) != data[3]) return 0;
-    if ((int64_t)array->data & (data[4] - 1)) return 0;
-    *(char **)slots = array->data;
+/* leaf: whether it is a stride, axis, divisor, bytes to store (0: none), whether it is known, the
+   known value. The address goes first, each stored leaf into the next slot. */
+static int64_t store_leaves(char *address, const int64_t *shape, const int64_t *strides,
+                            const int64_t *leaf, int64_t count, char *slots) {
+    *(char **)slots = address;
     slots += 8;
-    const int64_t *leaf = data + 6;
-    for (int64_t i = 0; i < data[5]; i++, leaf += 6) {
-        int64_t number = (leaf[0] ? array->strides : array->shape)[leaf[1]];
+    for (int64_t i = 0; i < count; i++, leaf += 6) {
+        int64_t number = (leaf[0] ? strides : shape)[leaf[1]];
         if (leaf[2] != 1) {
             if (number % leaf[2]) return 0;
             number /= leaf[2];
@@ -228,6 +234,32 @@ int64_t basedsl_unpack_array(Object *value, char *slots, const int64_t *data) {
         }
     }
     return 1;
+}
+
+/* data: type, dtype, ndim, flags that must be set, alignment in bytes, number of leaves, leaves */
+int64_t basedsl_unpack_array(Object *value, char *slots, const int64_t *data) {
+    const Array *array = (const Array *)value;
+    if ((int64_t)value->type != data[0] || (int64_t)array->dtype != data[1]) return 0;
+    if (array->ndim != data[2] || (array->flags & data[3]) != data[3]) return 0;
+    if ((int64_t)array->data & (data[4] - 1)) return 0;
+    return store_leaves(array->data, array->shape, array->strides, data + 6, data[5], slots);
+}
+
+/* data: type, function that fills a DLTensor, device, dtype, ndim, alignment in bytes, number of
+   leaves, leaves. The function is DLPack's `dltensor_from_py_object_no_sync`. */
+int64_t basedsl_unpack_tensor(Object *value, char *slots, const int64_t *data) {
+    if ((int64_t)value->type != data[0]) return 0;
+    Tensor tensor;
+    tensor.strides = 0;
+    if (((int32_t(*)(void *, Tensor *))data[1])(value, &tensor)) {
+        PyErr_Clear(); /* the fallback meets the error again, and reports it */
+        return 0;
+    }
+    if (tensor.device != data[2] || tensor.dtype != data[3] || tensor.ndim != data[4]) return 0;
+    char *address = tensor.data + tensor.byte_offset;
+    if ((int64_t)address & (data[5] - 1)) return 0;
+    if (tensor.ndim && !tensor.strides) return 0;
+    return store_leaves(address, tensor.shape, tensor.strides, data + 7, data[6], slots);
 }
 
 /* data: a callable that gives the bytes of the slots, or None; their size */
@@ -346,12 +378,11 @@ static Object *run(const Variant *variant, char *slots) {
     } else {
         variant->code(slots);
     }
-    Object *check = *variant->failed ? variant->on_failure : 0;
-    for (int32_t i = 0; i < 2; i++, check = variant->after) {
-        if (!check) continue;
-        Object *answer = PyObject_CallNoArgs(check);
-        if (!answer) return 0;
-        Py_DecRef(answer);
+    if (*variant->failed && variant->on_failure) {
+        Object *failure = PyObject_CallNoArgs(variant->on_failure);
+        if (failure && failure != &_Py_NoneStruct) PyErr_SetObject(failure->type, failure);
+        if (failure) Py_DecRef(failure);
+        if (failure != &_Py_NoneStruct) return 0;
     }
     return wrap_all(variant, slots);
 }

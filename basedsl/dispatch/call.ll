@@ -1,6 +1,7 @@
-; made of call.c 5157472e8ad547054ea2c445c189d1586042a0e76be262707ace3b501495ffa4
+; made of call.c 52810dac75449160d9190a1db87541411af182afd4e9388bf73f70e6ab836163
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
+%struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Guard = type { i64, ptr, ptr, ptr }
 %struct.Result = type { i64, i64 }
 
@@ -309,7 +310,7 @@ define range(i64 0, 2) i64 @basedsl_unpack_array(ptr noundef readonly captures(n
   %6 = ptrtoint ptr %5 to i64
   %7 = load i64, ptr %2, align 8
   %8 = icmp eq i64 %7, %6
-  br i1 %8, label %9, label %100
+  br i1 %8, label %9, label %99
 
 9:                                                ; preds = %3
   %10 = getelementptr inbounds nuw i8, ptr %0, i64 56
@@ -318,7 +319,7 @@ define range(i64 0, 2) i64 @basedsl_unpack_array(ptr noundef readonly captures(n
   %13 = getelementptr inbounds nuw i8, ptr %2, i64 8
   %14 = load i64, ptr %13, align 8
   %15 = icmp eq i64 %14, %12
-  br i1 %15, label %16, label %100
+  br i1 %15, label %16, label %99
 
 16:                                               ; preds = %9
   %17 = getelementptr inbounds nuw i8, ptr %0, i64 24
@@ -327,7 +328,7 @@ define range(i64 0, 2) i64 @basedsl_unpack_array(ptr noundef readonly captures(n
   %20 = getelementptr inbounds nuw i8, ptr %2, i64 16
   %21 = load i64, ptr %20, align 8
   %22 = icmp eq i64 %21, %19
-  br i1 %22, label %23, label %100
+  br i1 %22, label %23, label %99
 
 23:                                               ; preds = %16
   %24 = getelementptr inbounds nuw i8, ptr %0, i64 64
@@ -337,7 +338,7 @@ define range(i64 0, 2) i64 @basedsl_unpack_array(ptr noundef readonly captures(n
   %28 = load i64, ptr %27, align 8
   %29 = and i64 %28, %26
   %30 = icmp eq i64 %29, %28
-  br i1 %30, label %31, label %100
+  br i1 %30, label %31, label %99
 
 31:                                               ; preds = %23
   %32 = getelementptr inbounds nuw i8, ptr %0, i64 16
@@ -348,109 +349,293 @@ define range(i64 0, 2) i64 @basedsl_unpack_array(ptr noundef readonly captures(n
   %37 = add nsw i64 %36, -1
   %38 = and i64 %37, %34
   %39 = icmp eq i64 %38, 0
-  br i1 %39, label %40, label %100
+  br i1 %39, label %40, label %99
 
 40:                                               ; preds = %31
+  %41 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %42 = load ptr, ptr %41, align 8
+  %43 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  %44 = load ptr, ptr %43, align 8
+  %45 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  %46 = load i64, ptr %45, align 8
   store ptr %33, ptr %1, align 8
-  %41 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  %42 = load i64, ptr %41, align 8
-  %43 = icmp slt i64 %42, 1
-  br i1 %43, label %100, label %44
+  %47 = icmp sgt i64 %46, 0
+  br i1 %47, label %48, label %99
 
-44:                                               ; preds = %40
-  %45 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  br label %46
+48:                                               ; preds = %40
+  %49 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  br label %50
 
-46:                                               ; preds = %44, %95
-  %47 = phi i64 [ %96, %95 ], [ %42, %44 ]
-  %48 = phi i64 [ %98, %95 ], [ 0, %44 ]
-  %49 = phi ptr [ %51, %95 ], [ %2, %44 ]
-  %50 = phi ptr [ %97, %95 ], [ %45, %44 ]
-  %51 = getelementptr inbounds nuw i8, ptr %49, i64 48
-  %52 = load i64, ptr %51, align 8
-  %53 = icmp eq i64 %52, 0
-  %54 = select i1 %53, i64 32, i64 40
-  %55 = getelementptr inbounds nuw i8, ptr %0, i64 %54
-  %56 = load ptr, ptr %55, align 8
-  %57 = getelementptr inbounds nuw i8, ptr %49, i64 56
-  %58 = load i64, ptr %57, align 8
-  %59 = getelementptr inbounds i64, ptr %56, i64 %58
-  %60 = load i64, ptr %59, align 8
-  %61 = getelementptr inbounds nuw i8, ptr %49, i64 64
-  %62 = load i64, ptr %61, align 8
-  %63 = icmp eq i64 %62, 1
-  br i1 %63, label %68, label %64
+50:                                               ; preds = %95, %48
+  %51 = phi i64 [ %97, %95 ], [ 0, %48 ]
+  %52 = phi ptr [ %96, %95 ], [ %49, %48 ]
+  %53 = phi ptr [ %54, %95 ], [ %2, %48 ]
+  %54 = getelementptr inbounds nuw i8, ptr %53, i64 48
+  %55 = load i64, ptr %54, align 8
+  %56 = icmp eq i64 %55, 0
+  %57 = select i1 %56, ptr %42, ptr %44
+  %58 = getelementptr inbounds nuw i8, ptr %53, i64 56
+  %59 = load i64, ptr %58, align 8
+  %60 = getelementptr inbounds i64, ptr %57, i64 %59
+  %61 = load i64, ptr %60, align 8
+  %62 = getelementptr inbounds nuw i8, ptr %53, i64 64
+  %63 = load i64, ptr %62, align 8
+  %64 = icmp eq i64 %63, 1
+  br i1 %64, label %69, label %65
 
-64:                                               ; preds = %46
-  %65 = srem i64 %60, %62
-  %66 = sdiv i64 %60, %62
-  %67 = icmp eq i64 %65, 0
-  br i1 %67, label %68, label %100
+65:                                               ; preds = %50
+  %66 = srem i64 %61, %63
+  %67 = sdiv i64 %61, %63
+  %68 = icmp eq i64 %66, 0
+  br i1 %68, label %69, label %99
 
-68:                                               ; preds = %64, %46
-  %69 = phi i64 [ %60, %46 ], [ %66, %64 ]
-  %70 = getelementptr inbounds nuw i8, ptr %49, i64 80
-  %71 = load i64, ptr %70, align 8
-  %72 = icmp eq i64 %71, 0
-  br i1 %72, label %77, label %73
+69:                                               ; preds = %65, %50
+  %70 = phi i64 [ %61, %50 ], [ %67, %65 ]
+  %71 = getelementptr inbounds nuw i8, ptr %53, i64 80
+  %72 = load i64, ptr %71, align 8
+  %73 = icmp eq i64 %72, 0
+  br i1 %73, label %78, label %74
 
-73:                                               ; preds = %68
-  %74 = getelementptr inbounds nuw i8, ptr %49, i64 88
-  %75 = load i64, ptr %74, align 8
-  %76 = icmp eq i64 %69, %75
-  br i1 %76, label %77, label %100
+74:                                               ; preds = %69
+  %75 = getelementptr inbounds nuw i8, ptr %53, i64 88
+  %76 = load i64, ptr %75, align 8
+  %77 = icmp eq i64 %70, %76
+  br i1 %77, label %78, label %99
 
-77:                                               ; preds = %73, %68
-  %78 = getelementptr inbounds nuw i8, ptr %49, i64 72
-  %79 = load i64, ptr %78, align 8
-  %80 = icmp ne i64 %79, 4
-  %81 = add i64 %69, 2147483648
-  %82 = icmp ult i64 %81, 4294967296
-  %83 = select i1 %80, i1 true, i1 %82
-  br i1 %83, label %84, label %100
+78:                                               ; preds = %74, %69
+  %79 = getelementptr inbounds nuw i8, ptr %53, i64 72
+  %80 = load i64, ptr %79, align 8
+  %81 = icmp ne i64 %80, 4
+  %82 = add i64 %70, 2147483648
+  %83 = icmp ult i64 %82, 4294967296
+  %84 = select i1 %81, i1 true, i1 %83
+  br i1 %84, label %85, label %99
 
-84:                                               ; preds = %77
-  switch i64 %79, label %91 [
+85:                                               ; preds = %78
+  switch i64 %80, label %92 [
     i64 0, label %95
-    i64 1, label %85
-    i64 2, label %87
-    i64 4, label %89
+    i64 1, label %86
+    i64 2, label %88
+    i64 4, label %90
   ]
 
-85:                                               ; preds = %84
-  %86 = trunc i64 %69 to i8
-  store i8 %86, ptr %50, align 1
-  br label %92
+86:                                               ; preds = %85
+  %87 = trunc i64 %70 to i8
+  store i8 %87, ptr %52, align 1
+  br label %93
 
-87:                                               ; preds = %84
-  %88 = trunc i64 %69 to i16
-  store i16 %88, ptr %50, align 2
-  br label %92
+88:                                               ; preds = %85
+  %89 = trunc i64 %70 to i16
+  store i16 %89, ptr %52, align 2
+  br label %93
 
-89:                                               ; preds = %84
-  %90 = trunc i64 %69 to i32
-  store i32 %90, ptr %50, align 4
-  br label %92
+90:                                               ; preds = %85
+  %91 = trunc i64 %70 to i32
+  store i32 %91, ptr %52, align 4
+  br label %93
 
-91:                                               ; preds = %84
-  store i64 %69, ptr %50, align 8
-  br label %92
+92:                                               ; preds = %85
+  store i64 %70, ptr %52, align 8
+  br label %93
 
-92:                                               ; preds = %85, %87, %89, %91
-  %93 = getelementptr inbounds nuw i8, ptr %50, i64 8
-  %94 = load i64, ptr %41, align 8
+93:                                               ; preds = %92, %90, %88, %86
+  %94 = getelementptr inbounds nuw i8, ptr %52, i64 8
   br label %95
 
-95:                                               ; preds = %84, %92
-  %96 = phi i64 [ %47, %84 ], [ %94, %92 ]
-  %97 = phi ptr [ %50, %84 ], [ %93, %92 ]
-  %98 = add nuw nsw i64 %48, 1
-  %99 = icmp slt i64 %98, %96
-  br i1 %99, label %46, label %100
+95:                                               ; preds = %93, %85
+  %96 = phi ptr [ %52, %85 ], [ %94, %93 ]
+  %97 = add nuw nsw i64 %51, 1
+  %98 = icmp eq i64 %97, %46
+  br i1 %98, label %99, label %50
 
-100:                                              ; preds = %77, %64, %73, %95, %40, %31, %16, %23, %3, %9
-  %101 = phi i64 [ 0, %31 ], [ 0, %3 ], [ 0, %16 ], [ 0, %9 ], [ 0, %23 ], [ 1, %40 ], [ 0, %77 ], [ 0, %64 ], [ 0, %73 ], [ 1, %95 ]
-  ret i64 %101
+99:                                               ; preds = %95, %78, %74, %65, %40, %31, %16, %23, %3, %9
+  %100 = phi i64 [ 0, %31 ], [ 0, %3 ], [ 0, %16 ], [ 0, %9 ], [ 0, %23 ], [ 1, %40 ], [ 1, %95 ], [ 0, %78 ], [ 0, %65 ], [ 0, %74 ]
+  ret i64 %100
+}
+
+define internal fastcc range(i64 0, 2) i64 @store_leaves(ptr noundef %0, ptr noundef readonly captures(none) %1, ptr noundef readonly captures(none) %2, ptr noundef readonly captures(none) %3, i64 noundef %4, ptr noundef writeonly captures(none) initializes((0, 8)) %5) unnamed_addr {
+  store ptr %0, ptr %5, align 8
+  %7 = icmp sgt i64 %4, 0
+  br i1 %7, label %8, label %59
+
+8:                                                ; preds = %6
+  %9 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  br label %10
+
+10:                                               ; preds = %8, %54
+  %11 = phi i64 [ %56, %54 ], [ 0, %8 ]
+  %12 = phi ptr [ %55, %54 ], [ %9, %8 ]
+  %13 = phi ptr [ %57, %54 ], [ %3, %8 ]
+  %14 = load i64, ptr %13, align 8
+  %15 = icmp eq i64 %14, 0
+  %16 = select i1 %15, ptr %1, ptr %2
+  %17 = getelementptr inbounds nuw i8, ptr %13, i64 8
+  %18 = load i64, ptr %17, align 8
+  %19 = getelementptr inbounds i64, ptr %16, i64 %18
+  %20 = load i64, ptr %19, align 8
+  %21 = getelementptr inbounds nuw i8, ptr %13, i64 16
+  %22 = load i64, ptr %21, align 8
+  %23 = icmp eq i64 %22, 1
+  br i1 %23, label %28, label %24
+
+24:                                               ; preds = %10
+  %25 = srem i64 %20, %22
+  %26 = sdiv i64 %20, %22
+  %27 = icmp eq i64 %25, 0
+  br i1 %27, label %28, label %59
+
+28:                                               ; preds = %24, %10
+  %29 = phi i64 [ %20, %10 ], [ %26, %24 ]
+  %30 = getelementptr inbounds nuw i8, ptr %13, i64 32
+  %31 = load i64, ptr %30, align 8
+  %32 = icmp eq i64 %31, 0
+  br i1 %32, label %37, label %33
+
+33:                                               ; preds = %28
+  %34 = getelementptr inbounds nuw i8, ptr %13, i64 40
+  %35 = load i64, ptr %34, align 8
+  %36 = icmp eq i64 %29, %35
+  br i1 %36, label %37, label %59
+
+37:                                               ; preds = %33, %28
+  %38 = getelementptr inbounds nuw i8, ptr %13, i64 24
+  %39 = load i64, ptr %38, align 8
+  %40 = icmp ne i64 %39, 4
+  %41 = add i64 %29, 2147483648
+  %42 = icmp ult i64 %41, 4294967296
+  %43 = select i1 %40, i1 true, i1 %42
+  br i1 %43, label %44, label %59
+
+44:                                               ; preds = %37
+  switch i64 %39, label %51 [
+    i64 0, label %54
+    i64 1, label %45
+    i64 2, label %47
+    i64 4, label %49
+  ]
+
+45:                                               ; preds = %44
+  %46 = trunc i64 %29 to i8
+  store i8 %46, ptr %12, align 1
+  br label %52
+
+47:                                               ; preds = %44
+  %48 = trunc i64 %29 to i16
+  store i16 %48, ptr %12, align 2
+  br label %52
+
+49:                                               ; preds = %44
+  %50 = trunc i64 %29 to i32
+  store i32 %50, ptr %12, align 4
+  br label %52
+
+51:                                               ; preds = %44
+  store i64 %29, ptr %12, align 8
+  br label %52
+
+52:                                               ; preds = %45, %47, %49, %51
+  %53 = getelementptr inbounds nuw i8, ptr %12, i64 8
+  br label %54
+
+54:                                               ; preds = %44, %52
+  %55 = phi ptr [ %12, %44 ], [ %53, %52 ]
+  %56 = add nuw nsw i64 %11, 1
+  %57 = getelementptr inbounds nuw i8, ptr %13, i64 48
+  %58 = icmp eq i64 %56, %4
+  br i1 %58, label %59, label %10
+
+59:                                               ; preds = %54, %33, %24, %37, %6
+  %60 = phi i64 [ 1, %6 ], [ 0, %33 ], [ 0, %24 ], [ 0, %37 ], [ 1, %54 ]
+  ret i64 %60
+}
+
+define range(i64 0, 2) i64 @basedsl_unpack_tensor(ptr noundef %0, ptr noundef writeonly captures(none) %1, ptr noundef readonly captures(none) %2) {
+  %4 = alloca %struct.Tensor, align 8
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %6 = load ptr, ptr %5, align 8
+  %7 = ptrtoint ptr %6 to i64
+  %8 = load i64, ptr %2, align 8
+  %9 = icmp eq i64 %8, %7
+  br i1 %9, label %10, label %63
+
+10:                                               ; preds = %3
+  call void @llvm.lifetime.start.p0(ptr nonnull %4)
+  %11 = getelementptr inbounds nuw i8, ptr %4, i64 32
+  store ptr null, ptr %11, align 8
+  %12 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  %13 = load i64, ptr %12, align 8
+  %14 = inttoptr i64 %13 to ptr
+  %15 = call i32 %14(ptr noundef nonnull %0, ptr noundef nonnull %4)
+  %16 = icmp eq i32 %15, 0
+  br i1 %16, label %18, label %17
+
+17:                                               ; preds = %10
+  call void @PyErr_Clear()
+  br label %61
+
+18:                                               ; preds = %10
+  %19 = getelementptr inbounds nuw i8, ptr %4, i64 8
+  %20 = load i64, ptr %19, align 8
+  %21 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %22 = load i64, ptr %21, align 8
+  %23 = icmp eq i64 %20, %22
+  br i1 %23, label %24, label %61
+
+24:                                               ; preds = %18
+  %25 = getelementptr inbounds nuw i8, ptr %4, i64 20
+  %26 = load i32, ptr %25, align 4
+  %27 = zext i32 %26 to i64
+  %28 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  %29 = load i64, ptr %28, align 8
+  %30 = icmp eq i64 %29, %27
+  br i1 %30, label %31, label %61
+
+31:                                               ; preds = %24
+  %32 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  %33 = load i32, ptr %32, align 8
+  %34 = sext i32 %33 to i64
+  %35 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  %36 = load i64, ptr %35, align 8
+  %37 = icmp eq i64 %36, %34
+  br i1 %37, label %38, label %61
+
+38:                                               ; preds = %31
+  %39 = load ptr, ptr %4, align 8
+  %40 = getelementptr inbounds nuw i8, ptr %4, i64 40
+  %41 = load i64, ptr %40, align 8
+  %42 = getelementptr inbounds nuw i8, ptr %39, i64 %41
+  %43 = ptrtoint ptr %42 to i64
+  %44 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  %45 = load i64, ptr %44, align 8
+  %46 = add nsw i64 %45, -1
+  %47 = and i64 %46, %43
+  %48 = icmp eq i64 %47, 0
+  br i1 %48, label %49, label %61
+
+49:                                               ; preds = %38
+  %50 = icmp eq i32 %33, 0
+  %51 = load ptr, ptr %11, align 8
+  %52 = icmp ne ptr %51, null
+  %53 = select i1 %50, i1 true, i1 %52
+  br i1 %53, label %54, label %61
+
+54:                                               ; preds = %49
+  %55 = getelementptr inbounds nuw i8, ptr %4, i64 24
+  %56 = load ptr, ptr %55, align 8
+  %57 = getelementptr inbounds nuw i8, ptr %2, i64 56
+  %58 = getelementptr inbounds nuw i8, ptr %2, i64 48
+  %59 = load i64, ptr %58, align 8
+  %60 = call fastcc i64 @store_leaves(ptr noundef %42, ptr noundef %56, ptr noundef %51, ptr noundef nonnull %57, i64 noundef %59, ptr noundef %1)
+  br label %61
+
+61:                                               ; preds = %54, %38, %49, %18, %24, %31, %17
+  %62 = phi i64 [ 0, %17 ], [ 0, %18 ], [ 0, %31 ], [ 0, %24 ], [ 0, %38 ], [ %60, %54 ], [ 0, %49 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %4)
+  br label %63
+
+63:                                               ; preds = %3, %61
+  %64 = phi i64 [ %62, %61 ], [ 0, %3 ]
+  ret i64 %64
 }
 
 define range(i64 0, 2) i64 @basedsl_unpack_python(ptr noundef %0, ptr noundef writeonly captures(none) %1, ptr noundef readonly captures(none) %2) {
@@ -515,13 +700,13 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %11 = load ptr, ptr %10, align 8
   %12 = load i64, ptr %11, align 8
   %13 = icmp eq i64 %12, 0
-  br i1 %13, label %14, label %281
+  br i1 %13, label %14, label %279
 
 14:                                               ; preds = %4
   %15 = getelementptr inbounds nuw i8, ptr %8, i64 8
   %16 = load i64, ptr %15, align 8
   %17 = icmp sgt i64 %2, %16
-  br i1 %17, label %281, label %18
+  br i1 %17, label %279, label %18
 
 18:                                               ; preds = %14
   %19 = icmp ne ptr %3, null
@@ -589,18 +774,18 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
 56:                                               ; preds = %51
   %57 = add nuw nsw i64 %52, 1
   %58 = icmp eq i64 %57, %9
-  br i1 %58, label %281, label %51
+  br i1 %58, label %279, label %51
 
 59:                                               ; preds = %51, %46
   %60 = phi i64 [ 0, %46 ], [ %52, %51 ]
   %61 = icmp eq i64 %60, %9
-  br i1 %61, label %281, label %62
+  br i1 %61, label %279, label %62
 
 62:                                               ; preds = %59
   %63 = getelementptr inbounds nuw ptr, ptr %6, i64 %60
   %64 = load ptr, ptr %63, align 8
   %65 = icmp eq ptr %64, null
-  br i1 %65, label %66, label %281
+  br i1 %65, label %66, label %279
 
 66:                                               ; preds = %62
   %67 = getelementptr ptr, ptr %42, i64 %47
@@ -623,7 +808,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %79 = load ptr, ptr %78, align 8
   store ptr %79, ptr %73, align 8
   %80 = icmp eq ptr %79, null
-  br i1 %80, label %281, label %81
+  br i1 %80, label %279, label %81
 
 81:                                               ; preds = %76, %71
   %82 = add nuw nsw i64 %72, 1
@@ -635,15 +820,15 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %86 = getelementptr inbounds nuw i8, ptr %8, i64 48
   %87 = load i64, ptr %86, align 8
   %88 = icmp sgt i64 %87, 0
-  br i1 %88, label %89, label %281
+  br i1 %88, label %89, label %279
 
 89:                                               ; preds = %84
   %90 = getelementptr inbounds nuw i8, ptr %8, i64 56
   %91 = icmp sgt i64 %9, 0
   br label %92
 
-92:                                               ; preds = %89, %277
-  %93 = phi i64 [ 0, %89 ], [ %278, %277 ]
+92:                                               ; preds = %89, %275
+  %93 = phi i64 [ 0, %89 ], [ %276, %275 ]
   %94 = getelementptr inbounds nuw ptr, ptr %90, i64 %93
   %95 = load ptr, ptr %94, align 8
   br i1 %91, label %96, label %101
@@ -680,7 +865,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %117 = load ptr, ptr %116, align 8
   %118 = call i64 %110(ptr noundef %112, ptr noundef nonnull %115, ptr noundef %117)
   %119 = icmp eq i64 %118, 0
-  br i1 %119, label %277, label %98
+  br i1 %119, label %275, label %98
 
 120:                                              ; preds = %194, %184, %176, %174, %165, %152, %148, %129
   %121 = add nuw nsw i64 %125, 1
@@ -693,7 +878,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %126 = load ptr, ptr %105, align 8
   %127 = getelementptr inbounds nuw %struct.Guard, ptr %126, i64 %125
   %128 = load i64, ptr %127, align 8
-  switch i64 %128, label %277 [
+  switch i64 %128, label %275 [
     i64 0, label %194
     i64 1, label %129
     i64 2, label %138
@@ -713,7 +898,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %135 = ptrtoint ptr %134 to i64
   %136 = trunc i64 %135 to i32
   %137 = icmp eq i32 %132, %136
-  br i1 %137, label %120, label %277
+  br i1 %137, label %120, label %275
 
 138:                                              ; preds = %124
   %139 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -733,7 +918,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %149 = getelementptr inbounds nuw i8, ptr %127, i64 24
   %150 = load ptr, ptr %149, align 8
   %151 = icmp eq ptr %143, %150
-  br i1 %151, label %120, label %277
+  br i1 %151, label %120, label %275
 
 152:                                              ; preds = %124
   %153 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -743,7 +928,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %157 = load ptr, ptr %156, align 8
   %158 = ptrtoint ptr %157 to i64
   %159 = icmp eq i64 %155, %158
-  br i1 %159, label %120, label %277
+  br i1 %159, label %120, label %275
 
 160:                                              ; preds = %124
   %161 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -757,7 +942,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %166 = getelementptr inbounds nuw i8, ptr %127, i64 24
   %167 = load ptr, ptr %166, align 8
   %168 = icmp eq ptr %163, %167
-  br i1 %168, label %120, label %277
+  br i1 %168, label %120, label %275
 
 169:                                              ; preds = %124
   %170 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -769,7 +954,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
 174:                                              ; preds = %169
   call void @Py_DecRef(ptr noundef nonnull %172)
   %175 = icmp eq ptr %172, @_Py_TrueStruct
-  br i1 %175, label %120, label %277
+  br i1 %175, label %120, label %275
 
 176:                                              ; preds = %124
   %177 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -779,7 +964,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %181 = load ptr, ptr %180, align 8
   %182 = ptrtoint ptr %181 to i64
   %183 = icmp eq i64 %179, %182
-  br i1 %183, label %120, label %277
+  br i1 %183, label %120, label %275
 
 184:                                              ; preds = %124
   %185 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -791,7 +976,7 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %191 = getelementptr inbounds nuw i8, ptr %127, i64 24
   %192 = load ptr, ptr %191, align 8
   %193 = icmp eq ptr %190, %192
-  br i1 %193, label %120, label %277
+  br i1 %193, label %120, label %275
 
 194:                                              ; preds = %124
   %195 = getelementptr inbounds nuw i8, ptr %127, i64 8
@@ -800,14 +985,14 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %198 = getelementptr inbounds nuw i8, ptr %127, i64 24
   %199 = load ptr, ptr %198, align 8
   %200 = icmp eq ptr %197, %199
-  br i1 %200, label %120, label %277
+  br i1 %200, label %120, label %275
 
 201:                                              ; preds = %169, %160, %145
   call void @PyErr_Clear()
-  br label %277
+  br label %275
 
 202:                                              ; preds = %101, %120
-  %203 = getelementptr inbounds nuw i8, ptr %95, i64 104
+  %203 = getelementptr inbounds nuw i8, ptr %95, i64 96
   %204 = load i64, ptr %203, align 8
   %205 = icmp eq i64 %204, 0
   br i1 %205, label %210, label %206
@@ -831,126 +1016,123 @@ define ptr @basedsl_call(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr nou
   %215 = load ptr, ptr %214, align 8
   %216 = load i64, ptr %215, align 8
   %217 = icmp eq i64 %216, 0
-  br i1 %217, label %221, label %218
+  br i1 %217, label %232, label %218
 
 218:                                              ; preds = %213
   %219 = getelementptr inbounds nuw i8, ptr %95, i64 88
   %220 = load ptr, ptr %219, align 8
-  br label %221
+  %221 = icmp eq ptr %220, null
+  br i1 %221, label %232, label %222
 
-221:                                              ; preds = %218, %213
-  %222 = phi ptr [ %220, %218 ], [ null, %213 ]
-  %223 = getelementptr inbounds nuw i8, ptr %95, i64 96
-  br label %224
+222:                                              ; preds = %218
+  %223 = call ptr @PyObject_CallNoArgs(ptr noundef nonnull %220)
+  %224 = icmp ne ptr %223, null
+  %225 = icmp ne ptr %223, @_Py_NoneStruct
+  %226 = and i1 %224, %225
+  br i1 %226, label %227, label %230
 
-224:                                              ; preds = %232, %221
-  %225 = phi i1 [ true, %221 ], [ false, %232 ]
-  %226 = phi ptr [ %222, %221 ], [ %233, %232 ]
-  %227 = icmp eq ptr %226, null
-  br i1 %227, label %232, label %228
+227:                                              ; preds = %222
+  %228 = getelementptr inbounds nuw i8, ptr %223, i64 8
+  %229 = load ptr, ptr %228, align 8
+  call void @PyErr_SetObject(ptr noundef %229, ptr noundef nonnull %223)
+  br label %231
 
-228:                                              ; preds = %224
-  %229 = call ptr @PyObject_CallNoArgs(ptr noundef nonnull %226)
-  %230 = icmp eq ptr %229, null
-  br i1 %230, label %285, label %231
+230:                                              ; preds = %222
+  br i1 %224, label %231, label %283
 
-231:                                              ; preds = %228
-  call void @Py_DecRef(ptr noundef nonnull %229)
-  br label %232
+231:                                              ; preds = %230, %227
+  call void @Py_DecRef(ptr noundef nonnull %223)
+  br i1 %225, label %283, label %232
 
-232:                                              ; preds = %231, %224
-  %233 = load ptr, ptr %223, align 8
-  br i1 %225, label %224, label %234
-
-234:                                              ; preds = %232
-  %235 = getelementptr inbounds nuw i8, ptr %95, i64 32
-  %236 = load i64, ptr %235, align 8
-  switch i64 %236, label %265 [
-    i64 0, label %237
-    i64 1, label %238
-    i64 2, label %242
+232:                                              ; preds = %231, %218, %213
+  %233 = getelementptr inbounds nuw i8, ptr %95, i64 32
+  %234 = load i64, ptr %233, align 8
+  switch i64 %234, label %263 [
+    i64 0, label %235
+    i64 1, label %236
+    i64 2, label %240
   ]
 
-237:                                              ; preds = %234
+235:                                              ; preds = %232
   call void @Py_IncRef(ptr noundef nonnull @_Py_NoneStruct)
-  br label %285
+  br label %283
 
-238:                                              ; preds = %234
-  %239 = getelementptr inbounds nuw i8, ptr %95, i64 48
-  %240 = load ptr, ptr %239, align 8
-  %241 = call fastcc ptr @wrap(ptr noundef %240, ptr noundef nonnull %5)
-  br label %285
+236:                                              ; preds = %232
+  %237 = getelementptr inbounds nuw i8, ptr %95, i64 48
+  %238 = load ptr, ptr %237, align 8
+  %239 = call fastcc ptr @wrap(ptr noundef %238, ptr noundef nonnull %5)
+  br label %283
 
-242:                                              ; preds = %234
-  %243 = getelementptr inbounds nuw i8, ptr %95, i64 40
-  %244 = load i64, ptr %243, align 8
-  %245 = call ptr @PyTuple_New(i64 noundef %244)
-  %246 = icmp eq ptr %245, null
-  br i1 %246, label %285, label %247
+240:                                              ; preds = %232
+  %241 = getelementptr inbounds nuw i8, ptr %95, i64 40
+  %242 = load i64, ptr %241, align 8
+  %243 = call ptr @PyTuple_New(i64 noundef %242)
+  %244 = icmp eq ptr %243, null
+  br i1 %244, label %283, label %245
 
-247:                                              ; preds = %242
-  %248 = getelementptr inbounds nuw i8, ptr %95, i64 48
-  %249 = load i64, ptr %243, align 8
-  %250 = icmp sgt i64 %249, 0
-  br i1 %250, label %255, label %285
+245:                                              ; preds = %240
+  %246 = getelementptr inbounds nuw i8, ptr %95, i64 48
+  %247 = load i64, ptr %241, align 8
+  %248 = icmp sgt i64 %247, 0
+  br i1 %248, label %253, label %283
 
-251:                                              ; preds = %261
-  %252 = add nuw nsw i64 %256, 1
-  %253 = load i64, ptr %243, align 8
-  %254 = icmp slt i64 %252, %253
-  br i1 %254, label %255, label %285
+249:                                              ; preds = %259
+  %250 = add nuw nsw i64 %254, 1
+  %251 = load i64, ptr %241, align 8
+  %252 = icmp slt i64 %250, %251
+  br i1 %252, label %253, label %283
 
-255:                                              ; preds = %247, %251
-  %256 = phi i64 [ %252, %251 ], [ 0, %247 ]
-  %257 = load ptr, ptr %248, align 8
-  %258 = getelementptr inbounds nuw %struct.Result, ptr %257, i64 %256
-  %259 = call fastcc ptr @wrap(ptr noundef %258, ptr noundef nonnull %5)
-  %260 = icmp eq ptr %259, null
-  br i1 %260, label %264, label %261
+253:                                              ; preds = %245, %249
+  %254 = phi i64 [ %250, %249 ], [ 0, %245 ]
+  %255 = load ptr, ptr %246, align 8
+  %256 = getelementptr inbounds nuw %struct.Result, ptr %255, i64 %254
+  %257 = call fastcc ptr @wrap(ptr noundef %256, ptr noundef nonnull %5)
+  %258 = icmp eq ptr %257, null
+  br i1 %258, label %262, label %259
 
-261:                                              ; preds = %255
-  %262 = call i32 @PyTuple_SetItem(ptr noundef nonnull %245, i64 noundef %256, ptr noundef nonnull %259)
-  %263 = icmp eq i32 %262, 0
-  br i1 %263, label %251, label %264
+259:                                              ; preds = %253
+  %260 = call i32 @PyTuple_SetItem(ptr noundef nonnull %243, i64 noundef %254, ptr noundef nonnull %257)
+  %261 = icmp eq i32 %260, 0
+  br i1 %261, label %249, label %262
 
-264:                                              ; preds = %261, %255
-  call void @Py_DecRef(ptr noundef nonnull %245)
-  br label %285
+262:                                              ; preds = %259, %253
+  call void @Py_DecRef(ptr noundef nonnull %243)
+  br label %283
 
-265:                                              ; preds = %234
-  %266 = getelementptr inbounds nuw i8, ptr %95, i64 56
-  %267 = load i64, ptr %266, align 8
-  %268 = getelementptr inbounds i8, ptr %5, i64 %267
-  %269 = getelementptr inbounds nuw i8, ptr %95, i64 64
-  %270 = load i64, ptr %269, align 8
-  %271 = call ptr @PyBytes_FromStringAndSize(ptr noundef nonnull %268, i64 noundef %270)
-  %272 = icmp eq ptr %271, null
-  br i1 %272, label %285, label %273
+263:                                              ; preds = %232
+  %264 = getelementptr inbounds nuw i8, ptr %95, i64 56
+  %265 = load i64, ptr %264, align 8
+  %266 = getelementptr inbounds i8, ptr %5, i64 %265
+  %267 = getelementptr inbounds nuw i8, ptr %95, i64 64
+  %268 = load i64, ptr %267, align 8
+  %269 = call ptr @PyBytes_FromStringAndSize(ptr noundef nonnull %266, i64 noundef %268)
+  %270 = icmp eq ptr %269, null
+  br i1 %270, label %283, label %271
 
-273:                                              ; preds = %265
-  %274 = getelementptr inbounds nuw i8, ptr %95, i64 72
-  %275 = load ptr, ptr %274, align 8
-  %276 = call ptr @PyObject_CallOneArg(ptr noundef %275, ptr noundef nonnull %271)
-  call void @Py_DecRef(ptr noundef nonnull %271)
-  br label %285
+271:                                              ; preds = %263
+  %272 = getelementptr inbounds nuw i8, ptr %95, i64 72
+  %273 = load ptr, ptr %272, align 8
+  %274 = call ptr @PyObject_CallOneArg(ptr noundef %273, ptr noundef nonnull %269)
+  call void @Py_DecRef(ptr noundef nonnull %269)
+  br label %283
 
-277:                                              ; preds = %106, %124, %148, %176, %174, %165, %152, %184, %129, %194, %201
-  %278 = add nuw nsw i64 %93, 1
-  %279 = load i64, ptr %86, align 8
-  %280 = icmp slt i64 %278, %279
-  br i1 %280, label %92, label %281
+275:                                              ; preds = %106, %124, %148, %176, %174, %165, %152, %184, %129, %194, %201
+  %276 = add nuw nsw i64 %93, 1
+  %277 = load i64, ptr %86, align 8
+  %278 = icmp slt i64 %276, %277
+  br i1 %278, label %92, label %279
 
-281:                                              ; preds = %59, %62, %56, %76, %277, %84, %4, %14
-  %282 = getelementptr inbounds nuw i8, ptr %8, i64 40
-  %283 = load ptr, ptr %282, align 8
-  %284 = call ptr @PyObject_Vectorcall(ptr noundef %283, ptr noundef %1, i64 noundef %2, ptr noundef %3)
-  br label %285
+279:                                              ; preds = %59, %62, %56, %76, %275, %84, %4, %14
+  %280 = getelementptr inbounds nuw i8, ptr %8, i64 40
+  %281 = load ptr, ptr %280, align 8
+  %282 = call ptr @PyObject_Vectorcall(ptr noundef %281, ptr noundef %1, i64 noundef %2, ptr noundef %3)
+  br label %283
 
-285:                                              ; preds = %228, %251, %273, %265, %264, %247, %242, %238, %237, %281
-  %286 = phi ptr [ %284, %281 ], [ %245, %251 ], [ %245, %247 ], [ null, %242 ], [ null, %264 ], [ %276, %273 ], [ %241, %238 ], [ @_Py_NoneStruct, %237 ], [ null, %265 ], [ null, %228 ]
+283:                                              ; preds = %249, %271, %263, %262, %245, %240, %236, %235, %231, %230, %279
+  %284 = phi ptr [ %282, %279 ], [ null, %231 ], [ null, %230 ], [ %243, %245 ], [ null, %240 ], [ null, %262 ], [ %274, %271 ], [ %239, %236 ], [ @_Py_NoneStruct, %235 ], [ null, %263 ], [ %243, %249 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6)
   call void @llvm.lifetime.end.p0(ptr nonnull %5)
-  ret ptr %286
+  ret ptr %284
 }
 
 declare ptr @PyLong_AsVoidPtr(ptr noundef)
@@ -972,6 +1154,8 @@ declare ptr @PyList_GetItem(ptr noundef, i64 noundef)
 declare ptr @PyEval_SaveThread()
 
 declare void @PyEval_RestoreThread(ptr noundef)
+
+declare void @PyErr_SetObject(ptr noundef, ptr noundef)
 
 define internal fastcc ptr @wrap(ptr noundef readonly captures(none) %0, ptr noundef nonnull readonly captures(none) %1) unnamed_addr {
   %3 = getelementptr inbounds nuw i8, ptr %0, i64 8

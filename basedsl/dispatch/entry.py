@@ -23,6 +23,7 @@ NOTHING, SINGLE, TUPLE, PYTHON = range(4)
 RESULT_KINDS = {code: kind for kind, code in enumerate("?bhiqBHIQfd")}
 
 NO_FAILURE = ctypes.c_int64(0)
+ALWAYS = ctypes.c_int64(1)
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,13 @@ class NativeCode:
     """What a call of compiled code needs: `address` of a function of one pointer, to its slots.
 
     `failed` is a counter that is not zero when something may have failed in the call; then
-    `on_failure()` raises it. `after()` is called after every call. Other threads run Python
-    meanwhile if `releases_gil`. `keep` stays alive.
+    `on_failure()` returns the exception, or None if it was another thread's. Other threads run
+    Python meanwhile if `releases_gil`. `keep` stays alive.
     """
 
     address: int
     failed: ctypes.c_int64 = field(default=NO_FAILURE)
-    on_failure: Callable[[], Any] | None = None
-    after: Callable[[], Any] | None = None
+    on_failure: Callable[[], BaseException | None] | None = None
     releases_gil: bool = True
     keep: tuple[Any, ...] = ()
 
@@ -64,6 +64,7 @@ class NativeVariant:
     ) -> None:
         self._keep: list[Any] = [code, results]
         self._guards: Any = None
+        self._guarded: Sequence[Any] = ()
         triples: list[int] = []
         for one, slot in arguments:
             triples += (one.address, self._words(one.data), slot)
@@ -71,7 +72,7 @@ class NativeVariant:
         kinds: list[int] = []
         for letter, slot in results.slots:
             kinds += (RESULT_KINDS.get(letter, 0), slot)
-        self.table = (ctypes.c_int64 * 14)(
+        self.table = (ctypes.c_int64 * 13)(
             0,
             0,
             self._words(triples),
@@ -84,12 +85,19 @@ class NativeVariant:
             _pointer(results.make),
             ctypes.addressof(code.failed),
             _pointer(code.on_failure),
-            _pointer(code.after),
             int(code.releases_gil),
         )
 
-    def guard(self, rows: Sequence[Row]) -> None:
-        """Check these conditions in each call. The caller keeps alive what they are about."""
+    def guard(self, rows: Sequence[Row], keep: Sequence[Any]) -> None:
+        """Check these conditions in each call. `keep` are the values whose addresses they compare:
+        none may be freed and its address taken by another while they are compared.
+        """
+        previous, self._guarded = self._guarded, [keep, self._guarded]
+        self._set_guards(rows)
+        self._guarded = keep
+        del previous
+
+    def _set_guards(self, rows: Sequence[Row]) -> None:
         words = [_signed(word) for row in rows for word in row]
         if self._guards is not None and len(self._guards) == len(words):
             self._guards[:] = words

@@ -23,7 +23,10 @@ PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 class Read(Protocol):
-    """One thing that was read."""
+    """One thing that was read, and what it was."""
+
+    @property
+    def recorded(self) -> Any: ...
 
     def same(self) -> bool:
         """Whether it still is what it was."""

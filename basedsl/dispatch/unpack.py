@@ -15,6 +15,7 @@ The functions below give unpackers of the usual kinds; a plugin may bring its ow
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,12 +95,55 @@ def array(
         return None
     dtype = np.dtype(dtype)
     flags = _ALIGNED | (_WRITEABLE if writeable else 0)
-    data = [id(np.ndarray), id(dtype), ndim, flags, align, len(leaves)]
+    data = (id(np.ndarray), id(dtype), ndim, flags, align, *_leaves(leaves))
+    return Unpacker(unpacker("array"), data, (dtype,))
+
+
+def tensor(
+    kind: type,
+    function: int,
+    device: tuple[int, int],
+    dtype: tuple[int, int, int],
+    ndim: int,
+    leaves: Sequence[Leaf],
+    *,
+    align: int = 1,
+) -> Unpacker:
+    """An object of exactly the class `kind` that DLPack describes: its address, then `leaves`.
+
+    `function` is the address of an `int (void *object, DLTensor *out)` that borrows, as in
+    DLPack's exchange API (`dltensor_from_py_object_no_sync`); `device` is type and number, `dtype`
+    code, bits and lanes. Strides count in items. Nothing waits for a stream.
+    """
+    (place, number), (code, bits, lanes) = device, dtype
+    words = (number << 32 | place, lanes << 16 | bits << 8 | code)
+    data = (id(kind), function, *words, ndim, align, *_leaves(leaves))
+    return Unpacker(unpacker("tensor"), data, (kind,))
+
+
+def exchange_function(kind: type) -> int | None:
+    """What `tensor` takes as `function` for objects of the class `kind`, if its library offers it:
+    the fourth function of DLPack's exchange API (dlpack.h 1.2), which the class names.
+    """
+    capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
+    is_valid, pointer = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
+    is_valid.argtypes = pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer.restype = ctypes.c_void_p
+    if capsule is None or not is_valid(capsule, b"dlpack_exchange_api"):
+        return None
+    table = pointer(capsule, b"dlpack_exchange_api")
+    major = ctypes.c_uint32.from_address(table).value
+    header = 16  # version, and the address of an older table
+    return ctypes.c_void_p.from_address(table + header + 24).value if major == 1 else None
+
+
+def _leaves(leaves: Sequence[Leaf]) -> list[int]:
+    data = [len(leaves)]
     for leaf in leaves:
         known = leaf.known is not None
         data += [int(leaf.is_stride), leaf.axis, leaf.divisor, leaf.bytes, int(known)]
         data.append(leaf.known if leaf.known is not None else 0)
-    return Unpacker(unpacker("array"), tuple(data), (dtype,))
+    return data
 
 
 def python(pack: Callable[[Any], bytes | None], size: int) -> Unpacker:

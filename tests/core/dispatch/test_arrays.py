@@ -104,6 +104,118 @@ def test_known_leaves_and_narrow_ones() -> None:
     assert taken(unpacker, odd) is None
 
 
+class DLTensor(ctypes.Structure):
+    """As in dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class Foreign:
+    """A tensor of another library: what its DLTensor says."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.shape, self.strides = (ctypes.c_int64 * 2)(3, 4), (ctypes.c_int64 * 2)(8, 2)
+        self.fields = {
+            "data": 4096,
+            "device_type": 2,
+            "device_id": 1,
+            "ndim": 2,
+            "code": 2,
+            "bits": 32,
+            "lanes": 1,
+            "shape": ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64)),
+            "strides": ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64)),
+            "byte_offset": 64,
+        } | fields
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.POINTER(DLTensor))
+def borrow(value: Any, out: Any) -> int:
+    if not value.fields:
+        return -1
+    for name, field in value.fields.items():
+        setattr(out.contents, name, field)
+    return 0
+
+
+def foreign(align: int = 64) -> Unpacker:
+    function = ctypes.cast(borrow, ctypes.c_void_p).value
+    assert function is not None
+    leaves = [Leaf(False, 0, bytes=4), Leaf(False, 1), Leaf(True, 0), Leaf(True, 1, known=2)]
+    return unpack.tensor(Foreign, function, (2, 1), (2, 32, 1), 2, leaves, align=align)
+
+
+def test_tensors_of_other_libraries() -> None:
+    assert taken(foreign(), Foreign()) == [4160, 3, 4, 8, 2]
+    assert taken(foreign(), Foreign(byte_offset=0)) == [4096, 3, 4, 8, 2]
+
+
+class Derived(Foreign):
+    """Not exactly a Foreign."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Foreign(device_type=1),
+        Foreign(device_id=0),
+        Foreign(code=1),
+        Foreign(bits=16),
+        Foreign(lanes=4),
+        Foreign(ndim=1),
+        Foreign(byte_offset=32),
+        Foreign(strides=None),
+        Derived(),
+        3,
+    ],
+    ids=range(10),
+)
+def test_tensors_that_are_declined(value: Any) -> None:
+    assert taken(foreign(), value) is None
+
+
+def test_a_tensor_that_cannot_be_described_is_declined() -> None:
+    value = Foreign()
+    value.fields = {}
+    assert taken(foreign(), value) is None
+
+
+def with_table(major: int, function: int, name: bytes) -> tuple[type, Any]:
+    """A class that offers DLPack's exchange API, and what must stay alive for it."""
+    table = (ctypes.c_uint64 * 7)(major | 3 << 32, 0, 1, 2, 3, function, 4)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
+    capsule = new(ctypes.addressof(table), name, None)
+    return type("Offering", (), {"__dlpack_c_exchange_api__": capsule}), (table, name)
+
+
+def test_the_function_that_a_library_offers() -> None:
+    name = b"dlpack_exchange_api"
+    kind, _kept = with_table(1, 4096, name)
+    assert unpack.exchange_function(kind) == 4096
+    newer, _kept_too = with_table(2, 4096, name)
+    assert unpack.exchange_function(newer) is None
+    other, _kept_as_well = with_table(1, 4096, b"something else")
+    assert unpack.exchange_function(other) is None
+    none, _kept_again = with_table(1, 0, name)
+    assert unpack.exchange_function(none) is None
+    assert unpack.exchange_function(int) is None
+
+
 def test_a_python_callable_decides() -> None:
     unpacker = unpack.python(lambda x: bytes([x] * 8) if x else None, 8)
     assert taken(unpacker, 1) == [0x0101010101010101, 0, 0, 0, 0]

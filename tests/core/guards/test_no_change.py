@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -100,6 +102,31 @@ def test_the_slower_checks_of_other_interpreters(
     monkeypatch.setenv("BASEDSL_OPT_LEVEL", "1")
     assert f(0) == 8
     assert dsl.counts["compiled"] == 4
+
+
+class Text(str):
+    """A str that can be referred to weakly."""
+
+
+FIRST, SECOND = Text("a"), 1
+
+
+def test_a_value_compared_by_address_is_not_freed(
+    dsl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "FIRST", Text("a"))
+    f = dsl.jit(lambda x: x + len(FIRST) + SECOND, preprocess=False)
+    assert [f(i) for i in range(4)] == [2, 3, 4, 5]
+    compared = weakref.ref(globals()["FIRST"])
+    globals()["FIRST"] = Text("a")
+    monkeypatch.setitem(globals(), "SECOND", 5)
+    assert f(0) == 6
+    gc.collect()
+    # The first variant still compares with its address: another value there must not pass.
+    assert compared() is not None
+    monkeypatch.setitem(globals(), "SECOND", 1)
+    assert f(0) == 2
+    assert dsl.counts["compiled"] == 2
 
 
 def test_the_description_is_the_same_for_the_same_things() -> None:
