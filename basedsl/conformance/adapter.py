@@ -23,6 +23,9 @@ class Adapter:
     unsupported
         Feature tags (see `programs`) that the DSL does not have, each with the reason. Programs
         with such a tag must fail with a `DSLError` that points into the program.
+    differs
+        Feature tags that mean something else in the DSL on purpose, each with what. Programs with
+        such a tag are skipped, with that reason.
     raises
         Whether `raise` and `assert` over run-time conditions come back as the same Python
         exceptions. Where not (a GPU kernel traps), any `DSLError` with the message will do.
@@ -33,11 +36,13 @@ class Adapter:
         name: str,
         dsl: Any,
         unsupported: Mapping[str, str] | None = None,
+        differs: Mapping[str, str] | None = None,
         raises: bool = True,
     ) -> None:
         self.name = name
         self.dsl = dsl
         self.unsupported = dict(unsupported or {})
+        self.differs = dict(differs or {})
         self.raises = raises
 
     @property

@@ -174,7 +174,7 @@ class Generator:
         if choice < 0.8:
             return f"({a} {r.choice(['and', 'or'])} {b})"
         if choice < 0.85 and not self.exact:
-            return f"({a} / {r.choice([f'(abs({b}) + 1.5)', '3', '-0.7', '8.5'])})"
+            return f"({a} / {r.choice([f'(abs({b}) + 1.5)', '3', '-0.7', f'({b} + a[0])'])})"
         if choice < 0.92:
             return f"float({self.int_(scope, depth - 1)} % {WRAP})"
         return f"({a} + {self.int_(scope, depth - 1)} % {WRAP})"

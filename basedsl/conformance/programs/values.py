@@ -32,9 +32,19 @@ def float_arithmetic(x, y):
     return x + y, x * y, x - 2 * y, -x, x // 1.5, x % 1.5, abs(x)
 
 
-@program("float")
+@program("float", tags="float-errors")
 def float_division_by_zero(x):
     return 1.0 / x
+
+
+@program("float", tags="float-errors")
+def float_modulo_by_zero(x):
+    return 7.5 % x, 7.5 // x
+
+
+@program("float", tags="float-errors")
+def math_domain_errors(x):
+    return math.sqrt(x), math.log(x + 1.0)
 
 
 @program("int int")
@@ -119,8 +129,15 @@ def augmented(n, a):
     n >>= 1
     a[2] += n
     a[1] *= 2
-    a[-1] -= 1
+    a[5] -= 1
     return n
+
+
+@program("int ints", tags="buffer-bounds")
+def negative_buffer_index(n, a):
+    a[-1] = n
+    a[-6] += 2
+    return a[-2] + a[-1]
 
 
 @program("int int")

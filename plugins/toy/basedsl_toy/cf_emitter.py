@@ -11,6 +11,8 @@ import contextlib
 class CfEmitter:
     """See `basedsl.metastage.emitter.Emitter` for what each method promises."""
 
+    float_checks = True  # floats raise where Python's do: division by zero, math domain errors
+
     def __init__(self, trace):
         self.trace = trace
         self.ir = trace.ir

@@ -1,0 +1,93 @@
+"""How the conformance programs run on cute: as host code, and in one thread of a kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from basedsl.conformance import Adapter
+from basedsl.numeric import Boolean, Float64, Int64, Numeric
+from basedsl.tree import Node, flatten, rebuild
+from basedsl_cute.dsl import CUTE
+
+MOST_RESULTS = 32
+
+DIFFERS = {
+    "buffer-bounds": "a tensor's index is a coordinate: it is not checked, and does not wrap",
+    "float-errors": "floats follow IEEE 754: a division by zero gives an infinity, not an error",
+}
+
+
+class KernelAdapter(Adapter):
+    """Runs a program in one thread of a kernel; results come back through two tensors."""
+
+    def entry(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        inner = CUTE.jit(fn)
+        shapes: list[tuple[Node | None, list[Any]]] = []
+
+        @CUTE.kernel
+        def program(ints: Any, floats: Any, args: Any, kwargs: Any) -> None:
+            shapes.append(_store(inner(*args, **kwargs), ints, floats))
+
+        @CUTE.jit
+        def host(ints: Any, floats: Any, args: Any, kwargs: Any) -> None:
+            program(ints, floats, args, kwargs).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+        known: dict[Any, tuple[Node | None, list[Any]]] = {}
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            ints, floats = np.zeros(MOST_RESULTS, np.int64), np.zeros(MOST_RESULTS, np.float64)
+            host(ints, floats, args, kwargs)
+            key = tuple(map(type, args))
+            if shapes:
+                known[key] = shapes.pop()
+                shapes.clear()
+            return _load(*known[key], ints, floats)
+
+        return call
+
+
+def _store(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]:
+    """Write the dynamic leaves; the leaves that come back say where each is."""
+    node, leaves = flatten(result)
+    kept: list[Any] = []
+    for at, leaf in enumerate(leaves):
+        if not isinstance(leaf, Numeric):
+            kept.append(leaf)
+        elif not leaf.is_dynamic:
+            kept.append(leaf.value)
+        elif type(leaf).is_float:
+            floats[at] = leaf.to(Float64)
+            kept.append(_Place(float, at))
+        else:
+            ints[at] = leaf.to(Int64)
+            kept.append(_Place(bool if type(leaf) is Boolean else int, at))
+    return node, kept
+
+
+class _Place:
+    """Where a leaf of the result is."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, kind: type, at: int) -> None:
+        self.kind = kind
+        self.at = at
+
+
+def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> Any:
+    values = [
+        leaf.kind((floats if leaf.kind is float else ints)[leaf.at])
+        if isinstance(leaf, _Place)
+        else leaf
+        for leaf in leaves
+    ]
+    return values[0] if node is None else rebuild(node, values)
+
+
+HOST = Adapter("cute-host", CUTE, differs=DIFFERS)
+KERNEL = KernelAdapter("cute-kernel", CUTE, differs=DIFFERS, raises=False)
