@@ -156,6 +156,9 @@ def _trace_kernel(
         op.operation.attributes["gpu.kernel"] = ir.UnitAttr.get()
         for key, attribute in attributes.items():
             op.operation.attributes[key] = attribute
+        marks = [mark for _, _, kinds in flat for mark in _parameter_marks(ir, kinds)]
+        if any(marks):
+            op.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
         entry = op.operation.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
@@ -180,6 +183,15 @@ def _trace_kernel(
     finally:
         trace.function_kind, trace.function_name, trace.region = outer
     return name, operands
+
+
+def _parameter_marks(ir: Any, kinds: list[Any]) -> list[Any]:
+    """The attributes of the kernel's parameters: a leaf's class may have `parameter_marks`."""
+    texts = [getattr(kind, "parameter_marks", {}) for kind in kinds if kind is not None]
+    return [
+        ir.DictAttr.get({name: ir.Attribute.parse(text) for name, text in marks.items()})
+        for marks in texts
+    ]
 
 
 def _declared(value: Any, parameter: Any) -> Any:

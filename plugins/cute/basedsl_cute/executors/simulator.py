@@ -14,6 +14,7 @@ from basedsl.errors import DSLRuntimeError
 from basedsl.objectstage import Stages
 from basedsl.results import Results
 from basedsl_cute.executors.tensors import raise_failure, tensors
+from basedsl_cute.lowering.launch import BYVAL
 from basedsl_cute.lowering.targets import SIM, TARGETS
 from basedsl_cute.runtime.launch_abi import (
     Launch,
@@ -94,6 +95,8 @@ def simulator_executor(
 
 
 def _argument(launch: Launch, index: int, kind: str) -> Any:
+    if kind.startswith(BYVAL):
+        return launch.argument_address(index)
     if kind.startswith("!llvm.ptr"):
         return launch.argument(index, ctypes.c_uint64)
     c_type = _C_TYPES.get(kind)

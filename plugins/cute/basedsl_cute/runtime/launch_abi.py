@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
 from basedsl.objectstage import asserts
+from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, simulated_encoder
 
 LAUNCH_SYMBOL = "basedsl_launch"
 LAUNCHER_SYMBOL = "basedsl_launcher"
@@ -119,8 +120,12 @@ class Launch:
 
     def argument(self, index: int, kind: type[ctypes._SimpleCData]) -> int | float:  # type: ignore[type-arg]
         """Argument `index` read as a ctypes type."""
+        return kind.from_address(self.argument_address(index)).value  # type: ignore[no-any-return]
+
+    def argument_address(self, index: int) -> int:
+        """Where argument `index` is: the bytes themselves of one passed by value."""
         pointers = ctypes.cast(self.args, ctypes.POINTER(ctypes.c_void_p))
-        return kind.from_address(pointers[index] or 0).value  # type: ignore[no-any-return]
+        return pointers[index] or 0
 
 
 def _three(values: ctypes.Array[ctypes.c_int64]) -> tuple[int, int, int]:
@@ -232,7 +237,9 @@ def python_launcher(
         return 0
 
     callback = CallbackType(launch)
-    symbols = Symbols({LAUNCH_SYMBOL: _address(callback), LAUNCHER_SYMBOL: _address(callback)})
+    address = _address(callback)
+    encoder = {ENCODE_SYMBOL: simulated_encoder()}
+    symbols = Symbols({LAUNCH_SYMBOL: address, LAUNCHER_SYMBOL: address, **encoder})
     symbols.keep = (callback,)
     return symbols
 

@@ -25,6 +25,7 @@ from basedsl_cute.runtime.launch_abi import (
     refusal,
     report_failure,
 )
+from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, driver_encoder
 
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 _REFUSED = -1  # not asked of the driver: outside of the limits
@@ -100,6 +101,7 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
         {
             LAUNCH_SYMBOL: code.address_of("basedsl_gpu_launch"),
             LAUNCHER_SYMBOL: ctypes.addressof(launcher),
+            ENCODE_SYMBOL: driver_encoder(),
         }
     )
     symbols.keep = (launcher, callback, rows, library, code)

@@ -7,6 +7,7 @@ mbarrier).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,8 @@ class Block:
         self.epoch = 0
         self.barriers: dict[int, NamedBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}
+        self.cluster: list[Block] = [self]  # in the order of their ranks
+        self._in_flight: dict[int, list[tuple[int, Callable[[], None]]]] = {}
 
     # Barriers --------------------------------------------------------------------------------
 
@@ -148,6 +151,20 @@ class Block:
         return Wait(lambda: barrier.generation > before, lambda: what, site, whole_block=whole)
 
     # mbarriers -------------------------------------------------------------------------------
+
+    def send(self, offset: int, nbytes: int, land: Callable[[], None]) -> None:
+        """A copy of `nbytes` is on its way: `land` puts them into shared memory, at the latest
+        when the mbarrier at `offset` is next looked at.
+        """
+        self._in_flight.setdefault(offset, []).append((nbytes, land))
+
+    def receive(self, offset: int) -> None:
+        """Let the copies that count at the mbarrier at `offset` land."""
+        for nbytes, land in self._in_flight.pop(offset, ()):
+            land()
+            barrier = self.mbarriers[offset]
+            barrier.transactions -= nbytes
+            barrier.settle()
 
     def mbarrier(self, offset: int, g: Group, site: Site, lane: int) -> MBarrier:
         """The mbarrier at this shared address; an error if nobody initialised it."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from basedsl_cute.sim.block import MBarrier
+from basedsl_cute.sim.block import Block, MBarrier
 from basedsl_cute.sim.errors import SimulationError
-from basedsl_cute.sim.memory import SHARED_WINDOW
+from basedsl_cute.sim.memory import CLUSTER_SHIFT, SHARED_WINDOW
 from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait
 
@@ -29,6 +29,18 @@ def _lanes(g: Group, address: Any, m: Mask) -> Iterator[tuple[int, int]]:
     for lane in range(g.lanes) if m is None else np.flatnonzero(m).tolist():
         at = int(address[lane])
         yield lane, at - SHARED_WINDOW if at >= SHARED_WINDOW else at
+
+
+def _block(g: Group, at: int, lane: int, site: Site) -> tuple[Block, int]:
+    """The block whose mbarrier a shared address means, and the address in that block."""
+    rank, offset = at >> CLUSTER_SHIFT, at & ((1 << CLUSTER_SHIFT) - 1)
+    if not rank:
+        return g.block, at
+    if rank > len(g.block.cluster):
+        raise SimulationError(
+            f"block {rank - 1} of a cluster of {len(g.block.cluster)}", site, g.thread(lane)
+        )
+    return g.block.cluster[rank - 1], offset
 
 
 def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
@@ -66,7 +78,8 @@ def arrive(
     """Arrive `count` times, first expecting `transactions` more bytes; the phases arrived at."""
     tokens = np.zeros(g.lanes, np.int64)
     for lane, at in _lanes(g, address, m):
-        barrier = g.block.mbarrier(at, g, site, lane)
+        block, at = _block(g, at, lane, site)
+        barrier = block.mbarrier(at, g, site, lane)
         tokens[lane] = barrier.phase
         barrier.transactions += int(transactions[lane])
         number = int(count[lane])
@@ -89,7 +102,8 @@ def arrive(
 def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int) -> None:
     """Expect (`sign` 1) or complete (-1) some bytes of the current phase."""
     for lane, at in _lanes(g, address, m):
-        barrier = g.block.mbarrier(at, g, site, lane)
+        block, at = _block(g, at, lane, site)
+        barrier = block.mbarrier(at, g, site, lane)
         barrier.transactions += sign * int(nbytes[lane])
         if sign < 0:
             _settle(g, barrier, at)
@@ -111,6 +125,7 @@ def test(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) 
     out = np.zeros(g.lanes, np.bool_)
     for lane, at in _lanes(g, address, m):
         barrier = g.block.mbarrier(at, g, site, lane)
+        g.block.receive(at)
         out[lane] = _DONE[parity](barrier, int(which[lane]))
         if out[lane] and g.races is not None:
             g.races.acquire(("mbarrier", at), g.first_warp)
@@ -128,6 +143,8 @@ def wait(
     done = _DONE[parity]
 
     def ready() -> bool:
+        for at, _ in goals:
+            g.block.receive(at)
         return all(done(barrier, goal) for (_, goal), barrier in goals.items())
 
     if ready():

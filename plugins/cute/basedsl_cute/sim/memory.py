@@ -16,6 +16,9 @@ import numpy as np
 SHARED_BASE = 1024
 """Where shared memory starts: address 0 is never valid, as on sm_90 (1 KB is the system's)."""
 
+CLUSTER_SHIFT = 40
+"""An address in the shared memory of block r of the cluster has r + 1 in the bits from here on."""
+
 SHARED_WINDOW = 1 << 60
 LOCAL_WINDOW = 1 << 61
 LOCAL_BASE = LOCAL_WINDOW + 16

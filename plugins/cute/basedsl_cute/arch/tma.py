@@ -1,0 +1,97 @@
+"""Tensor copies of the TMA unit, one instruction each: PTX ISA 9.7.9.27.1, "cp.async.bulk.tensor".
+
+Coordinates count elements of the whole tensor, mode 0 contiguous; the box comes from the tensor
+map. What lies outside of the tensor reads as zero and is not written. One thread issues a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int16, Int64, as_numeric
+from basedsl_cute.arch.emit import emit_op, i32, shared_address
+from basedsl_cute.tensormap import TensorMapValue
+
+REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+def tma_load(
+    tensor_map: TensorMapValue,
+    smem_ptr: Any,
+    mbar_ptr: Any,
+    coordinates: Sequence[Any],
+    *,
+    mcast_mask: Any = None,
+    cache_hint: Any = None,
+) -> None:
+    """Copy a box from global to shared memory; its bytes count at the mbarrier when they land.
+
+    With `mcast_mask` the box lands in the same place of each block of the cluster whose bit is
+    set, and counts at that block's mbarrier.
+    """
+    what = "a TMA load"
+    target = shared_address(smem_ptr, what)
+    # A block's own shared memory has the same addresses in the cluster's window.
+    number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result
+    cluster = emit_op(what, "llvm.inttoptr", [number], ["!llvm.ptr<7>"]).result
+    operands = [cluster, _map(tensor_map), *_coordinates(coordinates)]
+    operands.append(shared_address(mbar_ptr, what))
+    if mcast_mask is not None:
+        operands.append(as_numeric(mcast_mask).to(Int16).ir_value())
+    if cache_hint is not None:
+        operands.append(as_numeric(cache_hint).to(Int64).ir_value())
+    segments = [1, 1, len(coordinates), 1, 0, int(mcast_mask is not None)]
+    segments += [int(cache_hint is not None), 0]
+    name = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
+    emit_op(what, name, operands, attributes=_segments(segments))
+
+
+def tma_store(
+    tensor_map: TensorMapValue, smem_ptr: Any, coordinates: Sequence[Any], *, cache_hint: Any = None
+) -> None:
+    """Copy a box from shared to global memory, as part of this thread's bulk group."""
+    what = "a TMA store"
+    operands = [_map(tensor_map), shared_address(smem_ptr, what), *_coordinates(coordinates)]
+    if cache_hint is not None:
+        operands.append(as_numeric(cache_hint).to(Int64).ir_value())
+    segments = [1, 1, len(coordinates), int(cache_hint is not None), 0]
+    name = "nvvm.cp.async.bulk.tensor.global.shared.cta"
+    emit_op(what, name, operands, attributes=_segments(segments))
+
+
+def tma_reduce(
+    tensor_map: TensorMapValue, smem_ptr: Any, coordinates: Sequence[Any], kind: str = "add"
+) -> None:
+    """Combine a box of shared memory into global memory, as part of this thread's bulk group."""
+    what = "a TMA reduction"
+    if kind not in REDUCTIONS:
+        raise DSLTypeError(f"{kind!r} is no reduction; there are {', '.join(REDUCTIONS)}")
+    operands = [_map(tensor_map), shared_address(smem_ptr, what), *_coordinates(coordinates)]
+    attributes = _segments([1, 1, len(coordinates), 0])
+    attributes["redKind"] = f"#nvvm.tma_redux_kind<{kind}>"
+    emit_op(what, "nvvm.cp.async.bulk.tensor.reduce", operands, attributes=attributes)
+
+
+def prefetch_tensor_map(tensor_map: TensorMapValue) -> None:
+    """Have the tensor map in the descriptor cache before its first use."""
+    what = "prefetch_descriptor()"
+    attributes = {"tensormap": "unit"}
+    emit_op(what, "nvvm.prefetch", [_map(tensor_map)], attributes=attributes)
+
+
+def _segments(sizes: list[int]) -> dict[str, str]:
+    return {"operandSegmentSizes": f"array<i32: {', '.join(map(str, sizes))}>"}
+
+
+def _coordinates(coordinates: Sequence[Any]) -> list[Any]:
+    if not 1 <= len(coordinates) <= 5:
+        raise DSLTypeError(f"a TMA copy has 1 to 5 coordinates, not {len(coordinates)}")
+    return [i32(x) for x in coordinates]
+
+
+def _map(tensor_map: Any) -> Any:
+    if not isinstance(tensor_map, TensorMapValue):
+        raise DSLTypeError(f"a TMA copy takes a tensor map, got {type(tensor_map).__name__}")
+    return tensor_map.ir_value()

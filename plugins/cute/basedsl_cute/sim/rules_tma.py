@@ -1,0 +1,49 @@
+"""Rules of the TMA unit's tensor copies and of bulk groups."""
+
+from __future__ import annotations
+
+from basedsl_cute.sim import tma
+from basedsl_cute.sim.emitter import Emitter
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.records import Op, Value
+from basedsl_cute.sim.rules import rule
+
+
+def _lanes(e: Emitter, values: list[Value]) -> str:
+    return f"({''.join(f'{e.lanes(value)}, ' for value in values)})"
+
+
+def _only_tiles(op: Op) -> None:
+    if op.word("mode", "tile") not in ("tile", ""):
+        raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
+
+
+@rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
+def _load(e: Emitter, op: Op) -> None:
+    _only_tiles(op)
+    e.globals["tma"] = tma
+    to, map_, coordinates, barrier, offsets, mask, _, predicate = op.segments()
+    if offsets or predicate:
+        raise MissingRuleError(op.site, "with im2col offsets or a predicate")
+    e.line(
+        f"tma.load(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(to[0])}, "
+        f"{e.lanes(barrier[0])}, {e.lanes(mask[0]) if mask else None}, {_lanes(e, coordinates)})"
+    )
+
+
+@rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
+def _store(e: Emitter, op: Op) -> None:
+    _only_tiles(op)
+    e.globals["tma"] = tma
+    map_, source, coordinates, _, predicate = op.segments()
+    if predicate:
+        raise MissingRuleError(op.site, "with a predicate")
+    e.line(
+        f"tma.store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
+        f"{_lanes(e, coordinates)})"
+    )
+
+
+@rule("nvvm.cp.async.bulk.commit.group", "nvvm.cp.async.bulk.wait_group")
+def _group(e: Emitter, op: Op) -> None:
+    """Stores have read their source and written their target when they are issued."""

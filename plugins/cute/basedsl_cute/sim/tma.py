@@ -1,0 +1,236 @@
+"""Copies of the TMA unit as generated code uses them (PTX ISA, cp.async.bulk.tensor).
+
+A load lands when someone next looks at its mbarrier, so that data read without waiting is seen to
+be missing. A store reads its source when it is issued.
+
+A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
+bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on (PTX ISA, tensor
+"Swizzling Modes"), the same permutation that wgmma undoes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from basedsl_cute.runtime.tensormap import ALIGNMENT, BYTES, TensorMap, decode
+from basedsl_cute.sim.errors import MemoryAccessError, SimulationError
+from basedsl_cute.sim.records import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.block import Block
+    from basedsl_cute.sim.group import Group
+
+Mask = Any
+
+_ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
+
+
+def _active(g: Group, m: Mask) -> Iterator[int]:
+    yield from range(g.lanes) if m is None else np.flatnonzero(m).tolist()
+
+
+def load(
+    g: Group, m: Mask, site: Site, maps: Any, to: Any, mbar: Any, masks: Any, coordinates: Any
+) -> None:
+    """A box from global to shared memory; `masks` are the blocks of the cluster that get it."""
+    for lane in _active(g, m):
+        tensor = _tensor_map(g, int(maps[lane]), lane, site)
+        start = tuple(int(c[lane]) for c in coordinates)
+        at, barrier = int(to[lane]), int(mbar[lane])
+        _check_place(g, tensor, at, lane, site)
+        box = _read_global(g, tensor, start, lane, site)
+        targets = [g.block]
+        if masks is not None:
+            targets = _chosen(g, int(masks[lane]) & 0xFFFF, lane, site)
+        for block in targets:
+            block.mbarrier(barrier, g, site, lane)
+            block.send(barrier, box.nbytes, _landing(block, tensor, at, box))
+
+
+def _landing(block: Block, tensor: TensorMap, at: int, box: Any) -> Any:
+    def land() -> None:
+        where = _places(tensor, at) - block.shared.base
+        block.shared.raw[where] = box
+        if block.shared.written is not None:
+            block.shared.written[where] = 255
+
+    return land
+
+
+def store(g: Group, m: Mask, site: Site, maps: Any, source: Any, coordinates: Any) -> None:
+    """A box from shared to global memory."""
+    for lane in _active(g, m):
+        tensor, box, start = _outgoing(g, site, maps, source, coordinates, lane)
+        _write_global(g, tensor, start, box, lane, site, None)
+
+
+def reduce(
+    g: Group, m: Mask, site: Site, maps: Any, source: Any, coordinates: Any, kind: str, dtype: Any
+) -> None:
+    """A box of shared memory combined into global memory."""
+    for lane in _active(g, m):
+        tensor, box, start = _outgoing(g, site, maps, source, coordinates, lane)
+        _write_global(g, tensor, start, box, lane, site, (kind, dtype))
+
+
+def _outgoing(
+    g: Group, site: Site, maps: Any, source: Any, coordinates: Any, lane: int
+) -> tuple[TensorMap, Any, tuple[int, ...]]:
+    tensor = _tensor_map(g, int(maps[lane]), lane, site)
+    at = int(source[lane])
+    _check_place(g, tensor, at, lane, site)
+    where = _places(tensor, at) - g.shared.base
+    if g.shared.written is not None and (g.shared.written[where] != 255).any():
+        bad = int(where[g.shared.written[where] != 255].min())
+        name, start, _ = g.shared_variable(bad + g.shared.base)
+        raise SimulationError(
+            f"a TMA store reads shared memory that no thread has written: byte offset "
+            f"{bad + g.shared.base - start} of `{name}`",
+            site,
+            g.thread(lane),
+        )
+    box = g.shared.raw[where]
+    return tensor, box, tuple(int(c[lane]) for c in coordinates)
+
+
+def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
+    blocks = g.block.cluster
+    if mask >> len(blocks):
+        raise SimulationError(
+            f"the multicast mask {mask:#x} names blocks beyond the {len(blocks)} of the cluster",
+            site,
+            g.thread(lane),
+        )
+    return [block for rank, block in enumerate(blocks) if mask >> rank & 1]
+
+
+def _tensor_map(g: Group, address: int, lane: int, site: Site) -> TensorMap:
+    found = None
+    if address and address % ALIGNMENT == 0:
+        found = decode(ctypes.string_at(address, BYTES))
+    if found is None:
+        raise SimulationError(
+            f"there is no tensor map at {address:#x}",
+            site,
+            g.thread(lane),
+            hint="make it in host code with make_tiled_tma_atom and pass it to the kernel",
+        )
+    return found
+
+
+def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) -> None:
+    wanted = _ALIGNMENTS[tensor.swizzle]
+    if at % 128:
+        raise MemoryAccessError(
+            f"a TMA box at shared address {at:#x} is not aligned to 128 bytes",
+            site,
+            g.thread(lane),
+            hint=f"allocate it with byte_alignment={wanted}",
+        )
+    size = int(np.prod(tensor.box)) * tensor.itemsize
+    if at < g.shared.base or at + size > g.shared.end:
+        raise MemoryAccessError(
+            f"a TMA box of {size} bytes at shared address {at:#x} reaches beyond the block's "
+            f"shared memory, which ends at {g.shared.end:#x}",
+            site,
+            g.thread(lane),
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def _places(tensor: TensorMap, at: int) -> Any:
+    """The shared address of each byte of a box, `(elements, itemsize)`."""
+    count = int(np.prod(tensor.box))
+    linear = at + np.arange(count * tensor.itemsize, dtype=np.int64)
+    bits = (1 << tensor.swizzle) - 1
+    swizzled = linear ^ ((linear >> 7 & bits) << 4)
+    return swizzled.reshape(count, tensor.itemsize)
+
+
+def _elements(
+    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
+) -> tuple[Any, Any]:
+    """Byte offsets from the tensor's beginning of a box's elements, and which are inside of it."""
+    if len(start) != tensor.rank:
+        raise SimulationError(
+            f"{len(start)} coordinates for a tensor map of {tensor.rank} modes",
+            site,
+            g.thread(lane),
+        )
+    offset: Any = np.zeros(1, np.int64)
+    inside: Any = np.ones(1, np.bool_)
+    for mode, first in enumerate(start):
+        index = first + np.arange(tensor.box[mode], dtype=np.int64)
+        index = index * tensor.element_strides[mode] if mode else index
+        here = (index >= 0) & (index < tensor.extents[mode])
+        offset = (offset[None, :] + index[:, None] * tensor.strides[mode]).ravel()
+        inside = (inside[None, :] & here[:, None]).ravel()
+    return offset, inside
+
+
+def _global_bytes(
+    g: Group, tensor: TensorMap, offset: Any, lane: int, site: Site, verb: str
+) -> tuple[Any, Any]:
+    """The segment of global memory and the byte indices into it."""
+    low, high = int(offset.min()), int(offset.max()) + tensor.itemsize
+    segment = g.memory.find(tensor.address + low)
+    if segment is None or tensor.address + high > segment.end:
+        raise MemoryAccessError(
+            f"a TMA {verb} reaches outside of its array: bytes {low} to {high} of the tensor at "
+            f"{tensor.address:#x}",
+            site,
+            g.thread(lane),
+        )
+    first = tensor.address - segment.base
+    return segment, (offset + first)[:, None] + np.arange(tensor.itemsize)
+
+
+def _read_global(g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site) -> Any:
+    offset, inside = _elements(g, tensor, start, lane, site)
+    box = np.zeros((offset.size, tensor.itemsize), np.uint8)
+    if inside.any():
+        segment, index = _global_bytes(g, tensor, offset[inside], lane, site, "load")
+        box[inside] = segment.raw[index]
+    return box
+
+
+def _write_global(
+    g: Group,
+    tensor: TensorMap,
+    start: tuple[int, ...],
+    box: Any,
+    lane: int,
+    site: Site,
+    reduction: tuple[str, Any] | None,
+) -> None:
+    offset, inside = _elements(g, tensor, start, lane, site)
+    if not inside.any():
+        return
+    segment, index = _global_bytes(g, tensor, offset[inside], lane, site, "store")
+    if not segment.writable:
+        raise MemoryAccessError(
+            f"write to `{segment.name}`, which is read-only", site, g.thread(lane)
+        )
+    values = box[inside]
+    if reduction is not None:
+        kind, dtype = reduction
+        before = np.ascontiguousarray(segment.raw[index]).view(dtype)
+        after = _REDUCTIONS[kind](before, np.ascontiguousarray(values).view(dtype))
+        values = after.astype(dtype).view(np.uint8)
+    segment.raw[index] = values
+    g.launch.stores += 1
+
+
+_REDUCTIONS: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
