@@ -8,7 +8,7 @@ commute with moving.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.metastage import require
@@ -46,14 +46,29 @@ def index_value(index: Any) -> Any:
 
 
 class Address:
-    """The SSA value of a pointer: a leaf of trees that carry one through control flow."""
+    """The SSA value of a pointer: a leaf of trees that carry one through control flow.
 
-    __slots__ = ("region", "value")
+    What is known of its alignment is in its type. Where two paths meet, the less is kept.
+    """
+
+    __slots__ = ("kind", "region", "value")
     __dsl_leaf__ = True
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, kind: Any = None) -> None:
         self.value = value
+        self.kind = value.type if kind is None else kind
         self.region = require("a pointer").region
+
+    @property
+    def align(self) -> int:
+        """Bytes by which the address is known to be aligned."""
+        return int(self._record.alignment)
+
+    @property
+    def _record(self) -> Any:
+        record = define(require("a pointer").bindings).record(self.kind)
+        assert record is not None
+        return record
 
     def ir_value(self) -> Any:
         if self.region.closed:
@@ -68,19 +83,42 @@ class Address:
         return Address(value)
 
     def leaf_type(self) -> str:
-        return str(self.value.type)
+        return str(self.kind)
+
+    def joined(self, other: Any) -> Address | None:
+        if not isinstance(other, Address):
+            return None
+        a, b = self._record, other._record
+        if (a.element, a.space) != (b.element, b.space):
+            return None
+        layout = a.layout if a.layout == b.layout else RUN
+        align = min(a.alignment, b.alignment)
+        dialect = define(require("a pointer").bindings)
+        known = align if align * 8 > a.element_bits else None
+        return Address(self.value, dialect.memref_type(a.element, a.space, layout, known))
+
+    def ir_value_as(self, leaf: Address) -> Any:
+        value = leaf.ir_value()
+        if value.type == self.kind:
+            return value
+        trace = require("a pointer")
+        return define(trace.bindings).recast(value, self.kind, loc=trace.loc())
 
     def undefined(self) -> Any:
         trace = require("a pointer")
         dialect = define(trace.bindings)
-        record = dialect.record(self.value.type)
-        assert record is not None
         zero = trace.ir.Operation.create(
             "llvm.mlir.zero",
-            results=[dialect.pointer_type(record.address_space)],
+            results=[dialect.pointer_type(self._record.address_space)],
             loc=trace.loc(),
         )
-        return dialect.make_memref(zero.result, self.value.type, loc=trace.loc())
+        return dialect.make_memref(zero.result, self.kind, loc=trace.loc())
+
+
+class _Moved(NamedTuple):
+    """A part of pointers; the field's name is how errors call it."""
+
+    offset: Any
 
 
 class Pointer:
@@ -109,21 +147,18 @@ class Pointer:
         self.swizzle = swizzle if swizzle is not None and swizzle.bits else None
         self.offset = offset
 
-    # A tree: the address, and the offset if it is dynamic.
+    # A tree: the address; of a swizzled pointer the offset too.
 
     def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self.address, *((self.offset,) if is_dynamic(self.offset) else ()))
+        return (self.address,) if self.swizzle is None else (self.address, _Moved(self.offset))
 
     def __dsl_static__(self) -> Any:
-        moved = dynamic.divisibility(self.offset) if is_dynamic(self.offset) else None
-        known = None if is_dynamic(self.offset) else self.offset
-        return (self.dtype, self.space, self.base_align, str(self.swizzle), moved, known)
+        return (self.dtype, self.space, str(self.swizzle))
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Pointer:
-        offset = self.offset
-        if is_dynamic(offset):
-            offset = dynamic.with_divby(parts[1], dynamic.divisibility(offset))
-        return Pointer(self.dtype, self.space, self.base_align, parts[0], self.swizzle, offset)
+        address, *moved = parts
+        offset = as_int(moved[0].offset) if moved else 0
+        return Pointer(self.dtype, self.space, address.align, address, self.swizzle, offset)
 
     # What it is ---------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ IR, and the access itself is one `cute.load` or `cute.store`. A tensor is a *vie
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
@@ -19,6 +19,12 @@ from basedsl_cute.integers import as_int
 from basedsl_cute.pointer import Pointer, as_element, index_value, memref_type
 
 Iterator = Pointer
+
+
+class _LayoutLeaves(NamedTuple):
+    """A part of tensors; the field's name is how errors call it."""
+
+    layout: tuple[Any, ...]
 
 
 class Tensor:
@@ -43,28 +49,24 @@ class Tensor:
     # A tree: where it begins, and the leaves of its layout that are dynamic ----------------------
 
     def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self._start if self.has_memory else (), *_dynamic_leaves(self._numbers()))
+        return (self._start, _LayoutLeaves(tuple(_dynamic_leaves(self._numbers()))))
 
     def __dsl_static__(self) -> Any:
-        return (_template(self._numbers()), _inner_key(self.layout))
+        return (self.has_memory, _template(self._numbers()), _inner_key(self.layout))
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
-        start, shape, stride, offset = _filled(self._numbers(), iter(parts[1:]))
+        shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))
         layout = algebra.Layout(shape, stride)
         if isinstance(self.layout, algebra.ComposedLayout):
             layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
-        if not self.has_memory:
-            return Tensor(start, layout)
-        made = object.__new__(Tensor)  # the pointer is typed already
-        made._start, made.layout = parts[0], layout
-        return made
+        return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
 
     def _numbers(self) -> Any:
-        """Everything in this tensor that may be a dynamic integer."""
+        """Everything in this tensor's layout that may be a dynamic integer."""
         layout, offset = self.layout, 0
         while isinstance(layout, algebra.ComposedLayout):
             offset, layout = layout.offset, layout.outer
-        return (() if self.has_memory else self._start, layout.shape, layout.stride, offset)
+        return (layout.shape, layout.stride, offset)
 
     # What it is ---------------------------------------------------------------------------------
 

@@ -156,6 +156,8 @@ def _index(tensor: Tensor, offset: Any) -> Any:
 def load_vector(tensor: Tensor) -> Any:
     """All elements, in colexicographic order of the shape, as a vector of the IR."""
     trace = require("loading a tensor")
+    if not algebra.is_static(tensor.shape):
+        accesses(tensor)  # raises
     n = int(algebra.size(tensor.shape))
     if n == 0:
         raise DSLTypeError(f"a tensor of shape {tensor.shape} has no elements to load")
