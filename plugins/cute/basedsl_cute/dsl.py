@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.dialect.definition import COMPANIONS
 from basedsl_cute.launch import KernelCall
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
-from basedsl_cute.lowering.pipeline import lower_cute, ptx_steps
+from basedsl_cute.lowering.pipeline import KernelOptions, lower_cute, ptx_steps
 from basedsl_cute.lowering.targets import Target, detect, target_of
 from basedsl_cute.options import CuteOptions
 from basedsl_cute.stream import Stream, StreamArgument, is_stream
@@ -63,17 +64,24 @@ class Cute(DSL):
 
     def pipeline(self, settings: Any) -> Pipeline:
         target = self.target(settings)
-        kernels = ptx_steps(target) if target.is_gpu else (Step("kernels", simulator_records),)
+        host = (Step("host", lower_launch), Step("launches", launch_records), *native_steps())
+        if not target.is_gpu:
+            steps = (lower_cute(target), Step("kernels", simulator_records), *host)
+            return Pipeline("cute-to-sim", steps, input="cute")
+        options = KernelOptions(
+            assertions=settings.enable_assertions,
+            line_info=settings.lineinfo,
+            contract=settings.contract,
+            opt_level=settings.opt_level,
+            ptxas=tuple(shlex.split(settings.ptxas_options)),
+        )
+        kernels = ptx_steps(target, options)
+        steps = tuple(step for step in kernels if step.name != "cubin")
+        assembly = tuple(step for step in kernels if step.name == "cubin")
+        if assembly:  # ptxas works while the host's code is compiled
+            assembly = (*assembly, Step("resources", resource_report, suffix=".txt"))
         return Pipeline(
-            "cute-to-nvvm" if target.is_gpu else "cute-to-sim",
-            (
-                lower_cute(target),
-                *kernels,
-                Step("host", lower_launch),
-                Step("launches", launch_records),
-                *native_steps(),
-            ),
-            input="cute",
+            "cute-to-nvvm", (lower_cute(target), *steps, *host, *assembly), input="cute"
         )
 
     def executor(
@@ -104,6 +112,13 @@ def simulator_records(op: Any, context: PipelineContext) -> bytes:
 def launch_records(op: Any, context: PipelineContext) -> bytes:
     """The table of kernels that the host code launches."""
     return pickle.dumps(context.state[STATE])
+
+
+def resource_report(op: Any, context: PipelineContext) -> str:
+    """What ptxas says each kernel takes: registers, spills, shared memory."""
+    made = context.state["assembly"]
+    lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]
+    return "\n".join([*lines, *made.warnings]) + "\n"
 
 
 CUTE = Cute()

@@ -26,6 +26,11 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "line tables for profilers, mapping machine code to Python lines",
         affects_output=True,
     )
+    contract: bool = option(
+        False,
+        "let a * b + c in kernels round once (FMA), which is faster and not what Python computes",
+        affects_output=True,
+    )
     ptxas_options: str = option("", "further options for ptxas", affects_output=True)
     check_races: bool = option(
         False, "the simulator reports unordered accesses to shared memory", affects_output=False

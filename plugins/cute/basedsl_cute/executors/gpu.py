@@ -35,9 +35,8 @@ def gpu_executor(
         driver.require()
         driver.ensure_context()
         symbols = gpu_launcher(image, table) if table.kernels else None
-        assert isinstance(stages.artifact, bytes)
         native = native_invoker(
-            stages.artifact, symbol, arguments, results, symbols, raise_failure=raise_failure
+            stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
         )
         native.symbols = symbols  # type: ignore[attr-defined]  # owns the loaded kernels
         loaded.append(native)

@@ -68,9 +68,8 @@ def simulator_executor(
 
     limits = Limits(smem=TARGETS[SIM].smem_per_block)
     symbols = python_launcher(pickle.loads(stages.data("launches")), limits, start)
-    assert isinstance(stages.artifact, bytes)
     native = native_invoker(
-        stages.artifact, symbol, arguments, results, symbols, raise_failure=raise_failure
+        stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
     )
 
     def invoke(packed: Sequence[Any]) -> Any:
