@@ -16,6 +16,9 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "target: sm_90a, ..., or sim; by default this machine's GPU, else sim",
         affects_output=True,
     )
+    opt_level: int = option(
+        3, "how much LLVM and ptxas optimise kernels", affects_output=True, choices=(0, 1, 2, 3)
+    )
     enable_assertions: bool = option(
         False,
         "keep assertions in kernels on the GPU (the simulator always has them)",
