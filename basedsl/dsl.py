@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, ClassVar, NoReturn
 
-from basedsl import cache, objectstage
+from basedsl import cache, kept, objectstage
 from basedsl.binding import (
     NumericArgument,
     StaticArgument,
@@ -31,19 +31,17 @@ from basedsl.binding.arguments import (
     is_plainly_static,
     numeric_argument,
 )
-from basedsl.cache import entries
 from basedsl.compiled import Compiled, native_invoker
 from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError, hide_internal_frames
 from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
-from basedsl.metastage.emitter import Emitter
-from basedsl.metastage.trace import Trace, activate
 from basedsl.mlir import Bindings, MLIRContext, load_bindings
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage.entry import AddEntry
 from basedsl.options import Options
 from basedsl.results import Results
+from basedsl.tracing import Emitter, Trace, activate
 from basedsl.tree import Node, flatten, leaf_paths, same_shape
 
 _TREES = ("tuple", "list", "dict", "object", "record", "protocol")
@@ -237,7 +235,7 @@ class DSL:
         before = self._guards([function], arguments)
         key = store = None
         if settings.cache and self.kept_on_disk:
-            key = entries.key_of(self, function, arguments, settings, target, before.lines)
+            key = kept.key_of(self, function, arguments, settings, target, before.lines)
             folder = settings.cache_dir or cache.default_folder()
             store = cache.Store(folder, settings.cache_size * 2**20)
         shows = settings.print_ir or settings.print_after_preprocess or settings.keep
@@ -253,7 +251,7 @@ class DSL:
         if store is not None and key is not None and compiled.guards.lines == before.lines:
             shown = ", ".join(map(str, arguments))
             with contextlib.suppress(TypeError):
-                packed = entries.pack(self, function, shown, compiled.results, compiled.stages)
+                packed = kept.pack(self, function, shown, compiled.results, compiled.stages)
                 store.write(key, packed)
         return compiled
 
@@ -268,7 +266,7 @@ class DSL:
         start = perf_counter()
         try:
             pipeline = self._pipeline(function, settings)
-            results, stages = entries.unpack(content, self, pipeline)
+            results, stages = kept.unpack(content, self, pipeline)
             invoke = self.executor(stages, function.symbol, arguments, results, settings)
         except (DSLRuntimeError, ValueError, LookupError, AttributeError):
             return None  # of another make than the key says: compiled anew

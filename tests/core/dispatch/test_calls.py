@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import traceback
 from typing import Any
 
 import pytest
@@ -271,6 +272,20 @@ def test_a_failed_assertion_is_raised_by_native_calls_too(dsl: Any) -> None:
         with pytest.raises(AssertionError, match="too small"):
             f(-1)
         assert f(1) == 1
+
+
+def test_a_native_failure_shows_the_users_frames_only(dsl: Any) -> None:
+    @dsl.jit
+    def f(x: Any) -> Any:
+        assert x > 0, "too small"
+        return x
+
+    for _ in range(3):
+        f(1)
+    with pytest.raises(AssertionError) as caught:
+        f(-1)
+    files = {frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)}
+    assert files == {__file__}
 
 
 def test_references_are_balanced(dsl: Any) -> None:
