@@ -13,10 +13,10 @@ from basedsl.dispatch.entry import ALWAYS, NativeCode, NativeEntry, NativeVarian
 from basedsl.errors import DSLCallError, DSLError, hide_internal_frames
 from basedsl.fastcall import Environment, native_variant
 from basedsl.guards import Guards
-from basedsl.metastage.trace import RUNNING
 from basedsl.objectstage import Stages, asserts, native
 from basedsl.objectstage.entry import SUFFIX, slot_format
 from basedsl.results import Results
+from basedsl.tracing import RUNNING
 
 if TYPE_CHECKING:
     from basedsl.function import DSLFunction

@@ -13,8 +13,8 @@ from basedsl.calling import INLINE, LAUNCH, decide
 from basedsl.dispatch.entry import NativeEntry, new_entry
 from basedsl.errors import DSLCallError, DSLTypeError, hide_internal_frames
 from basedsl.metastage.control_flow import CONTROL_FLOW
-from basedsl.metastage.trace import RUNNING, Trace, current
 from basedsl.numeric import Numeric, is_dynamic
+from basedsl.tracing import RUNNING, Trace, current
 
 if TYPE_CHECKING:
     from basedsl.compiled import Compiled

@@ -25,7 +25,7 @@ from basedsl.metastage.state import (
     binding_span,
     describe_leaf,
 )
-from basedsl.metastage.trace import Region, Trace
+from basedsl.tracing import Region, Trace
 from basedsl.tree import UNBOUND, same_shape, set_cell
 
 RESULT = "the value"  # how messages call what an expression's branch returns

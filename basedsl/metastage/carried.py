@@ -28,8 +28,8 @@ from basedsl.metastage.state import (
     binding_span,
     describe_leaf,
 )
-from basedsl.metastage.trace import Trace
 from basedsl.numeric import is_dynamic
+from basedsl.tracing import Trace
 from basedsl.tree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
 
 MAX_ATTEMPTS = 100

@@ -22,8 +22,8 @@ from basedsl.metastage.carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
-from basedsl.metastage.trace import Trace, current
 from basedsl.numeric import Boolean, Numeric, is_dynamic
+from basedsl.tracing import Trace, current
 
 Thunk = Callable[[], Any]
 Names = tuple[str, ...]

@@ -19,8 +19,8 @@ from basedsl.metastage.carried import (
 )
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import State
-from basedsl.metastage.trace import Trace, require
 from basedsl.numeric import Boolean, Int64, Numeric, as_numeric, is_dynamic, promote
+from basedsl.tracing import Trace, require
 
 
 def stage_for(

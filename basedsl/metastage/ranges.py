@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl.metastage.emitter import LoopHints
 from basedsl.numeric import Numeric, is_dynamic
+from basedsl.tracing import LoopHints
 
 
 class Range:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl.metastage.emitter import LoopHints, Value, Values
-from basedsl.metastage.trace import Trace
+from basedsl.tracing import LoopHints, Trace, Value, Values
 
 PREFETCH_STAGES = "basedsl.prefetch_stages"
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage.trace import Trace
 from basedsl.numeric import Boolean, Int64, Numeric, is_dynamic, join_types
 from basedsl.numeric import promote as promote_types
+from basedsl.tracing import Trace
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import trace as tracing
 from basedsl.numeric.concrete import Concrete
 from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.formats import Kind
@@ -27,6 +26,7 @@ from basedsl.numeric.promotion import (
     storage_only,
 )
 from basedsl.numeric.types import TYPES, Numeric, check_literal, escaped
+from basedsl.tracing import trace as tracing
 
 # An op name, or a function that emits ops from `(kit, left type, right type, x, y)`. The operands
 # are SSA values, or Python numbers where they are known (never both); so may the result be.

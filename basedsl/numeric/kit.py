@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl.metastage.trace import Trace
 from basedsl.numeric.formats import Kind
+from basedsl.tracing import Trace
 
 if TYPE_CHECKING:
     from basedsl.numeric.types import Numeric

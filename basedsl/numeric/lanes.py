@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from basedsl.metastage import trace as tracing
-from basedsl.metastage.trace import Trace
 from basedsl.numeric.kit import _KEY, Kit, Value, kit_of
+from basedsl.tracing import Trace
+from basedsl.tracing import trace as tracing
 
 if TYPE_CHECKING:
     from basedsl.numeric.types import Numeric

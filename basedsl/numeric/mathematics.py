@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import trace as tracing
 from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.engine import apply
@@ -22,6 +21,7 @@ from basedsl.numeric.operators import POW, absolute, logical_not
 from basedsl.numeric.promotion import Type, common_type, defaults, operand_type, storage_only
 from basedsl.numeric.selection import common, in_type, maximum, select
 from basedsl.numeric.types import Boolean, Float32, Numeric
+from basedsl.tracing import trace as tracing
 
 # Python function -> op of as many operands.
 OPS: dict[Callable[..., float], str] = {

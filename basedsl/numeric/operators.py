@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl.metastage import trace as tracing
 from basedsl.numeric import comparisons, concrete, division, powers, shifts
 from basedsl.numeric.engine import Operator, Plan, Shortcut, apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
 from basedsl.numeric.types import Boolean, Numeric
+from basedsl.tracing import trace as tracing
 
 # Planners -------------------------------------------------------------------------------------
 

@@ -29,7 +29,6 @@ from enum import IntEnum
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import trace as tracing
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.types import (
     TYPES,
@@ -41,6 +40,7 @@ from basedsl.numeric.types import (
     Numeric,
     from_numpy_dtype,
 )
+from basedsl.tracing import trace as tracing
 
 Type = type[Numeric]
 

@@ -13,13 +13,13 @@ from functools import partial
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import trace as tracing
 from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Value, kit_of
 from basedsl.numeric.promotion import defaults, storage_only
 from basedsl.numeric.selection import select
 from basedsl.numeric.types import Boolean, Float32, Float64, Numeric
+from basedsl.tracing import trace as tracing
 
 # Powers of ten up to these are exact in the type.
 _EXACT_DIGITS: dict[type[Numeric], int] = {Float32: 10, Float64: 22}

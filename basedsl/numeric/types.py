@@ -13,12 +13,12 @@ import numpy as np
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import user_frame
-from basedsl.metastage import trace as tracing
-from basedsl.metastage.trace import Region
 from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
 from basedsl.numeric.formats import FORMATS, Format, Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.kit import mlir_type as _mlir_type
+from basedsl.tracing import Region
+from basedsl.tracing import trace as tracing
 
 N = TypeVar("N", bound="Numeric")
 Number = int | float

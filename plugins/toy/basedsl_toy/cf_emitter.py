@@ -9,7 +9,7 @@ import contextlib
 
 
 class CfEmitter:
-    """See `basedsl.metastage.emitter.Emitter` for what each method promises."""
+    """See `basedsl.tracing.emitter.Emitter` for what each method promises."""
 
     float_checks = True  # floats raise where Python's do: division by zero, math domain errors
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from basedsl.metastage.scf_emitter import ScfEmitter
-from basedsl.metastage.trace import Trace, activate
 from basedsl.objectstage import native, run
 from basedsl.objectstage.lowering import native_pipeline
+from basedsl.tracing import Trace, activate
 
 CTYPES = {"i1": ctypes.c_bool, "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f64": ctypes.c_double}
 

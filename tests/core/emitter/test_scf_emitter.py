@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from basedsl.metastage.emitter import LoopHints
 from basedsl.objectstage import asserts, run
 from basedsl.objectstage.lowering import native_pipeline
 from basedsl.testing import filecheck
+from basedsl.tracing import LoopHints
 
 NONE = LoopHints()
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from basedsl.metastage import trace as tracing
 from basedsl.metastage.scf_emitter import ScfEmitter
 from basedsl.mlir import MLIRContext, load_bindings
 from basedsl.numeric import Boolean, Float32, Int32, Numeric, from_storage
 from basedsl.numeric.kit import kit_of
 from basedsl.objectstage import native
+from basedsl.tracing import trace as tracing
 
 SLOT = 16  # bytes an argument or result takes in the harness's memory
 

@@ -19,7 +19,7 @@ from basedsl.location import Span, is_internal, span_of_code
 from basedsl.mlir import Bindings
 
 if TYPE_CHECKING:
-    from basedsl.metastage.emitter import Emitter
+    from basedsl.tracing.emitter import Emitter
 
 _state = threading.local()
 

@@ -1,0 +1,21 @@
+"""The compilation that is running, and the protocol by which control flow becomes IR.
+
+Below `numeric`, whose operators emit into the running trace, and below `metastage`, which decides
+what a construct carries and then calls the emitter.
+"""
+
+from basedsl.tracing.emitter import Emitter, LoopHints, Value, Values
+from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, require
+
+__all__ = [
+    "RUNNING",
+    "Emitter",
+    "LoopHints",
+    "Region",
+    "Trace",
+    "Value",
+    "Values",
+    "activate",
+    "current",
+    "require",
+]
