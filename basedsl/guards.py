@@ -80,7 +80,7 @@ class Guards:
         """The guards of these functions, and of objects that are known while compiling."""
         made = cls()
         functions = tuple(functions)
-        made._own = {one.__module__.partition(".")[0] for one in functions}
+        made._own = {(one.__module__ or "").partition(".")[0] for one in functions}
         for one in (*functions, *objects):
             if id(one) not in made._numbers:
                 made._value(one)
