@@ -105,14 +105,29 @@ def _columns(c: str) -> int:
 
 def span_of_code(code: CodeType, instruction: int) -> Span:
     """The span of the instruction at byte offset `instruction` of `code`."""
-    index = instruction // 2
-    for i, (line, end_line, col, end_col) in enumerate(code.co_positions()):
-        if i == index:
-            if line is None:
-                break
-            col, end_col = _in_characters(code.co_filename, line, col, end_line, end_col)
-            return Span(code.co_filename, line, col, end_line, end_col)
-    return Span(code.co_filename, code.co_firstlineno)
+    line, end_line, col, end_col = _positions_of(code)[instruction // 2]
+    if line is None:
+        return Span(code.co_filename, code.co_firstlineno)
+    col, end_col = _in_characters(code.co_filename, line, col, end_line, end_col)
+    return Span(code.co_filename, line, col, end_line, end_col)
+
+
+_Positions = list[tuple[int | None, int | None, int | None, int | None]]
+_KEPT_CODES = 64
+_positions: dict[int, tuple[CodeType, _Positions]] = {}
+
+
+def _positions_of(code: CodeType) -> _Positions:
+    """The table of a code object, decoded once: code walks through it instruction by instruction.
+
+    By identity, as hashing a code object costs as much as its length.
+    """
+    known = _positions.get(id(code))
+    if known is None:
+        if len(_positions) >= _KEPT_CODES:
+            _positions.clear()
+        known = _positions[id(code)] = code, list(code.co_positions())
+    return known[1]
 
 
 def _in_characters(

@@ -73,7 +73,9 @@ class Trace:
         self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
-        self._locations: dict[tuple[CodeType, int], Any] = {}
+        # By the id of a code object, which `_codes` keeps alive, and the instruction.
+        self._locations: dict[tuple[int, int], Any] = {}
+        self._codes: dict[int, CodeType] = {}
 
     # Locations -------------------------------------------------------------------------------
 
@@ -84,12 +86,12 @@ class Trace:
             frame = frame.f_back
         if frame is None:
             return self.ir.Location.unknown()
-        key = (frame.f_code, frame.f_lasti)
+        code = frame.f_code
+        key = (id(code), frame.f_lasti)
         found = self._locations.get(key)
         if found is None:
-            span = span_of_code(*key)
-            found = self.loc_of(span)
-            self._locations[key] = found
+            found = self._locations[key] = self.loc_of(span_of_code(code, frame.f_lasti))
+            self._codes[id(code)] = code
         return found
 
     def loc_of(self, span: Span | None) -> Any:
