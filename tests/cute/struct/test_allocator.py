@@ -1,0 +1,124 @@
+"""Shared memory: allocations do not overlap, static or dynamic, and a report shows them."""
+
+import re
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl_cute.runtime import from_dlpack
+
+
+@cute.kernel
+def fill_kernel(out: cute.Tensor, count: cute.Constexpr, elements: cute.Constexpr):
+    tid = cute.arch.thread_idx()[0]
+    smem = cute.utils.SmemAllocator()
+    tensors = [
+        smem.allocate_tensor(cute.Int32, cute.make_layout(elements), 128) for _ in range(count)
+    ]
+    array = smem.allocate_array(cute.Int8, 3)
+    scalar = smem.allocate(cute.Int64)
+    raw = smem.allocate(100, byte_alignment=64)
+    for n in cute.range_constexpr(count):
+        for i in range(tid, elements, 32):
+            tensors[n][i] = n * 100000 + i
+    if tid == 0:
+        (array + 2).store(7)
+        scalar.store(1 << 40)
+        (raw + 99).store(9)
+    cute.arch.sync_threads()
+    wrong = cute.Int32(0)
+    for n in cute.range_constexpr(count):
+        for i in range(tid, elements, 32):
+            if tensors[n][i] != n * 100000 + i:
+                wrong += 1
+    if (array + 2).load() != 7 or scalar.load() != 1 << 40 or (raw + 99).load() != 9:
+        wrong += 1
+    out[tid] = wrong
+
+
+@cute.jit
+def fill(out: cute.Tensor, count: cute.Constexpr, elements: cute.Constexpr):
+    fill_kernel(out, count, elements).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@pytest.mark.parametrize("count,elements", [(1, 33), (3, 1000), (3, 7000)])
+def test_allocations_do_not_overlap(sim, count, elements):
+    out = np.full(32, -1, "i4")
+    compiled = cute.compile(fill, from_dlpack(out), count, elements)
+    compiled(from_dlpack(out))
+    np.testing.assert_array_equal(out, 0)
+    plan = cute.smem_report(compiled)["fill_kernel"]
+    assert plan.dynamic == (count * elements * 4 > 48 * 1024 - 200)
+    assert len(plan.allocations) == count + 3
+    ends = 0
+    for allocation in plan.allocations:
+        assert allocation.offset >= ends
+        assert allocation.offset % allocation.alignment == 0
+        ends = allocation.offset + allocation.bytes
+    assert ends <= plan.bytes
+
+
+def test_report_in_words(sim):
+    text = str(cute.smem_report(cute.compile(fill, from_dlpack(np.zeros(32, "i4")), 1, 33)))
+    assert "bytes of static shared memory" in text
+    assert "i32 (33):(1), 132 bytes, align 128" in text or "i32 33:1, 132 bytes, align 128" in text
+
+
+def test_dynamic_shared_memory_in_ptx_and_launch(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    out = from_dlpack(np.zeros(32, "i4"))
+    small, large = (cute.compile(fill, out, 3, n) for n in (1000, 7000))
+    assert re.search(r"\.shared .align 128 .b8 \S*\[4000\]", small.stages.text("ptx"))
+    text = large.stages.text("ptx")
+    assert re.search(r"\.extern .shared .align 1024 .b8 \S*\[\]", text)
+    assert not re.search(r"^\.shared", text, re.MULTILINE)
+
+
+@cute.kernel
+def retried_kernel(out: cute.Tensor, n: cute.Int32):
+    x = 0  # becomes a float in the loop, which is then traced again
+    for i in range(n):
+        s = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout(4))
+        s[0] = 1.5
+        x = x + s[0]
+    out[0] = x
+
+
+@cute.jit
+def retried(out: cute.Tensor, n: cute.Int32):
+    retried_kernel(out, n).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+def test_a_loop_traced_twice_allocates_once(sim):
+    out = np.zeros(1, "f4")
+    compiled = cute.compile(retried, from_dlpack(out), 3)
+    assert len(cute.smem_report(compiled)["retried_kernel"].allocations) == 1
+    compiled(from_dlpack(out), 3)
+    assert out[0] == 4.5
+
+
+ERRORS = {
+    "takes a struct, a numeric type": lambda s: s.allocate("x"),
+    "static layout": lambda s: s.allocate_tensor(
+        cute.Int32, cute.make_layout(cute.arch.thread_idx()[0])
+    ),
+    "power of two": lambda s: s.allocate(16, byte_alignment=24),
+    "static count": lambda s: s.allocate_array(cute.Int32, -1),
+}
+
+
+@cute.kernel
+def error_kernel(which: cute.Constexpr):
+    ERRORS[which](cute.utils.SmemAllocator())
+
+
+@cute.jit
+def error(which: cute.Constexpr):
+    error_kernel(which).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@pytest.mark.parametrize("which", ERRORS)
+def test_errors(sim, which):
+    with pytest.raises(Exception, match=which):
+        error(which)
