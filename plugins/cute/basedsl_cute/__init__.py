@@ -22,7 +22,7 @@ from basedsl.numeric import (
     Uint32,
     Uint64,
 )
-from basedsl_cute import arch, math, runtime, utils
+from basedsl_cute import arch, math, nvgpu, runtime, utils
 from basedsl_cute.algebra import (
     ComposedLayout,
     E,
@@ -91,6 +91,22 @@ from basedsl_cute.algebra import (
     zipped_divide,
     zipped_product,
 )
+from basedsl_cute.atoms import (
+    CopyAtom,
+    ThrCopy,
+    TiledCopy,
+    make_copy_atom,
+    make_cotiled_copy,
+    make_tiled_copy,
+    make_tiled_copy_A,
+    make_tiled_copy_B,
+    make_tiled_copy_C,
+    make_tiled_copy_C_atom,
+    make_tiled_copy_D,
+    make_tiled_copy_S,
+    make_tiled_copy_tv,
+)
+from basedsl_cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.host import synchronize, target_description
 from basedsl_cute.math import cos, erf, exp, exp2, log, log2, log10, rsqrt, sin, sqrt, tan, tanh

@@ -1,5 +1,7 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
+from basedsl_cute.arch.arithmetic import exp, exp2, fmax, fmin, nanosleep, popc, prmt, rcp_approx
+from basedsl_cute.arch.asynccopy import cp_async_commit_group, cp_async_wait_group
 from basedsl_cute.arch.atomics import atomic_add
 from basedsl_cute.arch.bulk import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from basedsl_cute.arch.cluster import (
@@ -13,6 +15,21 @@ from basedsl_cute.arch.cluster import (
     cluster_size,
     cluster_wait,
     map_dsmem_ptr,
+)
+from basedsl_cute.arch.exchange import (
+    shuffle_sync,
+    shuffle_sync_bfly,
+    shuffle_sync_down,
+    shuffle_sync_op,
+    shuffle_sync_up,
+    vote_all_sync,
+    vote_any_sync,
+    vote_ballot_sync,
+    vote_uni_sync,
+    warp_reduction,
+    warp_reduction_max,
+    warp_reduction_sum,
+    warp_redux_sync,
 )
 from basedsl_cute.arch.fence import (
     fence_acq_rel_cluster,
@@ -32,6 +49,7 @@ from basedsl_cute.arch.indices import (
     thread_idx,
     warp_idx,
 )
+from basedsl_cute.arch.inline import inline_ptx
 from basedsl_cute.arch.mbarrier import (
     mbarrier_arrive,
     mbarrier_arrive_and_expect_tx,
@@ -72,17 +90,24 @@ __all__ = [
     "cluster_wait",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
+    "cp_async_commit_group",
+    "cp_async_wait_group",
     "elect_one",
     "elect_sync",
+    "exp",
+    "exp2",
     "fence_acq_rel_cluster",
     "fence_acq_rel_cta",
     "fence_acq_rel_gpu",
     "fence_acq_rel_sys",
     "fence_proxy",
     "fence_view_async_shared",
+    "fmax",
+    "fmin",
     "grid_dim",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
+    "inline_ptx",
     "lane_idx",
     "make_warp_uniform",
     "map_dsmem_ptr",
@@ -93,12 +118,29 @@ __all__ = [
     "mbarrier_init_fence",
     "mbarrier_try_wait",
     "mbarrier_wait",
+    "nanosleep",
+    "popc",
+    "prmt",
+    "rcp_approx",
     "setmaxregister_decrease",
     "setmaxregister_increase",
+    "shuffle_sync",
+    "shuffle_sync_bfly",
+    "shuffle_sync_down",
+    "shuffle_sync_op",
+    "shuffle_sync_up",
     "sync_threads",
     "sync_warp",
     "thread_idx",
+    "vote_all_sync",
+    "vote_any_sync",
+    "vote_ballot_sync",
+    "vote_uni_sync",
     "warp_idx",
+    "warp_reduction",
+    "warp_reduction_max",
+    "warp_reduction_sum",
+    "warp_redux_sync",
     "warpgroup_reg_alloc",
     "warpgroup_reg_dealloc",
 ]

@@ -1,0 +1,259 @@
+"""Lanes of a warp exchanging values: shuffles, votes, reductions.
+
+PTX ISA 9.7.9.6 "shfl.sync", 9.7.13.8 "vote.sync", 9.7.13.11 "redux.sync". A value is a number of
+any width or a vector of numbers: it travels as its bits, 32 at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import require
+from basedsl.numeric import Boolean, Int32, Numeric, as_numeric, mlir_type
+from basedsl_cute.arch.emit import emit_op, i32
+from basedsl_cute.arch.indices import FULL_MASK, WARP_SIZE
+from basedsl_cute.ssa import TensorSSA, lane_by_lane
+from basedsl_cute.vectors import combine
+
+CLAMP = 31  # all lanes of the warp
+
+_SHUFFLES = ("idx", "bfly", "up", "down")
+
+
+def shuffle_sync(
+    value: Any,
+    offset: Any,
+    mask: Any = FULL_MASK,
+    mask_and_clamp: Any = CLAMP,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The value of lane `offset`."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "idx")
+
+
+def shuffle_sync_bfly(
+    value: Any,
+    offset: Any,
+    mask: Any = FULL_MASK,
+    mask_and_clamp: Any = CLAMP,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The value of the lane whose number is this lane's XOR `offset`."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
+
+
+def shuffle_sync_up(
+    value: Any,
+    offset: Any,
+    mask: Any = FULL_MASK,
+    mask_and_clamp: Any = 0,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The value of the lane `offset` lower; the own one where there is none."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
+
+
+def shuffle_sync_down(
+    value: Any,
+    offset: Any,
+    mask: Any = FULL_MASK,
+    mask_and_clamp: Any = CLAMP,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The value of the lane `offset` higher; the own one where there is none."""
+    return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
+
+
+def shuffle_sync_op(
+    value: Any,
+    offset: Any,
+    mask: Any = FULL_MASK,
+    mask_and_clamp: Any = CLAMP,
+    kind: Any = "idx",
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """A shuffle of `kind` "idx", "bfly", "up" or "down".
+
+    `mask` names the lanes that take part, all of which must be here. `mask_and_clamp` packs the
+    clamp (bits 0 to 4) and the segment mask (bits 8 to 12): 7199 makes groups of four lanes.
+    """
+    name = str(getattr(kind, "value", kind))
+    if name not in _SHUFFLES:
+        raise DSLTypeError(f"there is no shuffle {kind!r}; there are {', '.join(_SHUFFLES)}")
+    if isinstance(value, TensorSSA):
+        return lane_by_lane(lambda x: _shuffle(x, offset, mask, mask_and_clamp, name), value)
+    return _shuffle(as_numeric(value), offset, mask, mask_and_clamp, name)
+
+
+def _shuffle(value: Numeric, offset: Any, mask: Any, clamp: Any, kind: str) -> Any:
+    words = _to_words(value)
+    operands = [member_mask(mask), i32(offset), i32(clamp)]
+    attributes = {"kind": f"#nvvm<shfl_kind {kind}>"}
+    moved = [
+        emit_op(
+            "a shuffle", "nvvm.shfl.sync", [operands[0], word, *operands[1:]], ["i32"], attributes
+        ).result
+        for word in words
+    ]
+    return _from_words(moved, type(value))
+
+
+def member_mask(mask: Any) -> Any:
+    """A mask of lanes as an i32."""
+    if isinstance(mask, int):
+        return i32(mask - 2**32 if mask >= 2**31 else mask)
+    return i32(mask)
+
+
+def _to_words(value: Numeric) -> list[Any]:
+    """The bits of a number as i32 values."""
+    trace = require("a shuffle")
+    ir, arith = trace.ir, trace.bindings.arith
+    width = type(value).width
+    bits = ir.IntegerType.get_signless(width)
+    raw = value.ir_value()
+    if type(value).is_float:
+        raw = trace.emit(arith.BitcastOp, bits, raw).result
+    word = ir.IntegerType.get_signless(32)
+    if width == 32:
+        return [raw]
+    if width < 32:
+        return [trace.emit(arith.ExtUIOp, word, raw).result]
+    parts = []
+    for i in range(width // 32):
+        by = trace.emit(arith.ConstantOp, bits, 32 * i).result
+        shifted = trace.emit(arith.ShRUIOp, raw, by).result if i else raw
+        parts.append(trace.emit(arith.TruncIOp, word, shifted).result)
+    return parts
+
+
+def _from_words(words: list[Any], kind: Any) -> Any:
+    """The number of type `kind` with these bits."""
+    trace = require("a shuffle")
+    ir, arith = trace.ir, trace.bindings.arith
+    width = kind.width
+    bits = ir.IntegerType.get_signless(width)
+    raw = words[0]
+    if width < 32:
+        raw = trace.emit(arith.TruncIOp, bits, raw).result
+    elif width > 32:
+        raw = trace.emit(arith.ExtUIOp, bits, raw).result
+        for i, word in enumerate(words[1:], 1):
+            wide = trace.emit(arith.ExtUIOp, bits, word).result
+            by = trace.emit(arith.ConstantOp, bits, 32 * i).result
+            raw = trace.emit(arith.OrIOp, raw, trace.emit(arith.ShLIOp, wide, by).result).result
+    if kind.is_float:
+        raw = trace.emit(arith.BitcastOp, mlir_type(kind, ir), raw).result
+    return kind.from_value(raw)
+
+
+# Votes -------------------------------------------------------------------------------------------
+
+
+def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+    """A bit for each lane of `mask` in which `pred` holds."""
+    return Int32.from_value(_vote(pred, mask, "ballot", "i32"))
+
+
+def vote_any_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+    """Whether `pred` holds in some lane of `mask`."""
+    return Boolean.from_value(_vote(pred, mask, "any", "i1"))
+
+
+def vote_all_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+    """Whether `pred` holds in all lanes of `mask`."""
+    return Boolean.from_value(_vote(pred, mask, "all", "i1"))
+
+
+def vote_uni_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+    """Whether `pred` is the same in all lanes of `mask`."""
+    return Boolean.from_value(_vote(pred, mask, "uni", "i1"))
+
+
+def _vote(pred: Any, mask: Any, kind: str, result: str) -> Any:
+    operands = [member_mask(mask), Boolean(pred).ir_value()]
+    attributes = {"kind": f"#nvvm<vote_sync_kind {kind}>"}
+    return emit_op("a vote", "nvvm.vote.sync", operands, [result], attributes).result
+
+
+# Reductions --------------------------------------------------------------------------------------
+
+
+def warp_reduction(
+    val: Any,
+    op: Callable[[Any, Any], Any],
+    threads_in_group: int = WARP_SIZE,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """`val` of each group of `threads_in_group` neighbouring lanes (a power of two up to 32)
+    combined with `op`, by butterfly shuffles; every lane gets the result.
+    """
+    if type(threads_in_group) is not int or threads_in_group not in (1, 2, 4, 8, 16, 32):
+        raise DSLTypeError(
+            f"a group of lanes has 1, 2, 4, 8, 16 or 32 threads, not {threads_in_group}"
+        )
+    step = threads_in_group // 2
+    while step:
+        val = op(val, shuffle_sync_bfly(val, step))
+        step //= 2
+    return val
+
+
+def warp_reduction_sum(
+    val: Any, threads_in_group: int = WARP_SIZE, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """The sum of `val` over each group of lanes, in every lane."""
+    return warp_reduction(val, lambda a, b: a + b, threads_in_group)
+
+
+def warp_reduction_max(
+    val: Any, threads_in_group: int = WARP_SIZE, *, loc: Any = None, ip: Any = None
+) -> Any:
+    """The largest `val` of each group of lanes, in every lane."""
+    return warp_reduction(val, lambda a, b: combine("max", a, b), threads_in_group)
+
+
+_REDUX_INTEGER = ("add", "min", "max", "and", "or", "xor")
+_REDUX_FLOAT = ("fmin", "fmax")
+
+
+def warp_redux_sync(
+    value: Any,
+    kind: str,
+    mask_and_clamp: Any = FULL_MASK,
+    *,
+    abs: bool = False,
+    nan: bool = False,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """redux.sync over the lanes of a mask: "add", "min", "max", "and", "or", "xor" of 32-bit
+    integers (sm_80), "fmin", "fmax" of Float32 (sm_100a).
+    """
+    number = as_numeric(value)
+    known = _REDUX_FLOAT if type(number).is_float else _REDUX_INTEGER
+    name = str(getattr(kind, "value", kind))
+    if name not in known or type(number).width != 32:
+        raise DSLTypeError(f"there is no redux.sync {name!r} of {type(number).__name__}")
+    if name in ("min", "max") and not type(number).signed:
+        name = "u" + name
+    attributes = {"kind": f"#nvvm<reduction_kind {name}>"}
+    attributes |= {flag: "true" for flag, on in (("abs", abs), ("nan", nan)) if on}
+    result = "f32" if type(number).is_float else "i32"
+    operands = [number.ir_value(), member_mask(mask_and_clamp)]
+    op = emit_op("warp_redux_sync()", "nvvm.redux.sync", operands, [result], attributes)
+    return type(number).from_value(op.result)

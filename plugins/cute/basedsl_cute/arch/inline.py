@@ -1,0 +1,109 @@
+"""PTX that has no name here, as text. The simulator cannot run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import Trace
+from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
+from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.pointer import Pointer
+
+_INTEGERS = {16: "h", 32: "r", 64: "l"}
+_FLOATS = {16: "h", 32: "f", 64: "d"}
+
+
+def inline_ptx(
+    template: str,
+    inputs: Sequence[Any] = (),
+    output_types: Any = (),
+    *,
+    has_side_effects: bool = True,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """Instructions in which `$0`, `$1`, ... are first the outputs, then the inputs.
+
+        y = inline_ptx("tanh.approx.f32 $0, $1;", [x], Float32)
+
+    Inputs are numbers and pointers (an address: 32 bits in shared memory, else 64). `output_types`
+    is a numeric class, or several; the result is one value, a tuple of them, or None. Without side
+    effects the instructions may be moved, merged, or dropped if nobody uses what they compute.
+    Registers of the text's own go into braces: `{ .reg .pred p; ... }`.
+    """
+    trace = in_kernel("inline_ptx()")
+    ir = trace.ir
+    single = isinstance(output_types, type)
+    kinds = [output_types] if single else list(output_types)
+    outputs = ["=" + _constraint(kind) for kind in kinds]
+    values, constraints = [], []
+    for x in inputs:
+        number = x.toint() if isinstance(x, Pointer) else as_numeric(x)
+        constraints.append(_constraint(type(number)))
+        values.append(_raw(trace, number))
+    types = [_register_type(ir, kind) for kind in kinds]
+    if len(types) > 1:
+        types = [ir.Type.parse(f"!llvm.struct<({', '.join(map(str, types))})>")]
+    attributes = {
+        "asm_string": ir.StringAttr.get(template),
+        "constraints": ir.StringAttr.get(",".join([*outputs, *constraints])),
+    }
+    if has_side_effects:
+        attributes["has_side_effects"] = ir.UnitAttr.get()
+    made = trace.emit(
+        ir.Operation.create,
+        "llvm.inline_asm",
+        results=types,
+        operands=values,
+        attributes=attributes,
+    )
+    if not kinds:
+        return None
+    if len(kinds) == 1:
+        result = _number(trace, made.result, kinds[0])
+        return result if single else (result,)
+    fields = []
+    for i, kind in enumerate(kinds):
+        place = {"position": ir.DenseI64ArrayAttr.get([i])}
+        field = trace.emit(
+            ir.Operation.create,
+            "llvm.extractvalue",
+            results=[_register_type(ir, kind)],
+            operands=[made.result],
+            attributes=place,
+        )
+        fields.append(_number(trace, field.result, kind))
+    return tuple(fields)
+
+
+def _constraint(kind: Any) -> str:
+    numeric = isinstance(kind, type) and issubclass(kind, Numeric) and kind is not Boolean
+    letter = (_FLOATS if kind.is_float else _INTEGERS).get(kind.width) if numeric else None
+    if letter is None:
+        raise DSLTypeError(
+            f"inline_ptx() takes numbers of 16, 32 or 64 bits, not "
+            f"{getattr(kind, '__name__', kind)}",
+            hint="convert booleans and narrow numbers to Int32 or Uint32",
+        )
+    return letter
+
+
+def _register_type(ir: Any, kind: Any) -> Any:
+    """16-bit floats travel in integer registers."""
+    return ir.IntegerType.get_signless(16) if kind.width == 16 else mlir_type(kind, ir)
+
+
+def _raw(trace: Trace, number: Numeric) -> Any:
+    value = number.ir_value()
+    if type(number).is_float and type(number).width == 16:
+        bits = trace.ir.IntegerType.get_signless(16)
+        value = trace.emit(trace.bindings.arith.BitcastOp, bits, value).result
+    return value
+
+
+def _number(trace: Trace, value: Any, kind: Any) -> Any:
+    if kind.is_float and kind.width == 16:
+        value = trace.emit(trace.bindings.arith.BitcastOp, mlir_type(kind, trace.ir), value).result
+    return kind.from_value(value)

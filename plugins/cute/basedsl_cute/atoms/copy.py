@@ -1,0 +1,263 @@
+"""Copy atoms and tiled copies: who moves what, as static objects around the layout algebra.
+
+How an instruction is issued belongs to its operation (`nvgpu`); looping over tensors is `copying`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric
+from basedsl_cute import algebra
+from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
+from basedsl_cute.pointer import storage_bits
+from basedsl_cute.tensor import Tensor, as_coordinate
+
+
+class CopyOp:
+    """What configures a copy instruction. Subclasses are frozen dataclasses."""
+
+    __dsl_leaf__ = True
+    may_choose_width = False  # without num_bits_per_copy, accesses are as wide as proven
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """The threads and values of one instruction, in elements of `width` bits."""
+        raise NotImplementedError
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one instruction; `pred` is a dynamic Boolean or None."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CopyAtom:
+    """One copy instruction of an operation on elements of `dtype`. Everything is static."""
+
+    op: CopyOp
+    dtype: Any
+    num_bits: int | None = None
+    fields: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+
+    __dsl_leaf__ = True
+
+    @property
+    def value_type(self) -> Any:
+        return self.dtype
+
+    @property
+    def width(self) -> int:
+        """Bits of an element in memory."""
+        return storage_bits(self.dtype)
+
+    @cached_property
+    def tv(self) -> CopyAtomLayout:
+        """The layouts of the instruction's threads and values."""
+        return self.op.layout(self.width, self.num_bits)
+
+    @property
+    def thr_id(self) -> Any:
+        return self.tv.thr_id
+
+    @property
+    def layout_src_tv(self) -> Any:
+        return self.tv.layout_src_tv
+
+    @property
+    def layout_dst_tv(self) -> Any:
+        return self.tv.layout_dst_tv
+
+    @property
+    def values_src(self) -> int:
+        """Elements that one thread gives to an instruction."""
+        return int(algebra.size(self.tv.layout_src_tv, 1))
+
+    @property
+    def values_dst(self) -> int:
+        """Elements that one thread gets from an instruction."""
+        return int(algebra.size(self.tv.layout_dst_tv, 1))
+
+    def __str__(self) -> str:
+        bits = "as wide as proven" if self.num_bits is None else f"{self.num_bits} bits"
+        return f"{type(self.op).__name__} of {self.dtype.__name__}, {bits}"
+
+
+def make_copy_atom(
+    op: CopyOp,
+    dtype: Any,
+    *,
+    num_bits_per_copy: int | None = None,
+    memory_scope: Any = None,
+    memory_order: Any = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> CopyAtom:
+    """The copy of `num_bits_per_copy` at once; without it, `CopyUniversalOp` copies as wide as
+    alignment and contiguity prove. `memory_scope` and `memory_order` are those of plain accesses.
+    """
+    if not isinstance(op, CopyOp):
+        raise DSLTypeError(f"make_copy_atom takes a copy operation, got {op!r}")
+    if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
+        raise DSLTypeError(f"make_copy_atom takes an element type, got {dtype!r}")
+    for name, given in (("memory_scope", memory_scope), ("memory_order", memory_order)):
+        word = str(getattr(given, "name", given)).lower()
+        if given is not None and word not in ("weak", "cta", "none"):
+            raise DSLTypeError(f"{name}={given}: copies are weak accesses", hint="use arch fences")
+    bits = num_bits_per_copy or None
+    if bits is not None and (type(bits) is not int or bits < 8 or bits & (bits - 1)):
+        raise DSLTypeError(f"num_bits_per_copy is a power of two from 8, not {num_bits_per_copy}")
+    if bits is not None and bits % storage_bits(dtype):
+        raise DSLTypeError(f"{bits} bits are no whole number of {dtype.__name__} elements")
+    atom = CopyAtom(op, dtype, bits)
+    atom.tv  # noqa: B018  (an operation that does not know this width says so now)
+    return atom
+
+
+@dataclass(frozen=True)
+class TiledCopy:
+    """An atom repeated over threads and values of a tile; see `algebra.CopyTiling`."""
+
+    atom: CopyAtom
+    tiling: CopyTiling
+
+    __dsl_leaf__ = True
+
+    @property
+    def op(self) -> CopyOp:
+        return self.atom.op
+
+    @property
+    def value_type(self) -> Any:
+        return self.atom.dtype
+
+    @property
+    def tiler_mn(self) -> Any:
+        return self.tiling.tiler_mn
+
+    @property
+    def layout_tv_tiled(self) -> Any:
+        """(thread, value) -> position in the tile."""
+        return self.tiling.layout_tv
+
+    @property
+    def layout_src_tv_tiled(self) -> Any:
+        return self.tiling.layout_src_tv_tiled
+
+    @property
+    def layout_dst_tv_tiled(self) -> Any:
+        return self.tiling.layout_dst_tv_tiled
+
+    @property
+    def size(self) -> int:
+        """The number of threads."""
+        return int(self.tiling.size)
+
+    def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrCopy:
+        """The part of thread `thr_idx`."""
+        return ThrCopy(self, as_coordinate(thr_idx))
+
+    def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+        """A fragment, for instance of an MMA, in the order in which this copy moves values."""
+        return self.tiling.retile(tensor)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return f"TiledCopy({self.atom}, TV {self.tiling.layout_tv}, tile {self.tiling.tiler_mn})"
+
+    def _repr_svg_(self) -> str | None:
+        return self.tiling._repr_svg_()
+
+
+@dataclass(frozen=True)
+class ThrCopy:
+    """What one thread of a tiled copy moves."""
+
+    tiled_copy: TiledCopy
+    thr_idx: Any
+
+    @property
+    def atom(self) -> CopyAtom:
+        return self.tiled_copy.atom
+
+    def partition_S(self, src: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+        """What this thread reads of a tensor: ((atom values, rest values), rest modes...)."""
+        return self.tiled_copy.tiling.partition("S", src, self.thr_idx)  # type: ignore[no-any-return]
+
+    def partition_D(self, dst: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+        """What this thread writes of a tensor: ((atom values, rest values), rest modes...)."""
+        return self.tiled_copy.tiling.partition("D", dst, self.thr_idx)  # type: ignore[no-any-return]
+
+    def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+        return self.tiled_copy.retile(tensor)
+
+
+# Making tiled copies -----------------------------------------------------------------------------
+
+
+def make_tiled_copy(
+    atom: CopyAtom, layout_tv: Any, tiler_mn: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """From a layout (thread, value) -> position in the tile `tiler_mn`."""
+    return TiledCopy(atom, CopyTiling(atom.tv, layout_tv, tiler_mn))
+
+
+def make_tiled_copy_tv(
+    atom: CopyAtom, thr_layout: Any, val_layout: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """From the layouts of threads and of values over the tile; see `make_layout_tv`."""
+    return TiledCopy(atom, algebra.make_copy_tiling_tv(atom.tv, thr_layout, val_layout))
+
+
+def make_tiled_copy_A(
+    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """A copy whose register side is the MMA's fragment of A."""
+    return _of_mma(atom, tiled_mma, "A")
+
+
+def make_tiled_copy_B(
+    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """A copy whose register side is the MMA's fragment of B."""
+    return _of_mma(atom, tiled_mma, "B")
+
+
+def make_tiled_copy_C(
+    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """A copy whose register side is the MMA's fragment of C."""
+    return _of_mma(atom, tiled_mma, "C")
+
+
+def _of_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
+    tiling = algebra.make_copy_tiling_of_mma(atom.tv, tiled_mma.tiling, operand)
+    return TiledCopy(atom, tiling)
+
+
+def make_tiled_copy_C_atom(
+    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """The smallest copy tile that one store per thread of the MMA's C fragment needs."""
+    return TiledCopy(atom, algebra.make_copy_tiling_C_atom(atom.tv, tiled_mma.tiling))
+
+
+def make_tiled_copy_S(
+    atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """A copy that matches the source side of another."""
+    return TiledCopy(atom, algebra.make_copy_tiling_of_copy(atom.tv, tiled_copy.tiling, "S"))
+
+
+def make_tiled_copy_D(
+    atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """A copy that matches the destination side of another."""
+    return TiledCopy(atom, algebra.make_copy_tiling_of_copy(atom.tv, tiled_copy.tiling, "D"))
+
+
+def make_cotiled_copy(
+    atom: CopyAtom, atom_layout_tv: Any, data_layout: Any, *, loc: Any = None, ip: Any = None
+) -> TiledCopy:
+    """From the offsets into `data_layout` that threads and values are to touch."""
+    return TiledCopy(atom, algebra.make_cotiled_copy(atom.tv, atom_layout_tv, data_layout))

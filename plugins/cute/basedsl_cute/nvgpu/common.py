@@ -1,0 +1,71 @@
+"""Operations that every architecture has: ordinary loads and stores, cache modes."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute import algebra
+from basedsl_cute.algebra import CopyAtomLayout
+from basedsl_cute.atoms.copy import CopyAtom, CopyOp
+from basedsl_cute.copy_access import move
+
+
+class LoadCacheMode(enum.Enum):
+    """Where loads are cached; values are PTX's cache operators (PTX ISA 9.7.9.1)."""
+
+    ALWAYS = "ca"
+    GLOBAL = "cg"
+    STREAMING = "cs"
+    LAST_USE = "lu"
+    NONE = "cv"
+    READ_ONLY = "nc"
+
+
+def thread_layout(width: int, bits: int | None) -> CopyAtomLayout:
+    """One thread moves `bits`, by default one element."""
+    return algebra.thread_copy(bits or width).in_elements(width)
+
+
+@dataclass(frozen=True)
+class CopyUniversalOp(CopyOp):
+    """Ordinary loads and stores between any two memories, of `num_bits_per_copy` (8 to 256)."""
+
+    may_choose_width = True
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        if bits is not None and bits > 256:
+            raise DSLTypeError(f"an ordinary copy moves up to 256 bits at once, not {bits}")
+        return thread_layout(width, bits)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        bits = atom.num_bits or atom.width
+        move(src, dst, bits, pred, name=f"CopyUniversalOp of {bits} bits")
+
+
+@dataclass(frozen=True)
+class CopyG2ROp(CopyOp):
+    """Loads from global memory into registers with a cache mode."""
+
+    cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        return thread_layout(width, bits)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        if src.memspace != "gmem" or dst.memspace != "rmem":
+            raise DSLTypeError(
+                f"CopyG2ROp copies gmem to rmem, not {src.memspace} to {dst.memspace}"
+            )
+        cache = self.cache_mode.value
+        move(src, dst, atom.num_bits or atom.width, pred, cache=cache, name="CopyG2ROp")
+
+
+def _no_fields(op: CopyOp, fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
+        if value is not None:
+            raise DSLTypeError(f"{type(op).__name__} takes no {name}=")

@@ -1,0 +1,55 @@
+"""cp.async: copies from global to shared memory past the registers (PTX ISA 9.7.9.25.3, sm_80).
+
+They are complete after `cute.arch.cp_async_commit_group` and `cp_async_wait_group`, and seen by
+other threads after a barrier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute.algebra import CopyAtomLayout
+from basedsl_cute.atoms.copy import CopyAtom, CopyOp
+from basedsl_cute.copy_access import move, when
+from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
+
+__all__ = ["CopyG2SOp", "LoadCacheMode"]
+
+
+@dataclass(frozen=True)
+class CopyG2SOp(CopyOp):
+    """cp.async of 4, 8 or 16 bytes. `LoadCacheMode.GLOBAL` bypasses the L1 cache (16 bytes only).
+
+    Where a predicate is false nothing is copied; with `zero_fill` zeros are written.
+    """
+
+    cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
+    zero_fill: bool = False
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        moved = bits or width
+        if moved not in (32, 64, 128):
+            raise DSLTypeError(f"cp.async copies 32, 64 or 128 bits, not {moved}")
+        if self.cache_mode not in (LoadCacheMode.ALWAYS, LoadCacheMode.GLOBAL):
+            raise DSLTypeError(
+                f"cp.async has the cache modes ALWAYS and GLOBAL, not {self.cache_mode}"
+            )
+        if self.cache_mode is LoadCacheMode.GLOBAL and moved != 128:
+            raise DSLTypeError(f"cp.async with LoadCacheMode.GLOBAL copies 128 bits, not {moved}")
+        return thread_layout(width, bits)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        if src.memspace != "gmem" or dst.memspace != "smem":
+            raise DSLTypeError(
+                f"cp.async copies gmem to smem, not {src.memspace} to {dst.memspace}"
+            )
+        bits = atom.num_bits or atom.width
+        cache, name = self.cache_mode.value, f"cp.async of {bits} bits"
+        if pred is not None and self.zero_fill:
+            move(src, dst, bits, pred, atom="cp_async", cache=cache, name=name)
+            return
+        with when(pred):
+            move(src, dst, bits, atom="cp_async", cache=cache, name=name)
