@@ -213,7 +213,7 @@ def test_fastmath_is_an_instruction(sm90):
 @cute.kernel
 def reduce_kernel(a: cute.Tensor, b: cute.Tensor):
     x = a.load()
-    for i in range(3):
+    for _ in range(3):
         x = x * 2.0
     b[0] = x.reduce(cute.ReductionOp.MAX, 0.0)
     b[1] = cute.where(x > 0, x, -x).reduce(cute.ReductionOp.ADD, 0.0)

@@ -78,7 +78,7 @@ def test_dynamic_shared_memory_in_ptx_and_launch(monkeypatch):
 @cute.kernel
 def retried_kernel(out: cute.Tensor, n: cute.Int32):
     x = 0  # becomes a float in the loop, which is then traced again
-    for i in range(n):
+    for _ in range(n):
         s = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout(4))
         s[0] = 1.5
         x = x + s[0]

@@ -53,11 +53,11 @@ def test_offsets_are_those_of_c():
 
 def test_declared_inside_a_function_and_as_text():
     n = 4
-    kinds = {"F": cute.Float32}
+    kind = cute.Float32
 
     @cute.struct
     class Local:
-        x: "cute.struct.MemRange[kinds['F'], n]"
+        x: "cute.struct.MemRange[kind, n]"
 
     assert Local.size_in_bytes() == 16
 
@@ -92,7 +92,7 @@ def fields_kernel(out: cute.Tensor):
     )
     tile[tid, None].fill(tid.to(cute.Float16))
     cute.arch.sync_threads()
-    for i in range(1):
+    for _ in range(1):
         s.flag = s.flag + 1  # the struct is carried
         cute.arch.sync_threads()
     out[0] = s.flag.to(cute.Float64)

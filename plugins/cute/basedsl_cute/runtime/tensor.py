@@ -163,7 +163,7 @@ class Tensor:
             raise DSLCallError(
                 f"the extent {shape[place]} of mode {mode} is no multiple of {divisibility}"
             )
-        order = _stride_order(shape, strides, stride_order)
+        order = _stride_order(shape, strides, stride_order, place)
         _check_compact(shape, strides, order)
         self.shape_divisors[place] = math.lcm(self.shape_divisors[place] or 1, divisibility)
         step, dynamic = 1, False
@@ -299,23 +299,24 @@ def _mode(mode: Any, rank: int, what: str) -> int:
     return mode % rank
 
 
-def _stride_order(shape: tuple[int, ...], strides: tuple[int, ...], given: Any) -> tuple[int, ...]:
-    """The modes from slowest to fastest."""
+def _stride_order(
+    shape: tuple[int, ...], strides: tuple[int, ...], given: Any, marked: int
+) -> tuple[int, ...]:
+    """The modes from slowest to fastest. The stride of an extent 1 says nothing."""
     rank = len(shape)
     if given is not None:
         order = tuple(given)
         if sorted(order) != list(range(rank)):
             raise DSLCallError(f"stride_order={order} does not list the modes 0 to {rank - 1}")
         return order
-    seen = [(0 if n == 1 else abs(d)) for n, d in zip(shape, strides, strict=True)]
-    if len(set(seen)) != rank and sum(n == 1 for n in shape) > 0 and rank > 1:
-        ones = [i for i, n in enumerate(shape) if n == 1]
+    ones = [i for i, n in enumerate(shape) if n == 1]
+    if rank > 1 and (len(ones) > 1 or marked in ones):
         raise DSLCallError(
             f"the order of the strides of {shape}:{strides} is ambiguous: modes {ones} have "
             "extent 1",
             hint="pass stride_order=, the modes from slowest to fastest",
         )
-    return tuple(sorted(range(rank), key=lambda i: -seen[i]))
+    return tuple(sorted(range(rank), key=lambda i: 0 if i in ones else -abs(strides[i])))
 
 
 def _check_compact(

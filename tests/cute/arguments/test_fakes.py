@@ -1,0 +1,110 @@
+"""Compiling without data: symbols, promises, and checks when data arrives."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl_cute.runtime import make_fake_compact_tensor, make_fake_stream, make_fake_tensor
+
+
+@cute.kernel
+def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    tid = cute.arch.thread_idx()[0]
+    for i in range(tid, cute.size(a), 32):
+        c[i] = a[i] + b[i]
+
+
+@cute.jit
+def add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    add_kernel(a, b, c).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+def fakes(dtype=cute.Float32, **kwargs):
+    m, n = cute.sym_int(), cute.sym_int(divisibility=4)
+    return [make_fake_compact_tensor(dtype, (m, n), stride_order=(1, 0), **kwargs) for _ in "abc"]
+
+
+def test_symbols_in_the_ir(sim):
+    compiled = cute.compile(add, *fakes(assumed_align=16))
+    assert '"gmem align<16>", "(?,?{div=4}):(?{div=4},1)"' in compiled.__mlir__
+    a, b = np.random.default_rng(0).random((2, 5, 12), "f4")
+    c = np.zeros_like(a)
+    compiled(a, b, c)
+    np.testing.assert_array_equal(c, a + b)
+
+
+def test_equal_symbols_are_checked_at_the_call(sim):
+    compiled = cute.compile(add, *fakes())
+    a, b = np.zeros((5, 12), "f4"), np.zeros((5, 8), "f4")
+    with pytest.raises(Exception, match="extent of 'b' differs from that of 'a'"):
+        compiled(a, b, a)
+
+
+def test_divisibility_is_checked_at_the_call(sim):
+    compiled = cute.compile(add, *fakes())
+    a = np.zeros((5, 10), "f4")
+    with pytest.raises(Exception, match="'a' was compiled as .*extent 10 of mode 1 is no multiple"):
+        compiled(a, a, a)
+
+
+def test_alignment_is_checked_at_the_call(sim):
+    compiled = cute.compile(add, *fakes(assumed_align=16))
+    buffer = np.zeros(64, "f4")
+    start = (-buffer.ctypes.data // 4) % 4
+    good = buffer[start : start + 16].reshape(4, 4)
+    bad = buffer[start + 1 : start + 17].reshape(4, 4)
+    compiled(good, good, good)
+    with pytest.raises(Exception, match="'b' was compiled as .*not aligned to 16 bytes"):
+        compiled(good, bad, good)
+
+
+def test_layouts():
+    m = cute.sym_int(8)
+    assert (
+        str(make_fake_compact_tensor(cute.Int8, (m, 3)))
+        == "FakeTensor<Int8, (?{div=8},3):(1,?{div=8})>"
+    )
+    assert make_fake_compact_tensor(cute.Int8, (2, 3, 4)).stride == (1, 2, 6)
+    assert make_fake_compact_tensor(cute.Int8, (2, 3, 4), (2, 1, 0)).stride == (12, 4, 1)
+    s = cute.sym_int64()
+    made = make_fake_tensor(cute.Int8, (m, 4), (s, 1), assumed_align=8)
+    assert (made.align, made.stride, made.element_type) == (8, (s, 1), cute.Int8)
+
+
+def test_64_bit_symbols(sim):
+    n = cute.sym_int64()
+    x = make_fake_compact_tensor(cute.Float32, (n,))
+    text = cute.compile(add, x, x, x).__mlir__
+    assert "%arg1: i64" in text
+
+
+@pytest.mark.parametrize(
+    "make,message",
+    [
+        (lambda: make_fake_tensor(cute.Int8, (2, 3), (1,)), "differ in rank"),
+        (lambda: make_fake_tensor(cute.Int8, (2.5,), (1,)), "neither an int nor a symbol"),
+        (lambda: make_fake_compact_tensor(cute.Int8, (2, 3), (1, 1)), "does not number"),
+        (lambda: make_fake_tensor("f4", (2,), (1,)), "element type"),
+        (lambda: cute.sym_int(0), "positive"),
+        (lambda: make_fake_stream(True), "TVM"),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises(Exception, match=message):
+        make()
+
+
+def test_a_fake_cannot_be_run(sim):
+    with pytest.raises(Exception, match="has no data"):
+        add(*fakes())
+
+
+@cute.jit
+def on_stream(a: cute.Tensor, stream: cute.Stream):
+    add_kernel(a, a, a).launch(grid=(1, 1, 1), block=(32, 1, 1), stream=stream)
+
+
+def test_fake_stream(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    compiled = cute.compile(on_stream, fakes()[0], make_fake_stream())
+    assert "ptx" in compiled.stages

@@ -1,0 +1,72 @@
+"""print_tensor: every element, on the device."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl_cute.runtime import from_dlpack
+
+
+@cute.kernel
+def show_kernel(a: cute.Tensor, verbose: cute.Constexpr, vector: cute.Constexpr):
+    cute.print_tensor(a.load() if vector else a, verbose=verbose)
+
+
+@cute.jit
+def show(a: cute.Tensor, verbose: cute.Constexpr, vector: cute.Constexpr):
+    show_kernel(a, verbose, vector).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+def printed(capfd, a, verbose=False, vector=False):
+    show(a, verbose, vector)
+    return capfd.readouterr().out
+
+
+DTYPES = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(sim, capfd, dtype):
+    x = np.array([[0, 1, 2], [3, 4, 5]], dtype)
+    out = printed(capfd, from_dlpack(x))
+    numbers = [[float(w) for w in line.split()] for line in out.splitlines()[1:]]
+    np.testing.assert_array_equal(numbers, x.astype("f8"))
+    assert out.startswith("tensor<ptr<")
+    assert "o (2,3):(3,1)>:" in out.splitlines()[0]
+
+
+def test_narrow_floats(sim, capfd):
+    import ml_dtypes
+
+    t = from_dlpack(np.array([1.5, -0.5], ml_dtypes.float8_e5m2))
+    assert printed(capfd, t).splitlines()[1:] == ["  1.500000", "  -0.500000"]
+
+
+def test_dynamic_shapes_print_their_layout(sim, capfd):
+    x = np.arange(6, dtype="i4").reshape(2, 3)
+    assert printed(capfd, x) == (
+        "tensor<ptr<Int32, gmem, align<16>> o (2,3):(3,1)>:\n  0 1 2 \n  3 4 5 \n"
+    )
+
+
+def test_three_modes_and_long_rows(sim, capfd):
+    x = np.arange(2 * 3 * 2, dtype="i4").reshape(2, 3, 2)
+    lines = printed(capfd, from_dlpack(x)).splitlines()[1:]
+    assert lines == [" (_,_,0):", "  0 2 4", "  6 8 10", " (_,_,1):", "  1 3 5", "  7 9 11"]
+    y = np.arange(100, dtype="i4")
+    assert printed(capfd, from_dlpack(y)).split()[-100:] == [str(i) for i in range(100)]
+
+
+def test_vectors_and_coordinates(sim, capfd):
+    x = np.arange(4, dtype="i4").reshape(2, 2)
+    out = printed(capfd, from_dlpack(x), verbose=True, vector=True)
+    assert out == ("vector<Int32 o (2,2)>:\n  (0,0) = 0\n  (0,1) = 1\n  (1,0) = 2\n  (1,1) = 3\n")
+
+
+def test_what_is_no_tensor(sim):
+    @cute.jit
+    def wrong():
+        cute.print_tensor(3)
+
+    with pytest.raises(Exception, match="takes a tensor"):
+        wrong()
