@@ -15,6 +15,22 @@ S16 = '!cute.memref<f32, "smem align<16>", "(4):(1)">'
 R = '!cute.memref<f32, "rmem align<16>", "(4):(1)">'
 I = '!cute.memref<i32, "gmem", "(?):(1)">'
 
+
+def wgmma(acc: str = "%r", kind: str = R, **changes: object) -> str:
+    """A `cute.wgmma` of two steps, with some attributes changed."""
+    attributes = {
+        "n": 8,
+        "a_type": '"f16"',
+        "b_type": '"f16"',
+        "a_major": '"k"',
+        "b_major": '"k"',
+        "a_steps": "array<i64: 0, 2>",
+        "b_steps": "array<i64: 0, 2>",
+    }
+    text = ", ".join(f"{name} = {value}" for name, value in {**attributes, **changes}.items())
+    return f"({acc}, %d, %d) {{{text}}} : ({kind}, i64, i64) -> ()"
+
+
 # Per op: generic text after the op's name, and what the message must say.
 REFUSED = {
     "load": [
@@ -80,10 +96,18 @@ REFUSED = {
         ("() {id = 16 : i64} : () -> ()", "a block has barriers 0 to 15"),
         ("() {count = 33 : i64} : () -> ()", "a barrier counts whole warps"),
     ],
+    "wgmma": [
+        (wgmma(n=12), "n is 12; it must be a multiple of 8"),
+        (wgmma(a_type='"f64"'), "a of f64: there are f16"),
+        (wgmma(b_major='"n"'), "the major mode of b is 'n'"),
+        (wgmma(a_type='"i8"', b_type='"i8"', b_major='"mn"'), "b of i8 must have K contiguous"),
+        (wgmma(a_steps="array<i64: 0>"), "a and b have different numbers of steps"),
+        (wgmma("%g", G), "acc is !cute.memref<f32"),
+    ],
 }
 
 ARGUMENTS = f"""%g: {G}, %g16: {G16}, %s: {S}, %s16: {S16}, %r: {R}, %n: {I}, %i: i32, %x: f32,
-  %h: f16, %p: !llvm.ptr<1>, %bad: !cute.memref<f32, "moon", "(1):(0)">"""
+  %h: f16, %d: i64, %p: !llvm.ptr<1>, %bad: !cute.memref<f32, "moon", "(1):(0)">"""
 
 
 def function(body: str, arguments: str = ARGUMENTS) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from basedsl.mlir import Bindings
 from basedsl.objectstage import PipelineContext
-from basedsl_cute.lowering import narrow_floats
+from basedsl_cute.lowering import narrow_floats, warpgroup
 from basedsl_cute.lowering.builder import Builder
 from basedsl_cute.lowering.rules import CACHE_ATTRIBUTE
 from basedsl_cute.lowering.storage import element_of
@@ -404,6 +404,13 @@ def restore_parameters(op: Any) -> None:
             if one.operation.name == "llvm.func" and PARAMETERS in attributes:
                 attributes["arg_attrs"] = attributes[PARAMETERS]
                 del attributes[PARAMETERS]
+
+
+@rule("cute.wgmma")
+def wgmma(b: Lowering, op: Any) -> Any:
+    """`wgmma.mma_async` as inline PTX, one block for all its steps."""
+    warpgroup.to_ptx(b, op)
+    return ERASED
 
 
 # The rest ----------------------------------------------------------------------------------------

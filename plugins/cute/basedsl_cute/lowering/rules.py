@@ -13,6 +13,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
+from basedsl_cute.lowering import warpgroup
 from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.storage import (
     element_of,
@@ -250,6 +251,12 @@ def gemm(b: Rewriter, op: Operands) -> None:
     else:
         value = b.emit("arith.addi", [element], [b.emit("arith.muli", [element], [a, x]), c])
     b.emit("llvm.store", [], [value, op.d])
+
+
+@rule("cute.wgmma")
+def wgmma(b: Rewriter, op: Operands) -> None:
+    """The same op on addresses of registers, for the simulator and for `ptx-only`."""
+    warpgroup.keep(b, op)
 
 
 # Threads together --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
 from basedsl_cute.sim.errors import MemoryAccessError
 from basedsl_cute.sim.records import KernelRecord, Op, Value
 from basedsl_cute.sim.types import IntType, Type, element_type
@@ -63,6 +64,8 @@ def _accessed_sizes(pointer: Value, uses: dict[Value, list[tuple[Op, int]]]) -> 
                 sizes.add(_element_size(op.results[0].type))
             elif op.name == "llvm.store" and position == 1:
                 sizes.add(_element_size(op.operands[0].type))
+            elif op.name == "cute.wgmma":
+                sizes.add(4 if position == 0 else 32 // WGMMA_TYPES[op.string("a_type")][0])
             elif op.name not in _HINTS:
                 return None
     return None if 0 in sizes else sizes

@@ -61,6 +61,7 @@ _FAMILIES = (
     "async",
     "mbarrier",
     "tma",
+    "wgmma",
     "nvvm",
 )
 

@@ -1,0 +1,51 @@
+"""Rules of warpgroup matrix instructions."""
+
+from __future__ import annotations
+
+from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
+from basedsl_cute.sim import wgmma
+from basedsl_cute.sim.attributes import parse_ints
+from basedsl_cute.sim.emitter import Emitter
+from basedsl_cute.sim.records import Op
+from basedsl_cute.sim.rules import rule
+from basedsl_cute.sim.rules_memory import access_of
+from basedsl_cute.sim.types import PtrType, VectorType, parse_type
+
+
+@rule("cute.wgmma", sync="warp")
+def _wgmma(e: Emitter, op: Op) -> None:
+    e.globals["wgmma"] = wgmma
+    acc, a, b, *flag = op.operands
+    n = op.integer("n")
+    kinds = op.string("a_type"), op.string("b_type")
+    k, (accumulator, *_) = WGMMA_TYPES[kinds[0]]
+    steps = parse_ints(op.attributes["a_steps"]), parse_ints(op.attributes["b_steps"])
+    fragment = VectorType((n // 2,), parse_type(accumulator))
+    registers = None
+    if isinstance(a.type, PtrType):
+        count = max(steps[0]) + k // 2
+        held = VectorType((count,), parse_type(kinds[0].removeprefix("u")))
+        registers = access_of(e, op, a, held, "read", 4)
+    record = wgmma.Wgmma(
+        n,
+        k,
+        kinds,
+        (op.string("a_major"), op.string("b_major")),
+        (tuple(steps[0]), tuple(steps[1])),
+        access_of(e, op, acc, fragment, "read", 4),
+        registers,
+        op.site,
+    )
+    what = e.const(record, "wgmma_op")
+    operands = ", ".join(e.ref(v) for v in (acc, a, b))
+    accumulate = e.ref(flag[0]) if flag else "True"
+    e.line(f"wgmma.run(g, {what}, {operands}, {accumulate}, {e.mask})")
+
+
+@rule(
+    "nvvm.wgmma.fence.aligned",
+    "nvvm.wgmma.commit.group.sync.aligned",
+    "nvvm.wgmma.wait.group.sync.aligned",
+)
+def _order(e: Emitter, op: Op) -> None:
+    """Instructions are complete when they are issued."""
