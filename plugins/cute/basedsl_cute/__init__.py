@@ -156,6 +156,7 @@ from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensor_print import print_tensor
 from basedsl_cute.utils import smem_report
 
+make_fragment = make_rmem_tensor  # an older spelling
 jit = CUTE.jit
 kernel = CUTE.kernel
 compile = CUTE.compile

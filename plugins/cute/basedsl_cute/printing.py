@@ -10,6 +10,8 @@ from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
+from basedsl_cute.ssa import TensorSSA
+from basedsl_cute.vectors import to_elements
 
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGcsp%])")
 
@@ -17,8 +19,8 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGc
 def printf(*args: Any) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
-    `fmt` has `{}` places, or C's conversions (`%d`, `%f`, ...). Values are numbers, integer tuples,
-    layouts, or Python strings. In a kernel every thread prints; output appears when the stream is
+    `fmt` has `{}` places, or C's conversions (`%d`, `%f`, ...). Values are numbers, vectors, integer
+    tuples, layouts, or Python strings; of a tensor its type and layout are printed. In a kernel every thread prints; output appears when the stream is
     synchronised.
     """
     trace = require("printf()")
@@ -64,6 +66,11 @@ def _show(value: Any) -> tuple[str, list[Any]]:
     if isinstance(value, algebra.Layout):
         shape, stride = _show(value.shape), _show(value.stride)
         return f"{shape[0]}:{stride[0]}", shape[1] + stride[1]
+    if hasattr(value, "load") and hasattr(value, "data_ptr"):  # a number in a struct
+        return _show(value.load())
+    if isinstance(value, TensorSSA):
+        parts = [_show(value.dtype.from_value(x)) for x in to_elements(value.ir_value())]
+        return "[" + ", ".join(p for p, _ in parts) + "]", [x for _, xs in parts for x in xs]
     if isinstance(value, Numeric) and value.is_dynamic:
         if type(value).is_float:
             return "%f", [value.to(Float64)]

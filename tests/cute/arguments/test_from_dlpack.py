@@ -176,7 +176,7 @@ def test_compiled_code_takes_what_keeps_its_promises(sim):
             compiled(array, out)
     frozen = x.copy()
     frozen.flags.writeable = False
-    with pytest.raises(Exception, match="'b' was compiled as .*read-only"):
+    with pytest.raises(Exception, match=r"'b' was compiled as .*read-only"):
         compiled(x, frozen)
 
 

@@ -231,3 +231,38 @@ def test_vectors_live_in_registers(sm90):
     assert ".local" not in text
     assert text.count("ld.global.v4.b32") == 8
     assert "max.f32" in text
+
+
+@cute.kernel
+def predicate_kernel(a: cute.Tensor, b: cute.Tensor, n: cute.Int32):
+    tid = cute.arch.thread_idx()[0]
+    x = cute.local_tile(a, (8,), (tid,))
+    y = cute.local_tile(b, (8,), (tid,))
+    where = cute.local_tile(cute.make_identity_tensor(a.shape), (8,), (tid,))
+    inside = cute.make_rmem_tensor(8, cute.Boolean)
+    r = cute.make_fragment_like(x)
+    r.fill(0)
+    for i in range(8):
+        inside[i] = cute.elem_less(where[i], (n,))
+    for i in range(8):
+        if inside[i]:
+            r[i] = x[i]
+    y.store(cute.where(inside.load(), r.load(), 7))
+
+
+@cute.jit
+def predicated(a: cute.Tensor, b: cute.Tensor, n: cute.Int32):
+    predicate_kernel(a, b, n).launch(grid=(1, 1, 1), block=(4, 1, 1))
+
+
+def test_predicates_live_in_registers(sm90):
+    x = from_dlpack(np.zeros(32, "f4"), assumed_align=16)
+    text = ptx(predicated, x, x, 20)
+    assert ".local" not in text
+    assert text.count("st.global.v4.b32") == 2
+
+
+def test_predicates(sim):
+    x, y = np.arange(32, dtype="f4"), np.zeros(32, "f4")
+    predicated(from_dlpack(x, assumed_align=16), from_dlpack(y, assumed_align=16), 20)
+    np.testing.assert_array_equal(y, np.where(x < 20, x, 7))

@@ -63,6 +63,25 @@ def test_vectors_and_coordinates(sim, capfd):
     assert out == ("vector<Int32 o (2,2)>:\n  (0,0) = 0\n  (0,1) = 1\n  (1,0) = 2\n  (1,1) = 3\n")
 
 
+@cute.kernel
+def printf_kernel(a: cute.Tensor):
+    x = a.load()
+    cute.printf("{} and {}\n", x, x.to(cute.Int32) + 1)
+    cute.printf(a)
+
+
+@cute.jit
+def through_printf(a: cute.Tensor):
+    printf_kernel(a).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+def test_printf_of_vectors_and_tensors(sim, capfd):
+    through_printf(from_dlpack(np.array([1.5, 2.5], "f4")))
+    assert capfd.readouterr().out == (
+        "[1.500000, 2.500000] and [2, 3]\ntensor<ptr<Float32, gmem, align<4>> o (2):(1)>\n"
+    )
+
+
 def test_what_is_no_tensor(sim):
     @cute.jit
     def wrong():
