@@ -19,9 +19,9 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGc
 def printf(*args: Any) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
-    `fmt` has `{}` places, or C's conversions (`%d`, `%f`, ...). Values are numbers, vectors, integer
-    tuples, layouts, or Python strings; of a tensor its type and layout are printed. In a kernel every thread prints; output appears when the stream is
-    synchronised.
+    `fmt` has `{}` places, or C's conversions (`%d`, `%f`, ...). Values are numbers, vectors,
+    integer tuples, layouts, or Python strings; of a tensor its type and layout are printed. In a
+    kernel every thread prints; output appears when the stream is synchronised.
     """
     trace = require("printf()")
     fmt, values = (
