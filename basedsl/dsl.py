@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -458,14 +459,27 @@ def _field_annotations(node: Node | None, count: int) -> list[Any]:
         cls = type(node.obj)
         declared: dict[str, Any] = {}
         if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields"):
-            try:
-                declared = inspect.get_annotations(cls, eval_str=True)
-            except NameError:
-                declared = {}
+            declared = _declared_fields(cls)
         for key, child in zip(node.keys, node.children, strict=True):
             visit(child, declared.get(key) if isinstance(key, str) else None)
 
     visit(node, None)
+    return found
+
+
+def _declared_fields(cls: type) -> dict[str, Any]:
+    """Annotations of a class; one written as text that cannot be evaluated counts as none."""
+    scope = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    found: dict[str, Any] = {}
+    for name, annotation in inspect.get_annotations(cls).items():
+        # NamedTuple keeps the text of an annotation as a ForwardRef.
+        text = getattr(annotation, "__forward_arg__", annotation)
+        if isinstance(text, str):
+            try:
+                annotation = eval(text, dict(scope))
+            except Exception:
+                continue
+        found[name] = annotation
     return found
 
 
