@@ -134,7 +134,7 @@ class _StandIn(types.ModuleType):
     def _real(self) -> types.ModuleType:
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
         return importlib.import_module(self.__name__)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
@@ -152,7 +152,7 @@ def _stand_in_for_parent(package: str) -> None:
     stand_in = _StandIn(parent, child.split(".")[0], spec)
     _load_libraries(package)
     sys.modules[parent] = stand_in
-    sys.meta_path.insert(0, stand_in)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, stand_in)
 
 
 def _load_libraries(package: str) -> None:
