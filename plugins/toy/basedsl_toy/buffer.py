@@ -36,6 +36,9 @@ class Buffer:
     def __dsl_len__(self):
         return self.shape[0]
 
+    def __iter__(self):  # without it, Python would index without end
+        raise DSLTypeError("a buffer is not iterated", hint="loop over range(len(b)) and read b[i]")
+
     def __getitem__(self, index):
         trace, address = self._address(index)
         llvm = trace.bindings.llvm
