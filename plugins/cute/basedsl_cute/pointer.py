@@ -39,6 +39,8 @@ def memref_type(trace: Any, dtype: Any, space: str, layout: Any, align: int | No
 
 def index_value(index: Any) -> Any:
     """A linear index as an SSA value of type i32 or i64."""
+    if type(index) is int and not -(2**31) <= index < 2**31:
+        index = Int64(index)
     number = as_numeric(index)
     if number.width not in (32, 64):
         number = number.to(Int32)

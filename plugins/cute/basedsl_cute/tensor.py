@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Int32, Numeric, is_dynamic
+from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
@@ -19,6 +19,14 @@ from basedsl_cute.integers import as_int
 from basedsl_cute.pointer import Pointer, as_element, index_value, memref_type
 
 Iterator = Pointer
+
+
+class TensorType(NamedTuple):
+    """What is static about a tensor."""
+
+    dtype: Any
+    memspace: Any
+    layout: Any
 
 
 class _LayoutLeaves(NamedTuple):
@@ -35,9 +43,10 @@ class Tensor:
     takes any array and `Tensor[Int32, 1]` declares the element type and the number of modes.
     """
 
-    __slots__ = ("_start", "layout")
+    __slots__ = ("_start", "_wide", "layout")
 
     def __init__(self, iterator: Any, layout: Any) -> None:
+        self._wide: bool | None = None
         self._start = iterator.typed(layout) if isinstance(iterator, Pointer) else iterator
         self.layout = layout
 
@@ -69,6 +78,11 @@ class Tensor:
         return (layout.shape, layout.stride, offset)
 
     # What it is ---------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> TensorType:
+        """Element type, memory and layout."""
+        return TensorType(self.element_type, self.memspace, self.layout)
 
     @property
     def has_memory(self) -> bool:
@@ -132,7 +146,7 @@ class Tensor:
 
     def domain_offset(self, coord: Any) -> Tensor:
         """The tensor whose coordinate 0 is `coord` of this one, with the same layout."""
-        layout, offset = algebra.domain_offset(as_coordinate(coord), self.layout)
+        layout, offset = algebra.domain_offset(self._widened(as_coordinate(coord)), self.layout)
         return self._at(offset, layout)
 
     def _at(self, offset: Any, layout: Any) -> Tensor:
@@ -222,7 +236,13 @@ class Tensor:
                 f"a tensor with {algebra.rank(self.layout)} mode(s), shape {self.shape}, is "
                 f"indexed with {len(coord)} coordinates"
             )
-        return coord
+        return self._widened(coord)
+
+    def _widened(self, coord: Any) -> Any:
+        """`coord` in 64 bits if offsets in this layout need them."""
+        if self._wide is None:
+            self._wide = self.has_memory and _needs_64_bits(self.layout)
+        return _to_64_bits(coord) if self._wide else coord
 
 
 def as_coordinate(coord: Any) -> Any:
@@ -257,6 +277,21 @@ def _same_extents(a: Any, b: Any) -> bool:
         return True
     rank = algebra.rank(a)
     return rank == algebra.rank(b) and algebra.product_each(a) == algebra.product_each(b)
+
+
+def _needs_64_bits(layout: Any) -> bool:
+    """Whether offsets may not fit 31 bits. Dynamic extents and strides are 64-bit if so."""
+    while isinstance(layout, algebra.ComposedLayout):
+        layout = layout.outer
+    if any(leaf.width > 32 for leaf in _dynamic_leaves((layout.shape, layout.stride))):
+        return True
+    return bool(algebra.is_static(layout)) and algebra.cosize(layout) > 2**31
+
+
+def _to_64_bits(coord: Any) -> Any:
+    if isinstance(coord, tuple):
+        return tuple(map(_to_64_bits, coord))
+    return coord.to(Int64) if is_dynamic(coord) and coord.width < 64 else coord
 
 
 # Dynamic leaves of nested tuples ----------------------------------------------------------------

@@ -266,3 +266,33 @@ def test_predicates(sim):
     x, y = np.arange(32, dtype="f4"), np.zeros(32, "f4")
     predicated(from_dlpack(x, assumed_align=16), from_dlpack(y, assumed_align=16), 20)
     np.testing.assert_array_equal(y, np.where(x < 20, x, 7))
+
+
+@cute.kernel
+def huge_kernel(a: cute.Tensor, b: cute.Tensor):
+    bid = cute.arch.block_idx()[0]
+    tid = cute.arch.thread_idx()[0]
+    tile = cute.local_tile(a, (1, 128), (bid, tid))
+    b[0] = tile[5] + a[(1 << 19) + 3, 7] + a[bid, 1]
+
+
+@cute.jit
+def huge(a: cute.Tensor, b: cute.Tensor):
+    huge_kernel(a, b).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@pytest.mark.parametrize("shape", ["static", "dynamic"])
+def test_offsets_beyond_31_bits(sim, shape):
+    rows = 1 << 20 if shape == "static" else cute.sym_int64()
+    a = make_fake_tensor(cute.Float32, (rows, 1 << 12), (1 << 12, 1))
+    b = make_fake_tensor(cute.Float32, (1,), (1,))
+    text = cute.compile(huge, a, b).__mlir__
+    assert "arith.muli" in text
+    assert not re.search(r"arith\.muli .* : i32", text)
+    assert f"arith.constant {((1 << 19) + 3) * (1 << 12) + 7} : i64" in text
+
+
+def test_small_tensors_have_32_bit_offsets(sim):
+    a = make_fake_tensor(cute.Float32, (1 << 10, 1 << 12), (1 << 12, 1))
+    b = make_fake_tensor(cute.Float32, (1,), (1,))
+    assert "arith.extsi" not in cute.compile(odd, a, b).__mlir__
