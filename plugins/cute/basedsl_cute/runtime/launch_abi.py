@@ -1,17 +1,7 @@
-"""How native host code starts a kernel: the C interface between the two, and its failures.
+"""What launchers of both kinds share: reading a launch, its limits, its failures; and the launcher
+that is a Python function.
 
-A launch in host code (`lowering.launch`) fills a `LaunchConfig` and an array of pointers to the
-kernel's arguments, then calls
-
-    i32 basedsl_launch(ptr launcher, ptr config, ptr args)
-
-which starts the kernel, or reports why not and returns nonzero; the host function then returns at
-once. `launcher` is the address that the symbol `basedsl_launcher` was bound to when the code was
-loaded: one for each loaded function, its layout being the launcher's own business (`runtime.gpu`
-for CUDA; the simulator binds a Python callback made by `python_launcher`).
-
-All fields of the config are 64-bit and signed, so that a launcher sees what the user wrote, before
-any truncation.
+The interface itself, which compiled host code is written against, is `lowering.interface`.
 """
 
 from __future__ import annotations
@@ -20,63 +10,38 @@ import ctypes
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
 from basedsl.objectstage import asserts
+from basedsl_cute.lowering.interface import (
+    COOPERATIVE,
+    LAUNCH_SYMBOL,
+    LAUNCHER_SYMBOL,
+    PDL,
+    KernelEntry,
+    LaunchConfig,
+    LaunchTable,
+)
 from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, simulated_encoder
 
-LAUNCH_SYMBOL = "basedsl_launch"
-LAUNCHER_SYMBOL = "basedsl_launcher"
-
-# Bits of LaunchConfig.flags.
-COOPERATIVE = 1  # all blocks resident at once (CUDA driver: CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-PDL = 2  # may start while its predecessor ends (..._PROGRAMMATIC_STREAM_SERIALIZATION)
-
-
-class LaunchConfig(ctypes.Structure):
-    """What one launch asks for. Zero clusters mean that the launch says nothing about them."""
-
-    _fields_ = [
-        ("grid", ctypes.c_int64 * 3),
-        ("block", ctypes.c_int64 * 3),
-        ("cluster", ctypes.c_int64 * 3),
-        ("smem", ctypes.c_int64),
-        ("stream", ctypes.c_int64),
-        ("kernel", ctypes.c_int64),
-        ("flags", ctypes.c_int64),
-        ("args", ctypes.c_int64),
-    ]
-
-
-CONFIG_WORDS = ctypes.sizeof(LaunchConfig) // 8
-# The index of each field among the 64-bit words, for whoever writes them from MLIR.
-CONFIG_INDEX = {"grid": 0, "block": 3, "cluster": 6, "smem": 9, "stream": 10, "kernel": 11}
-CONFIG_INDEX |= {"flags": 12, "args": 13}
-
-
-@dataclass(frozen=True)
-class KernelEntry:
-    """A kernel as launches know it. `smem_bytes` is dynamic shared memory that the compiler itself
-    uses, which every launch of it gets on top of what the user asks for; `static_smem` is the rest.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    smem_bytes: int = 0
-    static_smem: int = 0
-    uses_dynamic_smem: bool = False
-    block: tuple[int, ...] | None = None
-    cluster: tuple[int, ...] | None = None
-
-
-@dataclass(frozen=True)
-class LaunchTable:
-    """The kernels of a module; `LaunchConfig.kernel` is an index into it. Plain data: it is kept
-    with the compiled code.
-    """
-
-    kernels: tuple[KernelEntry, ...] = ()
+__all__ = [
+    "COOPERATIVE",
+    "LAUNCHER_SYMBOL",
+    "LAUNCH_SYMBOL",
+    "PDL",
+    "KernelEntry",
+    "Launch",
+    "LaunchConfig",
+    "LaunchTable",
+    "Limits",
+    "Symbols",
+    "python_launcher",
+    "raise_failed_launch",
+    "refusal",
+    "report_failure",
+]
 
 
 @dataclass(frozen=True)
@@ -250,5 +215,5 @@ class Symbols(dict[str, int]):
     keep: tuple[object, ...] = ()
 
 
-def _address(callback: ctypes._CFuncPtr) -> int:
+def _address(callback: Any) -> int:
     return ctypes.cast(callback, ctypes.c_void_p).value or 0
