@@ -10,9 +10,10 @@ closures (what they hold), and classes that implement the protocol:
 
 A class with `ir_value` or `__dsl_leaf__`, an array, and everything else is a leaf.
 
-Some nodes are *places*: lists, dicts, ordinary objects and closure cells can change, and who holds
-one sees it change. `flatten` goes through them; `open_value` stops there, for callers that follow
-identity themselves (the meta-stage, whose branches and loops must keep Python's aliasing).
+Some nodes are *places*: lists, dicts, deques, sets, ordinary objects and closure cells can change,
+and who holds one sees it change. Of sets and bytearrays the whole contents are one static leaf.
+`flatten` goes through places; `open_value` stops there, for callers that follow identity themselves
+(the meta-stage, whose branches and loops must keep Python's aliasing).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import enum
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -40,7 +42,7 @@ _ATOMS: tuple[type, ...] = (
     types.GenericAlias,
 )
 _EMPTY = object()
-PLACES = frozenset({"list", "dict", "object", "cell"})
+PLACES = frozenset({"list", "dict", "object", "cell", "snapshot"})
 
 
 class Unbound:
@@ -158,10 +160,13 @@ def _parts(obj: Any) -> Parts | None:
         return "protocol", tuple(range(len(parts))), parts, static
     if isinstance(obj, tuple):
         return "tuple", getattr(cls, "_fields", tuple(range(len(obj)))), obj, None
-    if cls is list:
+    if isinstance(obj, list | deque):
         return "list", tuple(range(len(obj))), obj, None
-    if cls is dict:
+    if isinstance(obj, dict):
         return "dict", tuple(obj), obj.values(), None
+    if isinstance(obj, set | bytearray):
+        kept = frozenset(obj) if isinstance(obj, set) else bytes(obj)
+        return "snapshot", ("contents",), (kept,), None
     if cls is types.CellType:
         return "cell", ("cell_contents",), (_cell_value(obj),), None
     if cls is types.FunctionType:
@@ -251,7 +256,7 @@ def leaf_paths(node: Node | None, prefix: str) -> list[str]:
 
 
 def _step(node: Node, prefix: str, key: Any) -> str:
-    if node.kind in ("cell", "method", "protocol"):
+    if node.kind in ("cell", "method", "protocol", "snapshot"):
         return prefix
     if node.kind in ("object", "record", "function") or (
         isinstance(key, str) and node.kind == "tuple"
@@ -284,7 +289,19 @@ def _rebuild_tuple(node: Node, parts: list[Any]) -> Any:
 
 
 def _rebuild_list(node: Node, parts: list[Any]) -> Any:
-    node.obj[:] = parts
+    if isinstance(node.obj, deque):
+        node.obj.clear()
+        node.obj.extend(parts)
+    else:
+        node.obj[:] = parts
+    return node.obj
+
+
+def _rebuild_snapshot(node: Node, parts: list[Any]) -> Any:
+    (contents,) = parts
+    if node.obj != contents:
+        node.obj.clear()
+        (node.obj.update if isinstance(node.obj, set) else node.obj.extend)(contents)
     return node.obj
 
 
@@ -365,6 +382,7 @@ _REBUILD: dict[str, Callable[[Node, list[Any]], Any]] = {
     "object": _rebuild_object,
     "protocol": _rebuild_protocol,
     "record": _rebuild_record,
+    "snapshot": _rebuild_snapshot,
     "method": _rebuild_method,
     "function": _rebuild_function,
     "again": _again,
@@ -393,10 +411,9 @@ def _rebuild_new(node: Node | None, leaves: Any, made: dict[int, Any]) -> Any:
     if node.kind == "again":
         return made[id(node.obj)]
     parts = [_rebuild_new(child, leaves, made) for child in node.children]
-    if node.kind == "list":
-        new: Any = list(parts)
-    elif node.kind == "dict":
-        new = dict(zip(node.keys, parts, strict=True))
+    if node.kind in ("list", "dict", "snapshot"):
+        new: Any = type(node.obj)()
+        _REBUILD[node.kind](Node(node.kind, new, node.keys, node.children), parts)
     elif node.kind in ("object", "record"):
         new = _new_object(node, parts)
     else:

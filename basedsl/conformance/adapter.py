@@ -26,6 +26,8 @@ class Adapter:
     differs
         Feature tags that mean something else in the DSL on purpose, each with what. Programs with
         such a tag are skipped, with that reason.
+    fuzz_share
+        How many of the random programs to run, as a share of those asked for.
     raises
         Whether `raise` and `assert` over run-time conditions come back as the same Python
         exceptions. Where not (a GPU kernel traps), any `DSLError` with the message will do.
@@ -38,12 +40,14 @@ class Adapter:
         unsupported: Mapping[str, str] | None = None,
         differs: Mapping[str, str] | None = None,
         raises: bool = True,
+        fuzz_share: float = 1.0,
     ) -> None:
         self.name = name
         self.dsl = dsl
         self.unsupported = dict(unsupported or {})
         self.differs = dict(differs or {})
         self.raises = raises
+        self.fuzz_share = fuzz_share
 
     @property
     def int_bits(self) -> int:

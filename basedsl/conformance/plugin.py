@@ -48,17 +48,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if "adapter" in metafunc.fixturenames:
         found = adapters(metafunc.config)
-        ids = [adapter.name for adapter in found]
-        metafunc.parametrize("adapter", found, ids=ids, scope="session")
+        if "seeds" in metafunc.fixturenames:
+            pairs = [(one, batch) for one in found for batch in _batches(metafunc.config, one)]
+            ids = [f"{one.name}-{batch.start}-{batch.stop - 1}" for one, batch in pairs]
+            metafunc.parametrize(("adapter", "seeds"), pairs, ids=ids)
+        else:
+            metafunc.parametrize("adapter", found, ids=[one.name for one in found])
     if "case" in metafunc.fixturenames:
         from basedsl.conformance.programs import all_cases
 
         cases = all_cases()
         metafunc.parametrize("case", [c for _, c in cases], ids=[name for name, _ in cases])
-    if "seeds" in metafunc.fixturenames:
-        config: Any = metafunc.config
-        first, count = config.getoption("--fuzz-seed"), config.getoption("--fuzz")
-        batches = [
-            range(at, min(at + BATCH, first + count)) for at in range(first, first + count, BATCH)
-        ]
-        metafunc.parametrize("seeds", batches, ids=[f"{b.start}-{b.stop - 1}" for b in batches])
+
+
+def _batches(config: Any, adapter: Adapter) -> list[range]:
+    first: int = config.getoption("--fuzz-seed")
+    end = first + round(config.getoption("--fuzz") * adapter.fuzz_share)
+    return [range(at, min(at + BATCH, end)) for at in range(first, end, BATCH)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dis
 import functools
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -220,7 +221,7 @@ def _names(code: CodeType) -> tuple[str, ...]:
 @functools.cache
 def _is_users(cls: Any) -> bool:
     """Whether objects of a class belong to the program, not to a library."""
-    if cls in (list, dict):
+    if cls in (list, dict, set, deque, bytearray):
         return True
     filename: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
     if filename is None:

@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 # ruff: noqa: B007, SIM
 
+from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -322,3 +323,122 @@ def attribute_on_one_path(n):
     if n > 0:  # error
         p.z = 3
     return p.x
+
+
+@program("int")
+def sets_and_deques_while_static(n):
+    seen = {1, 2}
+    seen.add(3)
+    queue = deque([n, 1])
+    queue.append(n + 1)
+    return n + len(seen), queue[2], queue.popleft()
+
+
+@program("count")
+def deque_items_in_a_loop(n):
+    last = deque([0, 1])
+    for i in range(n):
+        last[0], last[1] = last[1], i
+    return last[0], last[1]
+
+
+@refused("'seen'", "count")
+def set_grows_in_a_loop(n):
+    seen = {0}
+    for i in range(n):
+        seen.add(1)
+    return len(seen)
+
+
+@refused("'queue'", "int")
+def deque_grows_in_a_branch(n):
+    queue = deque([n])
+    if n > 0:
+        queue.append(1)
+    return len(queue)
+
+
+@refused("'values'", "int")
+def list_grows_in_a_branch(n):
+    values = [n]
+    if n > 0:
+        values.append(1)
+    return len(values)
+
+
+@refused("'table'", "int")
+def default_dict_grows_in_a_branch(n):
+    table = defaultdict(int)
+    if n > 0:
+        table["a"] += n
+    return n
+
+
+@program("count int")
+def aliases_through_containers(n, m):
+    p = Point(1, 2)
+    held = {"p": p, "all": [p, p]}
+    for i in range(n):
+        held["all"][0].move(m)
+        if i % 2:
+            p.flip()
+    return p.x, held["p"].y, held["all"][1].x
+
+
+@program("count")
+def closures_over_objects(n):
+    p = Point(0, 1)
+
+    def bump(by):
+        p.x = p.x + by
+        return p.x
+
+    last = 0
+    for i in range(n):
+        if i % 2 == 0:
+            last = bump(i)
+    return last, p.x
+
+
+@program("int int")
+def objects_in_conditional_expressions(n, m):
+    t = (n, 1) if n > m else (m, 2)
+    f = Frozen(n, 0) if n < 3 else Frozen(0, m)
+    return t[0], t[1], f.low, f.high
+
+
+@program("count")
+def inherited_state(n):
+    class Child(Point):
+        def __init__(self, x, y):
+            super().__init__(x, y)
+            self.steps = 0
+
+        def move(self, by):
+            super().move(by)
+            self.steps += 1
+
+    c = Child(1, 2)
+    for i in range(n):
+        c.move(i)
+    return c.x, c.steps
+
+
+@program("count")
+def properties(n):
+    class Box:
+        def __init__(self):
+            self._value = 0
+
+        @property
+        def value(self):
+            return self._value
+
+        @value.setter
+        def value(self, x):
+            self._value = x % 50
+
+    box = Box()
+    for i in range(n):
+        box.value = box.value * 3 + i
+    return box.value

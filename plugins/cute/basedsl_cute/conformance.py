@@ -89,5 +89,5 @@ def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> A
     return values[0] if node is None else rebuild(node, values)
 
 
-HOST = Adapter("cute-host", CUTE, differs=DIFFERS)
-KERNEL = KernelAdapter("cute-kernel", CUTE, differs=DIFFERS, raises=False)
+HOST = Adapter("cute-host", CUTE, differs=DIFFERS, fuzz_share=0.1)
+KERNEL = KernelAdapter("cute-kernel", CUTE, differs=DIFFERS, raises=False, fuzz_share=0.1)
