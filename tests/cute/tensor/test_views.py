@@ -277,3 +277,41 @@ def error(a: cute.Tensor, which: cute.Constexpr):
 def test_errors(sim, which):
     with pytest.raises(Exception, match=which):
         error(np.zeros((4, 4), np.int32), which)
+
+
+@cute.kernel
+def rebound_kernel(a: cute.Tensor, b: cute.Tensor, n: cute.Int32):
+    tid = cute.arch.thread_idx()[0]
+    coords = cute.make_identity_tensor((16, 32))
+    where = cute.local_tile(coords, (1, 8), (tid, 0))
+    layout = cute.make_layout((16, 32), stride=(32, 1))
+    swizzle = cute.make_swizzle(3, 4, 3)
+    s = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout, 1024, swizzle)
+    s[tid, None].store(a[tid, None].load())
+    cute.arch.sync_threads()
+    tile = cute.local_tile(s, (1, 8), (tid, 0))
+    for i in range(n):
+        tile = cute.local_tile(s, (1, 8), (tid, i))
+        where = cute.local_tile(coords, (1, 8), (tid, i))
+        column = where[0][1].to(cute.Float32)
+        cute.local_tile(b, (1, 8), (tid, i)).store(tile.load() + column)
+    if tid == 3:
+        where = cute.local_tile(coords, (1, 8), (0, 0))
+        tile = cute.local_tile(s, (1, 8), (0, 0))
+    b[tid, 0] = tile[0]
+    b[tid, 1] = where[1][1].to(cute.Float32)
+
+
+@cute.jit
+def rebound(a: cute.Tensor, b: cute.Tensor, n: cute.Int32):
+    rebound_kernel(a, b, n).launch(grid=(1, 1, 1), block=(16, 1, 1))
+
+
+def test_swizzled_and_coordinate_tensors_through_control_flow(sim):
+    a = np.arange(16 * 32, dtype="f4").reshape(16, 32)
+    b = np.zeros_like(a)
+    rebound(from_dlpack(a, assumed_align=16), from_dlpack(b, assumed_align=16), 4)
+    expected = a + np.arange(32, dtype="f4") // 8 * 8
+    expected[:, 0], expected[:, 1] = a[:, 24], 25
+    expected[3, :2] = 0, 1
+    np.testing.assert_array_equal(b, expected)
