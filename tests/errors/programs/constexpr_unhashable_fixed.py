@@ -1,0 +1,9 @@
+import basedsl_toy as toy
+
+
+@toy.jit
+def pick(n: toy.Int64, sizes: toy.Constexpr):
+    return n + sizes[0]
+
+
+assert pick(1, (1, 2)) == 2

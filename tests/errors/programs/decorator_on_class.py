@@ -1,0 +1,6 @@
+import basedsl_toy as toy
+
+
+@toy.jit
+class Model:
+    pass

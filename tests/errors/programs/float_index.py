@@ -1,0 +1,11 @@
+import numpy as np
+
+import basedsl_toy as toy
+
+
+@toy.jit
+def middle(x: toy.Buffer):
+    return x[len(x) / 2]
+
+
+middle(np.ones(4))

@@ -1,0 +1,11 @@
+import numpy as np
+
+import basedsl_cute as cute
+
+
+@cute.kernel
+def fill(x: cute.Tensor):
+    x[0] = 1.0
+
+
+cute.compile(fill, np.zeros(4, np.float32))

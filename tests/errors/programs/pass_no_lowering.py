@@ -1,0 +1,18 @@
+import basedsl_cute as cute
+from basedsl.metastage import require
+
+
+def low_level(n):
+    trace = require("low level")
+    index = trace.ir.IndexType.get()
+    operation = trace.ir.Operation
+    trace.emit(operation.create, "tensor.empty", results=[trace.ir.Type.parse("tensor<4xf32>")])
+
+
+@cute.jit
+def host(n: cute.Int32):
+    low_level(n)
+    return n
+
+
+host(3)

@@ -1,0 +1,12 @@
+import basedsl_toy as toy
+
+
+@toy.jit
+def total(n: toy.Int64):
+    result = 0
+    for i in range(n):
+        result += i
+    return result
+
+
+assert total(3) == 3

@@ -1,0 +1,14 @@
+import basedsl_cute as cute
+
+
+@cute.kernel
+def kernel(n: cute.Int32):
+    assert n > 3, "n is too small"
+
+
+@cute.jit
+def host(n: cute.Int32):
+    kernel(n).launch(grid=1, block=1)
+
+
+host(1)

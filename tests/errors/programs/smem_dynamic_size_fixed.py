@@ -1,0 +1,14 @@
+import basedsl_cute as cute
+
+
+@cute.kernel
+def kernel(n: cute.Constexpr):
+    cute.utils.SmemAllocator().allocate_tensor(cute.Float32, (n,))
+
+
+@cute.jit
+def host(n: cute.Constexpr):
+    kernel(n).launch(grid=1, block=1)
+
+
+host(32)

@@ -1,0 +1,3 @@
+import basedsl_cute as cute
+
+cute.arch.thread_idx()
