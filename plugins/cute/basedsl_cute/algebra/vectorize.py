@@ -103,14 +103,14 @@ def max_alignment(layout: Any) -> int:
         return math.gcd(_block(layout), max_alignment(layout.outer))
     flat = coalesce(layout)
     modes = list(zip(wrap(flat.shape), wrap(flat.stride), strict=True))
-    contiguous = 1
+    contiguous, others, known = 1, [], True
     for extent, stride in sorted(modes, key=lambda mode: _magnitude(mode[1])):
-        if is_static_int(stride) and abs(stride) == contiguous:
+        if known and is_static_int(stride) and abs(stride) == contiguous:
             contiguous *= dynamic.divisibility(extent)
-            modes.remove((extent, stride))
-            if not is_static_int(extent):
-                break
-    return math.gcd(contiguous, *(_magnitude(stride) for _, stride in modes))
+            known = is_static_int(extent)
+        else:
+            others.append(_magnitude(stride))
+    return math.gcd(contiguous, *others)
 
 
 def _magnitude(stride: Any) -> int:
