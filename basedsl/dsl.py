@@ -14,6 +14,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, NoReturn
 
@@ -27,6 +28,7 @@ from basedsl.binding import (
     static_parts,
 )
 from basedsl.binding.arguments import (
+    AdaptedArgument,
     ArgumentType,
     describe,
     is_plainly_static,
@@ -41,6 +43,7 @@ from basedsl.mlir import Bindings, MLIRContext, load_bindings
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage.entry import AddEntry
 from basedsl.options import Options
+from basedsl.plugin import plugin_manager
 from basedsl.results import Results
 from basedsl.tracing import Emitter, Trace, activate
 from basedsl.tree import Node, flatten, leaf_paths, same_shape
@@ -235,7 +238,8 @@ class DSL:
         """From the disk if it has this compilation, else compiled, and kept there."""
         before = self._guards([function], arguments)
         key = store = None
-        if settings.cache and self.kept_on_disk:
+        observed = plugin_manager().stage_observer(self.name, function.symbol) is not None
+        if settings.cache and self.kept_on_disk and not observed:
             key = kept.key_of(self, function, arguments, settings, target, before.lines)
             folder = settings.cache_dir or cache.default_folder()
             store = cache.Store(folder, settings.cache_size * 2**20)
@@ -303,6 +307,9 @@ class DSL:
             return StaticArgument(static_key(value, name), value)
         if name == "self":
             return StaticArgument(("self", id(value)), value)
+        adapter = plugin_manager().adapter_for(self.name, type(value), annotation)
+        if adapter is not None:
+            return AdaptedArgument(self.argument(adapter(value), annotation, name), adapter)
         return self._tree(value, name)
 
     def _tree(self, value: Any, name: str) -> ArgumentType:
@@ -356,11 +363,13 @@ class DSL:
                 module,
                 self.mlir,
                 options=settings,
+                observe=plugin_manager().stage_observer(self.name, function.symbol),
                 label=function.symbol,
                 dsl=self.name,
             )
             results.forget()
             seconds |= stages.seconds
+        _show(stages, function.symbol, seconds, settings)
         start = perf_counter()
         invoke = self.executor(stages, function.symbol, arguments, results, settings)
         seconds["load"] = perf_counter() - start
@@ -432,6 +441,20 @@ def _rewritten(function: DSLFunction) -> Callable[[], str]:
         return lambda: ""
     stage = function.stage()
     return lambda: stage.source
+
+
+def _show(
+    stages: objectstage.Stages, symbol: str, seconds: dict[str, float], settings: Options
+) -> None:
+    """Print and save what the options ask for."""
+    if settings.print_ir:
+        print(stages.text(stages.names[0]))
+    if settings.keep:
+        names = None if "all" in settings.keep else settings.keep
+        stages.save(settings.dump_dir or Path.cwd(), symbol, names)
+    if settings.time_stages:
+        took = ", ".join(f"{name} {value * 1e3:.2f}" for name, value in seconds.items())
+        print(f"{symbol}: {took} ms", file=sys.stderr)
 
 
 def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

@@ -8,7 +8,7 @@ to turn a Python value into C storage at a call. Plugins bring their own for ten
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -142,6 +142,30 @@ def _shape_key(node: Node | None) -> Any:
         node.static,
         tuple(_shape_key(child) for child in node.children),
     )
+
+
+@dataclass(frozen=True)
+class AdaptedArgument:
+    """A foreign value that a plugin turns into one the DSL knows, at every call."""
+
+    inner: Any
+    adapt: Callable[[Any], Any]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return tuple(self.inner.formats)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return list(self.inner.ir_types(ir))
+
+    def proxy(self, values: Sequence[Any]) -> Any:
+        return self.inner.proxy(values)
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        return tuple(self.inner.pack(self.adapt(value)))
+
+    def __str__(self) -> str:
+        return str(self.inner)
 
 
 # Static values ----------------------------------------------------------------------------------
