@@ -8,6 +8,7 @@ where it is installed). Calls are of the hello-world kernel on the current targe
 
 import argparse
 import importlib.util
+import os
 import statistics
 import subprocess
 import sys
@@ -37,9 +38,15 @@ def call():
     cute.synchronize()
     return perf_counter() - start
 
+def build():
+    start = perf_counter()
+    cute.compile(host)
+    return perf_counter() - start
+
 first = call()
 rest = sorted(call() for _ in range(21))
-print(imported - start, first, rest[10], cute.target_description(), sep="|")
+builds = sorted(build() for _ in range(7))
+print(imported - start, first, rest[10], builds[3], cute.target_description(), sep="|")
 """
 
 
@@ -63,19 +70,34 @@ def main():
     ours = medians["basedsl_cute"]
     for name, value in medians.items():
         print(f"import {name:<14} {value * 1e3:8.1f} ms   basedsl_cute is {ours / value:5.2f} x")
-    runs = []
     program = Path(tempfile.mkdtemp()) / "hello.py"
     program.write_text(HELLO)
+    folder = tempfile.mkdtemp()
+    cold, warm = [], []
     for _ in range(repeat):
-        out = subprocess.run(
-            [sys.executable, program], check=True, capture_output=True, text=True
-        ).stdout
-        runs.append(out.strip().splitlines()[-1].split("|"))
-    first = statistics.median(float(run[1]) for run in runs)
-    second = statistics.median(float(run[2]) for run in runs)
-    print(f"target: {runs[0][3]}")
-    print(f"hello world, first call  {first * 1e3:8.2f} ms")
-    print(f"hello world, later call  {second * 1e3:8.3f} ms   first is {first / second:.0f} x")
+        cold.append(run(program, BASEDSL_CACHE="0"))
+        warm.append(run(program, BASEDSL_CACHE="1", BASEDSL_CACHE_DIR=folder))
+    print(f"target: {cold[0][4]}")
+
+    def median(runs, column):
+        return statistics.median(float(fields[column]) for fields in runs) * 1e3
+
+    first, second = median(cold, 1), median(cold, 2)
+    print(f"hello world, first call      {first:8.2f} ms, everything compiled")
+    print(f"hello world, first call      {median(warm[1:], 1):8.2f} ms, from the disk cache")
+    print(f"hello world, later call      {second:8.4f} ms, the first is {first / second:.0f} x")
+    print(f"hello world, cute.compile    {median(cold, 3):8.2f} ms, in a warm process")
+
+
+def run(program, **variables):
+    out = subprocess.run(
+        [sys.executable, program],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+    ).stdout
+    return out.strip().splitlines()[-1].split("|")
 
 
 if __name__ == "__main__":
