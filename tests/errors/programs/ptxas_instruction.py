@@ -8,14 +8,15 @@ from basedsl.metastage import require
 os.environ["CUTE_DSL_ARCH"] = "sm_80"
 
 
-def low_level():
-    trace = require("fence")
-    trace.emit(trace.bindings.nvvm.ClusterArriveOp)
+def cluster_arrive():
+    trace = require("cluster_arrive()")
+    assembly = trace.bindings.llvm.InlineAsmOp
+    trace.emit(assembly, None, [], "barrier.cluster.arrive;", "", has_side_effects=True)
 
 
 @cute.kernel
 def kernel(x: cute.Tensor):
-    low_level()
+    cluster_arrive()
     x[0] = 1.0
 
 
