@@ -115,7 +115,7 @@ def check_refused(adapter: Adapter, case: Case, missing: Sequence[str]) -> None:
     compiled = adapter.entry(case.build(adapter.jit))
     args = case.arguments(adapter.int_bits)[0]
     error = run_dsl(adapter, compiled, args, case.kwargs).error
-    what = f"{case.name}: {', '.join(missing) or case.message!r}"
+    what = f"{case.name}: {', '.join(missing) or repr(case.message)}"
     if error is None:
         raise AssertionError(f"{what}: no error")
     if not isinstance(error, DSLError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +35,7 @@ def failure(adapter: Adapter, seed: int, text: str) -> str:
     """How the program differs, in words that begin with the kind of difference; "" if not."""
     try:
         fn = load(text, f"<fuzz {seed}>")
-    except SyntaxError:
+    except (SyntaxError, KeyError, NameError):
         return ""
     compiled = adapter.entry(fn)
     for n, m, x, flag, items in inputs(seed):
@@ -61,12 +62,26 @@ def check_seed(adapter: Adapter, seed: int) -> str:
     kind = first.splitlines()[0]
 
     def fails(candidate: str) -> bool:
-        return failure(adapter, seed, candidate).startswith(kind) and _ends(candidate)
+        return _ends(candidate) and failure(adapter, seed, candidate).startswith(kind)
 
     small = shrink(text, fails)
     return f"seed {seed}: {failure(adapter, seed, small)}\n\n{small}"
 
 
 def _ends(text: str) -> bool:
-    """Whether a cut program still counts its loops: only then it surely ends."""
-    return "while True" not in text or "break" in text or "return" in text
+    """Whether every `while` of a cut program still counts and asks for its counter."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While):
+            first, second = node.body[0], node.body[min(1, len(node.body) - 1)]
+            if not (isinstance(first, ast.AugAssign) and isinstance(first.op, ast.Add)):
+                return False
+            asked = {n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)}
+            if isinstance(second, ast.If) and isinstance(second.body[0], ast.Break):
+                asked |= {n.id for n in ast.walk(second.test) if isinstance(n, ast.Name)}
+            if ast.unparse(first.target) not in asked or ast.unparse(first.value) != "1":
+                return False
+    return True

@@ -43,6 +43,11 @@ def adapters(config: pytest.Config) -> list[Adapter]:
     return found
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if session.config.getoption("--dsl"):
+        adapters(session.config)  # an unknown name is a usage error, before anything is collected
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not metafunc.module.__name__.startswith("basedsl.conformance."):
         return

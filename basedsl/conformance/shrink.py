@@ -85,6 +85,8 @@ def _statement_edits(block: list[ast.stmt], statement: ast.stmt, name: str) -> I
 
 
 def _smaller(value: ast.expr) -> list[ast.expr]:
+    if isinstance(getattr(value, "ctx", None), ast.Store | ast.Del):
+        return []
     found = [child for child in ast.iter_child_nodes(value) if isinstance(child, ast.expr)]
     if not isinstance(value, ast.Constant | ast.Name):
         found += [ast.Constant(0), ast.Constant(1), ast.Constant(True)]
