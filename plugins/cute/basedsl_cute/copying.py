@@ -33,6 +33,9 @@ def copy(
     atom without `num_bits_per_copy` copies as wide as contiguity and alignment prove, and takes a
     predicate for each element as well. `fields` are what an atom's operation needs beyond.
     """
+    if hasattr(atom, "copy_tensors"):  # a TMA atom, which has run-time state and copies whole boxes
+        atom.copy_tensors(src, dst, pred, **fields)
+        return
     atom = _atom(atom)
     check_elements(src, dst, "cute.copy")
     if atom.num_bits is None and atom.op.may_choose_width:

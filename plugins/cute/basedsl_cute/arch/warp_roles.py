@@ -29,10 +29,22 @@ def elect_sync() -> Any:
     return Boolean.from_value(emit_op("elect_sync()", "nvvm.elect.sync", results=["i1"]).result)
 
 
+_ELECTED = "elect_one() block"
+
+
+def _is_elected(region: Any) -> bool:
+    while region is not None:
+        if region.kind == _ELECTED:
+            return True
+        region = region.parent
+    return False
+
+
 class elect_one:
     """`with elect_one():` runs its block in one lane of the warp, all of whose lanes must be here.
 
-    Values made inside stay inside; what the block changes is memory and barriers.
+    Values made inside stay inside; what the block changes is memory and barriers. Inside of such a
+    block another one does nothing.
     """
 
     __dsl_staged__ = True
@@ -40,16 +52,21 @@ class elect_one:
     def __enter__(self) -> None:
         trace = in_kernel("elect_one()")
         span = user_span()
+        self._trace = None
+        if _is_elected(trace.region):
+            return
         chosen = elect_sync()
         ir = trace.ir
         self._trace = trace
         branch = trace.emit(ir.Operation.create, "scf.if", operands=[chosen.ir_value()], regions=2)
         self._insertion = trace.insertion(branch.regions[0].blocks.append())
-        self._region = trace.inside("elect_one() block", span)
+        self._region = trace.inside(_ELECTED, span)
         self._insertion.__enter__()
         self._region.__enter__()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self._trace is None:
+            return
         if kind is None:
             self._trace.ir.Operation.create("scf.yield", loc=self._trace.loc())
         self._region.__exit__(kind, error, traceback)

@@ -62,7 +62,7 @@ def simulator_executor(
             launch.block,
             args,
             memory=call.memory,
-            dynamic_smem=launch.smem + launch.kernel.smem_bytes,
+            dynamic_smem=launch.smem,
             options=options,
         )
 

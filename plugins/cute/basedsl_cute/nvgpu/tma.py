@@ -1,0 +1,311 @@
+"""TMA atoms: tiles of global tensors copied by the TMA unit (sm_90 and later).
+
+The host makes an atom and a coordinate tensor of a tensor in global memory; a kernel tiles the
+coordinate tensor like the original, partitions it, and copies:
+
+    atom, tma_a = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), a, smem_layout, (128, 64))
+    ...
+    tAsA, tAgA = tma_partition(atom, 0, cute.make_layout(1),
+                               cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2))
+    cute.copy(atom, tAgA[None, k], tAsA[None, stage], tma_bar_ptr=barrier)
+
+PTX ISA 5.5, "Tensors", and 9.7.9.27, "cp.async.bulk.tensor". A box is what is contiguous in shared
+memory at once: the walk through the shared layout, as far as it steps through whole modes of the
+global tensor, the first of which is the contiguous one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int16
+from basedsl_cute import algebra, arch
+from basedsl_cute.arch.tma import (
+    REDUCTIONS,
+    prefetch_tensor_map,
+    tma_load,
+    tma_reduce,
+    tma_store,
+)
+from basedsl_cute.copy_access import when
+from basedsl_cute.runtime.tensormap import MAX_BOX, SWIZZLE_BYTES
+from basedsl_cute.tensor import Tensor
+from basedsl_cute.tensormap import TensorMapValue, encode_tensor_map
+
+
+@dataclass(frozen=True)
+class CopyBulkTensorTileG2SOp:
+    """A tile from global to shared memory; its bytes count at an mbarrier (`tma_bar_ptr=`)."""
+
+
+@dataclass(frozen=True)
+class CopyBulkTensorTileG2SMulticastOp:
+    """The same to several blocks of the cluster (`mcast_mask=`), each of which loads a part."""
+
+
+@dataclass(frozen=True)
+class CopyBulkTensorTileS2GOp:
+    """A tile from shared to global memory, complete when its bulk group is."""
+
+
+@dataclass(frozen=True)
+class CopyReduceBulkTensorTileS2GOp:
+    """A tile of shared memory combined into global memory."""
+
+    reduction_kind: str = "add"
+
+    def __post_init__(self) -> None:
+        if self.reduction_kind not in REDUCTIONS:
+            raise DSLTypeError(f"{self.reduction_kind!r} is none of {', '.join(REDUCTIONS)}")
+
+
+_LOADS = (CopyBulkTensorTileG2SOp, CopyBulkTensorTileG2SMulticastOp)
+_STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
+
+
+class Box(NamedTuple):
+    """What one instruction copies: `order[i]` is the tensor's mode that is the map's mode i."""
+
+    order: tuple[int, ...]
+    extents: tuple[int, ...]
+    swizzle: int
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.extents)
+
+
+class TmaAtom:
+    """A TMA copy of one tensor: its tensor map, and what of it is static."""
+
+    def __init__(self, tensor_map: TensorMapValue, op: Any, dtype: Any, box: Box) -> None:
+        self.tensor_map = tensor_map
+        self.op = op
+        self.dtype = dtype
+        self.box = box
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self.tensor_map,)
+
+    def __dsl_static__(self) -> Any:
+        return (self.op, self.dtype, self.box)
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> TmaAtom:
+        return TmaAtom(parts[0], self.op, self.dtype, self.box)
+
+    @property
+    def value_type(self) -> Any:
+        return self.dtype
+
+    def __str__(self) -> str:
+        return f"{type(self.op).__name__} of {self.dtype.__name__}, box {self.box.extents}"
+
+    def copy_tensors(
+        self,
+        src: Tensor,
+        dst: Tensor,
+        pred: Any = None,
+        *,
+        tma_bar_ptr: Any = None,
+        mcast_mask: Any = None,
+        cache_policy: Any = None,
+    ) -> None:
+        """`cute.copy` by this atom: partitioned tensors, called by a whole warp."""
+        is_load = isinstance(self.op, _LOADS)
+        shared, coordinates = (dst, src) if is_load else (src, dst)
+        if shared.memspace != "smem" or coordinates.has_memory:
+            raise DSLTypeError(
+                f"{self} copies between shared memory and a TMA coordinate tensor, not {src} "
+                f"to {dst}",
+                hint="partition both with tma_partition",
+            )
+        if is_load and tma_bar_ptr is None:
+            raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
+        if isinstance(self.op, CopyBulkTensorTileG2SMulticastOp) and mcast_mask is None:
+            raise DSLTypeError("a multicast needs the blocks that get the tile: mcast_mask=")
+        size, each = int(algebra.size(shared.shape)), self.box.size
+        if int(algebra.size(coordinates.shape)) != size or size % each:
+            raise DSLTypeError(
+                f"{self}: {src.shape} to {dst.shape} are no whole boxes of {each} elements"
+            )
+        with when(pred), arch.elect_one():
+            for at in range(0, size, each):
+                place = shared.pointer.moved(shared.layout(at))
+                tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
+                where = [tile[mode] for mode in self.box.order]
+                if is_load:
+                    tma_load(
+                        self.tensor_map,
+                        place,
+                        tma_bar_ptr,
+                        where,
+                        mcast_mask=mcast_mask,
+                        cache_hint=cache_policy,
+                    )
+                elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
+                    tma_reduce(self.tensor_map, place, where, self.op.reduction_kind)
+                else:
+                    tma_store(self.tensor_map, place, where, cache_hint=cache_policy)
+
+
+class TmaInfo(NamedTuple):
+    """An atom with the coordinate tensor that goes with it."""
+
+    atom: TmaAtom
+    tma_tensor: Tensor
+
+
+def make_tiled_tma_atom(
+    op: Any,
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    cta_tiler: Any,
+    num_multicast: int = 1,
+    *,
+    internal_type: Any = None,
+) -> TmaInfo:
+    """A TMA atom for tiles of `cta_tiler` (extents by mode) of a tensor in global memory.
+
+    `smem_layout` is that of one tile, swizzled or not. With `num_multicast`, each of so many blocks
+    loads an equal part of the tile for all. Host code only.
+    """
+    if not isinstance(op, _LOADS + _STORES):
+        raise DSLTypeError(f"{op!r} is no TMA copy operation")
+    if internal_type is not None and internal_type is not gmem_tensor.element_type:
+        raise DSLTypeError("internal_type= other than the tensor's element type is not supported")
+    shape, stride = _flat_modes(gmem_tensor)
+    tiler = tuple(cta_tiler) + (1,) * (len(shape) - len(tuple(cta_tiler)))
+    dtype = gmem_tensor.element_type
+    box = find_box(smem_layout, tiler, stride, dtype.width)
+    part = _divided(box, num_multicast)
+    tensor_map = encode_tensor_map(
+        dtype,
+        gmem_tensor.iterator.toint(),
+        [shape[mode] for mode in part.order],
+        [stride[mode] for mode in part.order[1:]],
+        part.extents,
+        part.swizzle,
+    )
+    modes = tuple(algebra.E(i) for i in range(len(shape)))
+    coordinates = Tensor((0,) * len(shape), algebra.Layout(shape, modes))
+    return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates)
+
+
+def _flat_modes(tensor: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    layout = tensor.layout
+    if not isinstance(layout, algebra.Layout) or tensor.memspace != "gmem":
+        raise DSLTypeError(f"TMA copies to and from plain tensors in global memory, not {tensor}")
+    shape, stride = layout.shape, layout.stride
+    if not isinstance(shape, tuple):
+        shape, stride = (shape,), (stride,)
+    if any(isinstance(n, tuple) for n in shape):
+        raise DSLTypeError(f"TMA needs flat modes, not {layout}", hint="flatten the tensor")
+    return shape, stride
+
+
+def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], bits: int) -> Box:
+    """The largest box that one instruction can copy between a tile and its shared layout."""
+    swizzle, outer = 0, smem_layout
+    if isinstance(smem_layout, algebra.ComposedLayout):
+        inner = algebra.recast_layout(8, bits, smem_layout.inner)
+        if (inner.base, inner.shift) != (4, 3) and inner.bits:
+            raise DSLTypeError(f"TMA cannot write shared memory swizzled as {smem_layout}")
+        swizzle, outer = inner.bits, smem_layout.outer
+    if int(algebra.size(outer.shape)) != math.prod(tiler):
+        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of {tiler}")
+    leading = [mode for mode, d in enumerate(stride) if type(d) is int and d == 1]
+    walk = _walk(outer, tiler)
+    order: list[int] = []
+    extents: list[int] = []
+    for extent, step, mode in walk:
+        if step != 1 or mode in order or (not order and mode not in leading):
+            break
+        order.append(mode)
+        extents.append(min(extent, MAX_BOX))
+        if extent > MAX_BOX:
+            break
+    if not order:
+        raise DSLTypeError(
+            f"the shared layout {smem_layout} is not contiguous in the mode that is contiguous in "
+            f"global memory (strides {stride})"
+        )
+    row = extents[0] * bits // 8
+    if swizzle and row > SWIZZLE_BYTES[swizzle]:
+        raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
+    rest = [mode for mode in range(len(stride)) if mode not in order]
+    return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
+
+
+def _walk(outer: Any, tiler: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """(extent, step, mode of the tile) of each stretch of the shared layout, in address order."""
+    tile = algebra.make_identity_layout(tiler)
+    along = algebra.coalesce(algebra.composition(tile, algebra.right_inverse(outer)))
+    shape, stride = along.shape, along.stride
+    if not isinstance(shape, tuple):
+        shape, stride = (shape,), (stride,)
+    found = []
+    for extent, step in zip(shape, stride, strict=True):
+        if extent == 1:
+            continue
+        mode = step.mode[0] if isinstance(step.mode, tuple) else step.mode
+        found.append((int(extent), int(step.value), int(mode)))
+    return found
+
+
+def _divided(box: Box, parts: int) -> Box:
+    """The part of a box that each of several blocks loads: a slice of its slowest mode."""
+    if parts == 1:
+        return box
+    extents = list(box.extents)
+    slowest = max(i for i, n in enumerate(extents) if n > 1)
+    if extents[slowest] % parts:
+        raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
+    extents[slowest] //= parts
+    return box._replace(extents=tuple(extents))
+
+
+def tma_partition(
+    atom: TmaAtom,
+    cta_coord: Any = 0,
+    cta_layout: Any = None,
+    smem_tensor: Any = None,
+    gmem_tensor: Any = None,
+) -> tuple[Tensor, Tensor]:
+    """Both tensors as ((box, boxes), other modes...): mode 0 of each is one tile, grouped.
+
+    `cta_layout` are the blocks that load the tile together, `cta_coord` is this one of them.
+    """
+    if isinstance(atom, TmaInfo):
+        atom = atom.atom
+    tile = algebra.get(smem_tensor.layout, 0)
+    inverse = algebra.right_inverse(tile)
+    if int(algebra.size(inverse)) != int(algebra.size(tile)):
+        raise DSLTypeError(f"the tile {tile} has gaps in shared memory")
+    values = algebra.logical_divide(inverse, algebra.make_layout(atom.box.size))
+    parts = []
+    for tensor in (smem_tensor, gmem_tensor):
+        rest = (None,) * (algebra.rank(tensor.layout) - 1)
+        by_box = algebra.composition(tensor.layout, (values, *rest))
+        parts.append(Tensor(tensor.iterator, by_box))
+    if cta_layout is None or int(algebra.cosize(cta_layout)) == 1:
+        return parts[0], parts[1]
+    share = atom.box.size // int(algebra.cosize(cta_layout))
+    offset = cta_layout(cta_coord) * share
+    smem, gmem = (
+        part.domain_offset(((offset, 0), *(0,) * (algebra.rank(part.layout) - 1))) for part in parts
+    )
+    return smem, gmem
+
+
+def create_tma_multicast_mask(cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: int) -> Any:
+    """The blocks of the cluster that differ from this one in mode `mcast_mode` only, as bits."""
+    mask = algebra.make_layout_image_mask(cta_layout_vmnk, cta_coord_vmnk, mcast_mode)
+    return Int16(mask) if type(mask) is int else mask.to(Int16)
+
+
+def prefetch_descriptor(atom: TmaAtom) -> None:
+    """Have the atom's tensor map in the descriptor cache before its first use."""
+    prefetch_tensor_map(atom.tensor_map)

@@ -1,0 +1,30 @@
+"""`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
+
+from basedsl_cute.pipeline.groups import (
+    Agent,
+    CooperativeGroup,
+    NamedBarrier,
+    arrive_and_wait,
+    pipeline_init_arrive,
+    pipeline_init_wait,
+    sync,
+)
+from basedsl_cute.pipeline.mbarrier_pipelines import PipelineAsync, PipelineTmaAsync
+from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
+from basedsl_cute.pipeline.tma_store import PipelineTmaStore
+
+__all__ = [
+    "Agent",
+    "CooperativeGroup",
+    "NamedBarrier",
+    "PipelineAsync",
+    "PipelineState",
+    "PipelineTmaAsync",
+    "PipelineTmaStore",
+    "PipelineUserType",
+    "arrive_and_wait",
+    "make_pipeline_state",
+    "pipeline_init_arrive",
+    "pipeline_init_wait",
+    "sync",
+]

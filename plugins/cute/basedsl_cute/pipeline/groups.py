@@ -1,0 +1,85 @@
+"""Who takes part: agents, groups of them, hardware barriers among some warps of a block."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl_cute import arch
+from basedsl_cute.arch.emit import emit_op, i32
+
+
+class Agent(enum.Enum):
+    """What one arrival stands for."""
+
+    Thread = "thread"
+    Warp = "warp"
+
+
+@dataclass(frozen=True)
+class CooperativeGroup:
+    """`size` arrivals complete a phase."""
+
+    agent: Agent
+    size: int = 1
+    alignment: Any = None
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    """Hardware barrier `barrier_id` (1 to 15; 0 is the whole block's) among `num_threads`. The id
+    may be dynamic, but the same in all threads of a warp.
+    """
+
+    barrier_id: Any
+    num_threads: int
+
+    def arrive(self) -> None:
+        """Count as arrived and go on."""
+        operands = [i32(self.barrier_id), i32(self.num_threads)]
+        emit_op("NamedBarrier.arrive()", "nvvm.barrier.arrive", operands)
+
+    def arrive_and_wait(self) -> None:
+        """Wait until all threads of the barrier are here."""
+        operands = [i32(self.barrier_id), i32(self.num_threads)]
+        segments = {"operandSegmentSizes": "array<i32: 1, 1, 0>"}
+        emit_op("NamedBarrier.arrive_and_wait()", "nvvm.barrier", operands, attributes=segments)
+
+    wait = arrive_and_wait
+
+
+def sync(barrier_id: int = 0) -> None:
+    """Wait for all threads of the block."""
+    arch.barrier(barrier_id or None)
+
+
+def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
+    """Wait for `num_threads` threads at a hardware barrier."""
+    arch.barrier(barrier_id, num_threads)
+
+
+def _is_cluster(shape: Any) -> bool:
+    if shape is None:
+        return False
+    sizes = shape if isinstance(shape, Sequence) else (shape,)
+    return any(type(n) is not int or n > 1 for n in sizes)
+
+
+def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = True) -> None:
+    """After pipelines were made with `defer_sync=True`: their barriers are initialised."""
+    arch.mbarrier_init_fence()
+    if _is_cluster(cluster_shape_mn):
+        if is_relaxed:
+            arch.cluster_arrive_relaxed()
+        else:
+            arch.cluster_arrive()
+
+
+def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
+    """Wait until everyone who uses the pipelines knows their barriers."""
+    if _is_cluster(cluster_shape_mn):
+        arch.cluster_wait()
+    else:
+        arch.sync_threads()

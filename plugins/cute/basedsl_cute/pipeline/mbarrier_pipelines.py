@@ -1,0 +1,198 @@
+"""Pipelines over two mbarriers a stage: "full", which consumers wait for, and "empty".
+
+`barrier_storage` holds 2 * num_stages words: the full barriers, then the empty ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.numeric import Int32
+from basedsl_cute import algebra, arch
+from basedsl_cute.copy_access import when
+from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
+from basedsl_cute.pipeline.state import PipelineState
+
+
+class _Static:
+    """Static facts of a pipeline: one leaf that no loop carries."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, **facts: Any) -> None:
+        self.__dict__.update(facts)
+
+
+class PipelineAsync:
+    """Threads fill stages and say so; threads read them and say so."""
+
+    def __init__(self, full: Any, empty: Any, facts: _Static, release: Any = None) -> None:
+        self.full = full
+        self.empty = empty
+        self.release = release  # (rank to arrive at, whether this thread does), or None
+        self._facts = facts
+
+    @property
+    def num_stages(self) -> int:
+        stages: int = self._facts.num_stages
+        return stages
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        barrier_storage: Any,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        defer_sync: bool = False,
+    ) -> PipelineAsync:
+        """Initialise the barriers; unless `defer_sync`, all threads of the block wait for that."""
+        full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
+        if not defer_sync:
+            arch.mbarrier_init_fence()
+            arch.sync_threads()
+        facts = _Static(num_stages=num_stages, tx_count=0, consumer=consumer_group)
+        return cls(full, empty, facts)
+
+    # Producer ---------------------------------------------------------------------------------
+
+    def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
+        """Wait until the stage is empty."""
+        with when(_unless(try_token)):
+            arch.mbarrier_wait(self.empty + state.index, state.phase)
+
+    def producer_try_acquire(self, state: PipelineState) -> Any:
+        """Whether the stage is empty by now."""
+        return arch.mbarrier_try_wait(self.empty + state.index, state.phase)
+
+    def producer_get_barrier(self, state: PipelineState) -> Any:
+        """The barrier that says that the stage is full."""
+        return self.full + state.index
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """The stage is full."""
+        arch.mbarrier_arrive(self.full + state.index)
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Wait until the consumers have let go of every stage: before the block ends."""
+        for _ in range(self.num_stages - 1):
+            state.advance()
+        arch.mbarrier_wait(self.empty + state.index, state.phase)
+
+    # Consumer ---------------------------------------------------------------------------------
+
+    def consumer_wait(self, state: PipelineState, try_token: Any = None) -> None:
+        """Wait until the stage is full."""
+        with when(_unless(try_token)):
+            arch.mbarrier_wait(self.full + state.index, state.phase)
+
+    def consumer_try_wait(self, state: PipelineState) -> Any:
+        """Whether the stage is full by now."""
+        return arch.mbarrier_try_wait(self.full + state.index, state.phase)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """The stage is empty."""
+        arch.mbarrier_arrive(self.empty + state.index)
+
+
+class PipelineTmaAsync(PipelineAsync):
+    """TMA fills stages, `tx_count` bytes each; warps read them.
+
+    All methods are called by whole warps. With `cta_layout_vmnk` of several blocks, a stage is
+    filled by the multicasts of the blocks in the same row and column of the cluster, and released
+    to all of those; `consumer_group.size` counts one arrival for each of them and each warp.
+    """
+
+    @classmethod
+    def create(  # type: ignore[override]
+        cls,
+        *,
+        barrier_storage: Any,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int,
+        cta_layout_vmnk: Any = None,
+        tidx: Any = None,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        defer_sync: bool = False,
+    ) -> PipelineTmaAsync:
+        """As `PipelineAsync.create`; a cluster waits at its own barrier."""
+        full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
+        blocks = 1 if cta_layout_vmnk is None else int(algebra.size(cta_layout_vmnk))
+        if not defer_sync:
+            arch.mbarrier_init_fence()
+            if blocks > 1:
+                arch.cluster_arrive_relaxed()
+                arch.cluster_wait()
+            else:
+                arch.sync_threads()
+        facts = _Static(num_stages=num_stages, tx_count=tx_count, consumer=consumer_group)
+        release = None
+        if blocks > 1:
+            release = _release_targets(cta_layout_vmnk, blocks, mcast_mode_mn)
+        return cls(full, empty, facts, release)
+
+    def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
+        """Wait until the stage is empty, and have its full barrier expect the bytes."""
+        super().producer_acquire(state, try_token)
+        with arch.elect_one():
+            arch.mbarrier_arrive_and_expect_tx(self.full + state.index, self._facts.tx_count)
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Nothing: the bytes themselves complete the phase."""
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """This warp is done with the stage."""
+        barrier = self.empty + state.index
+        if self.release is None:
+            if self._facts.consumer.agent is Agent.Thread and self._facts.consumer.size >= 32:
+                arch.mbarrier_arrive(barrier)
+                return
+            with arch.elect_one():
+                arch.mbarrier_arrive(barrier)
+            return
+        rank, takes_part = self.release
+        with when(takes_part):
+            arch.mbarrier_arrive(barrier, rank)
+
+
+def _unless(token: Any) -> Any:
+    """The condition under which a wait is still needed."""
+    if token is None:
+        return None
+    return ~token
+
+
+def _initialise(
+    storage: Any, stages: int, producers: CooperativeGroup, consumers: CooperativeGroup
+) -> tuple[Any, Any]:
+    """One thread initialises the barriers of every stage."""
+    full, empty = storage, storage + stages
+    with when(arch.make_warp_uniform(arch.warp_idx()) == 0):
+        with arch.elect_one():
+            for i in range(stages):
+                arch.mbarrier_init(full + i, producers.size)
+                arch.mbarrier_init(empty + i, consumers.size)
+    return full, empty
+
+
+def _release_targets(layout: Any, blocks: int, modes: tuple[int, int]) -> tuple[Any, Any]:
+    """Lane l of a warp answers for block l of the cluster: its rank, and whether that block
+    multicasts to this one, being in the same row (A, along N) or column (B, along M).
+    """
+    lane = arch.lane_idx()
+    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    mine = _coordinates(layout, rank)
+    its = _coordinates(layout, lane % blocks)
+    along_n = (its[0] == mine[0]) & (modes[0] == 1)
+    along_m = (its[1] == mine[1]) & (modes[1] == 1)
+    same_block = lane == rank
+    return Int32(lane % blocks), (lane < blocks) & (along_n | along_m | same_block)
+
+
+def _coordinates(layout: Any, rank: Any) -> tuple[Any, Any]:
+    """(m, n) in the cluster of the block `rank`; `layout` is (V, M, N, K), or (M, N)."""
+    flat = layout.get_flat_coord(rank)
+    return (flat[1], flat[2]) if len(flat) > 2 else (flat[0], flat[1])

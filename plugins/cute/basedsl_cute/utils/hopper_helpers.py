@@ -1,0 +1,106 @@
+"""`utils.hopper_helpers` (= `utils.sm90`): choices that Hopper kernels share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute import algebra
+from basedsl_cute.nvgpu.warpgroup import (
+    MmaF16BF16Op,
+    OperandMajorMode,
+    OperandSource,
+    SmemLayoutAtomKind,
+    WarpgroupMma,
+    make_smem_layout_atom,
+)
+from basedsl_cute.utils.layout_enum import LayoutEnum
+
+__all__ = [
+    "LayoutEnum",
+    "compute_tile_shape_or_override",
+    "get_smem_layout_atom",
+    "make_smem_layout_a",
+    "make_smem_layout_b",
+    "make_smem_layout_epi",
+    "make_trivial_tiled_mma",
+]
+
+
+def make_trivial_tiled_mma(
+    a_dtype: Any,
+    b_dtype: Any,
+    a_leading_mode: OperandMajorMode,
+    b_leading_mode: OperandMajorMode,
+    acc_dtype: Any,
+    atom_layout_mnk: Any,
+    tiler_mn: tuple[int, int],
+    a_source: OperandSource = OperandSource.SMEM,
+) -> WarpgroupMma:
+    """The wgmma for these types, N of one instruction from `tiler_mn`, over warpgroups."""
+    if a_dtype is not b_dtype:
+        raise DSLTypeError(f"operands of {a_dtype.__name__} and {b_dtype.__name__} do not mix")
+    shape = (64, tiler_mn[1], 16)
+    op = MmaF16BF16Op(a_dtype, acc_dtype, shape, a_source, a_leading_mode, b_leading_mode)
+    return WarpgroupMma(op, atom_layout_mnk)
+
+
+def get_smem_layout_atom(
+    layout: LayoutEnum, dtype: Any, major_mode_size: int
+) -> SmemLayoutAtomKind:
+    """The widest swizzle that divides the contiguous extent of a tile."""
+    major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
+    bits = major_mode_size * dtype.width
+    for width, name in ((128, "SW128"), (64, "SW64"), (32, "SW32"), (16, "INTER")):
+        if bits % (8 * width) == 0:
+            return SmemLayoutAtomKind[f"{major}_{name}"]
+    raise DSLTypeError(
+        f"{major_mode_size} elements of {dtype.__name__} are no multiple of 16 bytes"
+    )
+
+
+def make_smem_layout_a(
+    a_layout: LayoutEnum, mma_tiler_mnk: tuple[int, int, int], a_dtype: Any, num_stages: int
+) -> Any:
+    """(M, K, stage) of A in shared memory, swizzled as wgmma and TMA know it."""
+    m, _, k = mma_tiler_mnk
+    return _operand(a_layout, (m, k), a_dtype, num_stages)
+
+
+def make_smem_layout_b(
+    b_layout: LayoutEnum, mma_tiler_mnk: tuple[int, int, int], b_dtype: Any, num_stages: int
+) -> Any:
+    """(N, K, stage) of B in shared memory, swizzled as wgmma and TMA know it."""
+    _, n, k = mma_tiler_mnk
+    return _operand(b_layout, (n, k), b_dtype, num_stages)
+
+
+def make_smem_layout_epi(
+    dtype: Any, layout: LayoutEnum, epi_tile: tuple[int, int], num_stages: int
+) -> Any:
+    """(M, N, stage) of the epilogue's tiles in shared memory."""
+    return _operand(layout, epi_tile, dtype, num_stages)
+
+
+def _operand(layout: LayoutEnum, tile: tuple[int, int], dtype: Any, stages: int) -> Any:
+    is_row = layout is LayoutEnum.ROW_MAJOR
+    kind = get_smem_layout_atom(layout, dtype, tile[1] if is_row else tile[0])
+    atom = make_smem_layout_atom(kind, dtype)
+    # Atoms go along the strided mode first, so that one TMA box reaches as far as it can.
+    order = (0, 1, 2) if is_row else (1, 0, 2)
+    return algebra.tile_to_shape(atom, (*tile, stages), order)
+
+
+def compute_tile_shape_or_override(
+    tile_shape_mnk: tuple[int, int, int],
+    element_type: Any,
+    is_cooperative: bool = False,
+    epi_tile_override: tuple[int, int] | None = None,
+) -> tuple[int, int]:
+    """The epilogue's tile: what goes through shared memory at once."""
+    if epi_tile_override is not None:
+        return epi_tile_override
+    m, n, _ = tile_shape_mnk
+    if is_cooperative:
+        return (min(128, m), min(32, n))
+    return (min(64, m), min(64 if element_type.width == 8 else 32, n))

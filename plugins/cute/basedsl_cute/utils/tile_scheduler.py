@@ -1,0 +1,126 @@
+"""Static persistent scheduling: which tiles of C a resident cluster computes, one after another.
+
+Clusters of tiles are numbered in a raster; cluster c of P resident ones takes c, c + P, c + 2P, ...
+With a swizzle of s, the raster goes through bands of s clusters of the slow direction, so that
+tiles computed at the same time share rows of A and columns of B in the L2 cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import minimum
+from basedsl_cute import algebra
+
+
+class WorkTileInfo(NamedTuple):
+    """A tile's (M, N, L) in units of block tiles, and whether there is one."""
+
+    tile_idx: tuple[Any, Any, Any]
+    is_valid_tile: Any
+
+
+class _Static:
+    __dsl_leaf__ = True
+
+    def __init__(self, cluster: tuple[int, int, int], swizzle: int, along_m: bool) -> None:
+        self.cluster = cluster
+        self.swizzle = swizzle
+        self.along_m = along_m
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.cluster, self.swizzle, self.along_m))
+
+
+class PersistentTileSchedulerParams:
+    """How many clusters of tiles there are and in which order they come; made by the host.
+
+    `num_ctas_mnl` counts block tiles and may be dynamic; `cluster_shape_mnl`, `swizzle_size` and
+    `raster_along_m` (the fast direction) are static.
+    """
+
+    def __init__(
+        self,
+        num_ctas_mnl: tuple[Any, Any, Any],
+        cluster_shape_mnl: tuple[int, int, int] = (1, 1, 1),
+        swizzle_size: int = 1,
+        raster_along_m: bool = True,
+    ) -> None:
+        if type(swizzle_size) is not int or swizzle_size < 1:
+            raise DSLTypeError(f"swizzle_size is a static integer from 1, not {swizzle_size!r}")
+        if len(cluster_shape_mnl) == 2:
+            cluster_shape_mnl = (*cluster_shape_mnl, 1)
+        m, n, batches = num_ctas_mnl
+        self.clusters_m = algebra.ceil_div(m, cluster_shape_mnl[0])
+        self.clusters_n = algebra.ceil_div(n, cluster_shape_mnl[1])
+        self.batches = batches
+        self._static = _Static(tuple(cluster_shape_mnl), swizzle_size, raster_along_m)
+
+    @property
+    def cluster_shape_mnl(self) -> tuple[int, int, int]:
+        return self._static.cluster
+
+    @property
+    def num_clusters(self) -> Any:
+        return self.clusters_m * self.clusters_n * self.batches
+
+    def locate(self, number: Any) -> tuple[Any, Any, Any]:
+        """(M, N, L) of a cluster of tiles by its number."""
+        facts = self._static
+        fast, slow = self.clusters_m, self.clusters_n
+        if not facts.along_m:
+            fast, slow = slow, fast
+        each = fast * slow
+        batch, rest = number // each, number % each
+        if facts.swizzle == 1:
+            along, across = rest % fast, rest // fast
+        else:
+            size = facts.swizzle
+            band, within = rest // (fast * size), rest % (fast * size)
+            width = minimum(size, slow - band * size)
+            along, across = within // width, band * size + within % width
+        return (along, across, batch) if facts.along_m else (across, along, batch)
+
+
+class StaticPersistentTileScheduler:
+    """The walk of one block over its tiles: mutable state of a loop."""
+
+    def __init__(self, params: Any, current: Any, step: Any, place: tuple[Any, Any]) -> None:
+        self.params = params
+        self._current = current
+        self._step = step
+        self._place = place
+        self.num_tiles_executed: Any = 0
+
+    @classmethod
+    def create(
+        cls, params: PersistentTileSchedulerParams, block_idx: Any, grid_dim: Any
+    ) -> StaticPersistentTileScheduler:
+        """For a grid of `get_grid_shape`: (cluster M, cluster N, resident clusters)."""
+        return cls(params, block_idx[2], grid_dim[2], (block_idx[0], block_idx[1]))
+
+    @staticmethod
+    def get_grid_shape(
+        params: PersistentTileSchedulerParams, max_active_clusters: Any
+    ) -> tuple[Any, Any, Any]:
+        """The grid in which at most `max_active_clusters` clusters are resident."""
+        m, n, _ = params.cluster_shape_mnl
+        return (m, n, minimum(params.num_clusters, max_active_clusters))
+
+    def get_current_work(self) -> WorkTileInfo:
+        """The tile to compute now."""
+        m, n, _ = self.params.cluster_shape_mnl
+        at = self.params.locate(self._current)
+        tile = (at[0] * m + self._place[0], at[1] * n + self._place[1], at[2])
+        return WorkTileInfo(tile, self._current < self.params.num_clusters)
+
+    initial_work_tile_info = get_current_work
+
+    def advance_to_next_work(self, *, advance_count: int = 1) -> None:
+        """Go on to the next tile of this cluster."""
+        self._current = self._current + self._step * advance_count
+        self.num_tiles_executed = self.num_tiles_executed + 1
