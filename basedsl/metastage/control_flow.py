@@ -22,7 +22,7 @@ from basedsl.metastage.carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
-from basedsl.numeric import Boolean, Numeric, is_dynamic
+from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
 from basedsl.tracing import Trace, current
 
 Thunk = Callable[[], Any]
@@ -218,7 +218,7 @@ class ControlFlow:
             raise DSLError(
                 f"the {kind} variable '{name}' cannot hold a dynamic value",
                 hint="a value known only at run time does not exist after compilation: return it, "
-                "or store it in a tensor",
+                "or store it in an array",
             )
 
     def fn(self, function: Any) -> Any:
@@ -231,9 +231,7 @@ class ControlFlow:
             return function
         if own is not None:
             return own
-        from basedsl import numeric
-
-        return numeric.resolve(function) if hasattr(numeric, "resolve") else function
+        return resolve(function)
 
     def getitem(self, obj: Any, index: Any) -> Any:
         if isinstance(obj, list | tuple) and is_dynamic(index):
