@@ -64,6 +64,7 @@ def simulator_executor(
             memory=call.memory,
             dynamic_smem=launch.smem,
             options=options,
+            cluster=launch.cluster or launch.kernel.cluster or (1, 1, 1),
         )
 
     limits = Limits(smem=TARGETS[SIM].smem_per_block)

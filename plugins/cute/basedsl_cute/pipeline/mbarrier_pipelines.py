@@ -76,9 +76,9 @@ class PipelineAsync:
 
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until the consumers have let go of every stage: before the block ends."""
-        for _ in range(self.num_stages - 1):
+        for _ in range(self.num_stages):
+            arch.mbarrier_wait(self.empty + state.index, state.phase)
             state.advance()
-        arch.mbarrier_wait(self.empty + state.index, state.phase)
 
     # Consumer ---------------------------------------------------------------------------------
 

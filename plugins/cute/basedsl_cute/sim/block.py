@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from basedsl_cute.sim.cluster import Cluster
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.group import WARP, Group
 from basedsl_cute.sim.memory import Segment
@@ -69,7 +70,7 @@ class Block:
         self.epoch = 0
         self.barriers: dict[int, NamedBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}
-        self.cluster: list[Block] = [self]  # in the order of their ranks
+        self.cluster = Cluster([self], self.warps)
         self._in_flight: dict[int, list[tuple[int, Callable[[], None]]]] = {}
 
     # Barriers --------------------------------------------------------------------------------

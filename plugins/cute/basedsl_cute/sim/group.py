@@ -72,6 +72,7 @@ class Group:
         self.recent: dict[Any, Segment] = launch.recent
         self.races: RaceDetector | None = block.races
         self.copies: CopyQueue | None = None
+        self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
         self.block_dim = launch.block
         self.grid_dim = launch.grid
         self._local: Segment | None = None
@@ -95,6 +96,12 @@ class Group:
         if isinstance(index, np.ndarray):
             return index[self.shape.block_number]
         return np.int32(index)
+
+    def cluster_rank(self) -> Any:
+        """The block's rank in its cluster, x fastest."""
+        x, y, z = (self.ctaid(axis) % np.int32(n) for axis, n in enumerate(self.launch.cluster))
+        cx, cy, _ = self.launch.cluster
+        return x + np.int32(cx) * (y + np.int32(cy) * z)
 
     def thread(self, lane: int) -> Thread:
         """Who lane `lane` is."""

@@ -71,8 +71,9 @@ class SimKernel:
         memory: Memory,
         dynamic_smem: int = 0,
         options: SimOptions | None = None,
+        cluster: Any = (1, 1, 1),
     ) -> None:
-        """Run the kernel on every thread of the grid.
+        """Run the kernel on every thread of the grid, blocks of a `cluster` together.
 
         `args` are ints and floats (or NumPy scalars), and addresses for pointers. `memory` says
         what may be touched. Raises LaunchError before anything runs, SimulationError for what the
@@ -82,16 +83,19 @@ class SimKernel:
         grid, block = triple(grid, "grid"), triple(block, "block")
         if dynamic_smem < 0:
             raise LaunchError(f"dynamic shared memory of {dynamic_smem} bytes")
+        cluster = triple(cluster, "cluster")
         check_configuration(grid, block, self._layout.shared_size(dynamic_smem))
+        if any(n % c for n, c in zip(grid, cluster, strict=True)):
+            raise LaunchError(f"cluster={cluster} does not divide grid={grid}")
         values = self._arguments(args)
-        width = self._choose(options)
+        width = self._choose(options) if cluster == (1, 1, 1) else "warp"
         variant = self._variant(width)
         pointers = {
             i: int(values[i])
             for i, arg in enumerate(self._record.body.args)
             if isinstance(arg.type, PtrType)
         }
-        launch = Launch(grid, block, self._layout, dynamic_smem, memory, pointers, options)
+        launch = Launch(grid, block, self._layout, dynamic_smem, memory, pointers, options, cluster)
         launch.run(width, variant.call, values, variant.waits)
 
     def _choose(self, options: SimOptions) -> Width:

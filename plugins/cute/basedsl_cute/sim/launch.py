@@ -11,6 +11,7 @@ import numpy as np
 
 from basedsl_cute.sim.asynccopy import CopyQueue
 from basedsl_cute.sim.block import Block
+from basedsl_cute.sim.cluster import Cluster
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.group import WARP, Group, Lanes
 from basedsl_cute.sim.layout import Layout
@@ -91,8 +92,10 @@ class Launch:
         memory: Memory,
         pointers: dict[int, int],
         options: SimOptions,
+        cluster: tuple[int, int, int] = (1, 1, 1),
     ) -> None:
         self.grid = grid
+        self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
         self.layout = layout
@@ -132,27 +135,40 @@ class Launch:
             SHARED_BASE, self.shared_size, blocks, "shared memory", "shared", track
         )
 
-    def _indices(self) -> Any:
-        gx, gy, gz = self.grid
-        return ((x, y, z) for z, y, x in itertools.product(range(gz), range(gy), range(gx)))
-
     def _by_warp(self, call: Any, args: tuple[Any, ...], waits: bool) -> None:
         shapes = [
             Lanes(self.block, first, min(WARP, self.threads - first), 1)
             for first in range(0, self.threads, WARP)
         ]
-        for linear, index in enumerate(self._indices()):
-            races = None
-            if self.options.check_races and self.shared_size:
-                races = RaceDetector(len(shapes), self.shared_size)
-            block = Block(index, linear, self.threads, self._shared(1), races)
-            groups = [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
+        for members in self._clusters():
+            blocks = [self._block(index, len(shapes)) for index in members]
+            cluster = Cluster(blocks, len(blocks) * len(shapes))
+            groups = []
+            for block in blocks:
+                block.cluster = cluster
+                groups += [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
             if waits:
                 tasks = [(group, call(group, *args)) for group in groups]
                 run_together(tasks, self.options.max_spins, lambda: self.stores)
             else:
                 for group in groups:
                     call(group, *args)
+
+    def _block(self, index: tuple[int, int, int], warps: int) -> Block:
+        races = None
+        if self.options.check_races and self.shared_size:
+            races = RaceDetector(warps, self.shared_size)
+        x, y, z = index
+        linear = x + self.grid[0] * (y + self.grid[1] * z)
+        return Block(index, linear, self.threads, self._shared(1), races)
+
+    def _clusters(self) -> Any:
+        """The block indices of each cluster, by rank: x fastest."""
+        cx, cy, cz = self.cluster
+        inside = list(itertools.product(range(cz), range(cy), range(cx)))
+        gx, gy, gz = self.grid
+        for z, y, x in itertools.product(range(0, gz, cz), range(0, gy, cy), range(0, gx, cx)):
+            yield [(x + dx, y + dy, z + dz) for dz, dy, dx in inside]
 
     def _in_step(self, call: Any, args: tuple[Any, ...], many: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]

@@ -36,11 +36,11 @@ def _block(g: Group, at: int, lane: int, site: Site) -> tuple[Block, int]:
     rank, offset = at >> CLUSTER_SHIFT, at & ((1 << CLUSTER_SHIFT) - 1)
     if not rank:
         return g.block, at
-    if rank > len(g.block.cluster):
-        raise SimulationError(
-            f"block {rank - 1} of a cluster of {len(g.block.cluster)}", site, g.thread(lane)
-        )
-    return g.block.cluster[rank - 1], offset
+    blocks = g.block.cluster.blocks
+    if rank > len(blocks):
+        message = f"block {rank - 1} of a cluster of {len(blocks)}"
+        raise SimulationError(message, site, g.thread(lane))
+    return blocks[rank - 1], offset
 
 
 def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:

@@ -60,6 +60,7 @@ _FAMILIES = (
     "barrier",
     "async",
     "mbarrier",
+    "cluster",
     "tma",
     "wgmma",
     "nvvm",

@@ -99,7 +99,7 @@ def _outgoing(
 
 
 def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
-    blocks = g.block.cluster
+    blocks: list[Block] = g.block.cluster.blocks
     if mask >> len(blocks):
         raise SimulationError(
             f"the multicast mask {mask:#x} names blocks beyond the {len(blocks)} of the cluster",

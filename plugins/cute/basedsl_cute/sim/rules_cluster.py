@@ -1,0 +1,27 @@
+"""Rules of clusters: their barrier, and addresses in the shared memory of other blocks."""
+
+from __future__ import annotations
+
+from basedsl_cute.sim import cluster
+from basedsl_cute.sim.emitter import Emitter
+from basedsl_cute.sim.memory import CLUSTER_SHIFT
+from basedsl_cute.sim.records import Op
+from basedsl_cute.sim.rules import rule
+
+
+@rule("nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed", sync="warp")
+def _arrive(e: Emitter, op: Op) -> None:
+    e.globals["cluster"] = cluster
+    e.line(f"cluster.arrive(g, {e.mask}, {e.at()}, {e.branch()})")
+
+
+@rule("nvvm.cluster.wait", sync="warp")
+def _wait(e: Emitter, op: Op) -> None:
+    e.globals["cluster"] = cluster
+    e.wait(f"cluster.wait(g, {e.mask}, {e.at()}, {e.branch()})")
+
+
+@rule("nvvm.mapa")
+def _mapa(e: Emitter, op: Op) -> None:
+    address, rank = e.refs(op)
+    e.let(op.results[0], f"{address} + (({rank}).astype(i64) + 1 << {CLUSTER_SHIFT})")
