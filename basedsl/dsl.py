@@ -39,6 +39,7 @@ from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError, hide_interna
 from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
+from basedsl.location import span_of_function
 from basedsl.mlir import Bindings, MLIRContext, load_bindings
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage.entry import AddEntry
@@ -141,8 +142,11 @@ class DSL:
 
     def _decorate(self, fn: Any, kind: str, preprocess: bool) -> Any:
         if fn is None:
-            return lambda f: DSLFunction(self, f, kind, preprocess)
-        return DSLFunction(self, fn, kind, preprocess)
+            return lambda f: self._decorate(f, kind, preprocess)
+        try:
+            return DSLFunction(self, fn, kind, preprocess)
+        except DSLError as error:
+            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
 
     @property
     def mlir(self) -> MLIRContext:
@@ -189,8 +193,8 @@ class DSL:
             values = function.signature.bind(args, kwargs)
             settings = self.settings(options)
             return self.build(function, values, self.arguments(function, values), settings)
-        except DSLError as error:
-            raise hide_internal_frames(error) from None
+        except Exception as error:
+            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
 
     def settings(self, given: Any) -> Any:
         """Compile options: those of the environment, changed by `given`."""
@@ -295,7 +299,8 @@ class DSL:
         if static is not None:
             if static is not object and isinstance(static, type) and not isinstance(value, static):
                 raise DSLCallError(
-                    f"'{name}' is declared {annotation}, got {describe(value)} {value!r}"
+                    f"'{name}' is declared {annotation}, got {describe(value)} {value!r}",
+                    hint=f"pass a value of type {static.__name__}, or change the annotation",
                 )
             return StaticArgument(static_key(value, name), value)
         found: ArgumentType | None = self.adapt(value, annotation, name)
@@ -426,7 +431,7 @@ class DSL:
                 ]
                 before = [flatten(p) for p in proxies]
                 args, kwargs = function.signature.spread(proxies)
-                results = Results(function.staged(*args, **kwargs))
+                results = Results(function.staged(*args, **kwargs), function.fn)
                 _check_unchanged(function, arguments, proxies, before)
                 func.ReturnOp(results.values)
             kind = ir.FunctionType.get(flat, [v.type for v in results.values])
@@ -524,6 +529,7 @@ def _check_unchanged(
         raise DSLError(
             f"'{function.fn.__qualname__}' changes its argument '{parameter.name}' in place, which "
             "the caller in Python would not see",
+            span_of_function(function.fn),
             hint="return the new value instead",
         )
 

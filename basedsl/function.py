@@ -36,8 +36,11 @@ class DSLFunction:
     def __init__(self, dsl: DSL, fn: Callable[..., Any], kind: str, preprocess: bool) -> None:
         if not callable(fn) or not hasattr(fn, "__code__"):
             raise DSLTypeError(
-                f"@{kind} decorates Python functions, not a {type(fn).__name__}",
-                hint="put it directly above a def, below @staticmethod or @classmethod",
+                f"@{kind} decorates Python functions, not a "
+                + ("class" if isinstance(fn, type) else type(fn).__name__),
+                hint="decorate the methods of the class one by one"
+                if isinstance(fn, type)
+                else "put it directly above a def, below @staticmethod or @classmethod",
             )
         functools.update_wrapper(self, fn)
         self.dsl = dsl

@@ -191,7 +191,17 @@ def user_span(start: FrameType | None = None) -> Span | None:
 def span_of_function(fn: object) -> Span | None:
     """Where a Python function is defined, or None for other callables."""
     code = getattr(fn, "__code__", None)
-    return None if code is None else Span(code.co_filename, code.co_firstlineno)
+    return None if code is None else span_of_definition(code)
+
+
+def span_of_definition(code: CodeType) -> Span:
+    """The line with the `def` of a function; code objects begin at its first decorator."""
+    for line in range(code.co_firstlineno, lines_of_code(code)[1] + 1):
+        text = linecache.getline(code.co_filename, line)
+        if text.lstrip().startswith(("def ", "async def ")):
+            start = len(text) - len(text.lstrip())
+            return Span(code.co_filename, line, start, line, len(text.rstrip().rstrip(":")))
+    return Span(code.co_filename, code.co_firstlineno)
 
 
 mark_internal(os.path.dirname(__file__))

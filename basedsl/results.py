@@ -12,6 +12,7 @@ from typing import Any
 
 from basedsl.binding.arguments import from_storage, storage_format
 from basedsl.errors import DSLTypeError
+from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
 from basedsl.tree import Node, flatten, leaf_paths
 
@@ -30,13 +31,23 @@ class Shape:
     exemplar: Any = None
 
 
+def _only_lives_here(leaf: Any) -> bool:
+    """Whether a leaf, not a number, means something in compiled code only."""
+    if isinstance(leaf, Numeric):
+        return False
+    kind = type(leaf)
+    return hasattr(kind, "ir_value") or (
+        getattr(kind, "__dsl_leaf__", False) and not hasattr(kind, "__dsl_digest__")
+    )
+
+
 class Results:
     """The structure of a result, with the places of its dynamic leaves.
 
     `values` are the dynamic leaves' `ir.Value`s until `forget`.
     """
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, fn: Any = None) -> None:
         node, leaves = flatten(value)
         self.shape = _strip(node, {})
         self.leaves = list(leaves)
@@ -49,10 +60,12 @@ class Results:
                 self.types.append(type(leaf))
                 self.values.append(leaf.ir_value())
                 self.leaves[i] = None
-            elif hasattr(type(leaf), "ir_value") and not isinstance(leaf, Numeric):
+            elif _only_lives_here(leaf):
                 path = leaf_paths(node, "the result")[i]
+                owner = value if hasattr(type(value), "__dsl_leaves__") else leaf
                 raise DSLTypeError(
-                    f"{path} is a {type(leaf).__name__}, which cannot be returned to Python",
+                    f"{path} is a {type(owner).__name__}, which cannot be returned to Python",
+                    span_of_function(fn),
                     hint="return numbers, or write into an array that the caller passes",
                 )
             elif isinstance(leaf, Numeric):

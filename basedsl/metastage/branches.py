@@ -262,20 +262,32 @@ class Branch:
                 self.span,
                 hint="convert one side with .to(...) so that both have one type",
             )
-        path = _spoken(content.prefix if index is None else content.path(index))
+        path = content.prefix if index is None else content.path(index)
+        path = _spoken(path) if RETURN_VALUE in path else f"'{path}'"
         then, orelse = (binding_span(body, name) for body in self.bodies)
         other = "here" if orelse else "when the condition is false"
+        notes = ((f"{path} is {b} {other}", orelse or self.span),) if then or orelse else ()
         raise DSLTypeError(
-            f"'{path}' is {a} on one path and {b} on the other",
+            f"{path} is {a} on one path and {b} on the other",
             then or self.span,
-            notes=((f"'{path}' is {b} {other}", orelse or self.span),),
-            hint=f"convert one of them, so that '{path}' has one type on every path",
+            notes=notes,
+            hint=_remedy(path, a, b),
         )
 
 
 def same_content(a: Content, b: Content) -> bool:
     """Whether a place surely holds the same at two moments."""
     return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
+
+
+def _remedy(path: str, a: str, b: str) -> str:
+    if "None" in (a, b):
+        if path == _spoken(RETURN_VALUE):
+            return "return a value on every path"
+        return f"give {path} a number instead of None; a flag beside it can say that there is none"
+    if " of " in a or " of " in b:
+        return f"make {path} of the same structure on every path"
+    return f"convert one of them, so that {path} has one type on every path"
 
 
 def _spoken(path: str) -> str:

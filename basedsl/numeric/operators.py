@@ -80,7 +80,10 @@ def _comparison_planner(name: str) -> Callable[..., Plan]:
 
 def _require_integers(A: Type, B: Type) -> None:
     if A.is_float or B.is_float:
-        raise DSLTypeError("this operator needs integers on both sides")
+        raise DSLTypeError(
+            "this operator needs integers on both sides",
+            hint="convert the float with .to(Int32) or .to(Int64)",
+        )
 
 
 # Shortcuts ------------------------------------------------------------------------------------

@@ -498,7 +498,7 @@ def check_literal(T: type[Numeric], value: Any) -> Number:
     if not T.min <= value <= T.max:
         raise DSLTypeError(
             f"{value} does not fit {T.__name__}, which holds {T.min} to {T.max}",
-            hint="use a wider type; to wrap on purpose, convert from one: Int64(x).to(Int8)",
+            hint=f"use a wider type; to wrap on purpose, convert from one: x.to({T.__name__})",
         )
     return int(value)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 
 from basedsl.errors import DSLSyntaxError
-from basedsl.location import Span
+from basedsl.location import Span, span_of_definition
 from basedsl.prestage import repl
 from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, identifiers, walk
 
@@ -191,7 +191,7 @@ def _fits(code: CodeType, node: AnyFunction) -> bool:
 
 
 def _span(code: CodeType) -> Span:
-    return Span(code.co_filename, code.co_firstlineno)
+    return span_of_definition(code)
 
 
 def _stale(code: CodeType) -> DSLSyntaxError:

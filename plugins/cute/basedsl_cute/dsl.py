@@ -20,7 +20,7 @@ from basedsl.results import Results
 from basedsl_cute import dialect
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.dialect.definition import COMPANIONS
-from basedsl_cute.launch import KernelCall
+from basedsl_cute.launch import KernelCall, check_launched
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import KernelOptions, lower_cute, ptx_steps
 from basedsl_cute.lowering.targets import Target, detect, target_of
@@ -49,6 +49,9 @@ class Cute(DSL):
 
     def begin(self, trace: Trace, module: Any) -> None:
         trace.state["module"] = module
+
+    def finish(self, trace: Trace, module: Any) -> None:
+        check_launched(trace)
 
     def launch(
         self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]

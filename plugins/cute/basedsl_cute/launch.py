@@ -7,7 +7,7 @@ from typing import Any
 
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl.function import DSLFunction
-from basedsl.location import Span, user_span
+from basedsl.location import Span, span_of_function, user_span
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
 from basedsl.tree import flatten, leaf_paths, rebuild
@@ -30,6 +30,9 @@ class KernelCall:
     def __init__(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.kernel = kernel
         self.values = kernel.signature.bind(args, kwargs)
+        self.span = user_span()
+        self.launched = False
+        require("a kernel").state.setdefault("kernel calls", []).append(self)
 
     def launch(
         self,
@@ -54,6 +57,7 @@ class KernelCall:
         """
         trace = require("launching a kernel")
         span = user_span()
+        self.launched = True
         grid3 = _extents(grid, "grid", MAX_GRID, span)
         block3 = _extents(block, "block", MAX_BLOCK, span)
         threads = 1
@@ -63,7 +67,9 @@ class KernelCall:
                 break
         if threads is not None and threads > MAX_THREADS:
             raise DSLCallError(
-                f"a block of {tuple(block3)} has {threads} threads, more than {MAX_THREADS}", span
+                f"a block of {tuple(block3)} has {threads} threads, more than {MAX_THREADS}",
+                span,
+                hint="use a smaller block, and more blocks in the grid",
             )
         cluster3 = None if cluster is None else _extents(cluster, "cluster", MAX_CLUSTER, span)
         attributes = _kernel_attributes(
@@ -78,6 +84,17 @@ class KernelCall:
         _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
 
 
+def check_launched(trace: Any) -> None:
+    """DSLCallError for a kernel that was called and not launched: it would do nothing."""
+    for call in trace.state.get("kernel calls", ()):
+        if not call.launched:
+            raise DSLCallError(
+                f"the kernel '{call.kernel.fn.__qualname__}' is called and never launched",
+                call.span,
+                hint="write kernel(...).launch(grid=..., block=...)",
+            )
+
+
 def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) -> list[Any]:
     if isinstance(given, int | Numeric):
         given = (given,)
@@ -88,7 +105,9 @@ def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) 
         integer = type(extent).is_integer if isinstance(extent, Numeric) else type(extent) is int
         if not integer:
             raise DSLTypeError(
-                f"{what} {axis} must be an integer, got {type(extent).__name__}", span
+                f"{what} {axis} must be an integer, got {type(extent).__name__}",
+                span,
+                hint="divide with // for a whole number, or with cute.ceil_div(a, b)",
             )
         if not is_dynamic(extent) and not 0 < int(extent) <= limit:
             raise DSLCallError(
@@ -177,6 +196,7 @@ def _trace_kernel(
             if result is not None:
                 raise DSLTypeError(
                     f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",
+                    span_of_function(kernel.fn),
                     hint="write results into a tensor",
                 )
             gpu.ReturnOp([])

@@ -368,7 +368,9 @@ def as_element(kind: Any, value: Any) -> Any:
         return value.to(kind)
     raise DSLTypeError(
         f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
-        hint=f"convert it with .to({kind.__name__})",
+        hint=f"convert it with .to({kind.__name__})"
+        if isinstance(value, Numeric)
+        else "write an int, or convert it with int(...)",
     )
 
 

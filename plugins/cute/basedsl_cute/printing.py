@@ -36,7 +36,10 @@ def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
     if "{}" in fmt:
         parts = fmt.replace("%", "%%").split("{}")
         if len(parts) - 1 != len(values):
-            raise DSLTypeError(f"printf has {len(parts) - 1} places {{}} and {len(values)} values")
+            raise DSLTypeError(
+                f"printf has {len(parts) - 1} places {{}} and {len(values)} value(s)",
+                hint="pass one value for each {}",
+            )
         text, operands = parts[0], []
         for value, part in zip(values, parts[1:], strict=True):
             shown, numbers = _show(value)
@@ -47,7 +50,10 @@ def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
     if len(kinds) == len(values):
         return fmt, [_convert(value, kind) for value, kind in zip(values, kinds, strict=True)]
     if kinds:
-        raise DSLTypeError(f"printf has {len(kinds)} conversions and {len(values)} values")
+        raise DSLTypeError(
+            f"printf has {len(kinds)} conversion(s) and {len(values)} value(s)",
+            hint="pass one value for each %d, %f, ..., or write {} for any kind of value",
+        )
     text, operands = fmt.replace("%", "%%"), []
     for value in values:  # print(fmt, values) in the style of Python
         shown, numbers = _show(value)

@@ -233,8 +233,9 @@ class Tensor:
         coord = as_coordinate(coord)
         if isinstance(coord, tuple) and len(coord) != algebra.rank(self.layout):
             raise DSLTypeError(
-                f"a tensor with {algebra.rank(self.layout)} mode(s), shape {self.shape}, is "
-                f"indexed with {len(coord)} coordinates"
+                f"a tensor with {algebra.rank(self.layout)} mode(s), layout {self.layout}, is "
+                f"indexed with {len(coord)} coordinates",
+                hint="give one coordinate a mode, or a single linear index",
             )
         return self._widened(coord)
 
@@ -257,8 +258,16 @@ def as_coordinate(coord: Any) -> Any:
         return int(coord)
     raise DSLTypeError(
         f"a tensor is indexed with a {type(coord).__name__}",
-        hint="coordinates are integers, tuples of them, or None to keep a mode",
+        hint=_coordinate_hint(coord),
     )
+
+
+def _coordinate_hint(coord: Any) -> str:
+    if isinstance(coord, slice):
+        return "x[None, i] keeps a whole mode, cute.local_tile(x, (n,), (i,)) takes a tile of it"
+    if isinstance(coord, float) or (isinstance(coord, Numeric) and type(coord).is_float):
+        return "divide with // for a whole number, or convert with .to(Int32)"
+    return "coordinates are integers, tuples of them, or None to keep a mode"
 
 
 def leading_dim(layout: Any) -> Any:

@@ -80,7 +80,12 @@ def _in_range(trace, index, size):
     if not isinstance(index, Numeric | int) or (
         isinstance(index, Numeric) and type(index).is_float
     ):
-        raise DSLTypeError(f"a buffer index must be an integer, got {type(index).__name__}")
+        raise DSLTypeError(
+            f"a buffer index must be an integer, got {type(index).__name__}",
+            hint="a loop over range(...) takes the place of a slice"
+            if isinstance(index, slice)
+            else "divide with // for a whole number, or convert with .to(Int64)",
+        )
     index = as_numeric(index).to(Int64)
     ok = (index >= -size) & (index < size)
     trace.emitter.assert_(ok.ir_value(), "IndexError: index out of range", trace.loc())
@@ -112,7 +117,7 @@ class BufferArgument:
     def of(cls, value, annotation, name):
         if not isinstance(value, np.ndarray):
             raise DSLCallError(f"'{name}' is declared a Buffer, got {type(value).__name__}")
-        dtype = from_numpy_dtype(value.dtype)
+        dtype = from_numpy_dtype(value.dtype) if value.dtype.kind in "biufV" else None
         if dtype is None or not 1 <= value.ndim <= 2:
             raise DSLCallError(
                 f"'{name}' is an array of {value.dtype} with {value.ndim} dimension(s); a buffer "

@@ -10,7 +10,7 @@ def fill(x: cute.Tensor):
 
 @cute.jit
 def host(x: cute.Tensor):
-    return fill(x)
+    fill(x)
 
 
 host(np.zeros(4, np.float32))

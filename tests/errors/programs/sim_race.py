@@ -1,12 +1,19 @@
+import os
+
 import numpy as np
 
 import basedsl_cute as cute
+
+os.environ["CUTE_DSL_CHECK_RACES"] = "1"
 
 
 @cute.kernel
 def shift(x: cute.Tensor, y: cute.Tensor):
     i = cute.arch.thread_idx()[0]
     tile = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, (64,))
+    cute.arch.sync_threads()
+    tile[i] = 0.0
+    cute.arch.sync_threads()
     tile[i] = x[i]
     y[i] = tile[63 - i]
 

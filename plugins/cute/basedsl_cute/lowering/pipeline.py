@@ -11,12 +11,13 @@ The passes are as few as kernels need: each one costs every compilation.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import CompilerBug, DSLRuntimeError
+from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
 from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.lowering.ptx_only import PtxOnly, restore_parameters
@@ -85,9 +86,31 @@ class Assemble:
         if running is None or running.ptx != ptx:  # someone has put other PTX in its place
             self.start(ptx, context)
             running = context.state.pop("ptxas")
-        made: ptxas.Assembly = running.finish()
+        try:
+            made: ptxas.Assembly = running.finish()
+        except DSLError as error:
+            raise self._located(error, context) from None
         context.state["assembly"] = made
         return made.cubin
+
+    def _located(self, error: DSLError, context: PipelineContext) -> DSLError:
+        """The same error at the Python line that the refused PTX came from: found by compiling
+        again, with line tables.
+        """
+        emit, lowered = context.state.get("emitted", (None, None))
+        if emit is None or lowered is None or self.line_info:
+            return error
+        bindings = context.bindings
+        module = bindings.ir.Module.parse(lowered.data)
+        manager = bindings.passmanager.PassManager.parse(f"builtin.module({LINE_TABLES[1:]})")
+        manager.run(module.operation)
+        ptx = dataclasses.replace(emit, assemble=None)(module.operation, context)
+        again = ptxas.start(ptx, self.target.name, line_info=True, options=self.options)
+        try:
+            again.finish()
+        except DSLError as located:
+            error.span = located.span
+        return error
 
 
 @dataclass(frozen=True)
@@ -128,6 +151,7 @@ class EmitPTX:
         if self.contract:
             ptx = _ROUNDED.sub(r"\1\2", ptx)
         if self.assemble is not None:
+            context.state["emitted"] = self, context.input
             self.assemble.start(ptx, context)
         return ptx
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import CompilerBug
+from basedsl.errors import CompilerBug, DSLError
 from basedsl.mlir import Bindings
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
 from basedsl_cute.lowering.builder import Builder, Inside
+from basedsl_cute.lowering.targets import target_of
 
 STATIC_SMEM_LIMIT = 48 * 1024  # bytes: CUDA C++ Programming Guide, "Shared Memory" (opt-in above)
 
@@ -60,6 +61,7 @@ class _Function:
     offsets: list[int]
     dynamic_bytes: int = 0
     placed: int = 0
+    last: Any = None  # where the last allocation is
 
     def next_offset(self) -> int:
         self.placed += 1
@@ -276,8 +278,17 @@ class Rewriter(Builder):
                 align = max(record.alignment, SMEM_ALIGNMENT)
                 start = -(-ends[-1] // align) * align
                 functions[-1].offsets.append(start)
+                functions[-1].last = op.location
                 ends[-1] = start + (fields.integer("bytes") or 0)
         for function, end in zip(functions, ends, strict=True):
+            most = target_of(self.target).smem_per_block
+            if end > most:
+                raise DSLError(
+                    f"the kernel '{function.name}' allocates {end} bytes of shared memory; a block "
+                    f"has at most {most} on {self.target}",
+                    span_of_location(function.last),
+                    hint="use smaller tiles, fewer stages of a pipeline, or a narrower type",
+                )
             if end > STATIC_SMEM_LIMIT:
                 rounded = -(-end // DYNAMIC_SMEM_ALIGNMENT) * DYNAMIC_SMEM_ALIGNMENT
                 function.dynamic_bytes = rounded

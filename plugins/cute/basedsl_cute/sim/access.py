@@ -333,7 +333,8 @@ def _out_of_bounds(
 ) -> MemoryAccessError:
     if segment is not None:
         message = f"out-of-bounds {_access(a)} at {_place(g, a, segment, at - segment.base)}"
-        return MemoryAccessError(message, a.site, g.thread(lane))
+        hint = "compare the index with the extent before: if i < cute.size(x)"
+        return MemoryAccessError(message, a.site, g.thread(lane), hint=hint)
     message = f"out-of-bounds {_access(a)} at address {at:#x}, which belongs to no argument"
     near = g.memory.nearest(at)
     if at == 0:

@@ -172,6 +172,11 @@ class Group:
             failed = failed & m
         if failed.any():
             where = self.thread(int(failed.argmax()))
+            name, _, rest = (message or "").partition(": ")
+            if name == "ZeroDivisionError":
+                raise ArithmeticTrapError(rest, site, where)
+            if name == "AssertionError":
+                message = rest
             text = f"assertion failed: {message}" if message else "assertion failed"
             raise AssertionFailedError(text, site, where)
 

@@ -9,7 +9,7 @@ os.environ["CUTE_DSL_ARCH"] = "sm_90a"
 
 @cute.kernel
 def kernel(x: cute.Tensor):
-    tile = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, (100_000,))
+    tile = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, (60_000,))
     i = cute.arch.thread_idx()[0]
     tile[i] = x[i]
     cute.arch.sync_threads()

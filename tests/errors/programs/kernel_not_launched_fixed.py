@@ -1,0 +1,16 @@
+import numpy as np
+
+import basedsl_cute as cute
+
+
+@cute.kernel
+def fill(x: cute.Tensor):
+    x[0] = 1.0
+
+
+@cute.jit
+def host(x: cute.Tensor):
+    fill(x).launch(grid=1, block=1)
+
+
+host(np.zeros(4, np.float32))
