@@ -9,8 +9,6 @@ predicates.
     python examples/cute/elementwise.py
 """
 
-import math
-
 import numpy as np
 
 import basedsl_cute as cute
@@ -59,16 +57,6 @@ def elementwise_kernel(
         cute.copy(tiled_copy, computed, target, pred=inside)
 
 
-def common_vector(tensors, mode):
-    """How many elements along `mode` every tensor is known to have aligned in 16 bytes or less."""
-    bits = 128
-    for x in tensors:
-        width = x.element_type.width
-        together = cute.max_alignment(x.layout) if x.leading_dim == mode else 1
-        bits = math.gcd(bits, together * width, x.iterator.alignment * 8)
-    return max(1, bits // max(x.element_type.width for x in tensors))
-
-
 @cute.jit
 def elementwise_apply(
     op: cute.Constexpr,
@@ -83,7 +71,7 @@ def elementwise_apply(
     vectors of 16 bytes, loaded one after another.
     """
     row_major = result.leading_dim != 0
-    vector = common_vector((*inputs, result), 1 if row_major else 0)
+    vector = cute.utils.common_vector((*inputs, result), 1 if row_major else 0)
     if cute.const_expr(row_major):
         thr = cute.make_ordered_layout(threads, order=(1, 0))
         val = cute.make_ordered_layout((rows, vector), order=(1, 0))

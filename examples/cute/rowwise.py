@@ -29,7 +29,9 @@ class RowTiling:
         self.exact = isinstance(extent, int)
         self.columns = extent if self.exact else columns
         self.along_rows = all(x.leading_dim == 1 for x in tensors)
-        self.vector = _common_vector((*tensors, *vectors)) if self.along_rows else 1
+        self.vector = 1
+        if self.along_rows:
+            self.vector = cute.utils.common_vector((*tensors, *vectors), 1, whole=True)
         pieces = -(-self.columns // self.vector)
         if self.along_rows:  # about four vectors for a thread
             self.threads = threads or min(1024, _power_of_two(-(-pieces // 4)))
@@ -146,22 +148,6 @@ def _publish(partial, value, t, r, along_rows: cute.Constexpr):
 
 def _power_of_two(n):
     return 1 << (n - 1).bit_length()
-
-
-def _common_vector(tensors):
-    """How many elements of a row are 16 bytes of the narrowest type and aligned in every tensor
-    (to their size, 16 bytes at most).
-    """
-    vector = max(128 // x.element_type.width for x in tensors)
-    while vector > 1 and not all(_is_aligned(x, vector) for x in tensors):
-        vector //= 2
-    return vector
-
-
-def _is_aligned(x, vector):
-    bits = min(128, vector * x.element_type.width)
-    together = cute.max_alignment(x.layout) * x.element_type.width
-    return together % bits == 0 and x.iterator.alignment * 8 % bits == 0
 
 
 if __name__ == "__main__":

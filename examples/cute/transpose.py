@@ -7,8 +7,6 @@ are copied out. The swizzle spreads both patterns over all banks.
     python examples/cute/transpose.py
 """
 
-import math
-
 import numpy as np
 
 import basedsl_cute as cute
@@ -70,12 +68,7 @@ def transpose_kernel(
 @cute.jit
 def transpose(x: cute.Tensor, y: cute.Tensor, tile: cute.Constexpr = None):
     """y = x.T for x of (M, N) and y of (N, M), both row-major or in any other order."""
-    bits = 128
-    for t in (x, y):
-        width = t.element_type.width
-        together = cute.max_alignment(t.layout) if t.leading_dim == 1 else 1
-        bits = math.gcd(bits, together * width, t.iterator.alignment * 8)
-    vector = max(1, bits // x.element_type.width)
+    vector = cute.utils.common_vector((x, y), 1)
     side = tile
     if side is None:
         side = vector * 16 if vector > 1 else 16

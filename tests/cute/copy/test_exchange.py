@@ -1,0 +1,149 @@
+"""Shuffles, votes, warp reductions, single instructions and inline PTX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl.errors import DSLError
+from basedsl_cute import arch
+
+RNG = np.random.default_rng(3)
+
+
+def per_thread(function, *arrays, out=np.int32, threads=64):
+    """`function` of the thread's elements, in every thread of a block."""
+
+    @cute.kernel
+    def kernel(inputs: tuple, y: cute.Tensor):
+        t = arch.thread_idx()[0]
+        y[t] = function(*[x[t] for x in inputs])
+
+    @cute.jit
+    def host(inputs: tuple, y: cute.Tensor):
+        kernel(inputs, y).launch(grid=1, block=threads)
+
+    y = np.zeros(threads, out)
+    host(arrays, y)
+    return y
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int8, np.int64])
+def test_shuffles_carry_every_width(sim, dtype):
+    x = RNG.integers(-100, 100, 64).astype(dtype) if np.dtype(dtype).kind == "i" else (
+        RNG.standard_normal(64).astype(dtype)
+    )  # fmt: skip
+    lane = np.arange(64) % 32
+    base = np.arange(64) - lane
+    got = per_thread(lambda v: arch.shuffle_sync_bfly(v, 5), x, out=dtype)
+    np.testing.assert_array_equal(got, x[base + (lane ^ 5)])
+    got = per_thread(lambda v: arch.shuffle_sync(v, 7), x, out=dtype)
+    np.testing.assert_array_equal(got, x[base + 7])
+    got = per_thread(lambda v: arch.shuffle_sync_up(v, 3), x, out=dtype)
+    np.testing.assert_array_equal(got, x[base + np.where(lane >= 3, lane - 3, lane)])
+    got = per_thread(lambda v: arch.shuffle_sync_down(v, 3), x, out=dtype)
+    np.testing.assert_array_equal(got, x[base + np.where(lane < 29, lane + 3, lane)])
+
+
+def test_groups_of_four_lanes(sim):
+    x = np.arange(64, dtype=np.int32)
+    got = per_thread(lambda v: arch.shuffle_sync(v, 2, mask_and_clamp=7199), x)
+    np.testing.assert_array_equal(got, x // 4 * 4 + 2)
+
+
+@pytest.mark.parametrize("group", [1, 4, 32])
+def test_warp_reductions(sim, group):
+    x = RNG.integers(0, 1000, 64).astype(np.float32)
+    groups = x.reshape(-1, group)
+    got = per_thread(lambda v: arch.warp_reduction_sum(v, group), x, out=np.float32)
+    np.testing.assert_array_equal(got, np.repeat(groups.sum(1), group))
+    got = per_thread(lambda v: arch.warp_reduction_max(v, group), x, out=np.float32)
+    np.testing.assert_array_equal(got, np.repeat(groups.max(1), group))
+    got = per_thread(lambda v: arch.warp_reduction(v, arch.fmin, group), x, out=np.float32)
+    np.testing.assert_array_equal(got, np.repeat(groups.min(1), group))
+
+
+def test_redux_and_votes(sim):
+    x = RNG.integers(-50, 50, 64).astype(np.int32)
+    warps = x.reshape(2, 32)
+    for kind, function in (("add", np.sum), ("min", np.min), ("max", np.max)):
+        got = per_thread(lambda v, kind=kind: arch.warp_redux_sync(v, kind), x)
+        np.testing.assert_array_equal(got, np.repeat(function(warps, axis=1), 32))
+    got = per_thread(lambda v: arch.popc(arch.vote_ballot_sync(v > 0)), x)
+    np.testing.assert_array_equal(got, np.repeat((warps > 0).sum(1), 32))
+    y = np.where(np.arange(64) < 32, 1, x).astype(np.int32)
+    for vote, function in (
+        (arch.vote_any_sync, lambda p: p.any(1)),
+        (arch.vote_all_sync, lambda p: p.all(1)),
+        (arch.vote_uni_sync, lambda p: p.all(1) | ~p.any(1)),
+    ):
+        got = per_thread(lambda v, vote=vote: vote(v > 0).to(cute.Int32), y)
+        np.testing.assert_array_equal(got, np.repeat(function(y.reshape(2, 32) > 0), 32))
+
+
+def test_single_instructions(sim):
+    x = RNG.standard_normal(64).astype(np.float32)
+    got = per_thread(lambda v: arch.fmax(v, 0.0) + arch.fmin(v, 0.0), x, out=np.float32)
+    np.testing.assert_array_equal(got, x)
+    got = per_thread(arch.rcp_approx, x, out=np.float32)
+    np.testing.assert_allclose(got, 1 / x, rtol=1e-6)
+    bits = RNG.integers(0, 2**31, 64).astype(np.int32)
+    got = per_thread(lambda v: arch.prmt(v, 0, 0x0123), bits)
+    np.testing.assert_array_equal(got, bits.byteswap())
+
+
+def ptx_of(function, *arrays, out=np.float32):
+    @cute.kernel
+    def kernel(inputs: tuple, y: cute.Tensor):
+        t = arch.thread_idx()[0]
+        y[t] = function(*[x[t] for x in inputs])
+
+    @cute.jit
+    def host(inputs: tuple, y: cute.Tensor):
+        kernel(inputs, y).launch(grid=1, block=64)
+
+    compiled = cute.compile(host, arrays, np.zeros(64, out), options="--arch sm_90a")
+    return compiled.stages.text("ptx")
+
+
+def test_instructions_in_ptx():
+    x, i = np.zeros(64, np.float32), np.zeros(64, np.int32)
+    assert "shfl.sync.bfly.b32" in ptx_of(lambda v: arch.shuffle_sync_bfly(v, 1), x)
+    assert "redux.sync.max.s32" in ptx_of(lambda v: arch.warp_redux_sync(v, "max"), i, out=np.int32)
+    assert "popc.b32" in ptx_of(arch.popc, i, out=np.int32)
+    assert "max.f32" in ptx_of(lambda v: arch.fmax(v, 1.0), x)
+    assert "prmt.b32" in ptx_of(lambda v: arch.prmt(v, v, v), i, out=np.int32)
+
+
+def test_inline_ptx():
+    x, h = np.zeros(64, np.float32), np.zeros(64, np.float16)
+    text = ptx_of(lambda v: arch.inline_ptx("tanh.approx.f32 $0, $1;", [v], cute.Float32), x)
+    assert "tanh.approx.f32" in text
+    text = ptx_of(
+        lambda v: arch.inline_ptx("tanh.approx.f16 $0, $1;", [v], cute.Float16), h, out=np.float16
+    )
+    assert "tanh.approx.f16" in text
+
+    def two(v):
+        whole, rest = arch.inline_ptx(
+            "cvt.rzi.s32.f32 $0, $2; mov.f32 $1, $2;", [v], (cute.Int32, cute.Float32)
+        )
+        return rest - whole
+
+    assert "cvt.rzi.s32.f32" in ptx_of(two, x)
+
+
+def test_what_is_refused(sim):
+    x = np.zeros(64, np.float32)
+    for text, wrong in {
+        "1, 2, 4, 8, 16 or 32 threads": lambda v: arch.warp_reduction_sum(v, 12),
+        "no redux.sync 'add' of Float32": lambda v: arch.warp_redux_sync(v, "add"),
+        "there is no shuffle 'left'": lambda v: arch.shuffle_sync_op(v, 1, kind="left"),
+        "popc() takes": lambda v: arch.popc(v),
+        "16, 32 or 64 bits, not Int8": lambda v: arch.inline_ptx("", [v.to(cute.Int8)]),
+        "a static integer from 0": lambda v: arch.cp_async_wait_group(-1),
+    }.items():
+        with pytest.raises(DSLError) as caught:
+            per_thread(wrong, x, out=np.float32)
+        assert text in str(caught.value)
