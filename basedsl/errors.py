@@ -16,6 +16,8 @@ from collections.abc import Sequence
 
 from basedsl.location import (
     Span,
+    enclosing_function,
+    in_bytes,
     is_internal,
     lines_of_code,
     span_of_code,
@@ -252,11 +254,14 @@ def _linked(
 def _frame_at(span: Span) -> types.TracebackType | None:
     """A traceback of one frame that says `span` and nothing else."""
     node = ast.Raise(ast.Name("error", ast.Load()), None)
+    start, end_line, end = in_bytes(span)
     for part in ast.walk(node):
         if isinstance(part, ast.stmt | ast.expr):
-            part.lineno, part.col_offset = span.line, 0
-            part.end_lineno, part.end_col_offset = span.line, 0
+            part.lineno, part.col_offset = span.line, start
+            part.end_lineno, part.end_col_offset = end_line, end
     code = compile(ast.Module([node], []), span.filename, "exec")
+    name = enclosing_function(span) or code.co_name
+    code = code.replace(co_name=name, co_qualname=name)
     try:
         exec(code, {"error": _Marker(), "__name__": inspect.getmodulename(span.filename)})
     except _Marker as marker:

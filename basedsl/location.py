@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -147,6 +148,30 @@ def _characters(filename: str, line: int, nbytes: int) -> int:
     if text.isascii():
         return nbytes
     return len(text.encode()[:nbytes].decode(errors="ignore"))
+
+
+def in_bytes(span: Span) -> tuple[int, int, int]:
+    """First column, last line and last column, as code objects and trees count them: in bytes."""
+    last = span.end_line or span.line
+    text = linecache.getline(span.filename, last).rstrip()
+    if span.end_col is not None:
+        text = text[: span.end_col]
+    return len(span.source_line[: span.col].encode()), last, len(text.encode())
+
+
+def enclosing_function(span: Span) -> str | None:
+    """The name of the function that the line is in, going by the indentation above it."""
+    line, text = span.line, span.source_line
+    indent = len(text) - len(text.lstrip())
+    while line > 1 and indent:
+        line -= 1
+        text = linecache.getline(span.filename, line)
+        here = len(text) - len(text.lstrip())
+        if text.strip() and here < indent:
+            indent = here
+            if found := re.match(r"(?:async )?def (\w+)", text.lstrip()):
+                return found[1]
+    return None
 
 
 def lines_of_code(code: CodeType) -> tuple[int, int]:
