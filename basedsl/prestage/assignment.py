@@ -175,7 +175,8 @@ class _Function:
         if not state & bit:
             self.bad |= bit
             self.unbound.add(node)
-        if not state & (bits ^ bit):
+        # What Python never reaches is still traced if the meta-stage cannot know: `n or 1 or m`.
+        if state == self.never or not state & (bits ^ bit):
             self.reads |= bit
         return state if isinstance(node.ctx, ast.Load) else self.removed(node.id, state)
 

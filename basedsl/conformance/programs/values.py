@@ -72,6 +72,16 @@ def and_or_give_operands(a, b):
     return a and b, a or b, (a and b) or 7, a and 3, 0 or b
 
 
+@program("int int bool")
+def operands_that_are_never_needed(n, m, flag):
+    r = 0
+    if flag:
+        w = (n or 1) or m
+        r = (m and 0) and n
+        r = r + w
+    return r
+
+
 @program("int ints")
 def short_circuit_guards_loads(i, a):
     count = 0
