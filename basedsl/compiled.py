@@ -113,7 +113,7 @@ class Compiled:
     def _arm(self, values: Sequence[Any]) -> None:
         """Let native code make calls like one with these run-time `values` from now on."""
         parameters = self._signature.native(self._runtime)
-        variant = None if parameters is None else self._make_native(self._runtime, values)
+        variant = None if parameters is None else self._make_native(self._runtime, values, True)
         if parameters is None or variant is None:
             return
         entry = new_entry(parameters, self._call, RUNNING)
@@ -129,14 +129,16 @@ class Compiled:
         """
         if not self._tried:
             self._tried = True
-            self._native = self._make_native(range(len(self.arguments)), values)
+            self._native = self._make_native(range(len(self.arguments)), values, False)
         if self._native is not None:
             environment = Environment()
             rows, kept = self.guards.rows()
             self._native.guard([*environment.rows(), *rows], [environment, self.guards, kept])
         return self._native
 
-    def _make_native(self, places: Sequence[int], values: Sequence[Any]) -> NativeVariant | None:
+    def _make_native(
+        self, places: Sequence[int], values: Sequence[Any], accepting: bool
+    ) -> NativeVariant | None:
         code = getattr(self._invoke, "native", None)
         if not isinstance(code, NativeCode):
             return None
@@ -147,6 +149,7 @@ class Compiled:
             values,
             code,
             self.results,
+            accepting=accepting,
         )
 
     def run(self, values: Sequence[Any]) -> Any:

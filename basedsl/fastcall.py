@@ -45,15 +45,18 @@ def native_variant(
     values: Sequence[Any],
     code: NativeCode,
     results: Results,
+    *,
+    accepting: bool = False,
 ) -> NativeVariant | None:
     """The table for a call with these argument types, of which `values` are an example; None
-    where the call must stay in Python. Parameters left out of `values` take no storage.
+    where the call must stay in Python. Parameters left out of `values` take no storage. With
+    `accepting` it takes values of other types too, where these say that they accept them.
     """
     if runtime() is None:
         return None
     taken, slot = [], 0
     for parameter, argument, value in zip(parameters, arguments, values, strict=True):
-        found = _unpacker(dsl, argument, parameter.annotation, parameter.name)
+        found = _unpacker(dsl, argument, parameter.annotation, parameter.name, accepting)
         if found is None or not _agrees(found, argument, value):
             return None
         taken.append((found, slot))
@@ -68,14 +71,17 @@ def _size(formats: Sequence[str]) -> int:
     return struct.calcsize(slot_format(formats))
 
 
-def _unpacker(dsl: DSL, argument: Any, annotation: Any, name: str) -> Unpacker | None:
+def _unpacker(
+    dsl: DSL, argument: Any, annotation: Any, name: str, accepting: bool
+) -> Unpacker | None:
     if isinstance(argument, NumericArgument):
         return _number(dsl, argument, annotation, name)
     if isinstance(argument, StaticArgument):
         return unpack.static(argument.value)
     if isinstance(argument, TreeArgument):
-        return _tuple(dsl, argument, name)
-    make = getattr(argument, "unpacker", None)
+        return _tuple(dsl, argument, name, accepting)
+    make = getattr(argument, "accepting_unpacker", None) if accepting else None
+    make = make or getattr(argument, "unpacker", None)
     found: Unpacker | None = None if make is None else make()
     return found
 
@@ -97,13 +103,13 @@ def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> 
     return unpack.integer(kind.width, kind.signed) if int in kinds else None
 
 
-def _tuple(dsl: DSL, argument: TreeArgument, name: str) -> Unpacker | None:
+def _tuple(dsl: DSL, argument: TreeArgument, name: str, accepting: bool) -> Unpacker | None:
     node = argument.node
     if type(node.obj) is not tuple or any(child is not None for child in node.children):
         return None
     items, slot = [], 0
     for part in argument.parts:
-        found = _unpacker(dsl, part, None, name)
+        found = _unpacker(dsl, part, None, name, accepting)
         if found is None:
             return None
         items.append((found, slot))

@@ -1,5 +1,7 @@
 """Makes `call.ll` of `call.c`, after a change of it: `python -m basedsl.dispatch.generate`.
 
+Another C file, of a plugin's unpackers, may be named in its place.
+
 Needs a clang: `pip install ziglang`, or one named in the variable CC. Users need neither: the
 result is part of the package, and llvmlite makes code of it.
 """
@@ -23,9 +25,9 @@ FLAGS = (
 )
 
 
-def source_digest() -> str:
+def source_digest(source: Path = HERE / "call.c") -> str:
     """Of `call.c`; the first line of `call.ll` repeats it."""
-    return hashlib.sha256((HERE / "call.c").read_bytes()).hexdigest()
+    return hashlib.sha256(source.read_bytes()).hexdigest()
 
 
 def portable(llvmir: str) -> str:
@@ -42,18 +44,18 @@ def portable(llvmir: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
-def main() -> int:
+def main(source: Path = HERE / "call.c") -> int:
     compiler = shlex.split(
         os.environ.get("CC", f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu")
     )
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "call.ll"
-        command = [*compiler, *FLAGS.split(), "-o", str(made), str(HERE / "call.c")]
+        made = Path(folder) / "made.ll"
+        command = [*compiler, *FLAGS.split(), "-o", str(made), str(source)]
         subprocess.run(command, check=True)
         text = portable(made.read_text())
-    (HERE / "call.ll").write_text(f"; made of call.c {source_digest()}\n{text}")
+    source.with_suffix(".ll").write_text(f"; made of {source.name} {source_digest(source)}\n{text}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:])))

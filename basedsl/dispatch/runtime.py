@@ -36,8 +36,7 @@ class Runtime:
     """The loaded code. `address("unpack_int")` is where `basedsl_unpack_int` is."""
 
     def __init__(self) -> None:
-        text = (Path(__file__).parent / "call.ll").read_text()
-        self._code = native.load(_object_code(text), _symbols(text))
+        self._code = load((Path(__file__).parent / "call.ll").read_text())
         self._method = _MethodDef(b"call", self.address("call"), _METH_FASTCALL_KEYWORDS, None)
         self._new = ctypes.pythonapi.PyCMethod_New
         self._new.restype = ctypes.py_object
@@ -49,6 +48,11 @@ class Runtime:
     def callable(self, entry: int, owner: Any) -> Any:
         """A built-in function that calls through the Entry at `entry`, and keeps `owner` alive."""
         return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
+
+
+def load(text: str) -> native.NativeCode:
+    """The code of LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
+    return native.load(_object_code(text), _symbols(text))
 
 
 def _object_code(text: str) -> bytes:

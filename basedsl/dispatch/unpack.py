@@ -8,7 +8,8 @@ An `Unpacker` is the address of a C function `int64_t (PyObject *value, char *sl
 *data)` and its data. It writes the value's storage to `slots`, 8 bytes for each of the type's
 `formats` (16 for "16s"), and returns 1; or it returns 0 if the value is not exactly of the type,
 and raises nothing: the call then goes through Python, which finds another variant or the error. It
-must never accept a value for which the DSL would find another argument type.
+must never accept a value for which the DSL would find another argument type. An unpacker for
+objects of `compile` may: `accepting_unpacker(self)`, for what the type's `accepts` takes.
 
 The functions below give unpackers of the usual kinds; a plugin may bring its own address.
 """

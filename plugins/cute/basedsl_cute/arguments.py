@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from basedsl.dispatch.unpack import Unpacker
 from basedsl.errors import DSLCallError
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, from_dlpack
@@ -22,6 +23,7 @@ from basedsl_cute.runtime.dlpack import HostTensor
 from basedsl_cute.runtime.fakes import FakeTensor, SymInt
 from basedsl_cute.runtime.tensor import Pointer, reaches_beyond_32_bits
 from basedsl_cute.runtime.tensor import Tensor as RuntimeTensor
+from basedsl_cute.runtime.unpack import as_bytes, python_unpacker, tensor_unpacker
 from basedsl_cute.tensor import Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
@@ -114,6 +116,38 @@ class TensorArgument:
             if static is None
         ]
         return (host.address, *leaves)
+
+    def unpacker(self) -> Unpacker | None:
+        """As `pack`, for values of exactly this type."""
+        leading = self.stride.index(1) if 1 in self.stride else None
+        plain = _plain(
+            self.dtype, len(self.shape), leading, self.align, self.wide, self.device, self.writable
+        )
+
+        def pack(value: Any) -> bytes | None:
+            if type(value) is RuntimeTensor:
+                return _kept_bytes(value, pack, lambda made: made == self and self._bytes(value))
+            fits = tensor_argument(value, None, self.name) == self
+            return self._bytes(value) if fits else None
+
+        if self != plain:
+            return python_unpacker(self.formats, pack)
+        return tensor_unpacker(self, pack, exact=True, leading=leading)
+
+    def accepting_unpacker(self) -> Unpacker | None:
+        """As `pack`, for values that `accepts` takes."""
+
+        def pack(value: Any) -> bytes | None:
+            def make(_: Any) -> bytes | None:
+                return self._bytes(value) if self.accepts(value, self.name) else None
+
+            kept = type(value) is RuntimeTensor
+            return _kept_bytes(value, pack, make) if kept else make(None)
+
+        return tensor_unpacker(self, pack)
+
+    def _bytes(self, value: Any) -> bytes:
+        return as_bytes(self.formats, self.pack(value))
 
     def accepts(self, value: Any, name: str) -> bool:
         """Whether code compiled for this may be called with `value`; DSLCallError, saying what it
@@ -219,6 +253,24 @@ class PointerArgument:
             _sizes[value.address] = value.num_bytes
         return (value.address,)
 
+    def unpacker(self) -> Unpacker | None:
+        """As `pack`, for values of exactly this type."""
+
+        def pack(value: Any) -> bytes | None:
+            fits = type(value) is Pointer and pointer_argument(value, self.name) == self
+            return as_bytes(self.formats, self.pack(value)) if fits else None
+
+        return python_unpacker(self.formats, pack)
+
+    def accepting_unpacker(self) -> Unpacker | None:
+        """As `pack`, for values that `accepts` takes."""
+
+        def pack(value: Any) -> bytes | None:
+            fits = type(value) is Pointer and self.accepts(value, self.name)
+            return as_bytes(self.formats, self.pack(value)) if fits else None
+
+        return python_unpacker(self.formats, pack)
+
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """The memory behind the pointer, as far as `make_ptr(num_bytes=)` said."""
         (address,) = packed
@@ -281,14 +333,37 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
     dtype = from_dlpack(*host.dtype)
     if isinstance(annotation, DeclaredTensor):
         _check_declared(annotation, dtype, host.shape, name)
-    shape: tuple[int | None, ...] = (None,) * len(host.shape)
-    stride = _dynamic_strides(host.shape, host.strides)
     wide = reaches_beyond_32_bits(host.shape, host.strides)
     natural = element_bytes(dtype)
     align = max(natural, min(MAX_ALIGN, host.address & -host.address or MAX_ALIGN))
-    return TensorArgument(
-        dtype, "gmem", shape, stride, align, wide, host.device_name, not host.readonly, name
-    )
+    leading = _leading_mode(host.shape, host.strides)
+    writable = not host.readonly
+    return _plain(dtype, len(host.shape), leading, align, wide, host.device_name, writable, name)
+
+
+def _plain(
+    dtype: Any,
+    rank: int,
+    leading: int | None,
+    align: int,
+    wide: bool,
+    device: str,
+    writable: bool,
+    name: str = "",
+) -> TensorArgument:
+    """The type of an array of which nothing was promised."""
+    shape: tuple[int | None, ...] = (None,) * rank
+    stride = tuple(1 if i == leading else None for i in range(rank))
+    return TensorArgument(dtype, "gmem", shape, stride, align, wide, device, writable, name)
+
+
+def _kept_bytes(value: RuntimeTensor, owner: Any, make: Any) -> bytes | None:
+    """What `make` gives for the argument type of `value`, until that changes."""
+    made = value.argument or _of_runtime(value, None, "")
+    kept = value.packed
+    if kept is None or kept[0] is not made or kept[1] is not owner:
+        kept = value.packed = made, owner, make(made) or None
+    return kept[2]  # type: ignore[no-any-return]
 
 
 def _of_runtime(value: RuntimeTensor, annotation: Any, name: str) -> TensorArgument:
@@ -339,15 +414,14 @@ def _of_fake(value: FakeTensor, annotation: Any, name: str) -> TensorArgument:
     )
 
 
-def _dynamic_strides(shape: Sequence[int], strides: Sequence[int]) -> tuple[int | None, ...]:
-    """The static stride of the leading mode: the one of stride 1, among several the only one
-    with an extent over 1. No such mode, or no single one: every stride is dynamic.
+def _leading_mode(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The mode whose stride is static: the one of stride 1, among several the only one with an
+    extent over 1. No such mode, or no single one: every stride is dynamic.
     """
     units = [i for i, d in enumerate(strides) if d == 1]
     if len(units) > 1:
         units = [i for i in units if shape[i] > 1] or units[-1:]
-    leading = units[0] if len(units) == 1 else None
-    return tuple(1 if i == leading else None for i in range(len(strides)))
+    return units[0] if len(units) == 1 else None
 
 
 def _check_declared(declared: DeclaredTensor, dtype: Any, shape: Any, name: str) -> None:

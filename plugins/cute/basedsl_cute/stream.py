@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from basedsl.dispatch.unpack import Unpacker
 from basedsl.numeric import Int64
 from basedsl_cute.runtime.driver import stream_handle
+from basedsl_cute.runtime.unpack import as_bytes, python_unpacker
 
 
 class Stream:
@@ -49,6 +51,14 @@ class StreamArgument:
 
     def pack(self, value: Any) -> tuple[int]:
         return (stream_handle(value),)
+
+    def unpacker(self) -> Unpacker | None:
+        """As `pack`, for what is a stream under any annotation."""
+
+        def pack(value: Any) -> bytes | None:
+            return as_bytes(self.formats, self.pack(value)) if is_stream(value) else None
+
+        return python_unpacker(self.formats, pack)
 
     def __str__(self) -> str:
         return "Stream"

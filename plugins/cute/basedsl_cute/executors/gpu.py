@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from basedsl.binding import ArgumentType
-from basedsl.compiled import native_invoker
-from basedsl.objectstage import Stages
+from basedsl.compiled import NativeInvoker, native_invoker
+from basedsl.dispatch.entry import NativeCode
+from basedsl.objectstage import Stages, asserts
 from basedsl.results import Results
 from basedsl_cute.executors.tensors import raise_failure, tensors
 from basedsl_cute.runtime import driver
@@ -26,45 +28,72 @@ def gpu_executor(
 
     Raises DSLRuntimeError at that call where there is no driver: compiling needs none.
     """
-    table = pickle.loads(stages.data("launches"))
-    image = stages.data("cubin" if "cubin" in stages else "ptx")
-    on_host = any(tensor.device == "cpu" for _, tensor in tensors(arguments))
-    loaded: list[Callable[[Sequence[Any]], Any]] = []
 
-    def load() -> Callable[[Sequence[Any]], Any]:
+    def load() -> NativeInvoker:
         driver.require()
         driver.ensure_context()
+        table = pickle.loads(stages.data("launches"))
+        image = stages.data("cubin" if "cubin" in stages else "ptx")
         symbols = gpu_launcher(image, table) if table.kernels else None
         native = native_invoker(
             stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
         )
-        native.symbols = symbols  # type: ignore[attr-defined]  # owns the loaded kernels
-        loaded.append(native)
+        # A failed launch ends as a failed assertion, so their counter counts it. The symbols own
+        # the loaded kernels.
+        keep = (*native.native.keep, symbols)
+        counted = native.native.on_failure is not None
+        failed = asserts.FAILURES if counted else native.native.failed
+        native.native = replace(native.native, failed=failed, keep=keep)
         return native
 
-    def invoke(packed: Sequence[Any]) -> Any:
-        native = loaded[0] if loaded else load()
-        driver.ensure_context()
-        return native(packed)
+    on_host = any(tensor.device == "cpu" for _, tensor in tensors(arguments))
+    return _WithCopies(load, arguments) if on_host else _Launches(load)
 
-    def invoke_with_copies(packed: Sequence[Any]) -> Any:
-        native = loaded[0] if loaded else load()
+
+class _Launches:
+    """Calls of host code, none of whose arrays is in host memory. `native` is what calls without
+    Python need, once the code is loaded.
+    """
+
+    native: NativeCode | None = None
+
+    def __init__(self, load: Callable[[], NativeInvoker]) -> None:
+        self._load = load
+        self._loaded: NativeInvoker | None = None
+
+    def __call__(self, packed: Sequence[Any]) -> Any:
+        loaded = self._loaded
+        if loaded is None:
+            loaded = self._loaded = self._load()
+            self.native = loaded.native
+        driver.ensure_context()
+        return loaded(packed)
+
+
+class _WithCopies:
+    """Calls whose arrays in host memory travel."""
+
+    def __init__(
+        self, load: Callable[[], NativeInvoker], arguments: Sequence[ArgumentType]
+    ) -> None:
+        self._call = _Launches(load)
+        self._tensors = [(at, one) for at, one in tensors(arguments) if one.device == "cpu"]
+
+    def __call__(self, packed: Sequence[Any]) -> Any:
+        driver.require()
         driver.ensure_context()
         copies = _Copies()
         moved = list(packed)
-        for at, tensor in tensors(arguments):
-            if tensor.device == "cpu":
-                copies.add(at, tensor, packed[at : at + len(tensor.formats)])
+        for at, tensor in self._tensors:
+            copies.add(at, tensor, packed[at : at + len(tensor.formats)])
         try:
             copies.to_device(moved)
-            result = native(moved)
+            result = self._call(moved)
             driver.synchronize()
             copies.to_host()
         finally:
             copies.free()
         return result
-
-    return invoke_with_copies if on_host else invoke
 
 
 class _Copies:

@@ -233,6 +233,15 @@ def ensure_context() -> None:
     _thread.has_context = True
 
 
+def give_context() -> bool:
+    """Give this thread a context if it has none now; False if it has."""
+    if _current_context():
+        return False
+    call("cuCtxSetCurrent", ctypes.c_void_p(_primary_context(0)))
+    _thread.has_context = True
+    return True
+
+
 def set_device(number: int) -> None:
     """Make the primary context of a device current in this thread."""
     call("cuCtxSetCurrent", ctypes.c_void_p(_primary_context(number)))

@@ -2,7 +2,8 @@
 
 No Python runs on the way to the driver. `basedsl_gpu_launch`, compiled once per process from the
 LLVM IR below, checks the launch against the device's limits, fills a CUlaunchConfig and calls
-cuLaunchKernelEx; only a failure calls back into Python, which words the error.
+cuLaunchKernelEx; only a failure calls back into Python, which words the error. A thread without a
+context is such a failure: it gets one then, so that launches do not have to look.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from basedsl_cute.runtime.launch_abi import (
 from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, driver_encoder
 
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
+NO_CONTEXT = (3, 201, 709)  # CUDA_ERROR_NOT_INITIALIZED, _INVALID_CONTEXT, _CONTEXT_IS_DESTROYED
 _REFUSED = -1  # not asked of the driver: outside of the limits
 
 
@@ -80,6 +82,8 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
         try:
             index = config.contents.kernel
             launch = Launch.read(config.contents, args, table)
+            if code in NO_CONTEXT and driver.give_context():
+                return 1
             if code == INVALID_VALUE and _allowed_now(kernels[index], rows[index].max_smem):
                 return 1
             report_failure(_failure(launch, limits[index], code))
@@ -96,12 +100,12 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
         here.max_block,
         here.max_threads_per_block,
     )
-    code = _native_code()
+    code = _native_code(driver_encoder())
     symbols = Symbols(
         {
             LAUNCH_SYMBOL: code.address_of("basedsl_gpu_launch"),
             LAUNCHER_SYMBOL: ctypes.addressof(launcher),
-            ENCODE_SYMBOL: driver_encoder(),
+            ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode"),
         }
     )
     symbols.keep = (launcher, callback, rows, library, code)
@@ -139,9 +143,20 @@ def _failure(launch: Launch, limits: Limits, code: int) -> DSLRuntimeError:
     )
 
 
+@ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+def _encode_again(code: int) -> int:
+    """Whether an encoder that returned `code` may succeed now."""
+    try:
+        return int(code in NO_CONTEXT and driver.give_context())
+    except DSLRuntimeError:
+        return 0  # the result of the encoder is reported
+
+
 @functools.cache
-def _native_code() -> native.NativeCode:
-    return native.load(native.compile_llvmir(_llvmir()))
+def _native_code(encoder: int) -> native.NativeCode:
+    again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
+    symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
+    return native.load(native.compile_llvmir(_llvmir() + _encode_llvmir()), symbols)
 
 
 def _llvmir() -> str:
@@ -202,6 +217,33 @@ def _llvmir() -> str:
         failed=Launcher.failed.offset,
         refused=_REFUSED,
     )
+
+
+def _encode_llvmir() -> str:
+    """`i32 basedsl_gpu_encode(...)`: the driver's encoder, again if its thread got a context."""
+    kinds = "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 i32 i32".split()
+    arguments = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
+    return f"""
+declare i32 @basedsl_driver_encode({", ".join(kinds)})
+declare i32 @basedsl_encode_again(i32)
+
+define i32 @basedsl_gpu_encode({arguments}) {{
+  br label %try
+
+try:
+  %result = call i32 @basedsl_driver_encode({arguments})
+  %good = icmp eq i32 %result, 0
+  br i1 %good, label %done, label %bad
+
+bad:
+  %again = call i32 @basedsl_encode_again(i32 %result)
+  %retry = icmp ne i32 %again, 0
+  br i1 %retry, label %try, label %done
+
+done:
+  ret i32 %result
+}}
+"""
 
 
 def _fill() -> list[str]:

@@ -36,6 +36,7 @@ class Tensor:
         self.stride_divisors = [STATIC] * rank
         self.align = _checked_align(align, host.address, self._dtype)
         self.argument: Any = None  # kept by `arguments`
+        self.packed: Any = None  # too
 
     # What it is ---------------------------------------------------------------------------------
 
