@@ -3,7 +3,8 @@
     python bench/calls.py            # pip install 'basedsl[bench]' for the peer
 
 All functions are called in turn, batch by batch, on fresh arguments; shown are medians of batches
-and their ratios. The empty loop is subtracted from both sides.
+and their ratios. The empty loop is subtracted from both sides. On a GPU, launches of a kernel of
+one block are compared with the driver's own: see `gpu_calls.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
+import gpu_calls
 import numpy as np
 
 import basedsl_toy as toy
@@ -190,6 +192,7 @@ def main() -> None:
             print(f"{name:<28} {own:8.0f} {peer - empty:8.0f} {own / (peer - empty):7.2f}")
     cold, warm = measure_starts(1 if quick else STARTS)
     print(f"first call, ms: compiled {cold:.0f}, loaded {warm:.0f}, ratio {cold / warm:.1f}")
+    gpu_calls.report(5 if quick else BATCHES)
 
 
 if __name__ == "__main__":
