@@ -1,8 +1,9 @@
 """cute: CuTe tensor algebra and GPU kernels in Python. `import basedsl_cute as cute`.
 
 Layers, each importing only those above it: `algebra` (layouts on plain integers), `dialect` (the
-`cute` MLIR dialect), `tensor` and `memory`, `arch`, `utils`, `lowering` (to NVVM, PTX, machine
-code), `runtime` (arrays, driver), `sim` (the simulator), `executors`; `dsl.py` ties them together.
+`cute` MLIR dialect), `tensor` and `memory`, `arch`, `nvgpu`, `pipeline`, `utils`, `lowering` (to
+NVVM, PTX, machine code), `runtime` (arrays, driver), `sim` (the simulator), `executors`; `dsl.py`
+ties them together.
 """
 
 from basedsl import Constexpr, const_expr, range, range_constexpr
@@ -38,7 +39,7 @@ from basedsl.numeric import (
     Uint128,
     dtype,
 )
-from basedsl_cute import arch, math, nvgpu, runtime, utils
+from basedsl_cute import arch, math, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     ComposedLayout,
     E,

@@ -1,6 +1,16 @@
 """`cute.nvgpu`: the operations of NVIDIA GPUs that copy and MMA atoms are made of."""
 
-from basedsl_cute.nvgpu import cpasync
+from basedsl_cute.nvgpu import cpasync, tma, warpgroup
 from basedsl_cute.nvgpu.common import CopyG2ROp, CopyUniversalOp, LoadCacheMode
+from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
-__all__ = ["CopyG2ROp", "CopyUniversalOp", "LoadCacheMode", "cpasync"]
+__all__ = [
+    "CopyG2ROp",
+    "CopyUniversalOp",
+    "LoadCacheMode",
+    "OperandMajorMode",
+    "OperandSource",
+    "cpasync",
+    "tma",
+    "warpgroup",
+]

@@ -1,7 +1,7 @@
 """cp.async: copies from global to shared memory past the registers (PTX ISA 9.7.9.25.3, sm_80).
 
 They are complete after `cute.arch.cp_async_commit_group` and `cp_async_wait_group`, and seen by
-other threads after a barrier.
+other threads after a barrier. The copies of the TMA unit (`nvgpu.tma`) are named here too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,29 @@ from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.copy_access import move, when
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
+from basedsl_cute.nvgpu.tma import (
+    CopyBulkTensorTileG2SMulticastOp,
+    CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileS2GOp,
+    CopyReduceBulkTensorTileS2GOp,
+    create_tma_multicast_mask,
+    make_tiled_tma_atom,
+    prefetch_descriptor,
+    tma_partition,
+)
 
-__all__ = ["CopyG2SOp", "LoadCacheMode"]
+__all__ = [
+    "CopyBulkTensorTileG2SMulticastOp",
+    "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileS2GOp",
+    "CopyG2SOp",
+    "CopyReduceBulkTensorTileS2GOp",
+    "LoadCacheMode",
+    "create_tma_multicast_mask",
+    "make_tiled_tma_atom",
+    "prefetch_descriptor",
+    "tma_partition",
+]
 
 
 @dataclass(frozen=True)
