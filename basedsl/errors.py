@@ -114,9 +114,23 @@ def hide_internal_frames(error: BaseException) -> BaseException:
     if isinstance(error, DSLError):
         error.__cause__ = None
         error.__suppress_context__ = True
+    elif isinstance(error, _DEFECTS) and _was_raised_inside(error):
+        error.add_note(
+            "This was raised inside the library: by an argument that it did not expect, or by a "
+            f"defect of it. {SHOW_INTERNAL_FRAMES}=1 shows where."
+        )
     entries = [run[-1] for run in _runs(_entries(error.__traceback__))]
     last = _last_entry(error, entries)
     return error.with_traceback(_linked(entries, last))
+
+
+# What library code does not raise on purpose.
+_DEFECTS = (AttributeError, KeyError, NameError, NotImplementedError, TypeError)
+
+
+def _was_raised_inside(error: BaseException) -> bool:
+    entries = _entries(error.__traceback__)
+    return bool(entries) and _is_internal(entries[-1])
 
 
 def _shows_all() -> bool:

@@ -260,7 +260,9 @@ class Branch:
             raise DSLTypeError(
                 f"this expression is {a} or {b}, depending on a dynamic condition",
                 self.span,
-                hint="convert one side with .to(...) so that both have one type",
+                hint="make both sides of the same structure"
+                if " of " in a or " of " in b
+                else "convert one side with .to(...) so that both have one type",
             )
         path = content.prefix if index is None else content.path(index)
         path = _spoken(path) if RETURN_VALUE in path else f"'{path}'"
@@ -285,6 +287,8 @@ def _remedy(path: str, a: str, b: str) -> str:
         if path == _spoken(RETURN_VALUE):
             return "return a value on every path"
         return f"give {path} a number instead of None; a flag beside it can say that there is none"
+    if a.startswith("the ") or b.startswith("the "):
+        return "use numbers for what is known at run time only, or make the condition Constexpr"
     if " of " in a or " of " in b:
         return f"make {path} of the same structure on every path"
     return f"convert one of them, so that {path} has one type on every path"

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+import basedsl
+import basedsl_toy
 from basedsl import DSLError
 from basedsl.errors import SHOW_INTERNAL_FRAMES
 from basedsl.location import Span, is_internal, span_of_code
@@ -153,6 +155,21 @@ def test_the_message_is_the_same_with_internal_frames(monkeypatch):
     monkeypatch.setenv(SHOW_INTERNAL_FRAMES, "1")
     expected = (PROGRAMS / f"{IN_A_CALLEE}.txt").read_text(encoding="utf-8")
     assert text_of(error_of(IN_A_CALLEE)) == expected
+
+
+def test_a_python_error_inside_the_library_says_so():
+    scope = {}
+    filename = str(Path(basedsl.__file__).with_name("some_room.py"))
+    exec(compile("def careless(x): return x.missing", filename, "exec"), scope)
+
+    @basedsl_toy.jit
+    def entry(n):
+        return scope["careless"](n)
+
+    with pytest.raises(AttributeError) as caught:
+        entry(1)
+    assert last_frame(caught.value).source_line.strip() == 'return scope["careless"](n)'
+    assert any("raised inside the library" in note for note in caught.value.__notes__)
 
 
 # Spans -------------------------------------------------------------------------------------------

@@ -130,6 +130,9 @@ class Tensor:
     def __len__(self) -> int:
         raise DSLTypeError("a tensor has no len()", hint="use cute.size(t) or t.shape")
 
+    def __bool__(self) -> bool:
+        raise DSLTypeError("a tensor has no truth value", hint="compare cute.size(t) or an element")
+
     def __iter__(self) -> Any:
         raise DSLTypeError("a tensor is not iterated", hint="loop over range(cute.size(t))")
 

@@ -39,6 +39,9 @@ class Buffer:
     def __iter__(self):  # without it, Python would index without end
         raise DSLTypeError("a buffer is not iterated", hint="loop over range(len(b)) and read b[i]")
 
+    def __bool__(self):
+        raise DSLTypeError("a buffer has no truth value", hint="compare its length: len(b) > 0")
+
     def __getitem__(self, index):
         trace, address = self._address(index)
         llvm = trace.bindings.llvm
