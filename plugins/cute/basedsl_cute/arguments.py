@@ -8,7 +8,7 @@ dynamic again with promises. Extents and strides are 32-bit where every offset f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,12 +124,11 @@ class TensorArgument:
             self.dtype, len(self.shape), leading, self.align, self.wide, self.device, self.writable
         )
 
-        def pack(value: Any) -> bytes | None:
-            if type(value) is RuntimeTensor:
-                return _kept_bytes(value, pack, lambda made: made == self and self._bytes(value))
+        def make(value: Any) -> bytes | None:
             fits = tensor_argument(value, None, self.name) == self
             return self._bytes(value) if fits else None
 
+        pack = _keeping(make)
         if self != plain:
             return python_unpacker(self.formats, pack)
         return tensor_unpacker(self, pack, exact=True, leading=leading)
@@ -137,14 +136,10 @@ class TensorArgument:
     def accepting_unpacker(self) -> Unpacker | None:
         """As `pack`, for values that `accepts` takes."""
 
-        def pack(value: Any) -> bytes | None:
-            def make(_: Any) -> bytes | None:
-                return self._bytes(value) if self.accepts(value, self.name) else None
+        def make(value: Any) -> bytes | None:
+            return self._bytes(value) if self.accepts(value, self.name) else None
 
-            kept = type(value) is RuntimeTensor
-            return _kept_bytes(value, pack, make) if kept else make(None)
-
-        return tensor_unpacker(self, pack)
+        return tensor_unpacker(self, _keeping(make))
 
     def _bytes(self, value: Any) -> bytes:
         return as_bytes(self.formats, self.pack(value))
@@ -357,13 +352,20 @@ def _plain(
     return TensorArgument(dtype, "gmem", shape, stride, align, wide, device, writable, name)
 
 
-def _kept_bytes(value: RuntimeTensor, owner: Any, make: Any) -> bytes | None:
-    """What `make` gives for the argument type of `value`, until that changes."""
-    made = value.argument or _of_runtime(value, None, "")
-    kept = value.packed
-    if kept is None or kept[0] is not made or kept[1] is not owner:
-        kept = value.packed = made, owner, make(made) or None
-    return kept[2]  # type: ignore[no-any-return]
+def _keeping(make: Callable[[Any], bytes | None]) -> Callable[[Any], bytes | None]:
+    """`make`, asked only once about a `runtime.Tensor` until its argument type changes."""
+
+    def pack(value: Any) -> bytes | None:
+        if type(value) is not RuntimeTensor:
+            return make(value)
+        kept = value.packed
+        if kept is None or kept[0] is not value.argument or kept[1] is not make:
+            found = make(value)
+            # `make` may ask for the type, which makes it.
+            kept = value.packed = value.argument or _of_runtime(value, None, ""), make, found
+        return kept[2]  # type: ignore[no-any-return]
+
+    return pack
 
 
 def _of_runtime(value: RuntimeTensor, annotation: Any, name: str) -> TensorArgument:
