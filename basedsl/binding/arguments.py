@@ -37,8 +37,9 @@ class ArgumentType(Protocol):
     # Optional: `accepts(self, value, name) -> bool`: a value of another type of this class may be
     # passed to code compiled for this one; it raises DSLCallError to say why not. And
     # `unpacker(self) -> basedsl.dispatch.unpack.Unpacker | None`, with which calls need
-    # no Python, and `accepting_unpacker`, for what `accepts` takes; see there. And `__dsl_digest__(self) -> str`, the type as text that is the same in
-    # every process; frozen dataclasses of plain values need none.
+    # no Python, and `accepting_unpacker`, for what `accepts` takes; see there. And
+    # `__dsl_digest__(self) -> str`, the type as text that is the same in every process; frozen
+    # dataclasses of plain values need none.
 
 
 @dataclass(frozen=True)
