@@ -2,9 +2,10 @@
 
     python examples/cute/hopper_gemm.py
 
-A is (M, K), B is (N, K), C is (M, N). One warp loads tiles of A and B by TMA into a ring of stages;
-two warpgroups multiply them, each 64 rows of the tile; they write C through shared memory by TMA,
-which leaves out what lies beyond M and N. Tiles of C are dealt to resident blocks in advance.
+A is (M, K), B is (N, K), C is (M, N). One warp loads tiles of A and B by TMA into a ring of stages,
+multicast within a cluster; two warpgroups multiply them, each half of the rows of a tile, and write
+C through shared memory by TMA, which leaves out what lies beyond M and N. Tiles of C are dealt to
+resident blocks in advance.
 """
 
 from dataclasses import dataclass
@@ -25,20 +26,23 @@ EPILOGUE_N, EPILOGUE_STAGES = 64, 2
 
 @dataclass(frozen=True)
 class Config:
-    """What is chosen at compile time. The tile is (M, N, K); 64 rows go to each warpgroup."""
+    """What is chosen at compile time. The tile is (M, N, K); its rows go to the consumers in turn,
+    64 at a time.
+    """
 
     tile: tuple[int, int, int] = (128, 256, 64)
     stages: int = 4
+    consumers: int = 2  # warpgroups that multiply
     cluster: tuple[int, int] = (1, 1)
     swizzle: int = 8
     along_m: bool = True
     producer_registers: int = 40
     consumer_registers: int = 232
 
-    @property
-    def consumers(self) -> int:
-        """Warpgroups that multiply."""
-        return self.tile[0] // 64
+    def __post_init__(self):
+        m, n, k = self.tile
+        if m % (64 * self.consumers) or n % EPILOGUE_N or k % 16:
+            raise ValueError(f"no tile {self.tile} for {self.consumers} consumers")
 
     @property
     def threads(self) -> int:
@@ -152,9 +156,9 @@ def gemm_kernel(
         ra = mma.make_fragment_A(slice_.partition_A(sa))
         rb = mma.make_fragment_B(slice_.partition_B(sb))
         acc = mma.make_fragment_C(mma.partition_shape_C((bm, bn)))
-        by_tile = cute.make_tensor(
-            acc.iterator, cute.make_layout((EPILOGUE_N // 2, bn // EPILOGUE_N))
-        )
+        across, down = bn // EPILOGUE_N, bm // (64 * cfg.consumers)
+        pieces = cute.make_layout((EPILOGUE_N // 2, across * down))
+        by_tile = cute.make_tensor(acc.iterator, pieces)
         epilogue = warpgroup.WarpgroupMma(
             warpgroup.MmaF16BF16Op(dtype, cute.Float32, (64, EPILOGUE_N, 16))
         )
@@ -185,18 +189,19 @@ def gemm_kernel(
             done.advance()
 
             m, n, _ = work.tile_idx
-            for j in cute.range_constexpr(bn // EPILOGUE_N):
-                slot = consumer * EPILOGUE_STAGES + j % EPILOGUE_STAGES
+            for i in cute.range_constexpr(across * down):
+                slot = consumer * EPILOGUE_STAGES + i % EPILOGUE_STAGES
                 if thread < 32:
                     stores.producer_acquire()
                 mine.arrive_and_wait()
                 out = cute.make_rmem_tensor(tc[None, 0, 0, 0].shape, dtype)
-                out.store(by_tile[None, j].load().to(dtype).reshape(out.shape))
+                out.store(by_tile[None, i].load().to(dtype).reshape(out.shape))
                 cute.autovec_copy(out, tc[None, 0, 0, slot])
                 arch.fence_view_async_shared()
                 mine.arrive_and_wait()
                 if thread < 32:
-                    where = (m * cfg.consumers + consumer, n * (bn // EPILOGUE_N) + j)
+                    row_block = (m * down + i // across) * cfg.consumers + consumer
+                    where = (row_block, n * across + i % across)
                     cute.copy(store_c, tc_s[None, slot], tc_g[None, where])
                     stores.producer_commit()
             scheduler.advance_to_next_work()

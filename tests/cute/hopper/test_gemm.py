@@ -15,13 +15,19 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "cute"))
 from hopper_gemm import Config, gemm
 
 CASES = {
-    "one tile, one consumer": ((64, 64, 64), 1, {"tile": (64, 64, 64)}),
+    "one tile, one consumer": ((64, 64, 64), 1, {"tile": (64, 64, 64), "consumers": 1}),
     "tiles of 128, a ring that wraps": ((256, 256, 384), 3, {"tile": (128, 128, 64), "stages": 2}),
     "ragged in M, N and K": ((200, 136, 72), 4, {"tile": (128, 128, 64)}),
     "B is multicast": ((256, 128, 128), 4, {"tile": (128, 64, 64), "cluster": (2, 1)}),
     "A is multicast, ragged": ((136, 200, 72), 4, {"tile": (128, 64, 64), "cluster": (1, 2)}),
     "both are multicast": ((256, 256, 64), 4, {"tile": (128, 128, 64), "cluster": (2, 2)}),
-    "bands along N": ((192, 320, 64), 3, {"tile": (64, 64, 64), "swizzle": 2, "along_m": False}),
+    "bands along N": (
+        (192, 320, 64),
+        3,
+        {"tile": (64, 64, 64), "consumers": 1, "swizzle": 2, "along_m": False},
+    ),
+    "two blocks of rows each": ((300, 128, 64), 2, {"tile": (256, 64, 64), "stages": 2}),
+    "three consumers": ((192, 64, 64), 1, {"tile": (192, 64, 64), "consumers": 3}),
     "the tile that is fast": ((128, 256, 128), 1, {}),
 }
 
@@ -42,17 +48,17 @@ def compare(shape, blocks, options, dtype=np.float16, transpose=(False, False)):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_against_numpy(sim, case):
+def test_against_numpy(hopper, case):
     compare(*CASES[case])
 
 
 @pytest.mark.parametrize("transpose", [(True, False), (False, True), (True, True)])
-def test_operands_that_are_not_k_major(sim, transpose):
-    compare((128, 64, 80), 2, {"tile": (64, 64, 64)}, transpose=transpose)
+def test_operands_that_are_not_k_major(hopper, transpose):
+    compare((128, 64, 80), 2, {"tile": (64, 64, 64), "consumers": 1}, transpose=transpose)
 
 
-def test_bfloat16(sim):
-    compare((64, 128, 64), 2, {"tile": (64, 64, 64)}, dtype=ml_dtypes.bfloat16)
+def test_bfloat16(hopper):
+    compare((64, 128, 64), 2, {"tile": (64, 64, 64), "consumers": 1}, dtype=ml_dtypes.bfloat16)
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")

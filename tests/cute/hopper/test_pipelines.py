@@ -68,7 +68,7 @@ def relay_host(a: cute.Tensor, b: cute.Tensor, stages: cute.Constexpr, releases:
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
-def test_threads_pass_stages(sim, stages):
+def test_threads_pass_stages(hopper, stages):
     a = np.arange(32 * 7, dtype=np.float32)
     b = np.zeros_like(a)
     relay_host(a, b, stages, True)
@@ -95,7 +95,7 @@ def take_turns(out: cute.Tensor):
         out[lane] = scratch[lane]
 
 
-def test_named_barriers_of_some_warps(sim):
+def test_named_barriers_of_some_warps(hopper):
     @cute.jit
     def host(out: cute.Tensor):
         take_turns(out).launch(grid=1, block=96)
@@ -126,7 +126,7 @@ def where_am_i(out: cute.Tensor):
         out[i, 4] = arch.block_in_cluster_dim()[0] + 10 * arch.block_in_cluster_dim()[1]
 
 
-def test_blocks_of_a_cluster_know_their_place_and_signal_each_other(sim):
+def test_blocks_of_a_cluster_know_their_place_and_signal_each_other(hopper):
     @cute.jit
     def host(out: cute.Tensor):
         where_am_i(out).launch(grid=(4, 6, 1), block=32, cluster=(2, 3, 1))

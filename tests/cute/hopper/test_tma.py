@@ -75,7 +75,7 @@ def arrays(m, n, dtype=np.float16, transposed=False):
 
 @pytest.mark.parametrize("kind", ["K_SW128", "K_SW64", "K_SW32", "K_INTER", None])
 @pytest.mark.parametrize("shape", [(64, 64), (72, 200)])
-def test_row_major_tiles(sim, kind, shape):
+def test_row_major_tiles(hopper, kind, shape):
     a, b = arrays(*shape)
     through_smem(a, b, kind, (32, 64))
     np.testing.assert_array_equal(b, a)
@@ -83,14 +83,14 @@ def test_row_major_tiles(sim, kind, shape):
 
 @pytest.mark.parametrize("kind", ["MN_SW128", "MN_SW64", "MN_SW32"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_column_major_tiles(sim, kind, order):
+def test_column_major_tiles(hopper, kind, order):
     a, b = arrays(136, 40, transposed=True)
     through_smem(a, b, kind, (64, 16), order)
     np.testing.assert_array_equal(b, a)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float64])
-def test_other_element_types(sim, dtype):
+def test_other_element_types(hopper, dtype):
     a, b = arrays(40, 48, dtype)
     through_smem(a, b, "K_SW32", (16, 32))
     np.testing.assert_array_equal(b, a)

@@ -82,21 +82,21 @@ def check(kind_a, kind_b, source=warpgroup.OperandSource.SMEM, n=64):
 
 
 @pytest.mark.parametrize("kind", algebra.SMEM_ATOM_KINDS)
-def test_every_layout_of_a(sim, kind):
+def test_every_layout_of_a(hopper, kind):
     check(kind, "K_SW128")
 
 
 @pytest.mark.parametrize("kind", algebra.SMEM_ATOM_KINDS)
-def test_every_layout_of_b(sim, kind):
+def test_every_layout_of_b(hopper, kind):
     check("K_SW64", kind)
 
 
 @pytest.mark.parametrize("n", [8, 24, 256])
-def test_widths(sim, n):
+def test_widths(hopper, n):
     check("K_SW128", "K_SW128", n=n)
 
 
-def test_a_in_registers(sim):
+def test_a_in_registers(hopper):
     check("K_SW128", "K_SW128", warpgroup.OperandSource.RMEM)
 
 
