@@ -29,7 +29,9 @@ from basedsl_cute.runtime.launch_abi import (
 from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, driver_encoder
 
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
-NO_CONTEXT = (3, 201, 709)  # CUDA_ERROR_NOT_INITIALIZED, _INVALID_CONTEXT, _CONTEXT_IS_DESTROYED
+# What a driver may say to a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
+# INVALID_HANDLE, CONTEXT_IS_DESTROYED. Only if there is none, it gets one.
+NO_CONTEXT = (3, 201, 400, 709)
 _REFUSED = -1  # not asked of the driver: outside of the limits
 
 
