@@ -113,10 +113,15 @@ from basedsl_cute.algebra import (
 )
 from basedsl_cute.atoms import (
     CopyAtom,
+    MmaAtom,
     ThrCopy,
+    ThrMma,
     TiledCopy,
+    TiledMma,
+    gemm,
     make_copy_atom,
     make_cotiled_copy,
+    make_mma_atom,
     make_tiled_copy,
     make_tiled_copy_A,
     make_tiled_copy_B,
@@ -125,6 +130,8 @@ from basedsl_cute.atoms import (
     make_tiled_copy_D,
     make_tiled_copy_S,
     make_tiled_copy_tv,
+    make_tiled_mma,
+    mma_atom_call,
 )
 from basedsl_cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
 from basedsl_cute.dsl import CUTE

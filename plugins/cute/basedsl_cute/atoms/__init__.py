@@ -16,14 +16,30 @@ from basedsl_cute.atoms.copy import (
     make_tiled_copy_S,
     make_tiled_copy_tv,
 )
+from basedsl_cute.atoms.mma import (
+    MmaAtom,
+    MmaOp,
+    ThrMma,
+    TiledMma,
+    gemm,
+    make_mma_atom,
+    make_tiled_mma,
+    mma_atom_call,
+)
 
 __all__ = [
     "CopyAtom",
     "CopyOp",
+    "MmaAtom",
+    "MmaOp",
     "ThrCopy",
+    "ThrMma",
     "TiledCopy",
+    "TiledMma",
+    "gemm",
     "make_copy_atom",
     "make_cotiled_copy",
+    "make_mma_atom",
     "make_tiled_copy",
     "make_tiled_copy_A",
     "make_tiled_copy_B",
@@ -32,4 +48,6 @@ __all__ = [
     "make_tiled_copy_D",
     "make_tiled_copy_S",
     "make_tiled_copy_tv",
+    "make_tiled_mma",
+    "mma_atom_call",
 ]

@@ -41,6 +41,17 @@ COPY_ATOMS = {
         CopyAtom("universal", bits=(8, 16, 32, 64, 128, 256), caches=("ca", "cg", "cs", "nc")),
         # PTX ISA 9.7.9.25.3, cp.async (sm_80): global to shared, past the registers.
         CopyAtom("cp_async", ("gmem",), ("smem",), (32, 64, 128), ("ca", "cg")),
+        # PTX ISA 9.7.14.5.15, ldmatrix (sm_75), and 9.7.14.5.16, stmatrix (sm_90): each lane gives
+        # the address of a row of 128 bits in shared memory.
+        *(
+            CopyAtom(f"{stem}_x{number}{turned}", *spaces, bits=(128,))
+            for stem, spaces in (
+                ("ldmatrix", (("smem",), ("rmem",))),
+                ("stmatrix", (("rmem",), ("smem",))),
+            )
+            for number in (1, 2, 4)
+            for turned in ("", "_trans")
+        ),
     )
 }
 
@@ -63,4 +74,20 @@ class MmaAtom:
         return None
 
 
-MMA_ATOMS = {atom.name: atom for atom in (MmaAtom("universal_fma"),)}
+def _warp_mma(shape: str, d: str, ab: str) -> MmaAtom:
+    """An mma.sync (PTX ISA 9.7.14.5), by the names PTX has for its element types."""
+    kinds = {"s8": "i8", "u8": "i8", "s32": "i32"}
+    elements = tuple(kinds.get(x, x) for x in (d, ab, ab, d))
+    return MmaAtom(f"mma_{shape}_{d}{ab}{ab}{d}", elements)  # type: ignore[arg-type]
+
+
+MMA_ATOMS = {
+    atom.name: atom
+    for atom in (
+        MmaAtom("universal_fma"),
+        *(_warp_mma(shape, d, "f16") for shape in ("16x8x8", "16x8x16") for d in ("f16", "f32")),
+        *(_warp_mma(shape, "f32", "bf16") for shape in ("16x8x8", "16x8x16")),
+        *(_warp_mma(shape, "f32", "tf32") for shape in ("16x8x4", "16x8x8")),
+        *(_warp_mma(shape, "s32", ab) for shape in ("16x8x16", "16x8x32") for ab in ("s8", "u8")),
+    )
+}

@@ -13,7 +13,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
-from basedsl_cute.lowering import warpgroup
+from basedsl_cute.lowering import warp_matrix, warpgroup
 from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.storage import (
     element_of,
@@ -193,8 +193,9 @@ def alloc_rmem(b: Rewriter, op: Operands) -> Any:
 def copy(b: Rewriter, op: Operands) -> None:
     """ "universal": a load and a store as wide as the copy, under `scf.if` with a predicate.
     "cp_async": `nvvm.cp.async.shared.global`, a false predicate making its source size zero.
+    "ldmatrix", "stmatrix": the instruction, and the accesses of its registers.
     """
-    _COPIES[op.text("atom") or ""](b, op)
+    _COPIES[(op.text("atom") or "").partition("_x")[0]](b, op)
 
 
 def _copy_universal(b: Rewriter, op: Operands) -> None:
@@ -236,12 +237,20 @@ def _copy_async(b: Rewriter, op: Operands) -> None:
     b.emit("nvvm.cp.async.shared.global", [], operands, attributes)
 
 
-_COPIES = {"universal": _copy_universal, "cp_async": _copy_async}
+_COPIES = {
+    "universal": _copy_universal,
+    "cp_async": _copy_async,
+    "ldmatrix": warp_matrix.load_matrix,
+    "stmatrix": warp_matrix.store_matrix,
+}
 
 
 @rule("cute.gemm", reads_types=True)
 def gemm(b: Rewriter, op: Operands) -> None:
-    """ "universal_fma": `math.fma` on the elements at the four addresses."""
+    """ "universal_fma": `math.fma` on the elements at the four addresses; others: `mma.sync`."""
+    if op.text("atom") != "universal_fma":
+        warp_matrix.multiply(b, op)
+        return
     record = b.records[0]
     assert record is not None
     element = record.element

@@ -1,16 +1,18 @@
 """`cute.nvgpu`: the operations of NVIDIA GPUs that copy and MMA atoms are made of."""
 
-from basedsl_cute.nvgpu import cpasync, tma, warpgroup
-from basedsl_cute.nvgpu.common import CopyG2ROp, CopyUniversalOp, LoadCacheMode
+from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
+from basedsl_cute.nvgpu.common import CopyG2ROp, CopyUniversalOp, LoadCacheMode, MmaUniversalOp
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
 __all__ = [
     "CopyG2ROp",
     "CopyUniversalOp",
     "LoadCacheMode",
+    "MmaUniversalOp",
     "OperandMajorMode",
     "OperandSource",
     "cpasync",
     "tma",
+    "warp",
     "warpgroup",
 ]

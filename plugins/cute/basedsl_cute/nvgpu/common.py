@@ -1,4 +1,4 @@
-"""Operations that every architecture has: ordinary loads and stores, cache modes."""
+"""Operations that every architecture has: ordinary loads, stores and multiply-adds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.metastage import require
 from basedsl_cute import algebra
-from basedsl_cute.algebra import CopyAtomLayout
+from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.copy_access import move
+from basedsl_cute.atoms.mma import MmaOp
+from basedsl_cute.copy_access import move, word
+from basedsl_cute.dialect import define
+from basedsl_cute.pointer import storage_bits
 
 
 class LoadCacheMode(enum.Enum):
@@ -69,3 +73,24 @@ def _no_fields(op: CopyOp, fields: dict[str, Any]) -> None:
     for name, value in fields.items():
         if value is not None:
             raise DSLTypeError(f"{type(op).__name__} takes no {name}=")
+
+
+@dataclass(frozen=True)
+class MmaUniversalOp(MmaOp):
+    """A multiply-add of one thread, in the type of its operands."""
+
+    abacc_dtype: Any
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        kind = self.abacc_dtype
+        return kind, kind, kind, kind
+
+    def layout(self) -> MmaAtomLayout:
+        return algebra.thread_mma()
+
+    def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
+        trace = require("gemm")
+        bits = storage_bits(self.abacc_dtype)
+        pieces = [word(x, bits) for x in (d, a, b, c)]
+        define(trace.bindings).gemm(*pieces, atom="universal_fma", loc=trace.loc())

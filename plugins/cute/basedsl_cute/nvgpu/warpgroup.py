@@ -122,6 +122,10 @@ class MmaF16BF16Op:
         name = _TYPE_NAMES[self.ab_dtype.__name__]
         return name, name
 
+    def make_tiled_mma(self, atom_layout_mnk: Any, permutation_mnk: Any) -> WarpgroupMma:
+        """What `cute.make_tiled_mma` gives for this operation."""
+        return WarpgroupMma(self, atom_layout_mnk, permutation_mnk)
+
 
 class _Plan:
     """What of a tiled MMA never changes: one static leaf."""

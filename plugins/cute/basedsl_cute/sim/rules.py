@@ -57,6 +57,7 @@ _FAMILIES = (
     "atomic",
     "gpu",
     "warp",
+    "matrix",
     "barrier",
     "async",
     "mbarrier",

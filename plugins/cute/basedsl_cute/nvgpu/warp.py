@@ -1,0 +1,187 @@
+"""`nvgpu.warp`: what a warp does together: mma.sync, ldmatrix, stmatrix.
+
+PTX ISA 9.7.14.5 "mma.sync", 9.7.14.5.15 "ldmatrix", 9.7.14.5.16 "stmatrix".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
+from basedsl.metastage import require
+from basedsl.numeric import BFloat16, Float16, Float32, Int8, Int32, TFloat32, Uint8
+from basedsl_cute import algebra
+from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
+from basedsl_cute.atoms.copy import CopyAtom, CopyOp
+from basedsl_cute.atoms.mma import MmaOp
+from basedsl_cute.copy_access import missing_fact, when, word
+from basedsl_cute.dialect import define
+from basedsl_cute.nvgpu.common import _no_fields
+from basedsl_cute.pointer import storage_bits
+
+__all__ = [
+    "LdMatrix8x8x16bOp",
+    "MmaF16BF16Op",
+    "MmaI8Op",
+    "MmaTF32Op",
+    "StMatrix8x8x16bOp",
+]
+
+# How `dialect.atoms` names element types.
+_NAMES = {
+    Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float32: "f32",
+    Int8: "s8", Uint8: "u8", Int32: "s32",
+}  # fmt: skip
+
+
+class _WarpMma(MmaOp):
+    """mma.sync: D = A B + C with A row-major and B column-major in registers."""
+
+    shape_mnk: tuple[int, int, int]
+
+    def layout(self) -> MmaAtomLayout:
+        _, a, b, _ = self.dtypes
+        return algebra.warp_mma(self.shape_mnk, max(a.width, b.width))
+
+    def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
+        m, n, k = self.shape_mnk
+        types = "".join(_NAMES[t] for t in self.dtypes)
+        emit_mma(f"mma_{m}x{n}x{k}_{types}", d, a, b, c)
+
+
+@dataclass(frozen=True)
+class MmaF16BF16Op(_WarpMma):
+    """Float16 (accumulating in Float16 or Float32) or BFloat16 (in Float32), 16x8x8 or 16x8x16."""
+
+    ab_dtype: Any
+    acc_dtype: Any
+    shape_mnk: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        known = {Float16: (Float16, Float32), BFloat16: (Float32,)}
+        _check(self, known, ((16, 8, 8), (16, 8, 16)))
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        return self.acc_dtype, self.ab_dtype, self.ab_dtype, self.acc_dtype
+
+
+@dataclass(frozen=True)
+class MmaTF32Op(_WarpMma):
+    """TFloat32 accumulating in Float32, 16x8x4 or 16x8x8."""
+
+    ab_dtype: Any = TFloat32
+    acc_dtype: Any = Float32
+    shape_mnk: tuple[int, int, int] = (16, 8, 8)
+
+    def __post_init__(self) -> None:
+        _check(self, {TFloat32: (Float32,)}, ((16, 8, 4), (16, 8, 8)))
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        return Float32, TFloat32, TFloat32, Float32
+
+
+@dataclass(frozen=True)
+class MmaI8Op(_WarpMma):
+    """Int8 or Uint8 accumulating in Int32, 16x8x16 or 16x8x32."""
+
+    ab_dtype: Any
+    acc_dtype: Any = Int32
+    shape_mnk: tuple[int, int, int] = (16, 8, 32)
+
+    def __post_init__(self) -> None:
+        known = {Int8: (Int32,), Uint8: (Int32,)}
+        _check(self, known, ((16, 8, 16), (16, 8, 32)))
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        return Int32, self.ab_dtype, self.ab_dtype, Int32
+
+
+def _check(op: Any, types: dict[Any, tuple[Any, ...]], shapes: tuple[Any, ...]) -> None:
+    name = type(op).__name__
+    accumulators = types.get(op.ab_dtype)
+    if accumulators is None or op.acc_dtype not in accumulators:
+        known = ", ".join(
+            f"{t.__name__} in {a.__name__}" for t, some in types.items() for a in some
+        )
+        raise DSLTypeError(f"{name} multiplies {known}, not {op.ab_dtype} in {op.acc_dtype}")
+    if tuple(op.shape_mnk) not in shapes:
+        raise DSLTypeError(f"{name} has the shapes {shapes}, not {op.shape_mnk}")
+
+
+def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
+    """`cute.gemm` by the dialect's atom of that name, on fragments of one instruction."""
+    pieces = []
+    for name, tensor in zip("dabc", (d, a, b, c), strict=True):
+        bits = int(algebra.size(tensor.shape)) * storage_bits(tensor.element_type)
+        piece = word(tensor, bits)
+        if piece is None:
+            raise DSLTypeError(f"gemm: {name}, an operand of {atom}, {missing_fact(tensor, bits)}")
+        pieces.append(piece)
+    trace = require("gemm")
+    define(trace.bindings).gemm(*pieces, atom=atom, loc=trace.loc())
+
+
+# Matrices between shared memory and registers ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _MatrixCopy(CopyOp):
+    """One, two or four matrices of 8x8 16-bit elements, `transpose`d on the way if asked."""
+
+    transpose: bool = False
+    num_matrices: int = 1
+
+    def __post_init__(self) -> None:
+        if self.num_matrices not in (1, 2, 4):
+            raise DSLTypeError(f"{type(self).__name__} moves 1, 2 or 4 matrices")
+
+    def _name(self, stem: str) -> str:
+        return f"{stem}_x{self.num_matrices}" + ("_trans" if self.transpose else "")
+
+    def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
+        pieces = []
+        for tensor, size in zip((src, dst), bits, strict=True):
+            piece = word(tensor, size)
+            if piece is None:
+                raise DSLTypeError(f"{name} {missing_fact(tensor, size)}", user_span())
+            pieces.append(piece)
+        trace = require("a matrix copy")
+        with when(pred):
+            define(trace.bindings).copy(*pieces, atom=name, bits=128, loc=trace.loc())
+
+
+@dataclass(frozen=True)
+class LdMatrix8x8x16bOp(_MatrixCopy):
+    """ldmatrix (sm_75): each lane gives the address of a row of 16 bytes in shared memory."""
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        return algebra.matrix_copy(self.num_matrices, self.transpose).in_elements(width)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        if src.memspace != "smem" or dst.memspace != "rmem":
+            raise DSLTypeError(
+                f"ldmatrix copies smem to rmem, not {src.memspace} to {dst.memspace}"
+            )
+        self._emit(self._name("ldmatrix"), src, dst, pred, (128, 32 * self.num_matrices))
+
+
+@dataclass(frozen=True)
+class StMatrix8x8x16bOp(_MatrixCopy):
+    """stmatrix (sm_90): the inverse of ldmatrix."""
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        return algebra.matrix_copy(self.num_matrices, self.transpose, store=True).in_elements(width)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        if src.memspace != "rmem" or dst.memspace != "smem":
+            raise DSLTypeError(
+                f"stmatrix copies rmem to smem, not {src.memspace} to {dst.memspace}"
+            )
+        self._emit(self._name("stmatrix"), src, dst, pred, (32 * self.num_matrices, 128))
