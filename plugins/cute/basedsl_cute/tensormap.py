@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.metastage import Trace, require
 from basedsl.numeric import Int64, as_numeric
-from basedsl_cute.runtime.tensormap import (
+from basedsl_cute.lowering.tensor_map import (
     ALIGNMENT,
     BYTES,
     DATA_TYPES,

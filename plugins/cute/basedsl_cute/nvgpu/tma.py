@@ -31,7 +31,7 @@ from basedsl_cute.arch.tma import (
     tma_store,
 )
 from basedsl_cute.copy_access import when
-from basedsl_cute.runtime.tensormap import MAX_BOX, SWIZZLE_BYTES
+from basedsl_cute.lowering.tensor_map import MAX_BOX, SWIZZLE_BYTES
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensormap import TensorMapValue, encode_tensor_map
 

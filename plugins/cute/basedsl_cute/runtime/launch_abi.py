@@ -24,7 +24,8 @@ from basedsl_cute.lowering.interface import (
     LaunchConfig,
     LaunchTable,
 )
-from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, simulated_encoder
+from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
+from basedsl_cute.runtime.tensormap import simulated_encoder
 
 __all__ = [
     "COOPERATIVE",

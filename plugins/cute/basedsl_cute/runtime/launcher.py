@@ -14,6 +14,7 @@ from typing import Any
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.objectstage import native
+from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
 from basedsl_cute.runtime import driver
 from basedsl_cute.runtime.launch_abi import (
     LAUNCH_SYMBOL,
@@ -26,7 +27,7 @@ from basedsl_cute.runtime.launch_abi import (
     refusal,
     report_failure,
 )
-from basedsl_cute.runtime.tensormap import ENCODE_SYMBOL, driver_encoder
+from basedsl_cute.runtime.tensormap import driver_encoder
 
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 # What a driver may say to a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,

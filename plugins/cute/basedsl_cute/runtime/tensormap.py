@@ -1,13 +1,8 @@
 """Tensor maps: the 128 bytes that tell the TMA unit about a tensor in global memory and its boxes.
 
-Host code calls the symbol `ENCODE_SYMBOL`, which has the signature of the driver's
-`cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management"):
-
-    i32 (ptr map, i32 type, i32 rank, i64 address, ptr extents, ptr strides, ptr box,
-         ptr element_strides, i32 interleave, i32 swizzle, i32 l2_promotion, i32 fill)
-
-For the GPU it is that function. For the simulator it is `simulated_encoder()`, which makes the
-driver's checks and writes a `TensorMapRecord`: what the driver writes is known to NVIDIA only.
+Host code calls an encoder (`lowering.tensor_map`). For the GPU that is the driver's own function.
+For the simulator it is `simulated_encoder()`, which makes the driver's checks and writes a
+`TensorMapRecord`: what the driver writes is known to NVIDIA only.
 """
 
 from __future__ import annotations
@@ -17,22 +12,16 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-ENCODE_SYMBOL = "basedsl_encode_tensor_map"
-BYTES, ALIGNMENT = 128, 64
-
-# cuda.h: CUtensorMapDataType, by the names of the DSL's element types. Narrow floats travel as
-# bytes, 8-bit integers too.
-DATA_TYPES = {
-    "Uint8": 0, "Int8": 0, "Boolean": 0, "Uint16": 1, "Int16": 1, "Uint32": 2, "Int32": 3,
-    "Uint64": 4, "Int64": 5, "Float16": 6, "Float32": 7, "Float64": 8, "BFloat16": 9,
-    "TFloat32": 7, "Float8E4M3FN": 0, "Float8E5M2": 0, "Float8E4M3": 0,
-}  # fmt: skip
-_TYPE_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
-
-SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B = range(4)  # CUtensorMapSwizzle
-SWIZZLE_BYTES = (16, 32, 64, 128)
-L2_PROMOTION_256B = 3  # CUtensorMapL2promotion
-MAX_RANK, MAX_BOX = 5, 256
+from basedsl_cute.lowering.tensor_map import (
+    ALIGNMENT,
+    BYTES,
+    MAX_BOX,
+    MAX_RANK,
+    SWIZZLE_128B,
+    SWIZZLE_BYTES,
+    SWIZZLE_NONE,
+    TYPE_BYTES,
+)
 
 _INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 _MAGIC = 0x5344_4D41_5354_4D31
@@ -81,7 +70,7 @@ def decode(data: bytes) -> TensorMap | None:
     record = TensorMapRecord.from_buffer_copy(data)
     if record.magic != _MAGIC:
         return None
-    rank, itemsize = record.rank, _TYPE_BYTES[record.type]
+    rank, itemsize = record.rank, TYPE_BYTES[record.type]
     return TensorMap(
         record.address,
         itemsize,
@@ -124,9 +113,9 @@ def _encode(
     promotion: int,
     fill: int,
 ) -> int:
-    if not 0 <= type_ < len(_TYPE_BYTES) or not 1 <= rank <= MAX_RANK or out % ALIGNMENT:
+    if not 0 <= type_ < len(TYPE_BYTES) or not 1 <= rank <= MAX_RANK or out % ALIGNMENT:
         return _INVALID_VALUE
-    itemsize = _TYPE_BYTES[type_]
+    itemsize = TYPE_BYTES[type_]
     good = address % 16 == 0 and interleave == 0 and 0 <= swizzle <= SWIZZLE_128B
     good = good and all(0 < extents[i] <= 1 << 32 for i in range(rank))
     good = good and all(strides[i] % 16 == 0 and strides[i] < 1 << 40 for i in range(rank - 1))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from basedsl_cute.runtime.tensormap import ALIGNMENT, BYTES, TensorMap, decode
+from basedsl_cute.lowering.tensor_map import ALIGNMENT, BYTES
+from basedsl_cute.runtime.tensormap import TensorMap, decode
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError
 from basedsl_cute.sim.records import Site
 
