@@ -6,168 +6,35 @@ NVVM, PTX, machine code), `runtime` (arrays, driver), `sim` (the simulator), `ex
 ties them together.
 """
 
-from basedsl import Constexpr, const_expr, range, range_constexpr
-from basedsl.numeric import (
-    BFloat16,
-    Boolean,
-    Float,
-    Float4E2M1FN,
-    Float6E2M3FN,
-    Float6E3M2FN,
-    Float8E4M3,
-    Float8E4M3B11FNUZ,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float8E8M0FNU,
-    Float16,
-    Float32,
-    Float64,
-    Int4,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Int128,
-    Integer,
-    Numeric,
-    TFloat32,
-    Uint4,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-    Uint128,
-    dtype,
-)
-from basedsl_cute import arch, math, nvgpu, pipeline, runtime, utils
-from basedsl_cute.algebra import (
-    ComposedLayout,
-    E,
-    Layout,
-    LayoutError,
-    Ratio,
-    ScaledBasis,
-    Swizzle,
-    append,
-    append_ones,
-    assume,
-    blocked_product,
-    ceil_div,
-    coalesce,
-    complement,
-    composition,
-    cosize,
-    crd2idx,
-    depth,
-    dice,
-    domain_offset,
-    elem_less,
-    filter,
-    filter_zeros,
-    flat_divide,
-    flat_product,
-    flatten,
-    get,
-    group_modes,
-    idx2crd,
-    is_static,
-    left_inverse,
-    local_partition,
-    local_tile,
-    logical_divide,
-    logical_product,
-    make_composed_layout,
-    make_identity_layout,
-    make_layout,
-    make_layout_image_mask,
-    make_layout_tv,
-    make_ordered_layout,
-    make_swizzle,
-    max_alignment,
-    max_common_layout,
-    max_common_vector,
-    outer_partition,
-    prepend,
-    prepend_ones,
-    product,
-    product_each,
-    raked_product,
-    rank,
-    recast_layout,
-    repeat,
-    repeat_as_tuple,
-    repeat_like,
-    right_inverse,
-    round_up,
-    select,
-    shape,
-    shape_div,
-    size,
-    size_in_bytes,
-    slice_,
-    tile_to_shape,
-    tiled_divide,
-    tiled_product,
-    zipped_divide,
-    zipped_product,
-)
-from basedsl_cute.atoms import (
-    CopyAtom,
-    MmaAtom,
-    ThrCopy,
-    ThrMma,
-    TiledCopy,
-    TiledMma,
-    gemm,
-    make_copy_atom,
-    make_cotiled_copy,
-    make_mma_atom,
-    make_tiled_copy,
-    make_tiled_copy_A,
-    make_tiled_copy_B,
-    make_tiled_copy_C,
-    make_tiled_copy_C_atom,
-    make_tiled_copy_D,
-    make_tiled_copy_S,
-    make_tiled_copy_tv,
-    make_tiled_mma,
-    mma_atom_call,
-)
-from basedsl_cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
-from basedsl_cute.dsl import CUTE
-from basedsl_cute.host import synchronize, target_description
-from basedsl_cute.math import cos, erf, exp, exp2, log, log2, log10, rsqrt, sin, sqrt, tan, tanh
-from basedsl_cute.memory import (
-    make_fragment_like,
-    make_identity_tensor,
-    make_ptr,
-    make_rmem_tensor,
-    make_rmem_tensor_like,
-    make_tensor,
-    recast_tensor,
-)
-from basedsl_cute.pointer import Pointer, recast_ptr
-from basedsl_cute.printing import printf
-from basedsl_cute.runtime.fakes import SymInt, sym_int, sym_int32, sym_int64
-from basedsl_cute.spaces import AddressSpace
-from basedsl_cute.ssa import (
-    ReductionOp,
-    TensorSSA,
-    all_,
-    any_,
-    full,
-    full_like,
-    ones_like,
-    where,
-    zeros_like,
-)
-from basedsl_cute.stream import Stream
-from basedsl_cute.struct import struct, union
-from basedsl_cute.tensor import Tensor
-from basedsl_cute.tensor_print import print_tensor
-from basedsl_cute.utils import smem_report
+from __future__ import annotations
 
-make_fragment = make_rmem_tensor  # an older spelling
-jit = CUTE.jit
-kernel = CUTE.kernel
-compile = CUTE.compile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from basedsl_cute.public import *  # noqa: F403
+
+_loading = False
+
+
+def __getattr__(name: str) -> Any:
+    # Asking which DSLs are installed imports this package; only using it loads the rest.
+    global _loading
+    if _loading or name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _loading = True
+    try:
+        from basedsl_cute import public
+    finally:
+        _loading = False
+    for key, value in vars(public).items():
+        if not key.startswith("_"):
+            globals()[key] = value
+    if name not in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    from basedsl_cute import public
+
+    return sorted({*globals(), *(name for name in vars(public) if not name.startswith("_"))})
