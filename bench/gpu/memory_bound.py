@@ -74,8 +74,13 @@ def cases(small):
              ((1, 256), 4), ((8, 32), 4), ((16, 32), 2), ((32, 32), 1)]  # fmt: skip
     per_row = [None, 64, 128] if small else [128, 256, 512, 1024]
 
+    steps = [(t, s) for t in per_row for s in ((1, 2) if small else (1, 4, 8))]
+
     def rows(function):
         return lambda v: (function, {"threads": v})
+
+    def norm(function):
+        return lambda v: (function, {"threads": v[0], "steps": v[1]})
 
     def elementwise_of(op):
         def build(variant):
@@ -121,16 +126,16 @@ def cases(small):
     )  # fmt: skip
     for dtype in ("float16", "bfloat16", "float32"):
         yield Case(
-            "rms_norm", dtype, [(m, n), (n,)], (m, n), rows(normalization.rms_norm), rms_of,
+            "rms_norm", dtype, [(m, n), (n,)], (m, n), norm(normalization.rms_norm), rms_of,
             lambda torch, out, x, w: torch.nn.functional.rms_norm(x, w.shape, w, EPSILON),
-            per_row, scalars=(EPSILON,),
+            steps, scalars=(EPSILON,),
         )  # fmt: skip
     for dtype in ("float16", "float32"):
         yield Case(
-            "layer_norm", dtype, [(m, n), (n,), (n,)], (m, n), rows(normalization.layer_norm),
+            "layer_norm", dtype, [(m, n), (n,), (n,)], (m, n), norm(normalization.layer_norm),
             layer_of,
             lambda torch, out, x, w, b: torch.nn.functional.layer_norm(x, w.shape, w, b, EPSILON),
-            per_row, scalars=(EPSILON,),
+            steps, scalars=(EPSILON,),
         )  # fmt: skip
     for dtype in ("float16", "float32"):
         yield Case(

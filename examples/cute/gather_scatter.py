@@ -19,7 +19,7 @@ def gather_kernel(x: cute.Tensor, index: cute.Tensor, y: cute.Tensor, tiling: cu
     if row < y.shape[0]:
         place = index[row]
         if 0 <= place and place < x.shape[0]:
-            inside = tiling.inside(y.shape, row, t)
+            inside = tiling.inside(y.shape[1], None, t)
             fragment = cute.make_rmem_tensor(tiling.shape, x.element_type)
             tiling.copy(tiling.part(x, place, t), fragment, inside)
             tiling.copy(fragment, tiling.part(y, row, t), inside)
@@ -32,7 +32,7 @@ def scatter_kernel(x: cute.Tensor, index: cute.Tensor, y: cute.Tensor, tiling: c
     if row < x.shape[0]:
         place = index[row]
         if 0 <= place and place < y.shape[0]:
-            inside = tiling.inside(x.shape, row, t)
+            inside = tiling.inside(x.shape[1], None, t)
             fragment = cute.make_rmem_tensor(tiling.shape, x.element_type)
             tiling.copy(tiling.part(x, row, t), fragment, inside)
             tiling.copy(fragment, tiling.part(y, place, t), inside)

@@ -21,15 +21,23 @@ def rms_norm_kernel(
     y: cute.Tensor,
     epsilon: cute.Float32,
     tiling: cute.Constexpr,
+    steps: cute.Constexpr,
 ):
     r, t = tiling.place()
-    row = cute.arch.block_idx()[0] * tiling.rows + r
-    inside = tiling.inside(x.shape, row, t)
-    value = tiling.load(x, row, t, inside)
-    scale = tiling.load(weight, None, t, inside)
-    squares = tiling.reduce(value * value, ADD, r, t)
-    factor = cute.math.rsqrt(squares / cute.Float32(x.shape[1]) + epsilon, fastmath=True)
-    tiling.store(value * factor * scale, y, row, t, inside)
+    sums = tiling.partial_sums(buffers=2)
+    always = tiling.inside(weight.shape[0], None, t)
+    if cute.const_expr(steps > 1):  # kept in registers, else loaded when they are needed
+        scale = tiling.load(weight, None, t, always)
+    first = cute.arch.block_idx()[0] * (tiling.rows * steps) + r
+    for step in range(steps):
+        row = first + step * tiling.rows
+        inside = tiling.inside(x.shape[1], tiling.row_is_inside(row, x.shape[0], steps), t)
+        value = tiling.load(x, row, t, inside)
+        squares = tiling.reduce(value * value, ADD, r, t, sums[step % 2])
+        factor = cute.math.rsqrt(squares / cute.Float32(x.shape[1]) + epsilon, fastmath=True)
+        if cute.const_expr(steps == 1):
+            scale = tiling.load(weight, None, t, always)
+        tiling.store(value * factor * scale, y, row, t, inside)
 
 
 @cute.kernel
@@ -40,20 +48,29 @@ def layer_norm_kernel(
     y: cute.Tensor,
     epsilon: cute.Float32,
     tiling: cute.Constexpr,
+    steps: cute.Constexpr,
 ):
     r, t = tiling.place()
-    row = cute.arch.block_idx()[0] * tiling.rows + r
-    inside = tiling.inside(x.shape, row, t)
-    value = tiling.load(x, row, t, inside)
-    scale = tiling.load(weight, None, t, inside)
-    shift = tiling.load(bias, None, t, inside)
+    sums, squares = tiling.partial_sums(), tiling.partial_sums()
+    always = tiling.inside(weight.shape[0], None, t)
+    if cute.const_expr(steps > 1):
+        scale = tiling.load(weight, None, t, always)
+        shift = tiling.load(bias, None, t, always)
     columns = cute.Float32(x.shape[1])
-    mean = tiling.reduce(value, ADD, r, t) / columns
-    centred = value - mean
-    counted = tiling.only(centred, inside)
-    variance = tiling.reduce(counted * counted, ADD, r, t) / columns
-    factor = cute.math.rsqrt(variance + epsilon, fastmath=True)
-    tiling.store(centred * factor * scale + shift, y, row, t, inside)
+    first = cute.arch.block_idx()[0] * (tiling.rows * steps) + r
+    for step in range(steps):
+        row = first + step * tiling.rows
+        inside = tiling.inside(x.shape[1], tiling.row_is_inside(row, x.shape[0], steps), t)
+        value = tiling.load(x, row, t, inside)
+        mean = tiling.reduce(value, ADD, r, t, sums[0]) / columns
+        centred = value - mean
+        counted = tiling.only(centred, inside)
+        variance = tiling.reduce(counted * counted, ADD, r, t, squares[0]) / columns
+        factor = cute.math.rsqrt(variance + epsilon, fastmath=True)
+        if cute.const_expr(steps == 1):
+            scale = tiling.load(weight, None, t, always)
+            shift = tiling.load(bias, None, t, always)
+        tiling.store(centred * factor * scale + shift, y, row, t, inside)
 
 
 @cute.jit
@@ -65,12 +82,16 @@ def rms_norm(
     columns: cute.Constexpr = None,
     threads: cute.Constexpr = None,
     rows: cute.Constexpr = None,
+    steps: cute.Constexpr = 1,
 ):
-    """y = x / sqrt(mean(x * x) + epsilon) * weight along mode 1; arguments as for `softmax`."""
+    """y = x / sqrt(mean(x * x) + epsilon) * weight along mode 1; arguments as for `softmax`.
+
+    A block does `steps` times its rows, one after another, and keeps the weights meanwhile.
+    """
     tiling = RowTiling((x, y), columns, threads, rows, vectors=(weight,))
-    blocks = cute.ceil_div(x.shape[0], tiling.rows)
+    blocks = cute.ceil_div(x.shape[0], tiling.rows * steps)
     if blocks > 0:
-        rms_norm_kernel(x, weight, y, epsilon, tiling).launch(
+        rms_norm_kernel(x, weight, y, epsilon, tiling, steps).launch(
             grid=(blocks, 1, 1), block=(tiling.block, 1, 1)
         )
 
@@ -85,12 +106,13 @@ def layer_norm(
     columns: cute.Constexpr = None,
     threads: cute.Constexpr = None,
     rows: cute.Constexpr = None,
+    steps: cute.Constexpr = 1,
 ):
     """y = (x - mean(x)) / sqrt(var(x) + epsilon) * weight + bias along mode 1."""
     tiling = RowTiling((x, y), columns, threads, rows, vectors=(weight, bias))
-    blocks = cute.ceil_div(x.shape[0], tiling.rows)
+    blocks = cute.ceil_div(x.shape[0], tiling.rows * steps)
     if blocks > 0:
-        layer_norm_kernel(x, weight, bias, y, epsilon, tiling).launch(
+        layer_norm_kernel(x, weight, bias, y, epsilon, tiling, steps).launch(
             grid=(blocks, 1, 1), block=(tiling.block, 1, 1)
         )
 

@@ -14,9 +14,9 @@ from basedsl_cute.runtime import from_dlpack
 def row_sum_kernel(x: cute.Tensor, sums: cute.Tensor, tiling: cute.Constexpr):
     r, t = tiling.place()
     row = cute.arch.block_idx()[0] * tiling.rows + r
-    inside = tiling.inside(x.shape, row, t)
+    inside = tiling.inside(x.shape[1], tiling.row_is_inside(row, x.shape[0]), t)
     value = tiling.load(x, row, t, inside)
-    total = tiling.reduce(value, cute.ReductionOp.ADD, r, t)
+    total = tiling.reduce(value, cute.ReductionOp.ADD, r, t, tiling.partial_sums()[0])
     if t == 0 and row < x.shape[0]:
         sums[row] = total.to(sums.element_type)
 

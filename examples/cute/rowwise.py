@@ -73,20 +73,31 @@ class RowTiling:
         layout = cute.make_layout(self.shape, stride=(stride, self.threads * self.vector * stride))
         return cute.make_tensor(start.iterator + first * stride, layout)
 
-    def inside(self, shape, row, t):
-        """A Boolean for each vector, whether it is in the matrix; None if all are."""
+    def inside(self, columns, row_is, t):
+        """A Boolean for each vector, whether it is in the matrix; None if all are. `row_is` says
+        whether the row is (None: certainly).
+        """
         step = self.threads * self.vector
         whole = self.exact and self.columns == self.chunks * step
-        if whole and self.rows == 1:
-            return None
+        if row_is is None or isinstance(row_is, bool):
+            if whole and row_is is not False:
+                return None
+            row_is = row_is is not False
         inside = cute.make_rmem_tensor(self.chunks, cute.Boolean)
-        row_is = True if self.rows == 1 else row < shape[0]
         for c in range(self.chunks):
             if self.exact and (c + 1) * step <= self.columns:
                 inside[c] = row_is
             else:
-                inside[c] = (t * self.vector + c * step < shape[1]) & row_is
+                inside[c] = (t * self.vector + c * step < columns) & row_is
         return inside
+
+    def row_is_inside(self, row, count, steps=1):
+        """Whether a row is one of `count`; None if that is certain. A block does `steps` times its
+        rows.
+        """
+        each = self.rows * steps
+        certain = each == 1 or (isinstance(count, int) and count % each == 0)
+        return None if certain else row < count
 
     def load(self, x, row, t, inside, fill=0.0):
         """A row of (M, N), or of a vector (N), as Float32; `fill` beyond the matrix."""
@@ -118,23 +129,43 @@ class RowTiling:
                 one = cute.make_tensor(inside.iterator + c, cute.make_layout(1))
                 cute.copy(atom, src[None, c], dst[None, c], pred=one)
 
-    def reduce(self, x, op, r, t):
+    @property
+    def slots(self):
+        """How many partial results of a row go through shared memory."""
+        if not self.along_rows:
+            return self.threads
+        return self.threads // WARP if self.threads > WARP else 1
+
+    def partial_sums(self, buffers=1):
+        """Shared memory for `reduce`: `buffers` pieces (slot, row). The same piece may be used
+        again after another barrier.
+        """
+        order = (0, 1) if self.along_rows else (1, 0)
+        layout = cute.make_ordered_layout((self.slots, self.rows, buffers), order=(*order, 2))
+        memory = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout)
+        return Pieces(memory)
+
+    def reduce(self, x, op, r, t, partial):
         """The elements of a vector, from all threads of a row, combined; every thread gets it."""
         combine, neutral = COMBINE[op], NEUTRAL[op]
         value = x.reduce(op, cute.Float32(neutral), 0)
-        slots = self.threads
         if self.along_rows:
             value = cute.arch.warp_reduction(value, combine, min(self.threads, WARP))
-            slots = self.threads // WARP
-        if slots <= 1:
+        if self.slots == 1:
             return value
-        layout = cute.make_layout((slots, self.rows), stride=(1, slots))
-        if not self.along_rows:
-            layout = cute.make_layout((slots, self.rows), stride=(self.rows, 1))
-        partial = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout)
         _publish(partial, value, t, r, self.along_rows)
         cute.arch.sync_threads()
         return partial[None, r].load().reduce(op, cute.Float32(neutral), 0)
+
+
+class Pieces:
+    """`pieces[i]` of shared memory, where `i` may be dynamic."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def __getitem__(self, i):
+        return self.memory[None, None, i]
 
 
 @cute.jit

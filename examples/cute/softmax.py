@@ -18,11 +18,11 @@ LOG2_E = math.log2(math.e)
 def softmax_kernel(x: cute.Tensor, y: cute.Tensor, tiling: cute.Constexpr):
     r, t = tiling.place()
     row = cute.arch.block_idx()[0] * tiling.rows + r
-    inside = tiling.inside(x.shape, row, t)
+    inside = tiling.inside(x.shape[1], tiling.row_is_inside(row, x.shape[0]), t)
     value = tiling.load(x, row, t, inside, fill=-math.inf)
-    largest = tiling.reduce(value, cute.ReductionOp.MAX, r, t)
+    largest = tiling.reduce(value, cute.ReductionOp.MAX, r, t, tiling.partial_sums()[0])
     power = cute.math.exp2((value - largest) * LOG2_E, fastmath=True)
-    total = tiling.reduce(power, cute.ReductionOp.ADD, r, t)
+    total = tiling.reduce(power, cute.ReductionOp.ADD, r, t, tiling.partial_sums()[0])
     tiling.store(power * (1.0 / total), y, row, t, inside)
 
 

@@ -300,3 +300,21 @@ def test_a_race_free_transpose(monkeypatch):
     softmax.softmax(*static(x, y), threads=64)
     assert_close(y, softmax_of(x), "f32")
     assert not isinstance(y, DSLError)
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+@pytest.mark.parametrize("threads", [16, 64])
+def test_norms_of_several_rows_one_after_another(monkeypatch, steps, threads):
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
+    x, y = random((13, 512), "f16"), poisoned((13, 512), "f16")
+    weight, bias = random((512,), "f16", seed=1), random((512,), "f16", seed=2)
+    wide = x.astype(np.float64)
+    args = static(x, weight, bias, y)
+    normalization.rms_norm(args[0], args[1], args[3], 1e-5, threads=threads, steps=steps)
+    expected = wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-5) * weight
+    assert_close(y, expected, "f16")
+    y[:] = np.nan
+    normalization.layer_norm(*args, 1e-5, threads=threads, steps=steps)
+    centred = wide - wide.mean(axis=1, keepdims=True)
+    expected = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * weight + bias
+    assert_close(y, expected, "f16")
