@@ -67,9 +67,10 @@ class Cute(DSL):
 
     def pipeline(self, settings: Any) -> Pipeline:
         target = self.target(settings)
-        host = (Step("host", lower_launch), Step("launches", launch_records), *native_steps())
+        lowered = (lower_cute(target), Step("launches", launch_records))
+        host = (Step("host", lower_launch), *native_steps())
         if not target.is_gpu:
-            steps = (lower_cute(target), Step("kernels", simulator_records), *host)
+            steps = (*lowered, Step("kernels", simulator_records), *host)
             return Pipeline("cute-to-sim", steps, input="cute")
         options = KernelOptions(
             assertions=settings.enable_assertions,
@@ -83,9 +84,7 @@ class Cute(DSL):
         assembly = tuple(step for step in kernels if step.name == "cubin")
         if assembly:  # ptxas works while the host's code is compiled
             assembly = (*assembly, Step("resources", resource_report, suffix=".txt"))
-        return Pipeline(
-            "cute-to-nvvm", (lower_cute(target), *steps, *host, *assembly), input="cute"
-        )
+        return Pipeline("cute-to-nvvm", (*lowered, *steps, *host, *assembly), input="cute")
 
     def executor(
         self,
@@ -113,8 +112,12 @@ def simulator_records(op: Any, context: PipelineContext) -> bytes:
 
 
 def launch_records(op: Any, context: PipelineContext) -> bytes:
-    """The table of kernels that the host code launches."""
-    return pickle.dumps(context.state[STATE])
+    """The table of kernels that the host code launches.
+
+    Taken before kernels become NVVM, where what is passed by value no longer shows.
+    """
+    table = context.state[STATE] = launch_table(op, context.bindings)
+    return pickle.dumps(table)
 
 
 def resource_report(op: Any, context: PipelineContext) -> str:
