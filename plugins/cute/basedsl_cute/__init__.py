@@ -8,17 +8,25 @@ ties them together.
 
 from __future__ import annotations
 
+import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from basedsl_cute.public import *  # noqa: F403
 
 _loading = False
+# What modules of this package import from it by name: found without loading the rest, which may be
+# what is being imported.
+_PACKAGES = ("algebra", "arch", "dialect", "math", "nvgpu", "pipeline", "runtime", "utils")
 
 
 def __getattr__(name: str) -> Any:
     # Asking which DSLs are installed imports this package; only using it loads the rest.
     global _loading
+    if name in _PACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
     if _loading or name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     _loading = True
@@ -38,3 +46,22 @@ def __dir__() -> list[str]:
     from basedsl_cute import public
 
     return sorted({*globals(), *(name for name in vars(public) if not name.startswith("_"))})
+
+
+class _Package(types.ModuleType):
+    """`cute.struct` is the decorator, whether or not the module it is defined in has been loaded,
+    which the import system would put here.
+    """
+
+    @property
+    def struct(self) -> Any:
+        from basedsl_cute.public import struct
+
+        return struct
+
+    @struct.setter
+    def struct(self, value: Any) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Package

@@ -40,7 +40,7 @@ def arrays(*shape, dtype=np.float32, align=16):
 
 
 @pytest.mark.parametrize("bits", [None, 32, 64, 128])
-def test_a_tiled_copy_moves_everything(sim, bits):
+def test_a_tiled_copy_moves_everything(target, bits):
     x, y, a, b = arrays(16, 256)
     tiled_copy(a, b, CopyUniversalOp(), bits)
     np.testing.assert_array_equal(x, y)
@@ -85,7 +85,7 @@ def test_layouts_and_copies_show_in_the_ir():
     )
 
 
-def test_a_cache_mode_is_the_instructions(sim):
+def test_a_cache_mode_is_the_instructions(target):
     x, y, a, b = arrays(8, 128)
 
     @cute.kernel
@@ -134,7 +134,7 @@ def test_an_indivisible_dynamic_stride_is_named(sim):
     assert "mark_compact_shape_dynamic(divisibility=)" in message
 
 
-def test_divisibility_of_a_dynamic_stride_is_enough(sim):
+def test_divisibility_of_a_dynamic_stride_is_enough(target):
     x, y, a, b = arrays(16, 256)
     for t in (a, b):
         t.mark_compact_shape_dynamic(1, divisibility=128)
@@ -253,7 +253,7 @@ def predicated(
 
 @pytest.mark.parametrize(("bits", "each"), [(128, 4), (32, 1), (32, 4), (None, 1), (None, 4)])
 @pytest.mark.parametrize("n", [0, 64, 101, 256])
-def test_a_false_predicate_copies_nothing(sim, bits, each, n):
+def test_a_false_predicate_copies_nothing(target, bits, each, n):
     x, y, a, b = arrays(256)
     predicated(a, b, n, bits, each)
     known = n if each == 1 else -(-n // 4) * 4
@@ -286,7 +286,7 @@ def through_smem(x: cute.Tensor, y: cute.Tensor, n: cute.Int32, zero_fill: cute.
 
 @pytest.mark.parametrize("zero_fill", [False, True])
 @pytest.mark.parametrize("n", [0, 100, 256])
-def test_cp_async_skips_or_fills_with_zeros(sim, zero_fill, n):
+def test_cp_async_skips_or_fills_with_zeros(target, zero_fill, n):
     x, y, a, b = arrays(256)
     through_smem(a, b, n, zero_fill)
     np.testing.assert_array_equal(y, np.where(np.arange(256) < n, x, 0.0 if zero_fill else -1.0))
@@ -302,7 +302,7 @@ def test_cp_async_in_ptx():
 # Element by element ------------------------------------------------------------------------------
 
 
-def test_autovec_and_basic_copies_of_any_order(sim):
+def test_autovec_and_basic_copies_of_any_order(target):
     @cute.kernel
     def kernel(x: cute.Tensor, y: cute.Tensor, z: cute.Tensor, w: cute.Tensor):
         fragment = cute.make_rmem_tensor(cute.make_layout((8, 4), stride=(4, 1)), x.element_type)
@@ -326,7 +326,7 @@ def test_autovec_and_basic_copies_of_any_order(sim):
     np.testing.assert_array_equal(w, np.where(x > 0, x, 5))
 
 
-def test_one_instruction(sim):
+def test_one_instruction(target):
     @cute.kernel
     def kernel(x: cute.Tensor, y: cute.Tensor):
         atom = cute.make_copy_atom(CopyUniversalOp(), x.element_type, num_bits_per_copy=128)

@@ -30,7 +30,7 @@ def per_thread(function, *arrays, out=np.int32, threads=64):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int8, np.int64])
-def test_shuffles_carry_every_width(sim, dtype):
+def test_shuffles_carry_every_width(target, dtype):
     x = RNG.integers(-100, 100, 64).astype(dtype) if np.dtype(dtype).kind == "i" else (
         RNG.standard_normal(64).astype(dtype)
     )  # fmt: skip
@@ -46,14 +46,14 @@ def test_shuffles_carry_every_width(sim, dtype):
     np.testing.assert_array_equal(got, x[base + np.where(lane < 29, lane + 3, lane)])
 
 
-def test_groups_of_four_lanes(sim):
+def test_groups_of_four_lanes(target):
     x = np.arange(64, dtype=np.int32)
     got = per_thread(lambda v: arch.shuffle_sync(v, 2, mask_and_clamp=7199), x)
     np.testing.assert_array_equal(got, x // 4 * 4 + 2)
 
 
 @pytest.mark.parametrize("group", [1, 4, 32])
-def test_warp_reductions(sim, group):
+def test_warp_reductions(target, group):
     x = RNG.integers(0, 1000, 64).astype(np.float32)
     groups = x.reshape(-1, group)
     got = per_thread(lambda v: arch.warp_reduction_sum(v, group), x, out=np.float32)
@@ -64,7 +64,7 @@ def test_warp_reductions(sim, group):
     np.testing.assert_array_equal(got, np.repeat(groups.min(1), group))
 
 
-def test_redux_and_votes(sim):
+def test_redux_and_votes(target):
     x = RNG.integers(-50, 50, 64).astype(np.int32)
     warps = x.reshape(2, 32)
     for kind, function in (("add", np.sum), ("min", np.min), ("max", np.max)):
@@ -82,7 +82,7 @@ def test_redux_and_votes(sim):
         np.testing.assert_array_equal(got, np.repeat(function(y.reshape(2, 32) > 0), 32))
 
 
-def test_single_instructions(sim):
+def test_single_instructions(target):
     x = RNG.standard_normal(64).astype(np.float32)
     got = per_thread(lambda v: arch.fmax(v, 0.0) + arch.fmin(v, 0.0), x, out=np.float32)
     np.testing.assert_array_equal(got, x)

@@ -62,13 +62,13 @@ def views(*arrays):
 
 
 @pytest.mark.parametrize("dtype", [cute.Float32, cute.Float64, cute.Float16, cute.Int32])
-def test_universal_multiply_add(sim, dtype):
+def test_universal_multiply_add(target, dtype):
     a, b, c, expected = operands(16, 8, 5, dtype, dtype)
     straight(*views(a, b, c), MmaUniversalOp(dtype), (8, 4, 1))
     np.testing.assert_allclose(c, expected, rtol=2e-2 if dtype is cute.Float16 else 1e-5, atol=2e-2)
 
 
-def test_a_permutation_gives_neighbouring_values(sim):
+def test_a_permutation_gives_neighbouring_values(target):
     permutation = (
         cute.make_layout((4, 4), stride=(4, 1)),
         cute.make_layout((4, 4), stride=(4, 1)),
@@ -94,11 +94,21 @@ WARP_OPS = [
 
 @pytest.mark.parametrize("op", WARP_OPS, ids=str)
 @pytest.mark.parametrize("atoms", [(1, 1, 1), (2, 2, 1)], ids=str)
-def test_warp_mma(sim, op, atoms):
+def test_warp_mma(target, op, atoms):
     a, b, c, expected = operands(32, 16, 64, op.ab_dtype, op.acc_dtype)
     straight(*views(a, b, c), op, atoms)
     tolerance = {cute.Float16: 3e-2, cute.Float32: 1e-4}.get(op.acc_dtype, 0)
     np.testing.assert_allclose(c.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+
+
+def test_tf32_mma(target):
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-64, 64, s).astype(np.float32) / 8 for s in ((32, 24), (16, 24)))
+    c = np.full((32, 16), np.nan, np.float32)
+    x, y, z = views(a, b, c)
+    x.element_type = y.element_type = cute.TFloat32
+    straight(x, y, z, warp.MmaTF32Op(), (2, 1, 1))
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.T, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +208,7 @@ def staged(
 @pytest.mark.parametrize("number", [1, 2, 4])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("store", [False, True])
-def test_matrices_through_shared_memory(sim, number, turned, store):
+def test_matrices_through_shared_memory(target, number, turned, store):
     op = warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
     a, b, c, expected = operands(32, 32, 32, cute.Float16, cute.Float16 if store else cute.Float32)
     staged(*views(a, b, c), op, number, turned, store)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import basedsl_cute.math as math
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Int64, Numeric, as_numeric
-from basedsl_cute import math
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.ssa import TensorSSA, elementwise
