@@ -6,9 +6,6 @@ A is (M, K), B is (N, K), C is (M, N). One warp loads tiles of A and B by TMA in
 multicast within a cluster; two warpgroups multiply them, each half of the rows of a tile, and write
 C through shared memory by TMA, which leaves out what lies beyond M and N. Tiles of C are dealt to
 resident blocks in advance.
-
-It runs on the simulator. On an H200 it stops with an illegal instruction at its first TMA load, for
-a reason not found yet.
 """
 
 from dataclasses import dataclass
