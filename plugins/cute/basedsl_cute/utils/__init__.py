@@ -1,6 +1,6 @@
 """`cute.utils`: helpers above the hardware."""
 
-from basedsl_cute.utils import hopper_helpers
+from basedsl_cute.utils import epilogue, hopper_helpers
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.smem_allocator import SmemAllocator
 from basedsl_cute.utils.smem_report import SmemReport, smem_report
@@ -21,6 +21,7 @@ __all__ = [
     "StaticPersistentTileScheduler",
     "WorkTileInfo",
     "common_vector",
+    "epilogue",
     "hopper_helpers",
     "sm90",
     "smem_report",

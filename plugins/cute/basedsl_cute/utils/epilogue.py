@@ -1,0 +1,97 @@
+"""Epilogues: what a user's function makes of the accumulators of a matrix product.
+
+    def bias_relu(acc, bias):
+        x = acc + bias.to(cute.Float32)
+        return cute.where(x > 0.0, x, 0.0)
+
+An epilogue is static: a function, or an object of a class with `__call__`. It gets part of the
+accumulator as a `TensorSSA` and, of the same shape, the elements of each operand at the same places
+of C; an operand that is a number comes as it is. What it returns is converted to C's element type.
+A kernel may call it several times for a tile, on parts of its own choice, so it works element by
+element: `acc` of shape (8) and of shape ((2, 2, 32), 1) mean the same to it. None is the identity
+and costs nothing.
+
+Operands are tensors of C's shape; those with fewer elements come through strides of 0
+(`per_column`, `per_row`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute import algebra
+from basedsl_cute.copy_access import when
+from basedsl_cute.copying import autovec_copy
+from basedsl_cute.memory import make_rmem_tensor, make_tensor
+from basedsl_cute.ssa import TensorSSA
+from basedsl_cute.tensor import Tensor
+
+__all__ = ["apply_epilogue", "load_operand", "per_column", "per_row"]
+
+
+def per_column(vector: Tensor, shape: Any) -> Tensor:
+    """The matrix of `shape` (M, N) or (M, N, L) whose element (m, n, l) is `vector[n]`."""
+    return _stretched(vector, shape, 1)
+
+
+def per_row(vector: Tensor, shape: Any) -> Tensor:
+    """The matrix of `shape` (M, N) or (M, N, L) whose element (m, n, l) is `vector[m]`."""
+    return _stretched(vector, shape, 0)
+
+
+def _stretched(vector: Tensor, shape: Any, mode: int) -> Tensor:
+    if not isinstance(vector, Tensor) or algebra.rank(vector.layout) != 1:
+        raise DSLTypeError(f"a vector is stretched to a matrix, not {vector}")
+    step = vector.stride[0] if isinstance(vector.stride, tuple) else vector.stride
+    strides = tuple(step if i == mode else 0 for i in range(len(shape)))
+    return make_tensor(vector.iterator, algebra.make_layout(tuple(shape), stride=strides))
+
+
+def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -> TensorSSA:
+    """A thread's part of an operand, zero where its coordinate is not below `bound`.
+
+    `coords` are the coordinates of `part`'s elements, of the same shape. `inside` says that all of
+    them are below `bound`, for the whole tile: it is read in wide accesses then.
+    """
+    fragment = make_rmem_tensor(algebra.shape(part.layout), part.element_type)
+    if inside is True:
+        autovec_copy(part, fragment)
+        return fragment.load()
+    if inside is None:
+        fragment.fill(0)
+    else:
+        with when(inside):
+            autovec_copy(part, fragment)
+    with when(None if inside is None else ~inside):
+        if inside is not None:
+            fragment.fill(0)
+        for i in range(int(algebra.size(fragment.shape))):
+            with when(algebra.elem_less(coords[i], bound)):
+                fragment[i] = part[i]
+    return fragment.load()
+
+
+def apply_epilogue(op: Any, acc: TensorSSA, operands: Any, dtype: Any) -> TensorSSA:
+    """`op(acc, *operands)` in C's element type; `op` is None, a function or a callable object."""
+    if op is None:
+        if operands:
+            raise DSLTypeError("epilogue operands without an epilogue", hint="pass epilogue_op=")
+        return acc.to(dtype)
+    if not callable(op):
+        raise DSLTypeError(
+            f"an epilogue is a function of the accumulators, not a {type(op).__name__}",
+            hint="def relu(acc): return cute.where(acc > 0.0, acc, 0.0)",
+        )
+    result = op(acc, *operands)
+    if not isinstance(result, TensorSSA):
+        raise DSLTypeError(
+            f"the epilogue '{getattr(op, '__name__', type(op).__name__)}' returns "
+            f"{type(result).__name__}; it returns a vector of the accumulator's shape"
+        )
+    if algebra.product(result.shape) != algebra.product(acc.shape):
+        raise DSLTypeError(
+            f"the epilogue '{getattr(op, '__name__', type(op).__name__)}' makes {result.shape} of "
+            f"an accumulator of {acc.shape}; it works element by element"
+        )
+    return result.to(dtype)
