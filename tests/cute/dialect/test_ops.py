@@ -20,6 +20,7 @@ def wgmma(acc: str = "%r", kind: str = R, **changes: object) -> str:
     """A `cute.wgmma` of two steps, with some attributes changed."""
     attributes = {
         "n": 8,
+        "d_type": '"f32"',
         "a_type": '"f16"',
         "b_type": '"f16"',
         "a_major": '"k"',
@@ -97,7 +98,14 @@ REFUSED = {
         ("() {count = 33 : i64} : () -> ()", "a barrier counts whole warps"),
     ],
     "wgmma": [
-        (wgmma(n=12), "n is 12; it must be a multiple of 8"),
+        (wgmma(n=12), "n is 12: N is a multiple of 8"),
+        (wgmma(n=40, d_type='"i32"', a_type='"i8"', b_type='"i8"'), "N of integers is 8, 24"),
+        (wgmma(b_type='"bf16"'), "a of f16 goes with b of f16"),
+        (wgmma(d_type='"i32"'), "a of f16 goes with d of f32 or f16"),
+        (
+            wgmma(d_type='"i32"', a_type='"i8"', b_type='"i8"', negate_a="unit"),
+            "integers are not negated",
+        ),
         (wgmma(a_type='"f64"'), "a of f64: there are f16"),
         (wgmma(b_major='"n"'), "the major mode of b is 'n'"),
         (wgmma(a_type='"i8"', b_type='"i8"', b_major='"mn"'), "b of i8 must have K contiguous"),

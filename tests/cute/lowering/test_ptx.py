@@ -42,7 +42,7 @@ def test_vector_add(lowering):
     ptx = lowering.ptx(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS, attributes=attributes)
     filecheck(
         ptx,
-        """CHECK: .version 8.3
+        """CHECK: .version 8.4
            CHECK: .target sm_90a
            CHECK: .visible .entry k(
            CHECK: .reqntid 256, 1, 1

@@ -139,8 +139,8 @@ LOWERED = {
     ),
     "wgmma": (
         f"""%acc = "cute.alloc_rmem"() {{bytes = 16 : i64}} : () -> {R}
-            "cute.wgmma"(%acc, %l, %l) {{n = 8 : i64, a_type = "f16", b_type = "f16",
-                a_major = "k", b_major = "mn", a_steps = array<i64: 0>, b_steps = array<i64: 0>}}
+            "cute.wgmma"(%acc, %l, %l) {{n = 8 : i64, d_type = "f32", a_type = "f16",
+                b_type = "f16", a_major = "k", b_major = "mn", a_steps = array<i64: 0>, b_steps = array<i64: 0>}}
                 : ({R}, i64, i64) -> ()""",
         """CHECK: %[[ACC:.*]] = llvm.alloca
            CHECK: "cute.wgmma"(%[[ACC]], %{{.*}}, %{{.*}}) {{.*}} : (!llvm.ptr, i64, i64) -> ()""",

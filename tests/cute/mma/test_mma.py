@@ -253,10 +253,3 @@ def test_what_is_refused(sim):
 
     refused("they do not agree", lambda: cute.compile(host, 3, cute.Float32))
     refused("b has elements of Float16", lambda: cute.compile(host, 2, cute.Float16))
-
-
-def test_an_operation_with_run_time_fields_brings_its_own_tiled_mma(sim):
-    from basedsl_cute.nvgpu import warpgroup
-
-    mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 64, 16)))
-    assert isinstance(mma, warpgroup.WarpgroupMma) and mma.size == 128

@@ -5,8 +5,9 @@ How an instruction is issued belongs to its operation (`nvgpu`).
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from basedsl.errors import DSLTypeError
@@ -21,6 +22,10 @@ class MmaOp:
 
     __dsl_leaf__ = True
 
+    # What of the instruction can be set after it was made (`TiledMma.set`), and the values that it
+    # begins with.
+    fields: Mapping[str, Any] = {}
+
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
         """The element types of D, A, B and C."""
@@ -30,84 +35,135 @@ class MmaOp:
         """The shape, threads and values of the instruction."""
         raise NotImplementedError
 
+    def check_field(self, name: str, value: Any) -> None:
+        """DSLTypeError for a value that the field cannot have."""
+
+    def make_fragment(self, operand: str, x: Any) -> Any:
+        """What the instruction takes of a partitioned operand "A", "B" or "C" (a tensor, or a
+        shape): registers, unless the operation says otherwise.
+        """
+        return _registers(x, self.dtypes["DABC".index(operand)])
+
+    def multiply(self, fields: Mapping[str, Any], d: Any, a: Any, b: Any, c: Any) -> None:
+        """`cute.gemm` by this instruction: D = A B + C on one thread's fragments."""
+        multiply_each(self, d, a, b, c)
+
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
         """Emit one instruction on fragments of its values."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class MmaAtom:
-    """One matrix instruction of an operation. Everything is static."""
+class _Plan:
+    """What of an atom or a tiled MMA never changes: one static leaf."""
 
     op: MmaOp
+    atom: MmaAtomLayout
+    tiling: MmaTiling | None = None
 
     __dsl_leaf__ = True
 
-    @cached_property
-    def tv(self) -> MmaAtomLayout:
-        """The layouts of the instruction's threads and values."""
-        return self.op.layout()
+
+class MmaAtom:
+    """One matrix instruction of an operation, with the fields that can be set at run time.
+
+    Fields are state: what `set` in a loop or branch leaves behind is carried out of it.
+    """
+
+    def __init__(self, op: MmaOp) -> None:
+        self._plan = _Plan(op, op.layout())
+        self._fields = dict(op.fields)
+
+    @property
+    def op(self) -> MmaOp:
+        return self._plan.op
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
-        return self.tv.shape_mnk
+        return self._plan.atom.shape_mnk
 
     @property
     def thr_id(self) -> Any:
-        return self.tv.thr_id
+        return self._plan.atom.thr_id
 
     @property
     def tv_layout_A(self) -> Any:
-        return self.tv.tv_layout_A
+        return self._plan.atom.tv_layout_A
 
     @property
     def tv_layout_B(self) -> Any:
-        return self.tv.tv_layout_B
+        return self._plan.atom.tv_layout_B
 
     @property
     def tv_layout_C(self) -> Any:
-        return self.tv.tv_layout_C
+        return self._plan.atom.tv_layout_C
+
+    def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Give a field a value; the gemms after it use it."""
+        name = self._field(field)
+        self.op.check_field(name, value)
+        self._fields[name] = value
+
+    def get(self, field: Any, *, loc: Any = None, ip: Any = None) -> Any:
+        """The value of a field."""
+        return self._fields[self._field(field)]
+
+    def _field(self, field: Any) -> str:
+        name = str(field.value if isinstance(field, enum.Enum) else field)
+        if name not in self._fields:
+            known = ", ".join(f"Field.{known.upper()}" for known in self._fields)
+            raise DSLTypeError(
+                f"{type(self.op).__name__} has no field {field!r} to set or get",
+                hint=f"it has {known}" if known else "it has no fields at all",
+            )
+        return name
+
+    def gemm(self, d: Any, a: Any, b: Any, c: Any) -> None:
+        """`cute.gemm(self, d, a, b, c)`."""
+        self.op.multiply(self._fields, d, a, b, c)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MmaAtom)
+            and self._plan == other._plan
+            and all(self._fields[name] is other._fields[name] for name in self._fields)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._plan)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.op})"
 
 
 def make_mma_atom(op: MmaOp, *, loc: Any = None, ip: Any = None) -> MmaAtom:
     """The atom of an operation."""
+    return MmaAtom(_operation(op, "make_mma_atom"))
+
+
+def _operation(op: Any, what: str) -> MmaOp:
     if not isinstance(op, MmaOp):
-        raise DSLTypeError(f"make_mma_atom takes an MMA operation, got {op!r}")
-    return MmaAtom(op)
+        raise DSLTypeError(
+            f"{what} takes an MMA operation, got {op!r}",
+            hint="make one, for example nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))",
+        )
+    return op
 
 
-@dataclass(frozen=True)
-class TiledMma:
+class TiledMma(MmaAtom):
     """An atom repeated over threads and over the tile; see `algebra.MmaTiling`."""
 
-    atom: MmaAtom
-    tiling: MmaTiling
-
-    __dsl_leaf__ = True
-
-    @property
-    def op(self) -> MmaOp:
-        return self.atom.op
+    def __init__(self, op: MmaOp, atom_layout_mnk: Any, permutation_mnk: Any) -> None:
+        super().__init__(op)
+        atom = self._plan.atom
+        tiling = algebra.make_mma_tiling(atom, atom_layout_mnk, permutation_mnk)
+        self._plan = _Plan(op, atom, tiling)
 
     @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        return self.atom.shape_mnk
-
-    @property
-    def thr_id(self) -> Any:
-        return self.atom.thr_id
-
-    @property
-    def tv_layout_A(self) -> Any:
-        return self.atom.tv_layout_A
-
-    @property
-    def tv_layout_B(self) -> Any:
-        return self.atom.tv_layout_B
-
-    @property
-    def tv_layout_C(self) -> Any:
-        return self.atom.tv_layout_C
+    def tiling(self) -> MmaTiling:
+        """Who holds what of the tile, without the instruction."""
+        assert self._plan.tiling is not None
+        return self._plan.tiling
 
     @property
     def tv_layout_A_tiled(self) -> Any:
@@ -139,7 +195,9 @@ class TiledMma:
         return int(self.tiling.tile_shape_mnk[mode])
 
     def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrMma:
-        """The part of thread `thr_idx`."""
+        """The part of thread `thr_idx`. For operands that wgmma reads from shared memory any thread
+        of the warpgroup will do.
+        """
         return ThrMma(self, as_coordinate(thr_idx))
 
     def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
@@ -154,23 +212,20 @@ class TiledMma:
         """The shape of one thread's part of C."""
         return self.tiling.partition_shape("C", shape_mn)
 
-    def make_fragment_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
-        """Registers for a partitioned A (a tensor, or a shape)."""
-        return _fragment(a, self.op.dtypes[1])
+    def make_fragment_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> Any:
+        """A partitioned A (a tensor, or a shape) as the instruction takes it: registers, or
+        descriptors of the shared memory that wgmma reads.
+        """
+        return self.op.make_fragment("A", a)
 
-    def make_fragment_B(self, b: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
-        """Registers for a partitioned B (a tensor, or a shape)."""
-        return _fragment(b, self.op.dtypes[2])
+    def make_fragment_B(self, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+        """A partitioned B (a tensor, or a shape) as the instruction takes it; as A."""
+        return self.op.make_fragment("B", b)
 
     def make_fragment_C(self, c: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
         """Registers for a partitioned accumulator (a tensor, or a shape)."""
-        return _fragment(c, self.op.dtypes[0])
-
-    def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
-        raise DSLTypeError(f"{type(self.op).__name__} has no field {field!r} to set at run time")
-
-    def get(self, field: Any, *, loc: Any = None, ip: Any = None) -> Any:
-        raise DSLTypeError(f"{type(self.op).__name__} has no field {field!r}")
+        made: Tensor = self.op.make_fragment("C", c)
+        return made
 
     def _repr_svg_(self) -> str | None:
         return self.tiling._repr_svg_()
@@ -201,7 +256,7 @@ class ThrMma:
         raise AttributeError(name)
 
 
-def _fragment(x: Any, dtype: Any) -> Tensor:
+def _registers(x: Any, dtype: Any) -> Tensor:
     if isinstance(x, Tensor):
         layout = x.layout
         while isinstance(layout, algebra.ComposedLayout):
@@ -217,15 +272,12 @@ def make_tiled_mma(
     *,
     loc: Any = None,
     ip: Any = None,
-) -> Any:
+) -> TiledMma:
     """The instruction repeated over groups of threads (`atom_layout_mnk`, a shape or layout) and,
     by `permutation_mnk`, over a larger or reordered tile.
     """
     op = op_or_atom.op if isinstance(op_or_atom, MmaAtom) else op_or_atom
-    if hasattr(op, "make_tiled_mma"):  # an operation with run-time fields brings its own class
-        return op.make_tiled_mma(atom_layout_mnk, permutation_mnk)
-    atom = op_or_atom if isinstance(op_or_atom, MmaAtom) else make_mma_atom(op)
-    return TiledMma(atom, algebra.make_mma_tiling(atom.tv, atom_layout_mnk, permutation_mnk))
+    return TiledMma(_operation(op, "make_tiled_mma"), atom_layout_mnk, permutation_mnk)
 
 
 # Multiplying -------------------------------------------------------------------------------------
@@ -238,21 +290,34 @@ def gemm(
 
     (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x (V, N, K) -> (V, M, N).
     """
-    if hasattr(mma, "gemm"):  # one with run-time fields
-        mma.gemm(d, a, b, c)
-        return
-    op = getattr(mma, "op", None)
-    if not isinstance(op, MmaOp):
+    if not isinstance(mma, MmaAtom):
         raise DSLTypeError(f"gemm takes a tiled MMA or an MMA atom, got {type(mma).__name__}")
+    mma.gemm(d, a, b, c)
+
+
+def mma_atom_call(
+    atom: Any, d: Tensor, a: Any, b: Any, c: Tensor, *, loc: Any = None, ip: Any = None
+) -> None:
+    """Exactly one instruction, on fragments of its values."""
+    if not isinstance(atom, MmaAtom):
+        raise DSLTypeError(f"mma_atom_call takes an MMA atom, got {type(atom).__name__}")
+    for name, x in zip("dabc", (d, a, b, c), strict=True):
+        if getattr(x, "shape", None) is not None and extents(x) != (1, 1):
+            raise DSLTypeError(
+                f"mma_atom_call: {name} of shape {x.shape} is more than one instruction takes",
+                hint="cute.gemm loops over the modes behind the values",
+            )
+    atom.gemm(d, a, b, c)
+
+
+def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """One instruction for each position in M, N and K of fragments in registers."""
     _check_types(op, d, a, b, c)
-    ms, ka = _extents(a)
-    ns, kb = _extents(b)
-    md, nd = _extents(d)
-    if ka != kb or (ms, ns) != (md, nd) or _extents(c) != (md, nd):
-        raise DSLTypeError(
-            f"gemm of {a.shape} and {b.shape} into {d.shape} (adding {c.shape}): they do not agree",
-            hint="(V, M, K) x (V, N, K) -> (V, M, N), with the fragments' rest modes",
-        )
+    ms, ka = extents(a)
+    ns, kb = extents(b)
+    md, nd = extents(d)
+    if ka != kb or (ms, ns) != (md, nd) or extents(c) != (md, nd):
+        raise disagree(d, a, b, c)
     rows, columns = _parts(a, ms, ka), _parts(b, ns, ka)
     results, added = _parts(d, ms, ns), _parts(c, ms, ns)
     for k in range(ka):
@@ -263,15 +328,12 @@ def gemm(
                 op.issue(results[at], rows[m + ms * k], columns[n + ns * k], first)
 
 
-def mma_atom_call(
-    atom: Any, d: Tensor, a: Tensor, b: Tensor, c: Tensor, *, loc: Any = None, ip: Any = None
-) -> None:
-    """Exactly one instruction, on fragments of its values."""
-    op = getattr(atom, "op", None)
-    if not isinstance(op, MmaOp):
-        raise DSLTypeError(f"mma_atom_call takes an MMA atom, got {type(atom).__name__}")
-    _check_types(op, d, a, b, c)
-    op.issue(d, a, b, c)
+def disagree(d: Any, a: Any, b: Any, c: Any) -> DSLTypeError:
+    """The error for fragments whose modes do not fit together."""
+    return DSLTypeError(
+        f"gemm of {a.shape} and {b.shape} into {d.shape} (adding {c.shape}): they do not agree",
+        hint="(V, M, K) x (V, N, K) -> (V, M, N), with the fragments' rest modes",
+    )
 
 
 def _check_types(op: MmaOp, *tensors: Any) -> None:
@@ -284,11 +346,14 @@ def _check_types(op: MmaOp, *tensors: Any) -> None:
             )
 
 
-def _extents(x: Tensor) -> tuple[int, int]:
+def extents(x: Any) -> tuple[int, int]:
     """Extents of the modes after the values: missing ones are 1."""
     rank = algebra.rank(x.layout)
     if rank > 3:
-        raise DSLTypeError(f"gemm: the fragment {x} has more than three modes")
+        raise DSLTypeError(
+            f"gemm: the fragment {x} has more than three modes",
+            hint="choose a stage or tile: fragment[None, None, None, stage]",
+        )
     sizes = [int(algebra.size(x.shape, [i])) for i in range(1, rank)]
     return (*sizes, 1, 1)[0], (*sizes, 1, 1)[1]
 

@@ -22,7 +22,7 @@ class Target:
 
     Memory sizes are bytes of shared memory: of an SM, the most one block can opt into, and the
     most it can have statically (CUDA C++ Programming Guide, "Technical Specifications per Compute
-    Capability"). `ptx` is the PTX ISA version that the code is written in: 8.3 (CUDA 12.3), or the
+    Capability"). `ptx` is the PTX ISA version that the code is written in: 8.4 (CUDA 12.4), or the
     first that knows the architecture (PTX ISA, "Release Notes").
     """
 
@@ -60,13 +60,13 @@ def _kib(n: int) -> int:
 TARGETS = {
     target.name: target
     for target in (
-        Target("sm_75", 83, _kib(64), _kib(64), 32, 16),
-        Target("sm_80", 83, _kib(164), _kib(163), 64, 32),
-        Target("sm_86", 83, _kib(100), _kib(99), 48, 16),
-        Target("sm_87", 83, _kib(164), _kib(163), 48, 16),
-        Target("sm_89", 83, _kib(100), _kib(99), 48, 24),
-        Target("sm_90", 83, _kib(228), _kib(227), 64, 32),
-        Target("sm_90a", 83, _kib(228), _kib(227), 64, 32),
+        Target("sm_75", 84, _kib(64), _kib(64), 32, 16),
+        Target("sm_80", 84, _kib(164), _kib(163), 64, 32),
+        Target("sm_86", 84, _kib(100), _kib(99), 48, 16),
+        Target("sm_87", 84, _kib(164), _kib(163), 48, 16),
+        Target("sm_89", 84, _kib(100), _kib(99), 48, 24),
+        Target("sm_90", 84, _kib(228), _kib(227), 64, 32),
+        Target("sm_90a", 84, _kib(228), _kib(227), 64, 32),
         Target("sm_100", 86, _kib(228), _kib(227), 64, 32),
         Target("sm_100a", 86, _kib(228), _kib(227), 64, 32),
         Target("sm_100f", 88, _kib(228), _kib(227), 64, 32),

@@ -6,16 +6,17 @@ and written back to the thread's stack slot, which LLVM promotes: between two bl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from basedsl_cute.dialect import Operands
-from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
+from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, WgmmaType
 from basedsl_cute.lowering.builder import Builder
 from basedsl_cute.lowering.rewriter import Rewriter
 
 _PTX_TYPES = {
     "f16": "f16", "bf16": "bf16", "tf32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2",
-    "i8": "s8", "ui8": "u8",
+    "i8": "s8", "ui8": "u8", "f32": "f32", "i32": "s32",
 }  # fmt: skip
 
 
@@ -24,30 +25,105 @@ def keep(b: Rewriter, op: Operands) -> None:
     operands = [op.acc, op.a, op.b]
     if op.accumulate is not None:
         operands.append(op.accumulate)
-    names = op.spec.attributes
-    b.emit(op.spec.full_name, [], operands, {name: getattr(op, name) for name in names})
+    attributes = {name: getattr(op, name) for name in op.spec.attributes}
+    for name in op.spec.optional:
+        if getattr(op, name) is not None:
+            attributes[name] = getattr(op, name)
+    b.emit(op.spec.full_name, [], operands, attributes)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What the text of one block depends on."""
+
+    n: int
+    d: str
+    kinds: tuple[str, str]
+    majors: tuple[str, str]
+    negated: tuple[bool, bool]
+    steps: tuple[list[int], list[int]]
+    a_in_registers: bool
+    is_flagged: bool
+
+    @property
+    def what(self) -> WgmmaType:
+        return WGMMA_TYPES[self.kinds[0]]
+
+    @property
+    def count(self) -> int:
+        """Registers of the accumulator: one for a f32 or s32, one for two f16."""
+        return self.n // (4 if self.d == "f16" else 2)
+
+    def text(self) -> str:
+        """The block's operands are the accumulators out, the same in, A, B, the flag."""
+        registers = ", ".join(f"${i}" for i in range(self.count))
+        at = 2 * self.count
+        b_at = at + (4 * len(self.steps[0]) if self.a_in_registers else 1)
+        types = ".".join(_PTX_TYPES[kind] for kind in (self.d, *self.kinds))
+        name = f"wgmma.mma_async.sync.aligned.m64n{self.n}k{self.what.k}.{types}"
+        lines = ["{", ".reg .pred first, other;", ".reg .b64 a, b;"]
+        lines.append(f"setp.ne.b32 first, {f'${b_at + 1}' if self.is_flagged else '1'}, 0;")
+        lines.append("setp.ne.b32 other, 1, 0;")
+        for i, (a_step, b_step) in enumerate(zip(*self.steps, strict=True)):
+            if self.a_in_registers:
+                a_text = "{" + ", ".join(f"${at + 4 * i + j}" for j in range(4)) + "}"
+            else:
+                lines.append(f"add.s64 a, ${at}, {a_step};")
+                a_text = "a"
+            lines.append(f"add.s64 b, ${b_at}, {b_step};")
+            last = ", ".join(["other" if i else "first", *self.modifiers])
+            lines.append(f"{name} {{{registers}}}, {a_text}, b, {last};")
+        lines.append("}")
+        return "\n".join(lines)
+
+    @property
+    def modifiers(self) -> list[str]:
+        """imm-scale-a, imm-scale-b of floats; imm-trans-a, imm-trans-b of 16-bit operands, that of
+        A only for one in shared memory.
+        """
+        found = []
+        if not self.what.is_integer:
+            found += ["-1" if negated else "1" for negated in self.negated]
+        if self.what.has_mn_major:
+            turned = [str(int(major == "mn")) for major in self.majors]
+            found += turned[1:] if self.a_in_registers else turned
+        return found
 
 
 def to_ptx(b: Builder, op: Any) -> None:
     """`wgmma.mma_async` for each step, in one block of inline PTX."""
     ir = b.ir
     attributes = op.attributes
-    n = ir.IntegerAttr(attributes["n"]).value
-    kinds = [ir.StringAttr(attributes[name]).value for name in ("a_type", "b_type")]
-    majors = [ir.StringAttr(attributes[name]).value for name in ("a_major", "b_major")]
-    steps = [list(ir.DenseI64ArrayAttr(attributes[name])) for name in ("a_steps", "b_steps")]
+
+    def text(name: str) -> str:
+        return str(ir.StringAttr(attributes[name]).value)
+
     acc, a, descriptor_b, *flag = op.operands
-    k, (kind, *_) = WGMMA_TYPES[kinds[0]]
-    count = n // 2
-    element = b.f32 if kind == "f32" else b.i32
-    letter = "f" if kind == "f32" else "r"
-    whole = ir.Type.parse(f"!llvm.struct<({', '.join([str(element)] * count)})>")
+    block = _Block(
+        n=ir.IntegerAttr(attributes["n"]).value,
+        d=text("d_type"),
+        kinds=(text("a_type"), text("b_type")),
+        majors=(text("a_major"), text("b_major")),
+        negated=("negate_a" in attributes, "negate_b" in attributes),
+        steps=(
+            list(ir.DenseI64ArrayAttr(attributes["a_steps"])),
+            list(ir.DenseI64ArrayAttr(attributes["b_steps"])),
+        ),
+        a_in_registers=str(a.type) != "i64",
+        is_flagged=bool(flag),
+    )
+    count = block.count
+    held, passed, letter = {
+        "f32": (b.f32, b.f32, "f"),
+        "i32": (b.i32, b.i32, "r"),
+        "f16": (ir.VectorType.get([2], ir.F16Type.get()), b.i32, "r"),
+    }[block.d]
+    whole = ir.Type.parse(f"!llvm.struct<({', '.join([str(held)] * count)})>")
     before = b.emit("llvm.load", [whole], [acc], {"alignment": b.integer(4)})
-    operands = [b.extract_value(before, i, element) for i in range(count)]
+    operands = [_as(b, b.extract_value(before, i, held), passed) for i in range(count)]
     constraints = [f"={letter}"] * count + [str(i) for i in range(count)]
-    in_registers = str(a.type) != "i64"
-    if in_registers:
-        given = [_registers(b, a, step, k, kinds[0]) for step in steps[0]]
+    if block.a_in_registers:
+        given = [_registers(b, a, step, block.what.k) for step in block.steps[0]]
         operands += [x for group in given for x in group]
         constraints += ["r"] * (4 * len(given))
     else:
@@ -58,61 +134,36 @@ def to_ptx(b: Builder, op: Any) -> None:
     if flag:
         operands.append(b.emit("arith.extui", [b.i32], [flag[0]]))
         constraints.append("r")
-    text = _text(n, k, kind, kinds, majors, steps, in_registers, bool(flag))
-    results = [element] * count
-    after = b.assembly(text, ",".join(constraints), results, operands, has_side_effects=True)
-    b.emit("llvm.store", [], [after, acc], {"alignment": b.integer(4)})
+    after = b.assembly(
+        block.text(), ",".join(constraints), [passed] * count, operands, has_side_effects=True
+    )
+    if held == passed:
+        b.emit("llvm.store", [], [after, acc], {"alignment": b.integer(4)})
+        return
+    for i in range(count):
+        value = b.extract_value(after, i, passed)
+        address = _element(b, acc, i)
+        b.emit("llvm.store", [], [_as(b, value, held), address], {"alignment": b.integer(4)})
 
 
-def _registers(b: Builder, a: Any, first: int, k: int, kind: str) -> list[Any]:
+def _as(b: Builder, value: Any, kind: Any) -> Any:
+    """The same 32 bits as another type."""
+    return value if value.type == kind else b.emit("llvm.bitcast", [kind], [value])
+
+
+def _registers(b: Builder, a: Any, first: int, k: int) -> list[Any]:
     """The four 32-bit registers of A that begin at element `first`."""
-    bits = 256 // k
-    words = []
-    for i in range(4):
-        offset = (first * bits) // 32 + i
-        attributes = {
-            "elem_type": b.ir.TypeAttr.get(b.i32),
-            "rawConstantIndices": b.ir.DenseI32ArrayAttr.get([offset]),
-        }
-        address = b.emit("llvm.getelementptr", [a.type], [a], attributes)
-        words.append(b.emit("llvm.load", [b.i32], [address], {"alignment": b.integer(4)}))
-    return words
+    start = first * (256 // k) // 32
+    return [
+        b.emit("llvm.load", [b.i32], [_element(b, a, start + i)], {"alignment": b.integer(4)})
+        for i in range(4)
+    ]
 
 
-def _text(
-    n: int,
-    k: int,
-    accumulator: str,
-    kinds: list[str],
-    majors: list[str],
-    steps: list[list[int]],
-    in_registers: bool,
-    is_flagged: bool,
-) -> str:
-    """The block: operands are accumulators out, the same in, A, B, the flag."""
-    count = n // 2
-    registers = ", ".join(f"${i}" for i in range(count))
-    at = 2 * count
-    b_at = at + (4 * len(steps[0]) if in_registers else 1)
-    types = ".".join(_PTX_TYPES[kind] for kind in kinds)
-    name = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{'f32' if accumulator == 'f32' else 's32'}"
-    is_float, is_half = accumulator == "f32", k == 16
-    lines = ["{", ".reg .pred first, other;", ".reg .b64 a, b;"]
-    lines.append(f"setp.ne.b32 first, {f'${b_at + 1}' if is_flagged else '1'}, 0;")
-    lines.append("setp.ne.b32 other, 1, 0;")
-    for i, (a_step, b_step) in enumerate(zip(*steps, strict=True)):
-        if in_registers:
-            a_text = "{" + ", ".join(f"${at + 4 * i + j}" for j in range(4)) + "}"
-        else:
-            lines.append(f"add.s64 a, ${at}, {a_step};")
-            a_text = "a"
-        lines.append(f"add.s64 b, ${b_at}, {b_step};")
-        modifiers = [f"{'first' if i == 0 else 'other'}"]
-        if is_float:
-            modifiers += ["1", "1"]
-        if is_half:
-            transposed = [str(int(major == "mn")) for major in majors]
-            modifiers += transposed[1:] if in_registers else transposed
-        lines.append(f"{name}.{types} {{{registers}}}, {a_text}, b, {', '.join(modifiers)};")
-    lines.append("}")
-    return "\n".join(lines)
+def _element(b: Builder, pointer: Any, i: int) -> Any:
+    """The address of the word number `i`."""
+    attributes = {
+        "elem_type": b.ir.TypeAttr.get(b.i32),
+        "rawConstantIndices": b.ir.DenseI32ArrayAttr.get([i]),
+    }
+    return b.emit("llvm.getelementptr", [pointer.type], [pointer], attributes)

@@ -13,24 +13,44 @@ when their group has been waited for:
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Boolean, Float32, as_numeric, is_dynamic
+from basedsl.numeric import (
+    BFloat16,
+    Boolean,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Int8,
+    Int32,
+    Numeric,
+    TFloat32,
+    Uint8,
+    as_numeric,
+    is_dynamic,
+)
 from basedsl_cute import algebra
+from basedsl_cute.algebra import MmaAtomLayout
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
-from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
-from basedsl_cute.memory import make_rmem_tensor
+from basedsl_cute.atoms.mma import MmaOp, disagree, extents
+from basedsl_cute.atoms.mma import make_tiled_mma as WarpgroupMma
+from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, refused_width
 from basedsl_cute.nvgpu.matrix_descriptor import DescriptorTensor, descriptors
 from basedsl_cute.tensor import Tensor
 
 __all__ = [
     "Field",
+    "MmaF8Op",
     "MmaF16BF16Op",
+    "MmaI8Op",
+    "MmaTF32Op",
     "OperandMajorMode",
     "OperandSource",
     "SmemLayoutAtomKind",
@@ -57,9 +77,13 @@ class OperandSource(enum.StrEnum):
 
 
 class Field(enum.StrEnum):
-    """What can be set on a tiled MMA at run time."""
+    """What can be set on a tiled MMA: ACCUMULATE at run time too, NEGATE_A and NEGATE_B (of floats:
+    the instruction multiplies -A or -B) only when it is compiled.
+    """
 
     ACCUMULATE = "accumulate"
+    NEGATE_A = "negate_a"
+    NEGATE_B = "negate_b"
 
 
 class SmemLayoutAtomKind(enum.StrEnum):
@@ -80,20 +104,155 @@ def make_smem_layout_atom(kind: Any, dtype: Any) -> Any:
     return algebra.gmma_smem_atom(str(SmemLayoutAtomKind(kind)), dtype.width)
 
 
+# How `cute.wgmma` names element types.
 _TYPE_NAMES = {
-    "Float16": "f16",
-    "BFloat16": "bf16",
-    "TFloat32": "tf32",
-    "Float8E4M3FN": "f8E4M3FN",
-    "Float8E5M2": "f8E5M2",
-    "Int8": "i8",
-    "Uint8": "ui8",
-}
+    Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float8E4M3FN: "f8E4M3FN",
+    Float8E5M2: "f8E5M2", Int8: "i8", Uint8: "ui8", Float32: "f32", Int32: "i32",
+}  # fmt: skip
+_TYPES_NAMED = {name: dtype for dtype, name in _TYPE_NAMES.items()}
+
+
+class _WarpgroupMma(MmaOp):
+    """wgmma: D = A B + D, where D is registers, B shared memory and A either."""
+
+    a_dtype: Any
+    b_dtype: Any
+    acc_dtype: Any
+    shape_mnk: tuple[int, int, int]
+    a_src: OperandSource
+    a_major_mode: OperandMajorMode
+    b_major_mode: OperandMajorMode
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """ACCUMULATE, and for floats NEGATE_A and NEGATE_B."""
+        if self.acc_dtype is Int32:
+            return {"accumulate": True}
+        return {"accumulate": True, "negate_a": False, "negate_b": False}
+
+    def check_field(self, name: str, value: Any) -> None:
+        if name != "accumulate" and type(value) is not bool:
+            raise DSLTypeError(
+                f"Field.{name.upper()} is True or False when the kernel is compiled, not {value}",
+                hint="it is part of the instruction; negate the other operand's values instead",
+            )
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        return self.acc_dtype, self.a_dtype, self.b_dtype, self.acc_dtype
+
+    def layout(self) -> MmaAtomLayout:
+        _, n, k = self.shape_mnk
+        return algebra.warpgroup_mma(n, k, self.a_src is OperandSource.RMEM)
+
+    def make_fragment(self, operand: str, x: Any) -> Any:
+        if operand == "C" or (operand == "A" and self.a_src is OperandSource.RMEM):
+            return super().make_fragment(operand, x)
+        dtype, major = {
+            "A": (self.a_dtype, self.a_major_mode),
+            "B": (self.b_dtype, self.b_major_mode),
+        }[operand]
+        if not isinstance(x, Tensor):
+            raise DSLTypeError(
+                f"wgmma reads {operand} from shared memory; a fragment is made of that memory, not "
+                f"of {x}",
+                hint=f"mma.make_fragment_{operand}(thr_mma.partition_{operand}(smem_tensor))",
+            )
+        if x.element_type is not dtype:
+            raise DSLTypeError(
+                f"{self}: {operand} has elements of {x.element_type.__name__}, not {dtype.__name__}"
+            )
+        return descriptors(x, major is OperandMajorMode.K)
+
+    def multiply(self, fields: Mapping[str, Any], d: Any, a: Any, b: Any, c: Any) -> None:
+        """Issue D = A B + D, all steps of K; C must be the registers of D.
+
+        Without ACCUMULATE the first step of K replaces what is in D; the others add.
+        """
+        if c is not d and c.pointer.address.ir_value() != d.pointer.address.ir_value():
+            raise DSLTypeError("wgmma accumulates in place: pass the same tensor as d and c")
+        self._check_operand("a", a, self.a_dtype, self.a_src is OperandSource.RMEM)
+        self._check_operand("b", b, self.b_dtype, False)
+        self._check_operand("d", d, self.acc_dtype, True)
+        (ms, ks), (ns, kb) = extents(a), extents(b)
+        if kb != ks or extents(d) != (ms, ns):
+            raise disagree(d, a, b, c)
+        a_layout, b_layout, d_layout = (_three_modes(x.layout) for x in (a, b, d))
+        for m in range(ms):
+            for n in range(ns):
+                self._emit(
+                    fields,
+                    _at(d, d_layout((0, m, n))),
+                    _start(a, a_layout((0, m, 0))),
+                    b.start + b_layout((0, n, 0)),
+                    [a_layout((0, m, k)) - a_layout((0, m, 0)) for k in range(ks)],
+                    [b_layout((0, n, k)) - b_layout((0, n, 0)) for k in range(ks)],
+                )
+
+    def _check_operand(self, name: str, x: Any, dtype: Any, in_registers: bool) -> None:
+        kind = Tensor if in_registers else DescriptorTensor
+        if not isinstance(x, kind) or (in_registers and x.memspace != "rmem"):
+            wanted = "registers" if in_registers else "descriptors of shared memory"
+            letter = "C" if name == "d" else name.upper()
+            raise DSLTypeError(
+                f"{type(self).__name__} takes {name} as {wanted}, not {x}",
+                hint=f"make it with make_fragment_{letter}",
+            )
+        if in_registers and x.element_type is not dtype:
+            raise DSLTypeError(
+                f"{self}: {name} has elements of {x.element_type.__name__}, not {dtype.__name__}"
+            )
+        values = {"a": 32 * self.shape_mnk[2] // 64, "d": self.shape_mnk[1] // 2}.get(name, 0)
+        if in_registers and not _is_compact(x.layout, values):
+            raise DSLTypeError(
+                f"{type(self).__name__} takes the {values} values of {name} in consecutive "
+                f"registers; those of {x} are not",
+                hint=f"make it with make_fragment_{'C' if name == 'd' else 'A'}",
+            )
+
+    def _emit(
+        self,
+        fields: Mapping[str, Any],
+        acc: Any,
+        a: Any,
+        b: Any,
+        a_steps: list[int],
+        b_steps: list[int],
+    ) -> None:
+        trace = require("a wgmma")
+        ir = trace.ir
+        text = ir.StringAttr.get
+        i64 = ir.IntegerType.get_signless(64)
+        attributes = {
+            "n": ir.IntegerAttr.get(i64, self.shape_mnk[1]),
+            "d_type": text(_TYPE_NAMES[self.acc_dtype]),
+            "a_type": text(_TYPE_NAMES[self.a_dtype]),
+            "b_type": text(_TYPE_NAMES[self.b_dtype]),
+            "a_major": text(str(self.a_major_mode)),
+            "b_major": text(str(self.b_major_mode)),
+            "a_steps": ir.DenseI64ArrayAttr.get(a_steps),
+            "b_steps": ir.DenseI64ArrayAttr.get(b_steps),
+        }
+        for name in ("negate_a", "negate_b"):
+            if fields.get(name):
+                attributes[name] = ir.UnitAttr.get()
+        operands = [acc, a, b.ir_value()]
+        flag = fields["accumulate"]
+        if is_dynamic(flag) or not bool(flag):
+            operands.append(as_numeric(flag).to(Boolean).ir_value())
+        trace.emit(ir.Operation.create, "cute.wgmma", operands=operands, attributes=attributes)
 
 
 @dataclass(frozen=True)
-class MmaF16BF16Op:
-    """wgmma on half-precision operands with float32 accumulators; `shape_mnk` is (64, N, 16)."""
+class MmaF16BF16Op(_WarpgroupMma):
+    """Float16 (accumulating in Float32 or Float16) or BFloat16 (in Float32), shape (64, N, 16).
+
+    N is a multiple of 8 up to 256. Operands in shared memory may be contiguous in K or in M or N; A
+    in registers is K-major.
+    """
 
     ab_dtype: Any
     acc_dtype: Any
@@ -102,165 +261,168 @@ class MmaF16BF16Op:
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    def __post_init__(self) -> None:
-        name = self.ab_dtype.__name__
-        if name not in ("Float16", "BFloat16"):
-            raise DSLTypeError(f"MmaF16BF16Op takes Float16 or BFloat16 operands, not {name}")
-        if self.acc_dtype is not Float32:
-            raise DSLTypeError(f"MmaF16BF16Op accumulates Float32, not {self.acc_dtype.__name__}")
-        m, n, k = self.shape_mnk
-        if m != 64 or k != 16 or n % 8 or not 8 <= n <= 256:
+    @property
+    def a_dtype(self) -> Any:  # type: ignore[override]
+        return self.ab_dtype
+
+    @property
+    def b_dtype(self) -> Any:  # type: ignore[override]
+        return self.ab_dtype
+
+
+@dataclass(frozen=True)
+class MmaTF32Op(_WarpgroupMma):
+    """TFloat32 accumulating in Float32, shape (64, N, 8), K-major.
+
+    N is a multiple of 8 up to 256. Of operands' float32 bits the lowest 13 do not count.
+    """
+
+    shape_mnk: tuple[int, int, int]
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = OperandMajorMode.K
+    b_major_mode: OperandMajorMode = OperandMajorMode.K
+    ab_dtype: Any = TFloat32
+    acc_dtype: Any = Float32
+
+    @property
+    def a_dtype(self) -> Any:  # type: ignore[override]
+        return self.ab_dtype
+
+    @property
+    def b_dtype(self) -> Any:  # type: ignore[override]
+        return self.ab_dtype
+
+
+@dataclass(frozen=True)
+class MmaF8Op(_WarpgroupMma):
+    """Float8E4M3FN and Float8E5M2 in any mix, accumulating in Float32 or Float16, (64, N, 32).
+
+    N is a multiple of 8 up to 256; operands are K-major.
+    """
+
+    a_dtype: Any
+    b_dtype: Any
+    acc_dtype: Any
+    shape_mnk: tuple[int, int, int]
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = OperandMajorMode.K
+    b_major_mode: OperandMajorMode = OperandMajorMode.K
+
+
+@dataclass(frozen=True)
+class MmaI8Op(_WarpgroupMma):
+    """Int8 and Uint8 in any mix, accumulating in Int32 (wrapping), shape (64, N, 32).
+
+    N is 8, 24 or a multiple of 16 up to 256; operands are K-major.
+    """
+
+    a_dtype: Any
+    b_dtype: Any
+    acc_dtype: Any
+    shape_mnk: tuple[int, int, int]
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = OperandMajorMode.K
+    b_major_mode: OperandMajorMode = OperandMajorMode.K
+
+
+_OPERANDS: dict[type, tuple[Any, ...]] = {
+    MmaF16BF16Op: (Float16, BFloat16),
+    MmaTF32Op: (TFloat32,),
+    MmaF8Op: (Float8E4M3FN, Float8E5M2),
+    MmaI8Op: (Int8, Uint8),
+}
+
+
+def _check(op: _WarpgroupMma) -> None:
+    """DSLTypeError, with the choices there are, unless the hardware has this instruction."""
+    name, choices = type(op).__name__, _OPERANDS[type(op)]
+    for dtype in (op.a_dtype, op.b_dtype):
+        if dtype not in choices:
             raise DSLTypeError(
-                f"no wgmma of shape {self.shape_mnk}: (64, N, 16) with N from 8 to 256, by 8"
+                f"{name} takes operands of {_names(choices)}, not {_name(dtype)}",
+                hint=_other_operation(dtype),
             )
-        if self.a_src is OperandSource.RMEM and self.a_major_mode is not OperandMajorMode.K:
-            raise DSLTypeError("A in registers is K-major")
-
-    @property
-    def type_names(self) -> tuple[str, str]:
-        """A's and B's element types as the `cute.wgmma` op names them."""
-        name = _TYPE_NAMES[self.ab_dtype.__name__]
-        return name, name
-
-    def make_tiled_mma(self, atom_layout_mnk: Any, permutation_mnk: Any) -> WarpgroupMma:
-        """What `cute.make_tiled_mma` gives for this operation."""
-        return WarpgroupMma(self, atom_layout_mnk, permutation_mnk)
-
-
-class _Plan:
-    """What of a tiled MMA never changes: one static leaf."""
-
-    __dsl_leaf__ = True
-
-    def __init__(self, op: Any, tiling: Any) -> None:
-        self.op = op
-        self.tiling = tiling
-
-
-class WarpgroupMma:
-    """A wgmma tiled over warpgroups, with its run-time field ACCUMULATE."""
-
-    def __init__(self, op: Any, atom_layout_mnk: Any = (1, 1, 1), permutation: Any = None) -> None:
-        _, n, k = op.shape_mnk
-        atom = algebra.warpgroup_mma(n, k, op.a_src is OperandSource.RMEM)
-        self._plan = _Plan(op, algebra.make_mma_tiling(atom, atom_layout_mnk, permutation))
-        self.accumulate: Any = True
-
-    @property
-    def op(self) -> Any:
-        return self._plan.op
-
-    @property
-    def tiling(self) -> Any:
-        return self._plan.tiling
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        shape: tuple[int, int, int] = self.op.shape_mnk
-        return shape
-
-    @property
-    def size(self) -> Any:
-        return self.tiling.size
-
-    def set(self, field: Field, value: Any) -> None:
-        """Set ACCUMULATE: false makes the next gemm replace the accumulator."""
-        if field != Field.ACCUMULATE:
-            raise DSLTypeError(f"a wgmma has no field {field!r}")
-        self.accumulate = value
-
-    def get(self, field: Field) -> Any:
-        """The value of a field."""
-        if field != Field.ACCUMULATE:
-            raise DSLTypeError(f"a wgmma has no field {field!r}")
-        return self.accumulate
-
-    def get_slice(self, thr_idx: Any) -> WarpgroupSlice:
-        """One thread's part; for operands in shared memory any thread of the warpgroup will do."""
-        return WarpgroupSlice(self, thr_idx)
-
-    def partition_shape_C(self, shape_mn: Any) -> Any:
-        """The shape of one thread's part of an accumulator tile."""
-        return self.tiling.partition_shape("C", shape_mn)
-
-    def make_fragment_A(self, tensor: Tensor) -> Any:
-        """A as the instruction takes it: descriptors of shared memory, or registers."""
-        if self.op.a_src is OperandSource.RMEM:
-            return make_rmem_tensor(tensor.shape, self.op.ab_dtype)
-        return descriptors(tensor, self.op.a_major_mode is OperandMajorMode.K)
-
-    def make_fragment_B(self, tensor: Tensor) -> DescriptorTensor:
-        """B as the instruction takes it: descriptors of shared memory."""
-        return descriptors(tensor, self.op.b_major_mode is OperandMajorMode.K)
-
-    def make_fragment_C(self, shape: Any) -> Tensor:
-        """The accumulator of a partitioned shape, in registers."""
-        return make_rmem_tensor(algebra.shape(shape), self.op.acc_dtype)
-
-    def gemm(self, d: Tensor, a: Any, b: DescriptorTensor, c: Tensor) -> None:
-        """d = a * b + c, issued; d and c must be the same registers.
-
-        (V, M, K) x (V, N, K) -> (V, M, N); operands of lower rank have extents of 1. Without
-        ACCUMULATE what was in d is replaced by the first step of K, the others add.
-        """
-        if c is not d and c.pointer.address.ir_value() != d.pointer.address.ir_value():
-            raise DSLTypeError("wgmma accumulates in place: pass the same tensor as d and c")
-        a_layout, b_layout, d_layout = (_three_modes(x.layout) for x in (a, b, d))
-        ms, ks = algebra.size(a_layout.shape, 1), algebra.size(a_layout.shape, 2)
-        ns = algebra.size(b_layout.shape, 1)
-        if algebra.size(b_layout.shape, 2) != ks or algebra.size(d_layout.shape, 1) != ms:
-            raise DSLTypeError(f"the shapes {a.shape} x {b.shape} -> {d.shape} do not agree")
-        for m in range(ms):
-            for n in range(ns):
-                self._emit(
-                    _at(d, d_layout((0, m, n))),
-                    _start(a, a_layout((0, m, 0))),
-                    b.start + b_layout((0, n, 0)),
-                    [a_layout((0, m, k)) - a_layout((0, m, 0)) for k in range(ks)],
-                    [b_layout((0, n, k)) - b_layout((0, n, 0)) for k in range(ks)],
-                )
-
-    def _emit(self, acc: Any, a: Any, b: Any, a_steps: list[int], b_steps: list[int]) -> None:
-        trace = require("a wgmma")
-        ir = trace.ir
-        text = ir.StringAttr.get
-        a_type, b_type = self.op.type_names
-        i64 = ir.IntegerType.get_signless(64)
-        attributes = {
-            "n": ir.IntegerAttr.get(i64, self.shape_mnk[1]),
-            "a_type": text(a_type),
-            "b_type": text(b_type),
-            "a_major": text(str(self.op.a_major_mode)),
-            "b_major": text(str(self.op.b_major_mode)),
-            "a_steps": ir.DenseI64ArrayAttr.get(a_steps),
-            "b_steps": ir.DenseI64ArrayAttr.get(b_steps),
-        }
-        assert WGMMA_TYPES[a_type][0] == self.shape_mnk[2]
-        operands = [acc, a, b.ir_value()]
-        flag = self.accumulate
-        if is_dynamic(flag) or not bool(flag):
-            operands.append(as_numeric(flag).to(Boolean).ir_value())
-        trace.emit(ir.Operation.create, "cute.wgmma", operands=operands, attributes=attributes)
+    what = WGMMA_TYPES[_TYPE_NAMES[op.a_dtype]]
+    if _TYPE_NAMES.get(op.acc_dtype) not in what.accumulators:
+        known = _names(_TYPES_NAMED[x] for x in what.accumulators)
+        raise DSLTypeError(
+            f"{name} of {_name(op.a_dtype)} accumulates in {known}, not {_name(op.acc_dtype)}"
+        )
+    shape = op.shape_mnk
+    if len(shape) != 3 or (shape[0], shape[2]) != (64, what.k):
+        raise DSLTypeError(f"{name} has the shapes (64, N, {what.k}), not {shape}")
+    refused = refused_width(shape[1], what.is_integer)
+    if refused is not None:
+        raise DSLTypeError(f"{name} has no shape {shape}: {refused}")
+    if op.a_src is OperandSource.RMEM and op.a_major_mode is not OperandMajorMode.K:
+        raise DSLTypeError(
+            f"{name}: A in registers is K-major",
+            hint="whoever loads the registers can transpose: LdMatrix8x8x16bOp(transpose=True)",
+        )
+    for letter, major in (("A", op.a_major_mode), ("B", op.b_major_mode)):
+        if major is not OperandMajorMode.K and not what.has_mn_major:
+            raise DSLTypeError(
+                f"{name} takes {letter} K-major only: wgmma transposes 16-bit operands, no others",
+                hint=f"keep {letter} with K contiguous in shared memory",
+            )
 
 
-class WarpgroupSlice:
-    """What one thread, or one warpgroup, holds of the tiles of a `WarpgroupMma`."""
+def _name(dtype: Any) -> str:
+    return str(getattr(dtype, "__name__", dtype))
 
-    def __init__(self, tiled: WarpgroupMma, thr_idx: Any) -> None:
-        self.tiled = tiled
-        self.thr_idx = thr_idx
 
-    def partition_A(self, tensor: Any) -> Any:
-        """((64, K), MMA_M, MMA_K, ...) of an operand, seen whole by every thread."""
-        return self.tiled.tiling.partition("A", tensor, self.thr_idx)
+def _names(dtypes: Any) -> str:
+    return " or ".join(_name(dtype) for dtype in dtypes)
 
-    def partition_B(self, tensor: Any) -> Any:
-        """((N, K), MMA_N, MMA_K, ...) of an operand, seen whole by every thread."""
-        return self.tiled.tiling.partition("B", tensor, self.thr_idx)
 
-    def partition_C(self, tensor: Any) -> Any:
-        """(values, MMA_M, MMA_N, ...): this thread's part."""
-        return self.tiled.tiling.partition("C", tensor, self.thr_idx)
+def _other_operation(dtype: Any) -> str | None:
+    for operation, dtypes in _OPERANDS.items():
+        if dtype in dtypes:
+            return f"{operation.__name__} multiplies {_name(dtype)}"
+    if isinstance(dtype, type) and issubclass(dtype, Numeric):
+        known = ", ".join(_name(x) for dtypes in _OPERANDS.values() for x in dtypes)
+        return f"wgmma multiplies {known}"
+    return None
+
+
+def make_mma_op(
+    a_dtype: Any,
+    b_dtype: Any,
+    acc_dtype: Any,
+    n: int,
+    a_src: OperandSource = OperandSource.SMEM,
+    a_major_mode: OperandMajorMode = OperandMajorMode.K,
+    b_major_mode: OperandMajorMode = OperandMajorMode.K,
+) -> _WarpgroupMma:
+    """The wgmma for these element types, with N = `n`; DSLTypeError if there is none.
+
+    Float32 operands multiply as TFloat32, if they are declared so.
+    """
+    where = (a_src, a_major_mode, b_major_mode)
+    if a_dtype in _OPERANDS[MmaF8Op]:
+        return MmaF8Op(a_dtype, b_dtype, acc_dtype, (64, n, 32), *where)
+    if a_dtype in _OPERANDS[MmaI8Op]:
+        return MmaI8Op(a_dtype, b_dtype, acc_dtype, (64, n, 32), *where)
+    if a_dtype is not b_dtype:
+        raise DSLTypeError(
+            f"wgmma does not mix operands of {_name(a_dtype)} and {_name(b_dtype)}",
+            hint="it mixes the two Float8 types, and Int8 with Uint8",
+        )
+    if a_dtype in _OPERANDS[MmaTF32Op]:
+        return MmaTF32Op((64, n, 8), *where, a_dtype, acc_dtype)
+    if a_dtype is Float32:
+        raise DSLTypeError(
+            "wgmma multiplies no Float32",
+            hint="declare the operands as TFloat32 (tensor.element_type = TFloat32), which keeps "
+            "11 of 24 bits of precision",
+        )
+    return MmaF16BF16Op(a_dtype, acc_dtype, (64, n, 16), *where)
+
+
+def _is_compact(layout: Any, values: int) -> bool:
+    """Whether the first mode is `values` neighbours."""
+    flat = algebra.coalesce(algebra.get(layout, 0))
+    return flat.shape == values and flat.stride == 1
 
 
 def _three_modes(layout: Any) -> Any:

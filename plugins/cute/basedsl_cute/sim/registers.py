@@ -65,10 +65,17 @@ def _accessed_sizes(pointer: Value, uses: dict[Value, list[tuple[Op, int]]]) -> 
             elif op.name == "llvm.store" and position == 1:
                 sizes.add(_element_size(op.operands[0].type))
             elif op.name == "cute.wgmma":
-                sizes.add(4 if position == 0 else 32 // WGMMA_TYPES[op.string("a_type")][0])
+                sizes.add(_wgmma_element_size(op, position))
             elif op.name not in _HINTS:
                 return None
     return None if 0 in sizes else sizes
+
+
+def _wgmma_element_size(op: Op, position: int) -> int:
+    """Bytes of an accumulator, or of an element of A in registers."""
+    if position == 0:
+        return 2 if op.string("d_type") == "f16" else 4
+    return 32 // WGMMA_TYPES[op.string("a_type")].k
 
 
 def _element_size(type_: Type) -> int:

@@ -9,7 +9,10 @@ from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.records import Op
 from basedsl_cute.sim.rules import rule
 from basedsl_cute.sim.rules_memory import access_of
-from basedsl_cute.sim.types import PtrType, VectorType, parse_type
+from basedsl_cute.sim.types import IntType, PtrType, VectorType, parse_type
+
+# By the bits of an element, as what it is read from registers.
+_HELD = {bits: IntType(bits) for bits in (8, 16, 32)}
 
 
 @rule("cute.wgmma", sync="warp")
@@ -18,19 +21,19 @@ def _wgmma(e: Emitter, op: Op) -> None:
     acc, a, b, *flag = op.operands
     n = op.integer("n")
     kinds = op.string("a_type"), op.string("b_type")
-    k, (accumulator, *_) = WGMMA_TYPES[kinds[0]]
+    k = WGMMA_TYPES[kinds[0]].k
     steps = parse_ints(op.attributes["a_steps"]), parse_ints(op.attributes["b_steps"])
-    fragment = VectorType((n // 2,), parse_type(accumulator))
+    fragment = VectorType((n // 2,), parse_type(op.string("d_type")))
     registers = None
     if isinstance(a.type, PtrType):
-        count = max(steps[0]) + k // 2
-        held = VectorType((count,), parse_type(kinds[0].removeprefix("u")))
+        held = VectorType((max(steps[0]) + k // 2,), _HELD[256 // k])
         registers = access_of(e, op, a, held, "read", 4)
     record = wgmma.Wgmma(
         n,
         k,
         kinds,
         (op.string("a_major"), op.string("b_major")),
+        ("negate_a" in op.attributes, "negate_b" in op.attributes),
         (tuple(steps[0]), tuple(steps[1])),
         access_of(e, op, acc, fragment, "read", 4),
         registers,

@@ -2,8 +2,9 @@
 
 Operands in shared memory are found through descriptors (PTX ISA, "Matrix Descriptor Format"), laid
 out canonically (PTX ISA, "Shared Memory Matrix Layout"; the formulas are those of CuTe's header
-mma_sm90_desc.hpp). Products and sums are float32 or int32; the hardware's own summation order and
-precision are not specified. Instructions complete when they are issued.
+mma_sm90_desc.hpp). Products are exact. Sums of integers wrap; sums of floats are float32, rounded
+to float16 after each instruction if D is float16: the hardware's order and precision are not
+specified (PTX ISA, "wgmma.mma_async", semantics). Instructions complete when they are issued.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
-from basedsl_cute.sim.access import Access
+from basedsl_cute.sim.access import Access, load, store
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.registers import load_register, store_register
@@ -44,6 +45,7 @@ class Wgmma:
     k: int
     types: tuple[str, str]
     majors: tuple[str, str]
+    negated: tuple[bool, bool]
     steps: tuple[tuple[int, ...], tuple[int, ...]]
     accumulator: Access
     a_registers: Access | None
@@ -56,23 +58,62 @@ def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -
         raise SimulationError(
             "wgmma in divergent control flow: all lanes of the warp must be here", w.site
         )
-    exact = np.int32 if w.types[0] in ("i8", "ui8") else np.float32
     if w.a_registers is not None:
-        left = _from_registers(g, w, a).astype(exact)
+        left = _from_registers(g, w, a)
     else:
         base = int(np.ravel(a)[0])
         first = 16 * (g.first_warp % 4)
-        blocks = [_read(g, w, 0, base + step, first, 16) for step in w.steps[0]]
-        left = np.concatenate(blocks, axis=1).astype(exact)
+        left = [_read(g, w, 0, base + step, first, 16) for step in w.steps[0]]
     base = int(np.ravel(b)[0])
-    blocks = [_read(g, w, 1, base + step, 0, w.n) for step in w.steps[1]]
-    right = np.concatenate(blocks, axis=1).astype(exact)
-    product = left @ right.T
+    right = [_read(g, w, 1, base + step, 0, w.n) for step in w.steps[1]]
+    before = _load(g, w.accumulator, acc)
+    if not bool(np.ravel(accumulate)[0]):
+        before = np.zeros_like(before)
+    values = _multiplied(w, left, right, before)
+    _store(g, w.accumulator, acc, values)
+
+
+def _load(g: Group, access: Access, address: Any) -> Any:
+    """A fragment, `(values, 32)`."""
+    if access.register is not None:
+        return load_register(g, access, address, None)
+    return load(g, access, np.broadcast_to(address, (32,)), None)
+
+
+def _store(g: Group, access: Access, address: Any, values: Any) -> None:
+    if access.register is not None:
+        store_register(g, access, address, values, None)
+    else:
+        store(g, access, np.broadcast_to(address, (32,)), values, None)
+
+
+def _multiplied(w: Wgmma, left: list[Any], right: list[Any], before: Any) -> Any:
+    """The accumulators after all steps, `(n / 2, 32)`."""
     rows, columns = _fragment(w.n)
-    values = product[rows, columns]
-    if bool(np.ravel(accumulate)[0]):
-        values = values + load_register(g, w.accumulator, acc, None)
-    store_register(g, w.accumulator, acc, values, None)
+    if before.dtype == np.float16:
+        for a, b in zip(left, right, strict=True):
+            product = _wide(w, 0, a) @ _wide(w, 1, b).T
+            with np.errstate(over="ignore", invalid="ignore"):
+                before = (before + product[rows, columns]).astype(np.float16)
+        return before
+    product = _wide(w, 0, np.concatenate(left, axis=1)) @ _wide(w, 1, np.concatenate(right, 1)).T
+    product = product[rows, columns]
+    if before.dtype == np.int32:
+        return (before + product.astype(np.int64)).astype(np.int32)
+    return before + product
+
+
+def _wide(w: Wgmma, which: int, values: Any) -> Any:
+    """An operand in a type that holds its products exactly: those of integers in float64, which is
+    faster than integers, and holds the sums too.
+    """
+    kind = w.types[which]
+    if kind in ("i8", "ui8"):
+        return values.astype(np.float64)
+    if kind == "tf32":  # the hardware does not read the low 13 bits
+        values = (np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFFE000)).view("f4")
+    wide = values.astype(np.float32)
+    return -wide if w.negated[which] else wide
 
 
 @functools.cache
@@ -84,19 +125,21 @@ def _fragment(n: int) -> tuple[Any, Any]:
     return row, column
 
 
-def _from_registers(g: Group, w: Wgmma, a: Any) -> Any:
-    """A's 16 rows from the lanes' fragments, all steps side by side."""
+def _from_registers(g: Group, w: Wgmma, a: Any) -> list[Any]:
+    """A's 16 rows of each step, from the lanes' fragments (PTX ISA, "Register Fragments")."""
     access = w.a_registers
     assert access is not None
     packed = w.k // 8
-    values = load_register(g, access, a, None)
+    values = _load(g, access, a).view(np.dtype(_DTYPES[w.types[0]]))
     lane, value = np.arange(32)[None, :], np.arange(w.k // 2)[:, None]
     pair, high, half = value % packed, value // packed & 1, value // (2 * packed)
     row = np.broadcast_to(lane // 4 + 8 * high, (value.shape[0], 32))
     column = packed * (lane % 4) + pair + 4 * packed * half
-    out = np.zeros((16, w.k * len(w.steps[0])), values.dtype)
-    for i, step in enumerate(w.steps[0]):
-        out[row, column + i * w.k] = values[step : step + w.k // 2]
+    out = []
+    for step in w.steps[0]:
+        matrix = np.zeros((16, w.k), values.dtype)
+        matrix[row, column] = values[step : step + w.k // 2]
+        out.append(matrix)
     return out
 
 

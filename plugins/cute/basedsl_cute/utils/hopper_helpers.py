@@ -6,12 +6,12 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
+from basedsl_cute.atoms.mma import TiledMma, make_tiled_mma
 from basedsl_cute.nvgpu.warpgroup import (
-    MmaF16BF16Op,
     OperandMajorMode,
     OperandSource,
     SmemLayoutAtomKind,
-    WarpgroupMma,
+    make_mma_op,
     make_smem_layout_atom,
 )
 from basedsl_cute.utils.layout_enum import LayoutEnum
@@ -36,13 +36,11 @@ def make_trivial_tiled_mma(
     atom_layout_mnk: Any,
     tiler_mn: tuple[int, int],
     a_source: OperandSource = OperandSource.SMEM,
-) -> WarpgroupMma:
+) -> TiledMma:
     """The wgmma for these types, N of one instruction from `tiler_mn`, over warpgroups."""
-    if a_dtype is not b_dtype:
-        raise DSLTypeError(f"operands of {a_dtype.__name__} and {b_dtype.__name__} do not mix")
-    shape = (64, tiler_mn[1], 16)
-    op = MmaF16BF16Op(a_dtype, acc_dtype, shape, a_source, a_leading_mode, b_leading_mode)
-    return WarpgroupMma(op, atom_layout_mnk)
+    majors = (a_leading_mode, b_leading_mode)
+    op = make_mma_op(a_dtype, b_dtype, acc_dtype, tiler_mn[1], a_source, *majors)
+    return make_tiled_mma(op, atom_layout_mnk)
 
 
 def get_smem_layout_atom(
