@@ -18,7 +18,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, NoReturn
 
-from basedsl import cache, kept, objectstage
+from basedsl import cache, kept, objectstage, preload
 from basedsl.binding import (
     NumericArgument,
     StaticArgument,
@@ -352,11 +352,15 @@ class DSL:
         from a moment ago.
         """
         seconds: dict[str, float] = {}
+        if self._mlir is None:
+            preload.begin(self.bindings_package, self.dialects)
         before = before or self._guards([function], arguments)
         start = perf_counter()
         source = _rewritten(function)
         seconds["pre-stage"] = perf_counter() - start
+        start = perf_counter()
         with self.mlir.entered():
+            seconds["mlir"] = perf_counter() - start
             start = perf_counter()
             trace, module, results = self._trace(function, arguments, settings)
             seconds["trace"] = perf_counter() - start

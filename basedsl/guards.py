@@ -399,6 +399,8 @@ def _inner(value: Any) -> list[tuple[str, Any]]:
         return [("function", value.func)]
     if isinstance(value, types.GenericAlias):
         return [("origin", value.__origin__), ("args", value.__args__)]
+    if type(value).__module__ == "dataclasses":
+        return _dataclass_part(value)
     found = []
     for name in ("__wrapped__", "__self__"):
         try:
@@ -408,6 +410,19 @@ def _inner(value: Any) -> list[tuple[str, Any]]:
     if len(found) == 2 or (found and found[0][0] == "__wrapped__"):
         return found
     return []
+
+
+def _dataclass_part(value: Any) -> list[tuple[str, Any]]:
+    """What `dataclass` leaves in a class: its fields and parameters."""
+    if not isinstance(value, dataclasses.Field):
+        return [("content", repr(value))]
+    missing = dataclasses.MISSING
+    named = {"name": value.name, "type": value.type, "metadata": tuple(value.metadata.items())}
+    if value.default is not missing:
+        named["default"] = value.default
+    if value.default_factory is not missing:
+        named["factory"] = value.default_factory
+    return list(named.items())
 
 
 def _attribute_reader(name: str) -> Callable[[Any], Any]:

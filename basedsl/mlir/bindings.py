@@ -59,10 +59,9 @@ def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bi
 
     Raises DSLRuntimeError when none fits, with what was tried and what each lacks.
     """
-    chosen = package or os.environ.get(ENVIRONMENT_VARIABLE)
     tried = []
     with _lock:
-        for name in (chosen,) if chosen else DEFAULTS:
+        for name in _candidates(package):
             lacks = _missing(name, needs)
             if not lacks:
                 if name not in _loaded:
@@ -75,12 +74,26 @@ def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bi
     )
 
 
+def preload_libraries(package: str | None = None, needs: tuple[str, ...] = ()) -> None:
+    """Map the shared libraries of what `load_bindings` would load: most of its time, and the
+    interpreter can run meanwhile, so a thread may do it beforehand.
+    """
+    for name in _candidates(package):
+        if not _missing(name, needs):
+            _load_libraries(name)
+            return
+
+
+def _candidates(package: str | None) -> tuple[str, ...]:
+    chosen = package or os.environ.get(ENVIRONMENT_VARIABLE)
+    return (chosen,) if chosen else DEFAULTS
+
+
 def installed_stamp(package: str | None = None, needs: tuple[str, ...] = ()) -> str:
     """Text that tells the bindings `load_bindings` would load from other versions of them, without
     loading any; "" if none is installed.
     """
-    chosen = package or os.environ.get(ENVIRONMENT_VARIABLE)
-    for name in (chosen,) if chosen else DEFAULTS:
+    for name in _candidates(package):
         folder = _folder(name)
         if folder is not None and not _missing(name, needs):
             libraries = sorted((folder / "_mlir_libs").glob("*.so*"))
@@ -124,7 +137,7 @@ class _StandIn(types.ModuleType):
         super().__init__(name)
         self.__spec__ = spec
         self.__path__ = list(spec.submodule_search_locations)
-        self._child = child
+        self.child = child
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__version__":
@@ -134,14 +147,25 @@ class _StandIn(types.ModuleType):
     def _real(self) -> types.ModuleType:
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-            sys.meta_path.remove(self)
         return importlib.import_module(self.__name__)
 
+
+class _ParentFirst:
+    """A finder that finds nothing: importing a submodule other than `child` of a stand-in first
+    imports the parent itself. Apart from the stand-in, whose every attribute imports the parent:
+    finders are asked for optional ones (`importlib.metadata` does so).
+    """
+
+    def __init__(self, stand_in: _StandIn) -> None:
+        self._stand_in = stand_in
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """As a finder: importing any other submodule first imports the parent itself."""
+        stand_in = self._stand_in
         parent, _, child = name.partition(".")
-        if parent == self.__name__ and child.split(".")[0] != self._child:
-            self._real()
+        if parent != stand_in.__name__ or child.split(".")[0] == stand_in.child:
+            return
+        sys.meta_path.remove(self)
+        stand_in._real()
 
 
 def _stand_in_for_parent(package: str) -> None:
@@ -152,7 +176,7 @@ def _stand_in_for_parent(package: str) -> None:
     stand_in = _StandIn(parent, child.split(".")[0], spec)
     _load_libraries(package)
     sys.modules[parent] = stand_in
-    sys.meta_path.insert(0, stand_in)
+    sys.meta_path.insert(0, _ParentFirst(stand_in))
 
 
 def _load_libraries(package: str) -> None:

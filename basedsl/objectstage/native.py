@@ -62,6 +62,11 @@ def _llvm() -> Any:
     return llvm
 
 
+def preload() -> None:
+    """Load llvmlite and what compiling for this machine needs. Any thread may do it."""
+    _machine(NativeTarget())
+
+
 def _make_runtime_libraries_visible() -> None:
     # Generated code calls libm by name (sin, fmod, expm1, ...) and, for 128-bit integers and some
     # narrow floats, the compiler's own run-time library.

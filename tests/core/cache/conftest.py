@@ -24,18 +24,24 @@ DSL_ = Plain()
 
 PROGRAM = """
 import json, sys
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from basedsl import Constexpr
 from plain_dsl import DSL_
 
-SCALE = {scale}
+@dataclass(frozen=True)
+class Settings:
+    scale: int = {scale}
+    names: list = field(default_factory=list, metadata={{"unit": "none"}})
+
+SETTINGS = Settings()
 
 class Pair(NamedTuple):
     a: Any
     b: Any
 
 def helper(x):
-    return x * SCALE
+    return x * SETTINGS.scale
 
 @DSL_.jit
 def f(x, n: Constexpr = 3):

@@ -1,0 +1,243 @@
+"""Compile times: cold, from the disk cache, by stage, and how they grow with a kernel.
+
+    python bench/compile.py [--only NAME] [--repeat N] [--no-growth]
+
+Cold: a new process with an empty disk cache, after the imports of the program and, on a GPU, with
+a CUDA context; the time is that of the first call up to the end of compilation, with MLIR and
+LLVM loaded in it (the row `mlir`, and a part of `host code`). Warm: the same with the
+disk cache filled by another process. Medians of alternating processes. Without a GPU the code is
+made for sm_90a and not run. Modules of Python come from their .pyc files, as those of an
+installed package do.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "cute"
+
+# The stages of a compilation by what one would call them. What the rows leave over is guards, the
+# key, and writing to the cache.
+GROUPS = {
+    "pre-stage": ("pre-stage",),
+    "mlir": ("mlir",),
+    "trace": ("trace",),
+    "lowering": ("lower-cute", "launches", "ptx-only", "nvvm"),
+    "LLVM to PTX": ("ptx",),
+    "host code": (
+        "host",
+        "bfloat16",
+        "exact-math",
+        "buffers",
+        "vectors",
+        "llvm",
+        "asserts",
+        "llvmir",
+        "entry",
+        "optimised",
+        "object",
+    ),
+    "wait for ptxas": ("cubin", "resources"),
+    "load": ("load",),
+}
+
+# Goals in milliseconds: the closed system's, on an H200 machine.
+GOALS = {"elementwise_add": (133, None), "hopper_gemm": (665, 20)}
+
+
+def arrays(name):
+    """The function of a case and what it is called with."""
+    import numpy as np
+
+    import basedsl_cute as cute
+    from basedsl_cute.runtime import from_dlpack
+
+    def of(shape, dtype=np.float32):
+        return from_dlpack(np.zeros(shape, dtype), assumed_align=16)
+
+    if name == "hello":
+        import hello
+
+        return hello.host, ()
+    if name == "elementwise_add":
+        import elementwise
+
+        return elementwise.elementwise_add, tuple(of((512, 1024)) for _ in range(3))
+    if name == "softmax":
+        import softmax
+
+        return softmax.softmax, (of((64, 1024)), of((64, 1024)))
+    if name == "layer_norm":
+        import normalization
+
+        x, w = (64, 1024), (1024,)
+        return normalization.layer_norm, (of(x), of(w), of(w), of(x), 1e-5)
+    if name == "transpose":
+        import transpose
+
+        return transpose.transpose, (of((128, 256)), of((256, 128)))
+    import hopper_gemm
+
+    half = [np.zeros(shape, np.float16) for shape in ((256, 128), (256, 128), (256, 256))]
+    return hopper_gemm.gemm, (*half, cute.Int32(4), hopper_gemm.Config())
+
+
+CASES = ("elementwise_add", "hello", "softmax", "layer_norm", "transpose", "hopper_gemm")
+
+
+def child(name):
+    """Compile one case in this process; a line of JSON."""
+    sys.path.insert(0, str(EXAMPLES))
+    from basedsl_cute.dsl import CUTE
+    from basedsl_cute.runtime import driver
+
+    function, args = arrays(name)
+    gpu = driver.is_available()
+    if gpu:
+        driver.ensure_context()
+    start = perf_counter()
+    values = function.signature.bind(args, {})
+    compiled = CUTE.variant(function, values, CUTE.arguments(function, values), CUTE.options)
+    total = perf_counter() - start
+    record = {"total": total, "seconds": compiled.seconds, "from_disk": CUTE.counts["loaded"]}
+    stages = compiled.stages
+    record["kernel_ops"] = stages.text("cute").count("\n")
+    if gpu:
+        start = perf_counter()
+        compiled.run(values)
+        driver.synchronize()
+        record["first run"] = perf_counter() - start
+    if "cubin" in stages and not CUTE.counts["loaded"]:
+        from basedsl_cute.lowering import ptxas
+
+        start = perf_counter()
+        ptxas.assemble(stages.text("ptx"), CUTE.target(CUTE.options).name)
+        record["ptxas"] = perf_counter() - start
+    print(json.dumps(record))
+
+
+def in_process(name, folder):
+    """The record of one case in a new process whose disk cache is in `folder`."""
+    out = subprocess.run(
+        [sys.executable, __file__, "--child", name],
+        env=environment(BASEDSL_CACHE="1", BASEDSL_CACHE_DIR=str(folder)),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return json.loads(out.splitlines()[-1])
+
+
+def environment(**more):
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    if "CUTE_DSL_ARCH" not in kept and not has_gpu():
+        kept["CUTE_DSL_ARCH"] = "sm_90a"
+    return kept | more
+
+
+def has_gpu():
+    from basedsl_cute.runtime import driver
+
+    return driver.is_available()
+
+
+def measure(name, repeat):
+    """Cold and warm records of a case, in turns."""
+    cold, warm = [], []
+    with tempfile.TemporaryDirectory() as filled:
+        in_process(name, filled)
+        for _ in range(repeat):
+            with tempfile.TemporaryDirectory() as empty:
+                cold.append(in_process(name, empty))
+            warm.append(in_process(name, filled))
+    if any(r["from_disk"] for r in cold) or not all(r["from_disk"] for r in warm):
+        raise SystemExit(f"{name}: the disk cache was not used as meant")
+    return cold, warm
+
+
+def median(records, read):
+    return statistics.median(read(record) for record in records) * 1e3
+
+
+def table(name, cold, warm):
+    """The stages of the cold compilation and their shares, and the totals."""
+    total = median(cold, lambda r: r["total"])
+    print(f"{name}: {total:.1f} ms cold, {median(warm, lambda r: r['total']):.1f} ms warm", end="")
+    goals = GOALS.get(name)
+    if goals:
+        print("  (goals:", ", ".join(f"{g} ms" for g in goals if g), "on an H200 machine)", end="")
+    print()
+    shown = 0.0
+    for group, names in GROUPS.items():
+        took = median(cold, lambda r, names=names: sum(r["seconds"].get(n, 0) for n in names))
+        shown += took
+        print(f"  {group:<16} {took:8.1f} ms  {took / total:6.1%}")
+    print(f"  {'the rest':<16} {total - shown:8.1f} ms  {(total - shown) / total:6.1%}")
+    loaded = median(cold, lambda r: r["total"] - r["seconds"].get("mlir", 0))
+    print(f"  without loading MLIR (row mlir): {loaded:.1f} ms")
+    for key, text in (("ptxas", "ptxas alone"), ("first run", "first run after it")):
+        if key in cold[0]:
+            print(f"  {text}: {median(cold, lambda r, key=key: r[key]):.1f} ms", end="")
+            if key in warm[0]:
+                print(f", warm {median(warm, lambda r, key=key: r[key]):.1f} ms", end="")
+            print()
+
+
+def growth(repeat):
+    """The Hopper GEMM's compile time against the columns of its tile and its stages."""
+    sys.path.insert(0, str(EXAMPLES))
+    os.environ.update(environment(BASEDSL_CACHE="0"))
+    import hopper_gemm
+
+    import basedsl_cute as cute
+
+    function, (a, b, c, blocks, _) = arrays("hopper_gemm")
+
+    def seconds(tile, stages):
+        config = hopper_gemm.Config(tile=tile, stages=stages)
+        times = []
+        for _ in range(repeat + 1):
+            compiled = cute.compile(function, a, b, c, blocks, config)
+            times.append(sum(compiled.seconds.values()))
+        return min(times[1:])
+
+    print("growth of the Hopper GEMM's compile time, in a warm process, least of some")
+    series = {
+        "columns of the tile": [(n, ((128, n, 64), 4)) for n in (64, 128, 192, 256)],
+        "depth of the tile": [(k, ((128, 64, k), 3)) for k in (32, 64, 128, 256)],
+        "stages": [(s, ((128, 64, 64), s)) for s in (2, 4, 8)],
+    }
+    for label, points in series.items():
+        times = [(x, seconds(*point)) for x, point in points]
+        shown = "  ".join(f"{x}: {t * 1e3:.0f} ms" for x, t in times)
+        (x0, t0), (x1, t1) = times[0], times[-1]
+        ratio = f"{x1 / x0:.0f} x as large costs {t1 / t0:.2f} x"
+        print(f"  {label:<20} {shown}   {ratio}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--no-growth", action="store_true")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(options.child)
+        return
+    for name in CASES:
+        if options.only in name:
+            table(name, *measure(name, options.repeat))
+            print()
+    if not options.no_growth:
+        growth(max(2, options.repeat // 2))
+
+
+if __name__ == "__main__":
+    main()
