@@ -29,7 +29,8 @@ class Compiled:
     defaults may be. Arguments of another type than it was compiled for are an error. Globals and
     whatever else tracing read are as they were when it was compiled.
 
-    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took.
+    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took,
+    `settings` the options it was compiled with.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -45,6 +46,7 @@ class Compiled:
         seconds: dict[str, float],
         guards: Guards,
         source: Callable[[], str],
+        settings: Any,
     ) -> None:
         self.function = function
         self.arguments = tuple(arguments)
@@ -52,6 +54,7 @@ class Compiled:
         self.stages = stages
         self.seconds = seconds
         self.guards = guards
+        self.settings = settings
         self._source = source
         self._invoke = invoke
         self._signature = function.signature

@@ -70,6 +70,7 @@ class DSL:
     options_class: ClassVar[type[Options]] = Options
     bindings_package: ClassVar[str | None] = None
     kept_on_disk: ClassVar[bool] = True
+    compiled_class: ClassVar[type[Compiled]] = Compiled
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -284,7 +285,9 @@ class DSL:
         def source() -> str:
             return function.source if function.preprocess else ""
 
-        return Compiled(function, arguments, results, stages, invoke, seconds, guards, source)
+        return self.compiled_class(
+            function, arguments, results, stages, invoke, seconds, guards, source, settings
+        )
 
     def arguments(self, function: DSLFunction, values: Sequence[Any]) -> list[ArgumentType]:
         """The type of every argument."""
@@ -382,15 +385,8 @@ class DSL:
         start = perf_counter()
         invoke = self.executor(stages, function.symbol, arguments, results, settings)
         seconds["load"] = perf_counter() - start
-        return Compiled(
-            function,
-            arguments,
-            results,
-            stages,
-            invoke,
-            seconds,
-            guards,
-            source,
+        return self.compiled_class(
+            function, arguments, results, stages, invoke, seconds, guards, source, settings
         )
 
     def _pipeline(self, function: DSLFunction, settings: Any) -> objectstage.Pipeline:

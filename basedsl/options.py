@@ -66,6 +66,10 @@ class Options:
     """The options that every DSL has."""
 
     PREFIX: ClassVar[str] = CORE_PREFIX
+    #: Other spellings: a flag -> the option, and its value if the flag has none of its own.
+    SPELLINGS: ClassVar[Mapping[str, tuple[str, str | None]]] = {}
+    #: Other variables: a variable without prefix -> the option, and how its text is read as one.
+    VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
 
     print_after_preprocess: bool = option(
         False, "print the rewritten Python of each function", affects_output=False
@@ -144,28 +148,39 @@ class Options:
                     kind = _kinds(cls)[info.name]
                     values[info.name] = kind.read(text, f"{variable}={text!r}")
                     break
+        for suffix, (name, reading) in cls.VARIABLES.items():
+            text = env.get(cls.PREFIX + suffix)
+            if text is not None and name not in values:
+                shown = f"{cls.PREFIX}{suffix}={text!r}"
+                values[name] = _kinds(cls)[name].read(reading(text), shown)
         return cls(**values)
 
     def parse(self, text: str) -> Self:
         """This record with changes written as on a command line: `--opt-level 3 --print-ir`."""
-        kinds, changes = _kinds(type(self)), {}
+        kinds = _kinds(type(self))
+        changes: dict[str, Any] = {}
         words = shlex.split(text)
         while words:
             word = words.pop(0)
             if not word.startswith("--"):
                 raise OptionError(f"expected an option, not {word!r}", hint="options begin with --")
             flag, equals, value = word[2:].partition("=")
-            name = flag.replace("-", "_")
+            name, fixed = self.SPELLINGS.get(flag, (flag.replace("-", "_"), None))
             _refuse_unknown(type(self), {name: None}, shown=f"--{flag}")
             kind = kinds[name]
-            if not equals:
+            if fixed is not None:
+                value = fixed
+            elif not equals:
                 if kind.is_flag and (not words or words[0].startswith("--")):
                     value = "1"
                 elif words:
                     value = words.pop(0)
                 else:
                     raise OptionError(f"--{flag} needs a value ({kind.type_name})")
-            changes[name] = kind.read(value, f"--{flag} {value}")
+            read = kind.read(value, f"--{flag} {value}")
+            if fixed is not None and kind.type_name == "names":  # one more of them
+                read = (*changes.get(name, getattr(self, name)), *read)
+            changes[name] = read
         return dataclasses.replace(self, **changes)
 
     # Asking about options ------------------------------------------------------------------------
@@ -184,7 +199,8 @@ class Options:
     @classmethod
     def environment_variables(cls) -> tuple[str, ...]:
         """All variables that `from_environment` reads."""
-        return tuple(variable for info in cls.describe() for variable in info.variables)
+        known = tuple(variable for info in cls.describe() for variable in info.variables)
+        return (*known, *(cls.PREFIX + suffix for suffix in cls.VARIABLES))
 
     @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:

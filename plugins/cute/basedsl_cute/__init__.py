@@ -13,13 +13,18 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from basedsl_cute import aliases
+
 if TYPE_CHECKING:
     from basedsl_cute.public import *  # noqa: F403
 
 _loading = False
 # What modules of this package import from it by name: found without loading the rest, which may be
 # what is being imported.
-_PACKAGES = ("algebra", "arch", "dialect", "math", "nvgpu", "pipeline", "runtime", "utils")
+_PACKAGES = (
+    "algebra", "arch", "core", "cuda", "cute", "cutlass_dsl", "dialect", "math", "nvgpu",
+    "pipeline", "runtime", "testing", "torch", "typing", "utils",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -65,3 +70,4 @@ class _Package(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+aliases.install()

@@ -19,10 +19,12 @@ from basedsl.objectstage.lowering import native_steps
 from basedsl.results import Results
 from basedsl_cute import dialect
 from basedsl_cute.arguments import tensor_argument
+from basedsl_cute.compiled import CuteCompiled
 from basedsl_cute.dialect.definition import COMPANIONS
 from basedsl_cute.launch import KernelCall, check_launched
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import KernelOptions, lower_cute, ptx_steps
+from basedsl_cute.lowering.sass import Disassemble
 from basedsl_cute.lowering.targets import Target, detect, target_of
 from basedsl_cute.options import CuteOptions
 from basedsl_cute.stream import Stream, StreamArgument, is_stream
@@ -38,6 +40,7 @@ class Cute(DSL):
     default_float = Float32
     dialects = (*COMPANIONS, "ext")
     options_class = CuteOptions
+    compiled_class = CuteCompiled
 
     def load_dialects(self, bindings: Bindings) -> None:
         dialect.load(bindings)
@@ -84,6 +87,9 @@ class Cute(DSL):
         assembly = tuple(step for step in kernels if step.name == "cubin")
         if assembly:  # ptxas works while the host's code is compiled
             assembly = (*assembly, Step("resources", resource_report, suffix=".txt"))
+            if "sass" in settings.keep:
+                sass = Disassemble(settings.nvdisasm_options)
+                assembly = (*assembly, Step("sass", sass, verify=False, suffix=".sass"))
         return Pipeline("cute-to-nvvm", (*lowered, *steps, *host, *assembly), input="cute")
 
     def executor(

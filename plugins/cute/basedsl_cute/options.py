@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from basedsl.options import Options, option
+
+# What programs call an artifact, where the pipeline's stage has another name.
+_STAGES = {"ir": "cute", "ir-debug": "cute"}
+
+
+def _negated(text: str) -> str:
+    return "1" if text.strip().lower() in ("0", "false", "no", "off", "") else "0"
+
+
+def _kept(artifact: str) -> Callable[[str], str]:
+    return lambda text: artifact if _negated(text) == "0" else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CuteOptions(Options, prefix="CUTE_DSL_"):
     """What `cute.compile(..., options="...")` and the environment can set."""
+
+    SPELLINGS: ClassVar[Mapping[str, tuple[str, str | None]]] = {
+        "generate-line-info": ("lineinfo", None),
+        "gpu-arch": ("arch", None),
+        "keep-ptx": ("keep", "ptx"),
+        "keep-cubin": ("keep", "cubin"),
+        "keep-sass": ("keep", "sass"),
+    }
+    VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {
+        "DISABLE_FILE_CACHING": ("cache", _negated),
+        "KEEP_PTX": ("keep", _kept("ptx")),
+    }
 
     arch: str = option(
         "",
@@ -35,6 +60,18 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
     ptxas_options: str = option("", "further options for ptxas", affects_output=True)
+    nvdisasm_options: str = option(
+        "-g -c", "what nvdisasm is told where machine code is shown as text", affects_output=False
+    )
+    enable_tvm_ffi: bool = option(
+        False,
+        "accepted for programs that ask: compiled functions take arrays directly in any case",
+        affects_output=False,
+    )
     check_races: bool = option(
         False, "the simulator reports unordered accesses to shared memory", affects_output=False
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))

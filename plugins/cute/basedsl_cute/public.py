@@ -1,6 +1,6 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import Constexpr, const_expr, range, range_constexpr
+from basedsl import Constexpr, DSLRuntimeError, const_expr, range, range_constexpr
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -33,7 +33,20 @@ from basedsl.numeric import (
     Uint128,
     dtype,
 )
-from basedsl_cute import arch, math, nvgpu, pipeline, runtime, utils
+from basedsl_cute import (
+    arch,
+    core,
+    cuda,
+    cutlass_dsl,
+    math,
+    nvgpu,
+    pipeline,
+    runtime,
+    testing,
+    torch,
+    typing,
+    utils,
+)
 from basedsl_cute.algebra import (
     ComposedLayout,
     E,
@@ -127,8 +140,30 @@ from basedsl_cute.atoms import (
     make_tiled_mma,
     mma_atom_call,
 )
+from basedsl_cute.compile_options import (
+    EnableAssertions,
+    EnableTVMFFI,
+    GenerateLineInfo,
+    GPUArch,
+    KeepCUBIN,
+    KeepPTX,
+    KeepSASS,
+    NvdisasmOptions,
+    OptLevel,
+    PtxasOptions,
+    compile,
+)
 from basedsl_cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
+from basedsl_cute.cutlass_dsl import (
+    dsl_user_op,
+    dynamic_expr,
+    extract_mlir_values,
+    max,
+    min,
+    new_from_mlir_values,
+)
 from basedsl_cute.dsl import CUTE
+from basedsl_cute.fast_divmod import FastDivmodDivisor, fast_divmod_create_divisor
 from basedsl_cute.host import synchronize, target_description
 from basedsl_cute.math import cos, erf, exp, exp2, log, log2, log10, rsqrt, sin, sqrt, tan, tanh
 from basedsl_cute.memory import (
@@ -142,6 +177,7 @@ from basedsl_cute.memory import (
 )
 from basedsl_cute.pointer import Pointer, recast_ptr
 from basedsl_cute.printing import printf
+from basedsl_cute.runtime.driver import DSLCudaRuntimeError
 from basedsl_cute.runtime.fakes import SymInt, sym_int, sym_int32, sym_int64
 from basedsl_cute.spaces import AddressSpace
 from basedsl_cute.ssa import (
@@ -159,9 +195,10 @@ from basedsl_cute.stream import Stream
 from basedsl_cute.struct import struct, union
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensor_print import print_tensor
+from basedsl_cute.toolkit import CUDA_VERSION, target_version
+from basedsl_cute.typing import Coord, Int, IntTuple, Shape, Stride, Tile, Tiler
 from basedsl_cute.utils import smem_report
 
 make_fragment = make_rmem_tensor  # an older spelling
 jit = CUTE.jit
 kernel = CUTE.kernel
-compile = CUTE.compile

@@ -71,6 +71,9 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
+from basedsl_cute.blackwell import absent
+
+__getattr__ = absent(__name__)
 
 __all__ = [
     "FULL_MASK",

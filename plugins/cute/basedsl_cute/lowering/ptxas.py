@@ -51,18 +51,34 @@ class Assembly:
 @functools.cache
 def find_ptxas() -> Path | None:
     """The ptxas of the installed package, of PATH, or of a toolkit that the environment names."""
-    for folder in _package_folders("nvidia.cu13", "nvidia.cuda_nvcc"):
-        found = folder / "bin" / "ptxas"
+    return find_tool("ptxas", "nvidia.cu13", "nvidia.cuda_nvcc")
+
+
+def find_tool(name: str, *packages: str) -> Path | None:
+    """A program of the CUDA toolkit: from a package, PATH, or a toolkit the environment names."""
+    for folder in _package_folders(*packages):
+        found = folder / "bin" / name
         if found.exists():
             return found
-    on_path = shutil.which("ptxas")
+    on_path = shutil.which(name)
     if on_path:
         return Path(on_path)
     for variable in TOOLKIT_VARIABLES:
         root = os.environ.get(variable)
-        if root and (Path(root) / "bin" / "ptxas").exists():
-            return Path(root) / "bin" / "ptxas"
+        if root and (Path(root) / "bin" / name).exists():
+            return Path(root) / "bin" / name
     return None
+
+
+@functools.cache
+def toolkit_version() -> tuple[int, int] | None:
+    """The CUDA version of the ptxas that is used; None without one."""
+    found = find_ptxas()
+    if found is None:
+        return None
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    match = re.search(r"release (\d+)\.(\d+)", said)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 @functools.cache

@@ -1,8 +1,11 @@
 """`cute.nvgpu`: the operations of NVIDIA GPUs that copy and MMA atoms are made of."""
 
+from basedsl_cute.blackwell import absent
 from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import CopyG2ROp, CopyUniversalOp, LoadCacheMode, MmaUniversalOp
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
+
+__getattr__ = absent(__name__)
 
 __all__ = [
     "CopyG2ROp",

@@ -16,10 +16,13 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.mma import MmaOp
+from basedsl_cute.blackwell import absent
 from basedsl_cute.copy_access import missing_fact, when, word
 from basedsl_cute.dialect import define
 from basedsl_cute.nvgpu.common import _no_fields
 from basedsl_cute.pointer import storage_bits
+
+__getattr__ = absent(__name__)
 
 __all__ = [
     "LdMatrix8x8x16bOp",

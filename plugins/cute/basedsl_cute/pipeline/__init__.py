@@ -1,5 +1,6 @@
 """`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
 
+from basedsl_cute.blackwell import absent
 from basedsl_cute.pipeline.groups import (
     Agent,
     CooperativeGroup,
@@ -12,6 +13,8 @@ from basedsl_cute.pipeline.groups import (
 from basedsl_cute.pipeline.mbarrier_pipelines import PipelineAsync, PipelineTmaAsync
 from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
 from basedsl_cute.pipeline.tma_store import PipelineTmaStore
+
+__getattr__ = absent(__name__)
 
 __all__ = [
     "Agent",

@@ -1,0 +1,36 @@
+"""Helpers of host code for tensors of PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute.numeric_kinds import is_fp8_dtype
+from basedsl_cute.runtime.tensor import Tensor, from_dlpack
+
+
+def create_cute_tensor_for_fp8(
+    storage_tensor: Any, dtype: Any, leading_dim: int, source_f32_tensor: Any = None
+) -> Tensor:
+    """A torch tensor as an argument with a dynamic layout and elements of `dtype`.
+
+    An fp8 `dtype` reads a tensor of bytes; `source_f32_tensor`, if given, fills it.
+    """
+    from basedsl_cute.torch import convert_cute_tensor
+
+    if is_fp8_dtype(dtype) and storage_tensor.element_size() != 1:
+        raise DSLTypeError(f"{dtype.__name__} needs a tensor of bytes, not {storage_tensor.dtype}")
+    seen = storage_tensor
+    if is_fp8_dtype(dtype):
+        import torch
+
+        seen = storage_tensor.view(torch.uint8)
+    tensor = from_dlpack(seen)
+    tensor.element_type = dtype
+    tensor.mark_layout_dynamic(leading_dim=leading_dim)
+    if is_fp8_dtype(dtype) and source_f32_tensor is not None:
+        convert_cute_tensor(source_f32_tensor, tensor, dtype, is_dynamic_layout=True)
+    return tensor
+
+
+__all__ = ["create_cute_tensor_for_fp8", "is_fp8_dtype"]

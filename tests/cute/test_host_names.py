@@ -1,0 +1,125 @@
+"""Small things that host code and helpers use: divisors, streams, hardware, user operations."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+import basedsl_cute as cutlass
+from basedsl import DSLError
+from basedsl_cute.cutlass_dsl import T, dsl_user_op, extract_mlir_values, new_from_mlir_values
+
+
+@cute.kernel
+def divide_kernel(x: cute.Tensor, out: cute.Tensor, divisor: cute.FastDivmodDivisor):
+    i = cute.arch.thread_idx()[0]
+    q, r = divmod(x[i], divisor)
+    out[i, 0] = q
+    out[i, 1] = r
+    out[i, 2] = x[i] // divisor
+    out[i, 3] = x[i] % divisor
+
+
+@cute.jit
+def divide(x: cute.Tensor, out: cute.Tensor, d: cutlass.Int32):
+    divisor = cute.fast_divmod_create_divisor(d)
+    divide_kernel(x, out, divisor).launch(grid=(1, 1, 1), block=(cute.size(x), 1, 1))
+
+
+@cute.jit
+def divide_by_known(x: cute.Tensor, out: cute.Tensor, d: cutlass.Constexpr):
+    divide_kernel(x, out, cute.FastDivmodDivisor(d)).launch(
+        grid=(1, 1, 1), block=(cute.size(x), 1, 1)
+    )
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 10, 64, 641, 65535, 2**30 + 1, 2**31 - 1])
+def test_fast_division_is_division(target, d):
+    x = np.array([0, 1, 2, d - 1, d, 2**31 - 1, 2**31 - 2, 12345678], np.int64)
+    x = np.minimum(x, 2**31 - 1).astype(np.int32)
+    wanted = np.stack([x // d, x % d, x // d, x % d], axis=1)
+    for run in (divide, divide_by_known):
+        out = np.zeros((8, 4), np.int32)
+        run(x, out, d)
+        assert (out == wanted).all()
+
+
+def test_a_divisor_is_positive():
+    with pytest.raises(DSLError, match="at least 1"):
+        cute.FastDivmodDivisor(0)
+    with pytest.raises(DSLError, match="integer"):
+        cute.FastDivmodDivisor(2.0)
+
+
+@dsl_user_op
+def plus(a, b, *, loc=None, ip=None):
+    assert loc is not None
+    return cute.Float32(a.ir_value(loc=loc, ip=ip)) + b
+
+
+@cute.kernel
+def user_op_kernel(x: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    x[i] = plus(x[i], 1.0)
+
+
+@cute.jit
+def user_op(x: cute.Tensor):
+    pair = (cute.Int32(3), "static", cute.Float32(1.5))
+    values = extract_mlir_values(pair)
+    assert [str(v.type) for v in values] == ["i32", "f32"]
+    assert str(T.vector(4, T.f16())) == "vector<4xf16>"
+    again = new_from_mlir_values(pair, values)
+    assert again[1] == "static" and type(again[2]) is cute.Float32
+    user_op_kernel(x).launch(grid=(1, 1, 1), block=(4, 1, 1))
+
+
+def test_a_user_operation_gets_its_callers_location(sim):
+    x = np.zeros(4, np.float32)
+    user_op(x)
+    assert (x == 1).all()
+
+
+def test_the_simulator_as_hardware(sim):
+    info = cutlass.utils.HardwareInfo()
+    assert info.get_device_multiprocessor_count() == info.get_max_active_clusters(4) == 1
+    assert cutlass.utils.get_smem_capacity_in_bytes("sm_80") == 163 * 1024
+    assert cutlass.utils.get_smem_capacity_in_bytes() == 227 * 1024
+    with pytest.raises(DSLError, match="1 to 16 blocks"):
+        info.get_max_active_clusters(0)
+
+
+@pytest.mark.gpu
+def test_a_gpu_as_hardware(monkeypatch):
+    monkeypatch.delenv("CUTE_DSL_ARCH", raising=False)
+    info = cutlass.utils.HardwareInfo()
+    count = info.get_device_multiprocessor_count()
+    assert count > 1
+    assert 1 <= info.get_max_active_clusters(2) <= count // 2
+    assert info.get_max_active_clusters(1) <= count
+
+
+@cute.kernel
+def one_kernel(x: cute.Tensor):
+    x[0] = x[0] + 1.0
+
+
+@cute.jit
+def on_stream(x: cute.Tensor, stream):
+    one_kernel(x).launch(grid=(1, 1, 1), block=(1, 1, 1), stream=stream)
+
+
+def test_the_default_stream(target):
+    cutlass.cuda.initialize_cuda_context()
+    stream = cutlass.cuda.default_stream()
+    x = np.zeros(1, np.float32)
+    on_stream(x, stream)
+    cutlass.cuda.stream_sync(stream)
+    assert x[0] == 1
+
+
+def test_cuda_errors_have_their_code():
+    assert cutlass.cuda.checkCudaErrors((0, 5)) == 5
+    assert cutlass.cuda.checkCudaErrors((0, 5, 6)) == (5, 6)
+    with pytest.raises(cutlass.DSLCudaRuntimeError) as caught:
+        cutlass.cuda.checkCudaErrors((700,))
+    assert caught.value.error_code == 700
