@@ -20,6 +20,19 @@ DATA_TYPES = {
     "TFloat32": 7, "Float8E4M3FN": 0, "Float8E5M2": 0, "Float8E4M3": 0,
 }  # fmt: skip
 TYPE_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+TYPE_NAMES = (
+    "Uint8", "Uint16", "Uint32", "Int32", "Uint64", "Int64", "Float16", "Float32", "Float64",
+    "BFloat16", "Float32", "TFloat32", "TFloat32",
+)  # fmt: skip
+
+# PTX ISA, "cp.reduce.async.bulk.tensor": the element types of each reduction.
+_ORDERED = ("Uint32", "Int32", "Uint64", "Int64", "Float16", "BFloat16")
+_BITS = ("Uint32", "Int32", "Uint64", "Int64")
+REDUCIBLE = {
+    "add": ("Uint32", "Int32", "Uint64", "Float16", "BFloat16", "Float32"),
+    "min": _ORDERED, "max": _ORDERED, "inc": ("Uint32",), "dec": ("Uint32",),
+    "and": _BITS, "or": _BITS, "xor": _BITS,
+}  # fmt: skip
 
 SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B = range(4)  # CUtensorMapSwizzle
 SWIZZLE_BYTES = (16, 32, 64, 128)

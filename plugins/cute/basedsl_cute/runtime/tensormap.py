@@ -52,12 +52,16 @@ class TensorMap:
     """A tensor map as Python values; mode 0 is contiguous. `strides` has every mode, in bytes."""
 
     address: int
-    itemsize: int
+    data_type: int  # CUtensorMapDataType
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     box: tuple[int, ...]
     element_strides: tuple[int, ...]
     swizzle: int
+
+    @property
+    def itemsize(self) -> int:
+        return TYPE_BYTES[self.data_type]
 
     @property
     def rank(self) -> int:
@@ -73,7 +77,7 @@ def decode(data: bytes) -> TensorMap | None:
     rank, itemsize = record.rank, TYPE_BYTES[record.type]
     return TensorMap(
         record.address,
-        itemsize,
+        record.type,
         tuple(record.extents[:rank]),
         (itemsize, *record.strides[: rank - 1]),
         tuple(record.box[:rank]),

@@ -139,6 +139,25 @@ def locate(g: Group, a: Access, address: Any, who: Any) -> list[tuple[Segment, A
     return out
 
 
+def check(g: Group, a: Access, address: Any, m: Mask) -> None:
+    """Raise the error of an access that is to happen later."""
+    who = None
+    if m is not None:
+        who = np.flatnonzero(m)
+        address = address[who]
+    segment = _guess(g, a)
+    if segment is None or not _inside(a, segment, address):
+        _homes(g, a, address, None, who)
+
+
+def put(g: Group, a: Access, address: Any, data: Any, lanes: Any) -> None:
+    """Bytes `(count, lanes)` that arrive in shared memory, past the race check."""
+    index = _byte_index(g, a, g.shared, address - g.shared.base, lanes)
+    g.shared.raw[index] = data.T
+    if g.shared.written is not None:
+        g.shared.written[index] = 255
+
+
 # Where the lanes go ----------------------------------------------------------------------------
 
 

@@ -85,7 +85,7 @@ def enter(
 def leave(g: Group, barrier: NamedBarrier) -> None:
     """The warp goes on: it knows what the others did before they arrived."""
     if g.races is not None:
-        g.races.acquire(("barrier", barrier.number), g.first_warp)
+        g.races.order.acquire(("barrier", g.block.linear, barrier.number), g.agent)
 
 
 def outcome(g: Group, barrier: NamedBarrier, kind: str) -> Any:
@@ -100,3 +100,9 @@ def arrive(g: Group, m: Mask, site: Site, branch: Site | None, number: Any, coun
     number = one(g, number, m, site, "the barrier's number")
     threads = one(g, count, m, site, "the barrier's thread count")
     g.block.arrive(g, site, number, threads)
+
+
+def fence_proxy(g: Group) -> None:
+    """The asynchronous proxy sees what the warp knows of."""
+    if g.races is not None:
+        g.races.order.fence(g.agent)

@@ -44,10 +44,13 @@ class MBarrier:
     transactions: int = 0
     phase: int = 0
 
-    def settle(self) -> None:
-        if self.pending == 0 and self.transactions == 0:
+    def settle(self) -> bool:
+        """End the phase if nothing of it is pending; whether that is so."""
+        over = self.pending == 0 and self.transactions == 0
+        if over:
             self.phase += 1
             self.pending = self.count
+        return over
 
 
 class Block:
@@ -60,9 +63,11 @@ class Block:
         threads: int,
         shared: Segment,
         races: RaceDetector | None = None,
+        rank: int = 0,
     ) -> None:
         self.index = index
         self.linear = linear
+        self.rank = rank  # in the cluster
         self.threads = threads
         self.warps = -(-threads // WARP)
         self.shared = shared
@@ -71,7 +76,7 @@ class Block:
         self.barriers: dict[int, NamedBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}
         self.cluster = Cluster([self], self.warps)
-        self._in_flight: dict[int, list[tuple[int, Callable[[], None]]]] = {}
+        self._in_flight: dict[int, list[Callable[[], None]]] = {}
 
     # Barriers --------------------------------------------------------------------------------
 
@@ -101,7 +106,7 @@ class Block:
         if votes is not None:
             barrier.votes.append(votes)
         if self.races is not None:
-            self.races.release(("barrier", number), g.first_warp)
+            self.races.order.release(("barrier", self.linear, number), g.agent)
         if barrier.arrived >= expected:
             barrier.generation += 1
             barrier.arrived = 0
@@ -110,7 +115,7 @@ class Block:
             if expected == whole:
                 self.passed()
             if self.races is not None:
-                self.races.publish(("barrier", number))
+                self.races.order.publish(("barrier", self.linear, number))
         return barrier
 
     def passed(self) -> None:
@@ -153,19 +158,27 @@ class Block:
 
     # mbarriers -------------------------------------------------------------------------------
 
-    def send(self, offset: int, nbytes: int, land: Callable[[], None]) -> None:
-        """A copy of `nbytes` is on its way: `land` puts them into shared memory, at the latest
-        when the mbarrier at `offset` is next looked at.
+    def send(self, offset: int, land: Callable[[], None]) -> None:
+        """Something is on its way that counts at the mbarrier at `offset`: `land` lets it arrive,
+        when that mbarrier is next looked at.
         """
-        self._in_flight.setdefault(offset, []).append((nbytes, land))
+        self._in_flight.setdefault(offset, []).append(land)
 
     def receive(self, offset: int) -> None:
-        """Let the copies that count at the mbarrier at `offset` land."""
-        for nbytes, land in self._in_flight.pop(offset, ()):
-            land()
-            barrier = self.mbarriers[offset]
-            barrier.transactions -= nbytes
-            barrier.settle()
+        """Let what counts at the mbarrier at `offset` arrive."""
+        if offset in self._in_flight:
+            for land in self._in_flight.pop(offset):
+                land()
+            self.settle(offset)
+
+    def settle(self, offset: int) -> None:
+        """End the phase of the mbarrier at `offset` if nothing of it is pending."""
+        if self.mbarriers[offset].settle() and self.races is not None:
+            self.races.order.publish(self.token(offset))
+
+    def token(self, offset: int) -> tuple[str, int, int]:
+        """What the race check knows the mbarrier at `offset` by."""
+        return ("mbarrier", self.linear, offset)
 
     def mbarrier(self, offset: int, g: Group, site: Site, lane: int) -> MBarrier:
         """The mbarrier at this shared address; an error if nobody initialised it."""

@@ -32,9 +32,13 @@ def arrive(g: Group, m: Any, site: Site, branch: Site | None) -> None:
     cluster = g.block.cluster
     g.cluster_phase += 1
     cluster.arrived += 1
+    if g.races is not None and site.op != "nvvm.cluster.arrive.relaxed":
+        g.races.order.release("cluster", g.agent)
     if cluster.arrived == cluster.warps:
         cluster.arrived = 0
         cluster.phase += 1
+        if g.races is not None:
+            g.races.order.publish("cluster")
 
 
 def wait(g: Group, m: Any, site: Site, branch: Site | None) -> Wait | None:
@@ -48,3 +52,9 @@ def wait(g: Group, m: Any, site: Site, branch: Site | None) -> Wait | None:
         return f"the cluster's barrier ({cluster.arrived} of {cluster.warps} warps have arrived)"
 
     return Wait(lambda: cluster.phase >= phase, describe, site)
+
+
+def leave(g: Group) -> None:
+    """The warp goes on: it knows what the others did before they arrived."""
+    if g.races is not None:
+        g.races.order.acquire("cluster", g.agent)

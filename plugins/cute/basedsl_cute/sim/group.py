@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from basedsl_cute.sim.asynccopy import CopyQueue
+from basedsl_cute.sim.bulk import BulkQueue
 from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, Thread
 from basedsl_cute.sim.memory import LOCAL_BASE, Segment, private_segment
+from basedsl_cute.sim.products import ProductQueue
 from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait, spin
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.access import Access
-    from basedsl_cute.sim.asynccopy import CopyQueue
     from basedsl_cute.sim.block import Block
     from basedsl_cute.sim.launch import Launch
     from basedsl_cute.sim.races import RaceDetector
@@ -71,7 +73,10 @@ class Group:
         self.aliases = launch.aliases
         self.recent: dict[Any, Segment] = launch.recent
         self.races: RaceDetector | None = block.races
-        self.copies: CopyQueue | None = None
+        self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
+        self.copies = CopyQueue(shape.size)
+        self.bulk = BulkQueue(shape.size)
+        self.products = ProductQueue()
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
         self.block_dim = launch.block
         self.grid_dim = launch.grid

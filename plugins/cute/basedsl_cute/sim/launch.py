@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from basedsl_cute.sim.asynccopy import CopyQueue
 from basedsl_cute.sim.block import Block
 from basedsl_cute.sim.cluster import Cluster
 from basedsl_cute.sim.errors import LaunchError
@@ -17,7 +16,7 @@ from basedsl_cute.sim.group import WARP, Group, Lanes
 from basedsl_cute.sim.layout import Layout
 from basedsl_cute.sim.memory import SHARED_BASE, Memory, Segment, private_segment
 from basedsl_cute.sim.output import Output
-from basedsl_cute.sim.races import RaceDetector
+from basedsl_cute.sim.races import Order, RaceDetector
 from basedsl_cute.sim.schedule import run_together
 
 Width = Literal["warp", "block", "grid"]
@@ -141,7 +140,10 @@ class Launch:
             for first in range(0, self.threads, WARP)
         ]
         for members in self._clusters():
-            blocks = [self._block(index, len(shapes)) for index in members]
+            order = None
+            if self.options.check_races and self.shared_size:
+                order = Order(len(members) * len(shapes))
+            blocks = [self._block(*place, len(shapes), order) for place in enumerate(members)]
             cluster = Cluster(blocks, len(blocks) * len(shapes))
             groups = []
             for block in blocks:
@@ -153,14 +155,18 @@ class Launch:
             else:
                 for group in groups:
                     call(group, *args)
+            for group in groups:
+                group.bulk.finish(group)
 
-    def _block(self, index: tuple[int, int, int], warps: int) -> Block:
+    def _block(
+        self, rank: int, index: tuple[int, int, int], warps: int, order: Order | None
+    ) -> Block:
         races = None
-        if self.options.check_races and self.shared_size:
-            races = RaceDetector(warps, self.shared_size)
+        if order is not None:
+            races = RaceDetector(order, rank, warps, self.shared_size)
         x, y, z = index
         linear = x + self.grid[0] * (y + self.grid[1] * z)
-        return Block(index, linear, self.threads, self._shared(1), races)
+        return Block(index, linear, self.threads, self._shared(1), races, rank)
 
     def _clusters(self) -> Any:
         """The block indices of each cluster, by rank: x fastest."""
@@ -189,9 +195,7 @@ class Launch:
             call(self._group(shape, block, 0), *args)
 
     def _group(self, shape: Lanes, block: Block, warp: int) -> Group:
-        group = Group(self, shape, block, warp)
-        group.copies = CopyQueue(group.lanes)
-        return group
+        return Group(self, shape, block, warp)
 
 
 def with_width(options: SimOptions, width: Width) -> SimOptions:

@@ -18,6 +18,7 @@ from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait
 
 if TYPE_CHECKING:
+    from basedsl_cute.sim.asynccopy import CopyQueue
     from basedsl_cute.sim.group import Group
 
 Mask = Any
@@ -65,13 +66,6 @@ def invalidate(g: Group, address: Any, m: Mask, site: Site) -> None:
         del g.block.mbarriers[at]
 
 
-def _settle(g: Group, barrier: MBarrier, at: int) -> None:
-    before = barrier.phase
-    barrier.settle()
-    if barrier.phase > before and g.races is not None:
-        g.races.publish(("mbarrier", at))
-
-
 def arrive(
     g: Group, address: Any, count: Any, transactions: Any, m: Mask, site: Site, drop: bool = False
 ) -> Any:
@@ -83,20 +77,51 @@ def arrive(
         tokens[lane] = barrier.phase
         barrier.transactions += int(transactions[lane])
         number = int(count[lane])
-        if number > barrier.pending:
-            raise SimulationError(
-                f"{number} arrivals at an mbarrier that waits for {barrier.pending} of "
-                f"{barrier.count} in this phase",
-                site,
-                g.thread(lane),
-            )
+        _check_count(g, barrier, number, site, lane)
         if drop:
             barrier.count -= number
         barrier.pending -= number
         if g.races is not None:
-            g.races.release(("mbarrier", at), g.first_warp)
-        _settle(g, barrier, at)
+            g.races.order.release(block.token(at), g.agent)
+        block.settle(at)
     return tokens
+
+
+def follow(g: Group, address: Any, counted: bool, m: Mask, site: Site) -> None:
+    """Arrive when the cp.async of the lane so far are complete; unless `counted`, the phase
+    expects one arrival more for it.
+    """
+    assert g.copies is not None
+    queue, serial = g.copies, g.copies.issued
+    for lane, at in _lanes(g, address, m):
+        barrier = g.block.mbarrier(at, g, site, lane)
+        barrier.pending += not counted
+        g.block.send(at, _arrival(g, queue, serial, lane, at, site))
+
+
+def _arrival(g: Group, queue: CopyQueue, serial: int, lane: int, at: int, site: Site) -> Any:
+    def land() -> None:
+        only = np.zeros(g.lanes, np.bool_)
+        only[lane] = True
+        stamps = queue.land(g, serial, only)
+        barrier = g.block.mbarrier(at, g, site, lane)
+        _check_count(g, barrier, 1, site, lane)
+        barrier.pending -= 1
+        if g.races is not None:
+            for stamp in stamps:
+                g.races.order.land(g.block.token(at), stamp)
+
+    return land
+
+
+def _check_count(g: Group, barrier: MBarrier, number: int, site: Site, lane: int) -> None:
+    if number > barrier.pending:
+        raise SimulationError(
+            f"{number} arrivals at an mbarrier that waits for {barrier.pending} of "
+            f"{barrier.count} in this phase",
+            site,
+            g.thread(lane),
+        )
 
 
 def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int) -> None:
@@ -106,7 +131,7 @@ def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int
         barrier = block.mbarrier(at, g, site, lane)
         barrier.transactions += sign * int(nbytes[lane])
         if sign < 0:
-            _settle(g, barrier, at)
+            block.settle(at)
 
 
 def _done_token(barrier: MBarrier, token: int) -> bool:
@@ -128,7 +153,7 @@ def test(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) 
         g.block.receive(at)
         out[lane] = _DONE[parity](barrier, int(which[lane]))
         if out[lane] and g.races is not None:
-            g.races.acquire(("mbarrier", at), g.first_warp)
+            g.races.order.acquire(g.block.token(at), g.agent)
     return out
 
 

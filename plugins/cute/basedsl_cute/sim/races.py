@@ -1,13 +1,19 @@
 """Races on shared memory: vector clocks per warp, and per byte who touched it last.
 
-Two accesses race when different warps touch the same byte, at least one writes, they are not both
-atomic, and no chain of barriers or mbarriers lies between. Lanes of one warp are taken to be in
-step.
+Two accesses race when different agents touch the same byte, at least one writes, they are not both
+atomic, and nothing that orders them lies between. The agents are the warps, whose lanes are taken
+to be in step; the asynchronous unit of each warp (TMA and wgmma), whose accesses last until a wait
+for them; and the cp.async copies of each warp.
+
+An asynchronous unit sees an ordinary write only past a proxy fence (PTX ISA, "Causality order":
+proxy-preserved base causality order), so a clock has two rows: what a warp knows of every agent's
+time, and what of that is known to the asynchronous proxy too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,40 +24,41 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.access import Access
     from basedsl_cute.sim.group import Group
 
+SEEN, FENCED = 0, 1  # rows of a clock
 
-class RaceDetector:
-    """The shadow of one block's shared memory of `size` bytes, for `warps` warps."""
 
-    def __init__(self, warps: int, size: int) -> None:
+class Stamp(NamedTuple):
+    """An asynchronous access: over for whoever knows that its agent's time is at least `time`."""
+
+    agent: int
+    time: int
+
+
+class Order:
+    """What each of a cluster's `warps` knows: the clocks, and what barriers hand on."""
+
+    def __init__(self, warps: int) -> None:
         self.warps = warps
-        # clocks[w, u]: what warp w knows of warp u's time. Own time starts at 1.
-        self.clocks = np.eye(warps, dtype=np.int32)
-        self.write_warp = np.zeros(size, np.int16)
-        self.write_time = np.zeros(size, np.int32)  # 0: never written
-        self.write_site = np.zeros(size, np.int32)
-        self.write_atomic = np.zeros(size, np.bool_)
-        self.read_time = np.zeros((warps, size), np.int32)
-        self.read_site = np.zeros((warps, size), np.int32)
-        self.sites: list[Site] = []
-        self._numbers: dict[Site, int] = {}
+        self.clocks = np.zeros((warps, 2, 3 * warps), np.int32)
+        self.clocks[np.arange(warps), SEEN, np.arange(warps)] = 1  # own time starts at 1
+        self._issued = np.zeros(3 * warps, np.int32)
         self._gathering: dict[Any, Any] = {}
         self._published: dict[Any, Any] = {}
 
-    def _number(self, site: Site) -> int:
-        found = self._numbers.get(site)
-        if found is None:
-            found = self._numbers[site] = len(self.sites)
-            self.sites.append(site)
-        return found
-
-    # Order -----------------------------------------------------------------------------------
-
     def release(self, token: Any, warp: int) -> None:
         """What `warp` did so far is known to whoever acquires `token` after it is published."""
+        self._gather(token, self.clocks[warp])
+        self.clocks[warp, SEEN, warp] += 1
+
+    def land(self, token: Any, stamp: Stamp) -> None:
+        """An asynchronous access is over for whoever acquires `token` after it is published."""
+        clock = np.zeros_like(self.clocks[0])
+        self._note(clock, stamp)
+        self._gather(token, clock)
+
+    def _gather(self, token: Any, clock: Any) -> None:
         known = self._gathering.get(token)
-        mine = self.clocks[warp]
-        self._gathering[token] = mine.copy() if known is None else np.maximum(known, mine)
-        self.clocks[warp, warp] += 1
+        self._gathering[token] = clock.copy() if known is None else np.maximum(known, clock)
 
     def publish(self, token: Any) -> None:
         """All releases of `token` so far belong to one completed barrier or phase."""
@@ -66,56 +73,193 @@ class RaceDetector:
         if known is not None:
             np.maximum(self.clocks[warp], known, out=self.clocks[warp])
 
+    def fence(self, warp: int) -> None:
+        """A proxy fence: what `warp` knows of, the asynchronous proxy sees from now on."""
+        self.clocks[warp, FENCED] = self.clocks[warp, SEEN]
+        self.clocks[warp, SEEN, warp] += 1
+
+    def issue(self, agent: int) -> Stamp:
+        """An asynchronous access begins."""
+        self._issued[agent] += 1
+        return Stamp(agent, int(self._issued[agent]))
+
+    def complete(self, stamp: Stamp, warp: int) -> None:
+        """`warp` has waited for an asynchronous access of its own."""
+        self._note(self.clocks[warp], stamp)
+
+    def _note(self, clock: Any, stamp: Stamp) -> None:
+        agent, time = stamp
+        clock[SEEN, agent] = max(clock[SEEN, agent], time)
+        if self.warps <= agent < 2 * self.warps:  # its own proxy sees it anyway
+            clock[FENCED, agent] = max(clock[FENCED, agent], time)
+
+    def name(self, agent: int, per_block: int) -> str:
+        """Who an agent is."""
+        kind, warp = divmod(agent, self.warps)
+        block, warp = divmod(warp, per_block)
+        who = f"warp {warp}" if self.warps == per_block else f"warp {warp} of block {block}"
+        return ("", "the asynchronous unit for ", "cp.async of ")[kind] + who
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    """An access to some bytes: `touched[i]` are those of lane `lanes[i]`."""
+
+    g: Group
+    site: Site
+    verb: str
+    touched: Any
+    lanes: Any
+    agent: int
+    asynchronous: bool = False
+    atomic: bool = False
+
+
+class RaceDetector:
+    """The shadow of one block's shared memory of `size` bytes; it is block `rank` of a cluster."""
+
+    def __init__(self, order: Order, rank: int, warps: int, size: int) -> None:
+        self.order = order
+        self.warps = warps
+        first = rank * warps
+        # Who reads this memory: the block's warps, and their asynchronous units.
+        self.readers = first + np.concatenate([np.arange(warps), order.warps + np.arange(warps)])
+        self._reader = {int(agent): row for row, agent in enumerate(self.readers)}
+        self.write_agent = np.zeros(size, np.int16)
+        self.write_time = np.zeros(size, np.int32)  # 0: never written
+        self.write_site = np.zeros(size, np.int32)
+        self.write_atomic = np.zeros(size, np.bool_)
+        self.read_time = np.zeros((2 * warps, size), np.int32)
+        self.read_site = np.zeros((2 * warps, size), np.int32)
+        self.sites: list[Site] = []
+        self._numbers: dict[Site, int] = {}
+
+    def _number(self, site: Site) -> int:
+        found = self._numbers.get(site)
+        if found is None:
+            found = self._numbers[site] = len(self.sites)
+            self.sites.append(site)
+        return found
+
+    def _own_time(self, warp: int) -> int:
+        return int(self.order.clocks[warp, SEEN, warp])
+
     # Accesses --------------------------------------------------------------------------------
 
     def read(self, g: Group, a: Access, offset: Any, m: Any) -> None:
+        """An ordinary read at `offset`, one entry per lane."""
         who = np.arange(offset.size) if m is None else np.flatnonzero(m)
         touched = offset[who][:, None] + np.arange(a.nbytes)
-        warp = g.first_warp
-        self._against_writes(g, a, touched, who, warp, atomic=False)
-        self.read_time[warp, touched] = self.clocks[warp, warp]
-        self.read_site[warp, touched] = self._number(a.site)
+        self._read(_Touch(g, a.site, a.verb, touched, who, g.agent), self._own_time(g.agent))
 
     def write(self, g: Group, a: Access, offset: Any, who: Any, atomic: bool = False) -> None:
+        """An ordinary write by the lanes `who`."""
+        touch = self._lanewise(g, a, offset, who, g.agent, atomic)
+        self._write(touch, self._own_time(g.agent))
+
+    def copy_write(self, g: Group, a: Access, offset: Any, who: Any) -> Stamp:
+        """The write of a cp.async begins."""
+        stamp = self.order.issue(2 * self.order.warps + g.agent)
+        self._write(self._lanewise(g, a, offset, who, stamp.agent), stamp.time)
+        return stamp
+
+    def async_read(self, g: Group, site: Site, verb: str, touched: Any, lane: int) -> Stamp:
+        """The asynchronous unit begins to read these bytes."""
+        stamp = self.order.issue(self.order.warps + g.agent)
+        self._read(self._bulk(g, site, verb, touched, lane, stamp), stamp.time)
+        return stamp
+
+    def async_write(self, g: Group, site: Site, verb: str, touched: Any, lane: int) -> Stamp:
+        """The asynchronous unit begins to write these bytes."""
+        stamp = self.order.issue(self.order.warps + g.agent)
+        self._write(self._bulk(g, site, verb, touched, lane, stamp), stamp.time)
+        return stamp
+
+    @staticmethod
+    def _lanewise(
+        g: Group, a: Access, offset: Any, who: Any, agent: int, atomic: bool = False
+    ) -> _Touch:
         who = np.arange(offset.size) if who is None else who
         touched = offset[:, None] + np.arange(a.nbytes)
-        warp = g.first_warp
-        self._against_writes(g, a, touched, who, warp, atomic)
-        times = self.read_time[:, touched]
-        known = self.clocks[warp][:, None, None]
-        late = times > known
-        late[warp] = False
-        if late.any():
-            other, lane, byte = (int(i) for i in np.argwhere(late)[0])
-            site = self.sites[self.read_site[other, touched[lane, byte]]]
-            self._report(g, a, int(touched[lane, byte]), int(who[lane]), other, site, "read")
-        self.write_warp[touched] = warp
-        self.write_time[touched] = self.clocks[warp, warp]
-        self.write_site[touched] = self._number(a.site)
-        self.write_atomic[touched] = atomic
+        return _Touch(g, a.site, a.verb, touched, who, agent, atomic=atomic)
 
-    def _against_writes(
-        self, g: Group, a: Access, touched: Any, who: Any, warp: int, atomic: bool
-    ) -> None:
-        writer = self.write_warp[touched]
-        late = (self.write_time[touched] > self.clocks[warp][writer]) & (writer != warp)
-        if atomic:
-            late &= ~self.write_atomic[touched]
+    @staticmethod
+    def _bulk(g: Group, site: Site, verb: str, touched: Any, lane: int, stamp: Stamp) -> _Touch:
+        lanes = np.array([lane])
+        return _Touch(g, site, verb, touched.reshape(1, -1), lanes, stamp.agent, asynchronous=True)
+
+    def _read(self, touch: _Touch, time: int) -> None:
+        self._against_writes(touch)
+        row = self._reader[touch.agent]
+        self.read_time[row, touch.touched] = time
+        self.read_site[row, touch.touched] = self._number(touch.site)
+
+    def _write(self, touch: _Touch, time: int) -> None:
+        self._against_writes(touch)
+        touched, warp = touch.touched, touch.g.agent
+        known = self.order.clocks[warp, SEEN][self.readers]
+        late = self.read_time[:, touched] > known[:, None, None]
+        own = self._reader.get(warp)
+        if own is not None:
+            late[own] = False
         if late.any():
-            lane, byte = (int(i) for i in np.argwhere(late)[0])
+            row, lane, byte = (int(i) for i in np.argwhere(late)[0])
             at = int(touched[lane, byte])
-            site = self.sites[self.write_site[at]]
-            self._report(g, a, at, int(who[lane]), int(writer[lane, byte]), site, "write")
+            site = self.sites[self.read_site[row, at]]
+            self._report(touch, at, lane, int(self.readers[row]), site, "read")
+        self.write_agent[touched] = touch.agent
+        self.write_time[touched] = time
+        self.write_site[touched] = self._number(touch.site)
+        self.write_atomic[touched] = touch.atomic
+
+    def _against_writes(self, touch: _Touch) -> None:
+        touched, warp = touch.touched, touch.g.agent
+        clock = self.order.clocks[warp]
+        writer, time = self.write_agent[touched], self.write_time[touched]
+        late = time > clock[FENCED if touch.asynchronous else SEEN][writer]
+        if not touch.asynchronous:
+            late &= writer != warp
+        if touch.atomic:
+            late &= ~self.write_atomic[touched]
+        if not late.any():
+            return
+        lane, byte = (int(i) for i in np.argwhere(late)[0])
+        at, other = int(touched[lane, byte]), int(writer[lane, byte])
+        site = self.sites[self.write_site[at]]
+        if other == warp or int(time[lane, byte]) <= int(clock[SEEN][other]):
+            self._report_unfenced(touch, at, lane, other, site)
+        self._report(touch, at, lane, other, site, "write")
+
+    # Reports ---------------------------------------------------------------------------------
+
+    def _place(self, touch: _Touch, at: int) -> str:
+        g = touch.g
+        name, start, _ = g.shared_variable(at + g.shared.base)
+        return f"byte {at + g.shared.base - start} of `{name}`"
+
+    def _report_unfenced(self, touch: _Touch, at: int, lane: int, other: int, site: Site) -> None:
+        who = self.order.name(other, self.warps)
+        raise RaceError(
+            f"this {touch.verb} touches {self._place(touch, at)}, which {who} has written with no "
+            "proxy fence since: the asynchronous unit may not see it",
+            touch.site,
+            touch.g.thread(int(touch.lanes[lane])),
+            notes=((f"the write by {who}", site.span),),
+            hint="after writing, and before the barrier: cute.arch.fence_proxy('async.shared', "
+            "space='cta')",
+        )
 
     def _report(
-        self, g: Group, a: Access, at: int, lane: int, other: int, site: Site, verb: str
+        self, touch: _Touch, at: int, lane: int, other: int, site: Site, verb: str
     ) -> None:
-        name, start, _ = g.shared_variable(at + g.shared.base)
+        who = self.order.name(other, self.warps)
+        asynchronous = other >= self.order.warps
         raise RaceError(
-            f"race on shared memory: this {a.verb} and a {verb} by warp {other} touch byte "
-            f"{at + g.shared.base - start} of `{name}` with nothing that orders them",
-            a.site,
-            g.thread(lane),
-            notes=((f"the {verb} by warp {other}", site.span),),
-            hint="put a barrier between them",
+            f"race on shared memory: this {touch.verb} and a {verb} by {who} touch "
+            f"{self._place(touch, at)} with nothing that orders them",
+            touch.site,
+            touch.g.thread(int(touch.lanes[lane])),
+            notes=((f"the {verb} by {who}", site.span),),
+            hint=f"wait for the asynchronous {verb} first" if asynchronous
+            else "put a barrier between them",
         )

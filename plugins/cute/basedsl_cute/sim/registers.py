@@ -89,6 +89,8 @@ def load_register(g: Group, a: Access, address: Any, m: Any) -> Any:
     """What each lane has at `address`, which is one for all lanes or one per lane."""
     rows = g.rows(a)
     index = _index(g, a, address, m)
+    if g.products.held:
+        _check_free(g, a, index, False)
     if np.ndim(index) == 0:
         got = rows[index : index + a.count].copy() if a.shape else rows[index].copy()
     else:
@@ -101,6 +103,8 @@ def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> Non
     """Set the element at `address` in the lanes of `m`."""
     rows = g.rows(a)
     index = _index(g, a, address, m)
+    if g.products.held:
+        _check_free(g, a, index, True)
     if len(a.shape) > 1:
         value = value.reshape(a.count, value.shape[-1])
     if np.ndim(index) == 0:
@@ -114,6 +118,17 @@ def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> Non
         if value.ndim and value.shape[-1] == m.size:
             value = value[..., m]
     rows[index, lanes] = value
+
+
+def _check_free(g: Group, a: Access, index: Any, writes: bool) -> None:
+    assert a.register is not None
+    g.products.check(g, a.register, np.asarray(index + a.rows if a.shape else index), writes, a.site)
+
+
+def register_range(g: Group, a: Access, address: Any) -> tuple[int, int]:
+    """The rows of a register array that an access at one address for all lanes means."""
+    first = int(_index(g, a, int(np.ravel(address)[0]), None))
+    return first, first + a.count
 
 
 def _index(g: Group, a: Access, address: Any, m: Any) -> Any:

@@ -25,7 +25,7 @@ def _copy(e: Emitter, op: Op) -> None:
     read, write = (dataclasses.replace(a, dtype=np.dtype(np.uint8)) for a in (read, write))
     valid = e.ref(sizes[0]) if sizes else "None"
     e.line(
-        f"g.copies.issue({e.const(read, 'read')}, {e.const(write, 'write')}, {e.lanes(to)}, "
+        f"g.copies.issue(g, {e.const(read, 'read')}, {e.const(write, 'write')}, {e.lanes(to)}, "
         f"{e.lanes(source)}, {valid}, {e.mask})"
     )
 
@@ -47,11 +47,8 @@ def _wait_all(e: Emitter, op: Op) -> None:
 
 @rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
 def _arrive(e: Emitter, op: Op) -> None:
-    """The lane's copies complete, then it arrives. Without `noinc` the pending count is raised
-    first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive)."""
+    """Each lane arrives when its copies so far are complete. Without `noinc` the pending count is
+    raised first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive)."""
     e.globals["mbarriers"] = mbarriers
-    e.line(f"g.copies.wait(g, None, {e.mask})")
-    counted = int(op.flag("noinc"))
     address = e.lanes(op.operands[0])
-    count, none = f"num.spread(i32({counted}), lanes)", "num.spread(i32(0), lanes)"
-    e.line(f"mbarriers.arrive(g, {address}, {count}, {none}, {e.mask}, {e.at()})")
+    e.line(f"mbarriers.follow(g, {address}, {op.flag('noinc')}, {e.mask}, {e.at()})")

@@ -70,7 +70,6 @@ def _arrive(e: Emitter, op: Op) -> None:
 @rule(
     "nvvm.memory.barrier",
     "nvvm.fence.mbarrier.init",
-    "nvvm.fence.proxy",
     "nvvm.fence.proxy.acquire",
     "nvvm.fence.proxy.release",
     "nvvm.fence.proxy.sync_restrict",
@@ -82,3 +81,11 @@ def _arrive(e: Emitter, op: Op) -> None:
 )
 def _fence(e: Emitter, op: Op) -> None:
     """Nothing to do: stores are seen at once and in order."""
+
+
+@rule("nvvm.fence.proxy")
+def _proxy(e: Emitter, op: Op) -> None:
+    """Only the race check minds: asynchronous units see what was written before."""
+    if op.word("kind") in ("async", "shared"):  # the last word of async.shared
+        e.globals["barriers"] = barriers
+        e.line("barriers.fence_proxy(g)")

@@ -19,6 +19,7 @@ def _arrive(e: Emitter, op: Op) -> None:
 def _wait(e: Emitter, op: Op) -> None:
     e.globals["cluster"] = cluster
     e.wait(f"cluster.wait(g, {e.mask}, {e.at()}, {e.branch()})")
+    e.line("cluster.leave(g)")
 
 
 @rule("nvvm.mapa")

@@ -44,6 +44,22 @@ def _store(e: Emitter, op: Op) -> None:
     )
 
 
-@rule("nvvm.cp.async.bulk.commit.group", "nvvm.cp.async.bulk.wait_group")
-def _group(e: Emitter, op: Op) -> None:
-    """Stores have read their source and written their target when they are issued."""
+@rule("nvvm.cp.async.bulk.tensor.reduce", sync="warp")
+def _reduce(e: Emitter, op: Op) -> None:
+    _only_tiles(op)
+    e.globals["tma"] = tma
+    map_, source, coordinates, _ = op.segments()
+    e.line(
+        f"tma.store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
+        f"{_lanes(e, coordinates)}, {op.word('redKind')!r})"
+    )
+
+
+@rule("nvvm.cp.async.bulk.commit.group")
+def _commit(e: Emitter, op: Op) -> None:
+    e.line(f"g.bulk.commit({e.mask})")
+
+
+@rule("nvvm.cp.async.bulk.wait_group")
+def _wait(e: Emitter, op: Op) -> None:
+    e.line(f"g.bulk.wait(g, {op.integer('group')}, {op.flag('read')}, {e.mask})")

@@ -45,10 +45,16 @@ def _wgmma(e: Emitter, op: Op) -> None:
     e.line(f"wgmma.run(g, {what}, {operands}, {accumulate}, {e.mask})")
 
 
-@rule(
-    "nvvm.wgmma.fence.aligned",
-    "nvvm.wgmma.commit.group.sync.aligned",
-    "nvvm.wgmma.wait.group.sync.aligned",
-)
-def _order(e: Emitter, op: Op) -> None:
-    """Instructions are complete when they are issued."""
+@rule("nvvm.wgmma.fence.aligned")
+def _fence(e: Emitter, op: Op) -> None:
+    """Nothing to do: registers are written in order."""
+
+
+@rule("nvvm.wgmma.commit.group.sync.aligned")
+def _commit(e: Emitter, op: Op) -> None:
+    e.line("g.products.commit()")
+
+
+@rule("nvvm.wgmma.wait.group.sync.aligned")
+def _wait(e: Emitter, op: Op) -> None:
+    e.line(f"g.products.wait(g, {op.integer('group')})")

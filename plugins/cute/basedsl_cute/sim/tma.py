@@ -1,7 +1,7 @@
 """Copies of the TMA unit as generated code uses them (PTX ISA, cp.async.bulk.tensor).
 
-A load lands when someone next looks at its mbarrier, so that data read without waiting is seen to
-be missing. A store reads its source when it is issued.
+Both happen as late as the program lets them: a load lands when someone next looks at its mbarrier,
+a store reads its source and writes its target when they are waited for (`bulk`).
 
 A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
 bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on (PTX ISA, tensor
@@ -15,11 +15,13 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
-from basedsl_cute.lowering.tensor_map import ALIGNMENT, BYTES
+from basedsl_cute.lowering.tensor_map import ALIGNMENT, BYTES, REDUCIBLE, TYPE_NAMES
 from basedsl_cute.runtime.tensormap import TensorMap, decode
-from basedsl_cute.sim.errors import MemoryAccessError, SimulationError
+from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
+from basedsl_cute.sim.races import Stamp
 from basedsl_cute.sim.records import Site
 
 if TYPE_CHECKING:
@@ -44,59 +46,68 @@ def load(
         start = tuple(int(c[lane]) for c in coordinates)
         at, barrier = int(to[lane]), int(mbar[lane])
         _check_place(g, tensor, at, lane, site)
+        place = _places(tensor, at) - g.shared.base
         box = _read_global(g, tensor, start, lane, site)
         targets = [g.block]
         if masks is not None:
             targets = _chosen(g, int(masks[lane]) & 0xFFFF, lane, site)
         for block in targets:
             block.mbarrier(barrier, g, site, lane)
-            block.send(barrier, box.nbytes, _landing(block, tensor, at, box))
+            stamp = None
+            if block.races is not None:
+                stamp = block.races.async_write(g, site, "write by a TMA load", place, lane)
+            block.send(barrier, _landing(block, barrier, place, box, stamp))
 
 
-def _landing(block: Block, tensor: TensorMap, at: int, box: Any) -> Any:
+def _landing(block: Block, barrier: int, place: Any, box: Any, stamp: Stamp | None) -> Any:
     def land() -> None:
-        where = _places(tensor, at) - block.shared.base
-        block.shared.raw[where] = box
+        block.shared.raw[place] = box
         if block.shared.written is not None:
-            block.shared.written[where] = 255
+            block.shared.written[place] = 255
+        block.mbarriers[barrier].transactions -= box.nbytes
+        if stamp is not None and block.races is not None:
+            block.races.order.land(block.token(barrier), stamp)
 
     return land
 
 
-def store(g: Group, m: Mask, site: Site, maps: Any, source: Any, coordinates: Any) -> None:
-    """A box from shared to global memory."""
-    for lane in _active(g, m):
-        tensor, box, start = _outgoing(g, site, maps, source, coordinates, lane)
-        _write_global(g, tensor, start, box, lane, site, None)
-
-
-def reduce(
-    g: Group, m: Mask, site: Site, maps: Any, source: Any, coordinates: Any, kind: str, dtype: Any
+def store(
+    g: Group,
+    m: Mask,
+    site: Site,
+    maps: Any,
+    source: Any,
+    coordinates: Any,
+    reduction: str | None = None,
 ) -> None:
-    """A box of shared memory combined into global memory."""
+    """A box from shared to global memory, or combined into it."""
     for lane in _active(g, m):
-        tensor, box, start = _outgoing(g, site, maps, source, coordinates, lane)
-        _write_global(g, tensor, start, box, lane, site, (kind, dtype))
+        tensor = _tensor_map(g, int(maps[lane]), lane, site)
+        at = int(source[lane])
+        _check_place(g, tensor, at, lane, site)
+        place = _places(tensor, at) - g.shared.base
+        start = tuple(int(c[lane]) for c in coordinates)
+        _check_reduction(g, tensor, reduction, lane, site)
+        stamp = None
+        if g.races is not None:
+            stamp = g.races.async_read(g, site, "read by a TMA store", place, lane)
+        read = functools.partial(_read_shared, g, place, lane, site)
+        write = functools.partial(_write_global, g, tensor, start, lane, site, reduction)
+        g.bulk.issue(lane, read, write, site, stamp)
 
 
-def _outgoing(
-    g: Group, site: Site, maps: Any, source: Any, coordinates: Any, lane: int
-) -> tuple[TensorMap, Any, tuple[int, ...]]:
-    tensor = _tensor_map(g, int(maps[lane]), lane, site)
-    at = int(source[lane])
-    _check_place(g, tensor, at, lane, site)
-    where = _places(tensor, at) - g.shared.base
-    if g.shared.written is not None and (g.shared.written[where] != 255).any():
-        bad = int(where[g.shared.written[where] != 255].min())
+def _read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
+    written = g.shared.written
+    if written is not None and (written[place] != 255).any():
+        bad = int(place[written[place] != 255].min())
         name, start, _ = g.shared_variable(bad + g.shared.base)
-        raise SimulationError(
+        raise UninitializedReadError(
             f"a TMA store reads shared memory that no thread has written: byte offset "
             f"{bad + g.shared.base - start} of `{name}`",
             site,
             g.thread(lane),
         )
-    box = g.shared.raw[where]
-    return tensor, box, tuple(int(c[lane]) for c in coordinates)
+    return g.shared.raw[place]
 
 
 def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
@@ -204,10 +215,10 @@ def _write_global(
     g: Group,
     tensor: TensorMap,
     start: tuple[int, ...],
-    box: Any,
     lane: int,
     site: Site,
-    reduction: tuple[str, Any] | None,
+    reduction: str | None,
+    box: Any,
 ) -> None:
     offset, inside = _elements(g, tensor, start, lane, site)
     if not inside.any():
@@ -219,18 +230,36 @@ def _write_global(
         )
     values = box[inside]
     if reduction is not None:
-        kind, dtype = reduction
+        dtype = _DTYPES[tensor.data_type]
         before = np.ascontiguousarray(segment.raw[index]).view(dtype)
-        after = _REDUCTIONS[kind](before, np.ascontiguousarray(values).view(dtype))
+        after = _REDUCTIONS[reduction](before, np.ascontiguousarray(values).view(dtype))
         values = after.astype(dtype).view(np.uint8)
     segment.raw[index] = values
     g.launch.stores += 1
 
 
+def _check_reduction(
+    g: Group, tensor: TensorMap, reduction: str | None, lane: int, site: Site
+) -> None:
+    name = TYPE_NAMES[tensor.data_type]
+    if reduction is not None and name not in REDUCIBLE[reduction]:
+        raise SimulationError(
+            f"the TMA unit has no reduction `{reduction}` of {name}", site, g.thread(lane)
+        )
+
+
+# How elements are combined, by the number of the tensor map's data type.
+_DTYPES = tuple(
+    np.dtype(ml_dtypes.bfloat16 if name == "BFloat16" else name.lower().removeprefix("t"))
+    for name in TYPE_NAMES
+)
+
 _REDUCTIONS: dict[str, Any] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
+    "inc": lambda old, limit: np.where(old >= limit, 0, old + 1),
+    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1),
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,

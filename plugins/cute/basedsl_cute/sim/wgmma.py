@@ -4,7 +4,8 @@ Operands in shared memory are found through descriptors (PTX ISA, "Matrix Descri
 out canonically (PTX ISA, "Shared Memory Matrix Layout"; the formulas are those of CuTe's header
 mma_sm90_desc.hpp). Products are exact. Sums of integers wrap; sums of floats are float32, rounded
 to float16 after each instruction if D is float16: the hardware's order and precision are not
-specified (PTX ISA, "wgmma.mma_async", semantics). Instructions complete when they are issued.
+specified (PTX ISA, "wgmma.mma_async", semantics). Instructions complete
+when they are waited for (`products`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy as np
 
 from basedsl_cute.sim.access import Access, load, store
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
+from basedsl_cute.sim.products import Held
+from basedsl_cute.sim.races import Stamp
 from basedsl_cute.sim.records import Site
-from basedsl_cute.sim.registers import load_register, store_register
+from basedsl_cute.sim.registers import load_register, register_range, store_register
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
@@ -53,24 +56,46 @@ class Wgmma:
 
 
 def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -> None:
-    """All steps of one op."""
+    """Issue all steps of one op."""
     if m is not None or g.lanes != 32:
         raise SimulationError(
             "wgmma in divergent control flow: all lanes of the warp must be here", w.site
         )
-    if w.a_registers is not None:
-        left = _from_registers(g, w, a)
+    held = [_held(g, w.accumulator, acc, True)]
+    reads = []  # byte offsets of the operands in shared memory, a list of steps for each
+    if w.a_registers is None:
+        reads.append(_steps(g, w, 0, a, 16 * (g.first_warp % 4), 16))
+        registers = None
     else:
-        base = int(np.ravel(a)[0])
-        first = 16 * (g.first_warp % 4)
-        left = [_read(g, w, 0, base + step, first, 16) for step in w.steps[0]]
-    base = int(np.ravel(b)[0])
-    right = [_read(g, w, 1, base + step, 0, w.n) for step in w.steps[1]]
-    before = _load(g, w.accumulator, acc)
-    if not bool(np.ravel(accumulate)[0]):
-        before = np.zeros_like(before)
-    values = _multiplied(w, left, right, before)
-    _store(g, w.accumulator, acc, values)
+        registers = _from_registers(g, w, a)
+        held.append(_held(g, w.a_registers, a, False))
+    reads.append(_steps(g, w, 1, b, 0, w.n))
+    stamps = () if g.races is None else tuple(_stamp(g, w, parts) for parts in reads)
+    accumulates = bool(np.ravel(accumulate)[0])
+
+    def perform() -> None:
+        left = registers or [_read(g, w, 0, part) for part in reads[0]]
+        right = [_read(g, w, 1, part) for part in reads[-1]]
+        before = _load(g, w.accumulator, acc)
+        if not accumulates:
+            before = np.zeros_like(before)
+        _store(g, w.accumulator, acc, _multiplied(w, left, right, before))
+
+    g.products.issue(perform, tuple(h for h in held if h is not None), stamps)
+
+
+def _held(g: Group, access: Access, address: Any, is_accumulator: bool) -> Held | None:
+    if access.register is None:
+        return None
+    first, end = register_range(g, access, address)
+    return Held(access.register, first, end, is_accumulator, access.site)
+
+
+def _stamp(g: Group, w: Wgmma, parts: list[Any]) -> Stamp:
+    assert g.races is not None
+    size = np.dtype(_DTYPES[w.types[0]]).itemsize
+    touched = np.unique(np.concatenate(parts, axis=1))[:, None] + np.arange(size)
+    return g.races.async_read(g, w.site, "read by wgmma", touched, 0)
 
 
 def _load(g: Group, access: Access, address: Any) -> Any:
@@ -143,19 +168,29 @@ def _from_registers(g: Group, w: Wgmma, a: Any) -> list[Any]:
     return out
 
 
-def _read(g: Group, w: Wgmma, which: int, descriptor: int, first: int, rows: int) -> Any:
-    """Rows of an operand as `(rows, k)`."""
-    dtype = np.dtype(_DTYPES[w.types[which]])
+def _steps(g: Group, w: Wgmma, which: int, base: Any, first: int, rows: int) -> list[Any]:
+    """Byte offsets into shared memory of an operand's rows, `(rows, k)` for each step."""
+    size = np.dtype(_DTYPES[w.types[which]]).itemsize
     is_k = w.majors[which] == "k"
-    address = _addresses(descriptor & 0xFFFF_FFFF_FFFF_FFFF, is_k, first, rows, w.k, dtype.itemsize)
-    offset = address - g.shared.base
-    if int(offset.min()) < 0 or int(offset.max()) + dtype.itemsize > g.shared.size:
-        raise SimulationError(
-            f"operand {'AB'[which]} of a wgmma reaches beyond the block's shared memory "
-            f"(descriptor {descriptor:#018x})",
-            w.site,
-            g.thread(0),
-        )
+    descriptor = int(np.ravel(base)[0])
+    out = []
+    for step in w.steps[which]:
+        number = (descriptor + step) & 0xFFFF_FFFF_FFFF_FFFF
+        offset = _addresses(number, is_k, first, rows, w.k, size) - g.shared.base
+        if int(offset.min()) < 0 or int(offset.max()) + size > g.shared.size:
+            raise SimulationError(
+                f"operand {'AB'[which]} of a wgmma reaches beyond the block's shared memory "
+                f"(descriptor {number:#018x})",
+                w.site,
+                g.thread(0),
+            )
+        out.append(offset)
+    return out
+
+
+def _read(g: Group, w: Wgmma, which: int, offset: Any) -> Any:
+    """An operand's elements at these byte offsets."""
+    dtype = np.dtype(_DTYPES[w.types[which]])
     index = offset // dtype.itemsize
     if g.shared.written is not None and (
         (g.shared.written_view(dtype.itemsize)[index] != -1).any()
