@@ -190,7 +190,8 @@ def gemm_kernel(
 
             m, n, _ = work.tile_idx
             for i in cute.range_constexpr(across * down):
-                slot = consumer * EPILOGUE_STAGES + i % EPILOGUE_STAGES
+                piece = scheduler.num_tiles_executed * (across * down) + i
+                slot = consumer * EPILOGUE_STAGES + piece % EPILOGUE_STAGES
                 if thread < 32:
                     stores.producer_acquire()
                 mine.arrive_and_wait()

@@ -69,7 +69,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=False,
     )
     check_races: bool = option(
-        False, "the simulator reports unordered accesses to shared memory", affects_output=False
+        False, "the simulator reports unordered accesses to shared memory", affects_output=True
     )
 
     def __post_init__(self) -> None:

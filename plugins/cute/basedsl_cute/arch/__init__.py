@@ -1,7 +1,11 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
 from basedsl_cute.arch.arithmetic import exp, exp2, fmax, fmin, nanosleep, popc, prmt, rcp_approx
-from basedsl_cute.arch.asynccopy import cp_async_commit_group, cp_async_wait_group
+from basedsl_cute.arch.asynccopy import (
+    cp_async_commit_group,
+    cp_async_mbarrier_arrive_noinc,
+    cp_async_wait_group,
+)
 from basedsl_cute.arch.atomics import atomic_add
 from basedsl_cute.arch.bulk import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from basedsl_cute.arch.cluster import (
@@ -94,6 +98,7 @@ __all__ = [
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
     "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc",
     "cp_async_wait_group",
     "elect_one",
     "elect_sync",

@@ -249,9 +249,7 @@ class RaceDetector:
             "space='cta')",
         )
 
-    def _report(
-        self, touch: _Touch, at: int, lane: int, other: int, site: Site, verb: str
-    ) -> None:
+    def _report(self, touch: _Touch, at: int, lane: int, other: int, site: Site, verb: str) -> None:
         who = self.order.name(other, self.warps)
         asynchronous = other >= self.order.warps
         raise RaceError(
@@ -260,6 +258,7 @@ class RaceDetector:
             touch.site,
             touch.g.thread(int(touch.lanes[lane])),
             notes=((f"the {verb} by {who}", site.span),),
-            hint=f"wait for the asynchronous {verb} first" if asynchronous
+            hint=f"wait for the asynchronous {verb} first"
+            if asynchronous
             else "put a barrier between them",
         )

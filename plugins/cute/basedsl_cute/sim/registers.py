@@ -122,7 +122,9 @@ def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> Non
 
 def _check_free(g: Group, a: Access, index: Any, writes: bool) -> None:
     assert a.register is not None
-    g.products.check(g, a.register, np.asarray(index + a.rows if a.shape else index), writes, a.site)
+    g.products.check(
+        g, a.register, np.asarray(index + a.rows if a.shape else index), writes, a.site
+    )
 
 
 def register_range(g: Group, a: Access, address: Any) -> tuple[int, int]:
