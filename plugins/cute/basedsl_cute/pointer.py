@@ -244,10 +244,7 @@ class Pointer:
         if type(offset) is int and offset == 0:
             return self.typed(layout)
         if self.swizzle is not None:
-            further = dynamic.add(self.offset, offset)
-            return Pointer(
-                self.dtype, self.space, self.base_align, self.address, self.swizzle, further
-            ).typed(layout)
+            return self._moved_swizzled(offset, layout)
         trace = require("moving a pointer")
         align = alignment_after(self.base_align, offset, self.dtype)
         kind = memref_type(trace, self.dtype, self.space, layout, align)
@@ -255,6 +252,24 @@ class Pointer:
             self.address.ir_value(), index_value(offset), kind, loc=trace.loc()
         )
         return Pointer(self.dtype, self.space, align, value)
+
+    def _moved_swizzled(self, offset: Any, layout: Any) -> Pointer:
+        """What is whole periods of the swizzle moves the address, which the swizzle commutes with:
+        accesses that differ by it share the arithmetic of one swizzle.
+        """
+        whole = 0
+        if self.swizzle_is_relative:
+            period = self.swizzle.period * 8 // storage_bits(self.dtype) or 1
+            if dynamic.divisibility(offset) % period == 0:
+                whole, offset = offset, 0
+            elif type(offset) is int:
+                whole, offset = offset - offset % period, offset % period
+        base = Pointer(self.dtype, self.space, self.base_align, self.address)
+        address = self.address if dynamic.is_zero(whole) else base.moved(whole).address
+        further = dynamic.add(self.offset, offset)
+        return Pointer(self.dtype, self.space, address.align, address, self.swizzle, further).typed(
+            layout
+        )
 
     def __add__(self, n: Any) -> Pointer:
         n = as_int(n)

@@ -26,9 +26,17 @@ class MmaOp:
     # begins with.
     fields: Mapping[str, Any] = {}
 
+    # A multiply-add of one element, which `issue_column` repeats over a column of D and A as one op
+    # on vectors: an op for each element would take long to compile.
+    by_columns = False
+
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
         """The element types of D, A, B and C."""
+        raise NotImplementedError
+
+    def issue_column(self, d: Any, a: Any, b: Any, c: Any) -> None:
+        """d[m] = a[m] * b + c[m]."""
         raise NotImplementedError
 
     def layout(self) -> MmaAtomLayout:
@@ -318,6 +326,9 @@ def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
     md, nd = extents(d)
     if ka != kb or (ms, ns) != (md, nd) or extents(c) != (md, nd):
         raise disagree(d, a, b, c)
+    if op.by_columns and ms > 1:
+        _multiply_columns(op, d, a, b, c, ns, ka)
+        return
     rows, columns = _parts(a, ms, ka), _parts(b, ns, ka)
     results, added = _parts(d, ms, ns), _parts(c, ms, ns)
     for k in range(ka):
@@ -326,6 +337,18 @@ def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
                 at = m + ms * n
                 first = added[at] if k == 0 else results[at]
                 op.issue(results[at], rows[m + ms * k], columns[n + ns * k], first)
+
+
+def _multiply_columns(
+    op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor, ns: int, ks: int
+) -> None:
+    """All rows of A with one element of B at a time."""
+    columns, elements = _parts(a, 1, ks), _parts(b, ns, ks)
+    results, added = _parts(d, 1, ns), _parts(c, 1, ns)
+    for k in range(ks):
+        for n in range(ns):
+            first = added[n] if k == 0 else results[n]
+            op.issue_column(results[n], columns[k], elements[n + ns * k], first)
 
 
 def disagree(d: Any, a: Any, b: Any, c: Any) -> DSLTypeError:

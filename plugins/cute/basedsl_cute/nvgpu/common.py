@@ -15,6 +15,8 @@ from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.copy_access import move, word
 from basedsl_cute.dialect import define
 from basedsl_cute.pointer import storage_bits
+from basedsl_cute.vector_access import load_vector, store_vector
+from basedsl_cute.vectors import splat, to_elements
 
 
 class LoadCacheMode(enum.Enum):
@@ -80,6 +82,7 @@ class MmaUniversalOp(MmaOp):
     """A multiply-add of one thread, in the type of its operands."""
 
     abacc_dtype: Any
+    by_columns = True
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -94,3 +97,20 @@ class MmaUniversalOp(MmaOp):
         bits = storage_bits(self.abacc_dtype)
         pieces = [word(x, bits) for x in (d, a, b, c)]
         define(trace.bindings).gemm(*pieces, atom="universal_fma", loc=trace.loc())
+
+    def issue_column(self, d: Any, a: Any, b: Any, c: Any) -> None:
+        trace = require("gemm")
+        rows, sums = load_vector(a), load_vector(c)
+        (element,) = to_elements(load_vector(b))
+        kind = rows.type
+        factor = splat(element, kind.shape[0])
+
+        def emit(name: str, *operands: Any) -> Any:
+            create = trace.ir.Operation.create
+            return create(name, results=[kind], operands=operands, loc=trace.loc()).result
+
+        if self.abacc_dtype.is_float:
+            result = emit("math.fma", rows, factor, sums)
+        else:
+            result = emit("arith.addi", emit("arith.muli", rows, factor), sums)
+        store_vector(d, result)
