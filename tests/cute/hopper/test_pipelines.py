@@ -8,6 +8,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch, pipeline
+from basedsl_cute.nvgpu import cpasync
 from basedsl_cute.sim import DeadlockError
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -77,8 +78,169 @@ def test_threads_pass_stages(hopper, stages):
 
 def test_a_consumer_that_does_not_release(sim):
     a = np.zeros(32 * 7, np.float32)
-    with pytest.raises(DeadlockError, match="no thread of the block can go on"):
+    with pytest.raises(DeadlockError, match="no thread of the block can go on") as error:
         relay_host(a, a.copy(), 2, False)
+    text = str(error.value)
+    assert "note: warp 0 waits for phase parity 0 of the mbarrier at byte offset 16 of" in text
+    assert "(32 of 32 arrivals still to come; initialised at" in text
+    assert "note: warp 1 waits for phase parity 1 of the mbarrier at byte offset 0 of" in text
+    assert "pipe.producer_acquire(state)" in text and "pipe.consumer_wait(state," in text
+
+
+@cute.kernel
+def relay_by_handles(a: cute.Tensor, b: cute.Tensor, stages: cute.Constexpr, size: cute.Constexpr):
+    """The same with objects that own their states; warp 0 fills by cp.async."""
+    smem = cute.utils.SmemAllocator()
+    barriers = smem.allocate_array(cute.Int64, 2 * stages)
+    ring = smem.allocate_tensor(cute.Float32, (32, stages))
+    pipe = pipeline.PipelineCpAsync.create(
+        barrier_storage=barriers,
+        num_stages=stages,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 32),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, size),
+    )
+    producer, consumer = pipe.make_participants()
+    lane = arch.lane_idx()
+    tiles = cute.size(a) // 32
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
+    if arch.warp_idx() == 0:
+        for i in range(tiles):
+            handle = producer.acquire_and_advance()
+            source = cute.local_tile(a, (1,), (i * 32 + lane,))
+            cute.copy(atom, source, cute.local_tile(ring, (1, 1), (lane, handle.index))[None, 0])
+            handle.commit()
+        producer.tail()
+    else:
+        token = consumer.try_wait()
+        for i in range(tiles):
+            handle = consumer.wait_and_advance(token)
+            if i + 1 < tiles:
+                token = consumer.try_wait()
+            b[i * 32 + lane] = 2 * ring[lane, handle.index] + handle.count
+            handle.release()
+
+
+@cute.jit
+def relay_by_handles_host(
+    a: cute.Tensor, b: cute.Tensor, stages: cute.Constexpr, size: cute.Constexpr = 32
+):
+    relay_by_handles(a, b, stages, size).launch(grid=1, block=64)
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("tiles", [1, 2, 7])
+def test_participants_pass_stages_by_handles(hopper, stages, tiles):
+    a = np.arange(32 * tiles, dtype=np.float32)
+    b = np.zeros_like(a)
+    relay_by_handles_host(a, b, stages)
+    cute.synchronize()
+    np.testing.assert_array_equal(b, 2 * a + np.repeat(np.arange(tiles), 32))
+
+
+def test_a_barrier_for_more_arrivals_than_come(sim):
+    a = np.zeros(32 * 7, np.float32)
+    with pytest.raises(DeadlockError) as error:
+        relay_by_handles_host(a, a.copy(), 2, 33)
+    text = str(error.value)
+    assert "(1 of 33 arrivals still to come; there were 32 at" in text
+    assert "handle = producer.acquire_and_advance()" in text
+
+
+def test_participants_in_plain_python():
+    calls = []
+
+    class Recorder:
+        num_stages = 2
+
+        def __getattr__(self, name):
+            return lambda state, token=None: calls.append((name, int(state.index), token))
+
+    pipe = Recorder()
+    producer, consumer = pipeline.PipelineProducer(pipe), pipeline.PipelineConsumer(pipe)
+    first = producer.acquire_and_advance()
+    other = producer.clone()
+    second = producer.acquire(True)
+    first.commit()
+    producer.commit()
+    assert (first.index, first.phase, first.count) == (0, 1, 0)
+    assert (second.index, second.phase, second.count) == (1, 1, 1)
+    producer.advance()
+    assert (other.state.count, producer.state.count, producer.state.phase) == (1, 2, 0)
+    with pytest.raises(AttributeError):
+        first.index = 1
+    producer.reset()
+    assert (producer.state.index, producer.state.phase) == (0, 1)
+    consumer.wait_and_advance().release()
+    consumer.release()
+    assert calls == [
+        ("producer_acquire", 0, None),
+        ("producer_acquire", 1, True),
+        ("producer_commit", 0, None),
+        ("producer_commit", 1, None),
+        ("consumer_wait", 0, None),
+        ("consumer_release", 0, None),
+        ("consumer_release", 1, None),
+    ]
+
+
+@cute.kernel
+def in_order(out: cute.Tensor, steps: cute.Constexpr, depth: cute.Constexpr):
+    """Three warps append their number to the list of each step in turn."""
+    smem = cute.utils.SmemAllocator()
+    storage = smem.allocate_array(cute.Int64, depth * 3)
+    length = smem.allocate_tensor(cute.Int32, steps)
+    if arch.thread_idx()[0] < steps:
+        length[arch.thread_idx()[0]] = 0
+    warp = arch.make_warp_uniform(arch.warp_idx())
+    order = pipeline.PipelineOrder.create(
+        barrier_storage=storage,
+        depth=depth,
+        length=3,
+        group_id=2 - warp,  # the last warp goes first
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 32),
+    )
+    for step in range(steps):
+        order.wait()
+        if arch.lane_idx() == 0:
+            out[3 * step + length[step]] = warp
+            length[step] += 1
+        order.arrive()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_groups_take_turns(hopper, depth):
+    @cute.jit
+    def host(out: cute.Tensor):
+        in_order(out, 5, depth).launch(grid=1, block=96)
+
+    out = np.full(15, -1, np.int32)
+    host(out)
+    cute.synchronize()
+    assert out.tolist() == [2, 1, 0] * 5
+
+
+@cute.kernel
+def wait_for_a_neighbour(out: cute.Tensor):
+    barrier = cute.utils.SmemAllocator().allocate_array(cute.Int64, 1)
+    if arch.thread_idx()[0] == 0:
+        arch.mbarrier_init(barrier, 1)
+    arch.mbarrier_init_fence()
+    arch.cluster_arrive_relaxed()
+    arch.cluster_wait()
+    if arch.block_idx_in_cluster() == 0:
+        arch.mbarrier_wait(barrier, 0)
+    out[0] = 1
+
+
+def test_a_deadlock_in_a_cluster_names_the_block(sim):
+    @cute.jit
+    def host(out: cute.Tensor):
+        wait_for_a_neighbour(out).launch(grid=2, block=32, cluster=(2, 1, 1))
+
+    with pytest.raises(DeadlockError, match="no thread of the cluster can go on") as error:
+        host(np.zeros(1, np.int32))
+    text = str(error.value)
+    assert "note: warp 0 of block 0 waits for" in text and "note: warp 0 of block 1 ended" in text
 
 
 @cute.kernel

@@ -10,7 +10,18 @@ from basedsl_cute.pipeline.groups import (
     pipeline_init_wait,
     sync,
 )
-from basedsl_cute.pipeline.mbarrier_pipelines import PipelineAsync, PipelineTmaAsync
+from basedsl_cute.pipeline.mbarrier_pipelines import (
+    PipelineAsync,
+    PipelineCpAsync,
+    PipelineTmaAsync,
+)
+from basedsl_cute.pipeline.order import PipelineOrder
+from basedsl_cute.pipeline.participants import (
+    ConsumerHandle,
+    PipelineConsumer,
+    PipelineProducer,
+    ProducerHandle,
+)
 from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
 from basedsl_cute.pipeline.tma_store import PipelineTmaStore
 
@@ -18,13 +29,19 @@ __getattr__ = absent(__name__)
 
 __all__ = [
     "Agent",
+    "ConsumerHandle",
     "CooperativeGroup",
     "NamedBarrier",
     "PipelineAsync",
+    "PipelineConsumer",
+    "PipelineCpAsync",
+    "PipelineOrder",
+    "PipelineProducer",
     "PipelineState",
     "PipelineTmaAsync",
     "PipelineTmaStore",
     "PipelineUserType",
+    "ProducerHandle",
     "arrive_and_wait",
     "make_pipeline_state",
     "pipeline_init_arrive",

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric import Int32
+from basedsl.numeric import Int32, is_dynamic
 from basedsl_cute import algebra, arch
 from basedsl_cute.copy_access import when
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
+from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState
 
 
@@ -55,12 +56,15 @@ class PipelineAsync:
         facts = _Static(num_stages=num_stages, tx_count=0, consumer=consumer_group)
         return cls(full, empty, facts)
 
+    def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
+        """A producer and a consumer that own their states."""
+        return PipelineProducer(self), PipelineConsumer(self)
+
     # Producer ---------------------------------------------------------------------------------
 
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage is empty."""
-        with when(_unless(try_token)):
-            arch.mbarrier_wait(self.empty + state.index, state.phase)
+        _wait_unless(try_token, self.empty + state.index, state.phase)
 
     def producer_try_acquire(self, state: PipelineState) -> Any:
         """Whether the stage is empty by now."""
@@ -84,8 +88,7 @@ class PipelineAsync:
 
     def consumer_wait(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage is full."""
-        with when(_unless(try_token)):
-            arch.mbarrier_wait(self.full + state.index, state.phase)
+        _wait_unless(try_token, self.full + state.index, state.phase)
 
     def consumer_try_wait(self, state: PipelineState) -> Any:
         """Whether the stage is full by now."""
@@ -94,6 +97,14 @@ class PipelineAsync:
     def consumer_release(self, state: PipelineState) -> None:
         """The stage is empty."""
         arch.mbarrier_arrive(self.empty + state.index)
+
+
+class PipelineCpAsync(PipelineAsync):
+    """Threads fill stages by cp.async: a stage is full when the copies of all of them are there."""
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Arrive when this thread's copies so far are complete."""
+        arch.cp_async_mbarrier_arrive_noinc(self.full + state.index)
 
 
 class PipelineTmaAsync(PipelineAsync):
@@ -158,24 +169,32 @@ class PipelineTmaAsync(PipelineAsync):
             arch.mbarrier_arrive(barrier, rank)
 
 
-def _unless(token: Any) -> Any:
-    """The condition under which a wait is still needed."""
-    if token is None:
-        return None
-    return ~token
+def _wait_unless(token: Any, barrier: Any, phase: Any) -> None:
+    """Wait for a barrier, unless a test of it has just said that this is not needed."""
+    if token is None or not is_dynamic(token):
+        if token is None or not token:
+            arch.mbarrier_wait(barrier, phase)
+        return
+    with when(~token):
+        arch.mbarrier_wait(barrier, phase)
 
 
 def _initialise(
     storage: Any, stages: int, producers: CooperativeGroup, consumers: CooperativeGroup
 ) -> tuple[Any, Any]:
-    """One thread initialises the barriers of every stage."""
+    """The full and the empty barriers of every stage."""
     full, empty = storage, storage + stages
+    both = ((full, producers.size), (empty, consumers.size))
+    initialise([(which + i, size) for i in range(stages) for which, size in both])
+    return full, empty
+
+
+def initialise(barriers: list[tuple[Any, int]]) -> None:
+    """One thread initialises barriers, each for a number of arrivals."""
     with when(arch.make_warp_uniform(arch.warp_idx()) == 0):
         with arch.elect_one():
-            for i in range(stages):
-                arch.mbarrier_init(full + i, producers.size)
-                arch.mbarrier_init(empty + i, consumers.size)
-    return full, empty
+            for barrier, arrivals in barriers:
+                arch.mbarrier_init(barrier, arrivals)
 
 
 def _release_targets(layout: Any, blocks: int, modes: tuple[int, int]) -> tuple[Any, Any]:

@@ -41,8 +41,10 @@ class MBarrier:
 
     count: int
     pending: int
+    site: Site  # where it was initialised
     transactions: int = 0
     phase: int = 0
+    arrived: dict[Site, int] = field(default_factory=dict)  # in this phase, and where
 
     def settle(self) -> bool:
         """End the phase if nothing of it is pending; whether that is so."""
@@ -50,7 +52,24 @@ class MBarrier:
         if over:
             self.phase += 1
             self.pending = self.count
+            self.arrived.clear()
         return over
+
+    def arrive(self, number: int, site: Site) -> None:
+        """Count arrivals."""
+        self.pending -= number
+        self.arrived[site] = self.arrived.get(site, 0) + number
+
+    def __str__(self) -> str:
+        """What is still to come before the phase ends."""
+        here = " and ".join(f"{number} at {site.line}" for site, number in self.arrived.items())
+        text = f"{self.pending} of {self.count} arrivals still to come"
+        text += f"; there were {here}" if here else ""
+        if self.transactions > 0:
+            text += f"; {self.transactions} bytes still to come"
+        if self.transactions < 0:
+            text += f"; {-self.transactions} bytes came that nobody expects"
+        return f"{text}; initialised at {self.site.line}"
 
 
 class Block:

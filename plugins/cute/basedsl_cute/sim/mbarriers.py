@@ -55,7 +55,7 @@ def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
             raise SimulationError(
                 f"an mbarrier for {number} arrivals: 1 to {MAX_COUNT}", site, g.thread(lane)
             )
-        g.block.mbarriers[at] = MBarrier(number, number)
+        g.block.mbarriers[at] = MBarrier(number, number, site)
         if g.shared.written is not None:
             g.shared.written[at - g.shared.base : at - g.shared.base + 8] = 255
 
@@ -80,7 +80,7 @@ def arrive(
         _check_count(g, barrier, number, site, lane)
         if drop:
             barrier.count -= number
-        barrier.pending -= number
+        barrier.arrive(number, site)
         if g.races is not None:
             g.races.order.release(block.token(at), g.agent)
         block.settle(at)
@@ -106,7 +106,7 @@ def _arrival(g: Group, queue: CopyQueue, serial: int, lane: int, at: int, site: 
         stamps = queue.land(g, serial, only)
         barrier = g.block.mbarrier(at, g, site, lane)
         _check_count(g, barrier, 1, site, lane)
-        barrier.pending -= 1
+        barrier.arrive(1, site)
         if g.races is not None:
             for stamp in stamps:
                 g.races.order.land(g.block.token(at), stamp)
@@ -180,8 +180,7 @@ def wait(
         name, start, _ = g.shared_variable(at)
         return (
             f"phase{' parity' if parity else ''} {goal} of the mbarrier at byte offset "
-            f"{at - start} of `{name}` ({barrier.pending} of {barrier.count} arrivals and "
-            f"{barrier.transactions} bytes pending)"
+            f"{at - start} of `{name}` ({barrier})"
         )
 
     return Wait(ready, describe, site, patient=patient)

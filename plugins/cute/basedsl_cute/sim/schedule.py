@@ -105,16 +105,26 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
         )
     notes = []
     for (what, site), groups in places.items():
-        warps = ", ".join(str(group.first_warp) for group in groups)
-        plural = "s" if len(groups) > 1 else ""
-        verb = "wait" if plural else "waits"
-        notes.append((f"warp{plural} {warps} {verb} for {what}, at {site.line}", site.span))
+        verb = "wait" if len(groups) > 1 else "waits"
+        notes.append((f"{_warps(groups)} {verb} for {what}", site.span))
     if ended:
-        warps = ", ".join(str(task.group.first_warp) for task in ended)
-        notes.append((f"warp{'s' if len(ended) > 1 else ''} {warps} ended", None))
-    message = "deadlock: no thread of the block can go on"
+        notes.append((f"{_warps([task.group for task in ended])} ended", None))
+    what = "cluster" if len(waits[0][0].block.cluster.blocks) > 1 else "block"
+    message = f"deadlock: no thread of the {what} can go on"
     hint = None
     if spins:
         message = f"deadlock: all that can run polls memory, {spins} times with no effect"
         hint = "if the loop is right but long, raise SimOptions.max_spins"
     return DeadlockError(message, waits[0][1].site, waits[0][0].thread(0), hint, tuple(notes))
+
+
+def _warps(groups: list[Group]) -> str:
+    """Warps by number, and by block where a cluster has several."""
+    by_block: dict[int, list[str]] = {}
+    for group in groups:
+        by_block.setdefault(group.block.rank, []).append(str(group.first_warp))
+    of = len(groups[0].block.cluster.blocks) > 1
+    return " and ".join(
+        f"warp{'s' if len(warps) > 1 else ''} {', '.join(warps)}" + (f" of block {rank}" * of)
+        for rank, warps in by_block.items()
+    )

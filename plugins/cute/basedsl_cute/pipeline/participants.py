@@ -1,0 +1,139 @@
+"""Producers and consumers of a pipeline as objects that own their state.
+
+    producer, consumer = pipe.make_participants()
+    handle = producer.acquire_and_advance()
+    cute.copy(atom, src, dst[None, handle.index], tma_bar_ptr=handle.barrier)
+    handle.commit()
+
+    handle = consumer.wait_and_advance()
+    ...                                      # read stage handle.index
+    handle.release()
+
+A handle is an immutable value: it names one stage and may be kept until that stage is passed on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from basedsl_cute.pipeline.state import (
+    PipelineState,
+    PipelineUserType,
+    make_pipeline_state,
+)
+
+
+class ProducerHandle(NamedTuple):
+    """A stage that a producer has acquired."""
+
+    pipeline: Any
+    index: Any
+    phase: Any
+    count: Any
+
+    @property
+    def barrier(self) -> Any:
+        """The barrier that says that the stage is full."""
+        return self.pipeline.producer_get_barrier(self)
+
+    def commit(self) -> None:
+        """The stage is full."""
+        self.pipeline.producer_commit(self)
+
+
+class ConsumerHandle(NamedTuple):
+    """A stage that a consumer has waited for."""
+
+    pipeline: Any
+    index: Any
+    phase: Any
+    count: Any
+
+    def release(self) -> None:
+        """The stage is empty."""
+        self.pipeline.consumer_release(self)
+
+
+class _Participant:
+    """A place in the ring of stages."""
+
+    user_type: PipelineUserType
+
+    def __init__(self, pipeline: Any, state: PipelineState | None = None) -> None:
+        self.pipeline = pipeline
+        self.state = state or make_pipeline_state(self.user_type, pipeline.num_stages)
+
+    def advance(self) -> None:
+        """Go to the next stage."""
+        self.state.advance()
+
+    def reset(self) -> None:
+        """Back to the first stage, as before any was passed."""
+        first = make_pipeline_state(self.user_type, self.pipeline.num_stages)
+        self.state = first
+
+    def clone(self) -> Any:
+        """Another that stands at the same place."""
+        return type(self)(self.pipeline, self.state.clone())
+
+
+class PipelineProducer(_Participant):
+    """Fills stages."""
+
+    user_type = PipelineUserType.Producer
+
+    def _handle(self) -> ProducerHandle:
+        state = self.state
+        return ProducerHandle(self.pipeline, state.index, state.phase, state.count)
+
+    def try_acquire(self) -> Any:
+        """Whether the stage is empty by now: a token for `acquire`."""
+        return self.pipeline.producer_try_acquire(self.state)
+
+    def acquire(self, try_acquire_token: Any = None) -> ProducerHandle:
+        """Wait until the stage is empty."""
+        self.pipeline.producer_acquire(self.state, try_acquire_token)
+        return self._handle()
+
+    def acquire_and_advance(self, try_acquire_token: Any = None) -> ProducerHandle:
+        """Wait until the stage is empty, and stand at the next one."""
+        handle = self.acquire(try_acquire_token)
+        self.advance()
+        return handle
+
+    def commit(self, handle: ProducerHandle | None = None) -> None:
+        """The stage of `handle`, or the current one, is full."""
+        self.pipeline.producer_commit(self.state if handle is None else handle)
+
+    def tail(self) -> None:
+        """Wait until every stage has been released: before the block ends."""
+        self.pipeline.producer_tail(self.state)
+
+
+class PipelineConsumer(_Participant):
+    """Reads stages."""
+
+    user_type = PipelineUserType.Consumer
+
+    def _handle(self) -> ConsumerHandle:
+        state = self.state
+        return ConsumerHandle(self.pipeline, state.index, state.phase, state.count)
+
+    def try_wait(self) -> Any:
+        """Whether the stage is full by now: a token for `wait`."""
+        return self.pipeline.consumer_try_wait(self.state)
+
+    def wait(self, try_wait_token: Any = None) -> ConsumerHandle:
+        """Wait until the stage is full."""
+        self.pipeline.consumer_wait(self.state, try_wait_token)
+        return self._handle()
+
+    def wait_and_advance(self, try_wait_token: Any = None) -> ConsumerHandle:
+        """Wait until the stage is full, and stand at the next one."""
+        handle = self.wait(try_wait_token)
+        self.advance()
+        return handle
+
+    def release(self, handle: ConsumerHandle | None = None) -> None:
+        """The stage of `handle`, or the current one, is empty."""
+        self.pipeline.consumer_release(self.state if handle is None else handle)
