@@ -38,16 +38,16 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
         )
 
 
-def word(tensor: Tensor, bits: int) -> Any:
-    """The elements of a tensor of static shape as one piece of `bits`, aligned to its size, in the
-    IR; None if that is not proven.
+def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
+    """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
+    (without it, to its size), in the IR; None if that is not proven.
     """
     found = accesses(tensor)
     n = bits // storage_bits(tensor.element_type)
     if len(found) != 1 or found[0].positions != tuple((i,) for i in range(n)):
         return None
     pointer = tensor.pointer
-    align = bits // 8
+    align = bits // 8 if align is None else align
     index = found[0].index
     at_start = type(index) is int and index == 0
     if tensor.memspace == "rmem" and not (at_start and pointer.base_align >= align):

@@ -8,12 +8,16 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
+from basedsl_cute import algebra
+from basedsl_cute.lowering import ptxas
 from basedsl_cute.nvgpu import CopyUniversalOp, MmaUniversalOp, warp
 from basedsl_cute.runtime import from_dlpack
 
 NUMPY = {
     cute.Float16: np.float16, cute.BFloat16: ml_dtypes.bfloat16, cute.Float32: np.float32,
     cute.Int8: np.int8, cute.Uint8: np.uint8, cute.Int32: np.int32, cute.Float64: np.float64,
+    cute.TFloat32: np.float32, cute.Float8E4M3FN: ml_dtypes.float8_e4m3fn,
+    cute.Float8E5M2: ml_dtypes.float8_e5m2,
 }  # fmt: skip
 
 
@@ -44,27 +48,56 @@ def straight(
     straight_kernel(a, b, c, mma).launch(grid=1, block=mma.size)
 
 
-def operands(m, n, k, dtype, acc, seed=0):
+def operands(m, n, k, dtype, acc, b_dtype=None, seed=0):
+    """A, B, a poisoned C, and what C is to be."""
     rng = np.random.default_rng(seed)
-    kind = NUMPY[dtype]
-    if np.dtype(kind).kind in "iu":
-        low = 0 if np.dtype(kind).kind == "u" else -100
-        a, b = (rng.integers(low, 100, s).astype(kind) for s in ((m, k), (n, k)))
-    else:
-        a, b = (rng.standard_normal(s).astype(kind) for s in ((m, k), (n, k)))
+
+    def made(dtype, shape):
+        kind = np.dtype(NUMPY[dtype])
+        if kind.kind in "iu":
+            limits = np.iinfo(kind)
+            return rng.integers(limits.min, limits.max + 1, shape).astype(kind)
+        values = rng.standard_normal(shape).astype(kind)
+        if dtype is cute.TFloat32:  # as the instruction reads them
+            values = (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+        return values
+
+    a, b = made(dtype, (m, k)), made(b_dtype or dtype, (n, k))
     c = np.full((m, n), 99, NUMPY[acc])
-    wide = np.int64 if np.dtype(kind).kind in "iu" else np.float64
+    wide = np.int64 if acc is cute.Int32 else np.float64
     return a, b, c, a.astype(wide) @ b.astype(wide).T
 
 
-def views(*arrays):
-    return [from_dlpack(x, assumed_align=16) for x in arrays]
+def of_op(op, m, n, k):
+    _, a, b, acc = op.dtypes
+    return operands(m, n, k, a, acc, b)
+
+
+def agrees(op, c, expected):
+    """Integers exactly, floats within what rounding in any order can make of them."""
+    if op.acc_dtype is cute.Int32:
+        np.testing.assert_array_equal(c, expected)
+        return
+    # 8-bit floats are added with fewer bits than float32 has.
+    tolerance = {cute.Float16: 3e-2, cute.Float32: 1e-5, cute.Float64: 1e-13}[op.acc_dtype]
+    if isinstance(op, warp.MmaFP8Op):
+        tolerance = 1e-2
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=tolerance, atol=tolerance * 10)
+
+
+def views(*arrays, op=None):
+    tensors = [from_dlpack(x, assumed_align=16) for x in arrays]
+    if op is not None:
+        _, tensors[0].element_type, tensors[1].element_type, _ = op.dtypes
+    return tensors
 
 
 @pytest.mark.parametrize("dtype", [cute.Float32, cute.Float64, cute.Float16, cute.Int32])
 def test_universal_multiply_add(target, dtype):
     a, b, c, expected = operands(16, 8, 5, dtype, dtype)
     straight(*views(a, b, c), MmaUniversalOp(dtype), (8, 4, 1))
+    if dtype is cute.Int32:  # wraps
+        expected = expected.astype(np.int32).astype(np.int64)
     np.testing.assert_allclose(c, expected, rtol=2e-2 if dtype is cute.Float16 else 1e-5, atol=2e-2)
 
 
@@ -81,51 +114,125 @@ def test_a_permutation_gives_neighbouring_values(target):
     np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
 
 
+F8, I8 = (cute.Float8E4M3FN, cute.Float8E5M2), (cute.Int8, cute.Uint8)
 WARP_OPS = [
     warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)),
     warp.MmaF16BF16Op(cute.Float16, cute.Float16, (16, 8, 16)),
     warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 8)),
+    warp.MmaF16BF16Op(cute.Float16, cute.Float16, (16, 8, 8)),
     warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16)),
     warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 8)),
-    warp.MmaI8Op(cute.Int8),
-    warp.MmaI8Op(cute.Uint8, shape_mnk=(16, 8, 16)),
+    *(warp.MmaTF32Op(shape_mnk=(16, 8, k)) for k in (4, 8)),
+    *(warp.MmaFP8Op(a, b_dtype=b) for a in F8 for b in F8),
+    *(warp.MmaI8Op(a, shape_mnk=(16, 8, k), b_dtype=b) for a in I8 for b in I8 for k in (16, 32)),
+    *(warp.MmaF64Op(shape) for shape in ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))),
 ]
 
 
-@pytest.mark.parametrize("op", WARP_OPS, ids=str)
+def instruction(op):
+    """The name PTX has for it."""
+    kinds = {
+        cute.Float16: "f16", cute.BFloat16: "bf16", cute.Float32: "f32", cute.TFloat32: "tf32",
+        cute.Float64: "f64", cute.Int8: "s8", cute.Uint8: "u8", cute.Int32: "s32",
+        cute.Float8E4M3FN: "e4m3", cute.Float8E5M2: "e5m2",
+    }  # fmt: skip
+    m, n, k = op.shape_mnk
+    return f"m{m}n{n}k{k}.row.col.{'.'.join(kinds[t] for t in op.dtypes)}"
+
+
+@pytest.mark.parametrize("op", WARP_OPS, ids=instruction)
 @pytest.mark.parametrize("atoms", [(1, 1, 1), (2, 2, 1)], ids=str)
 def test_warp_mma(target, op, atoms):
-    a, b, c, expected = operands(32, 16, 64, op.ab_dtype, op.acc_dtype)
-    straight(*views(a, b, c), op, atoms)
-    tolerance = {cute.Float16: 3e-2, cute.Float32: 1e-4}.get(op.acc_dtype, 0)
-    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+    a, b, c, expected = of_op(op, 32, 16, 64)
+    straight(*views(a, b, c, op=op), op, atoms)
+    agrees(op, c, expected)
 
 
-def test_tf32_mma(target):
-    rng = np.random.default_rng(0)
-    a, b = (rng.integers(-64, 64, s).astype(np.float32) / 8 for s in ((32, 24), (16, 24)))
-    c = np.full((32, 16), np.nan, np.float32)
-    x, y, z = views(a, b, c)
-    x.element_type = y.element_type = cute.TFloat32
-    straight(x, y, z, warp.MmaTF32Op(), (2, 1, 1))
-    np.testing.assert_allclose(c, a.astype(np.float64) @ b.T, rtol=1e-6)
+@cute.kernel
+def added_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, mma: cute.TiledMma):
+    """D = A B + C and D = A B + D, with D in other registers than C, by each rank of operands."""
+    thread = mma.get_slice(cute.arch.thread_idx()[0])
+    part_a, part_b, part_c = thread.partition_A(a), thread.partition_B(b), thread.partition_C(c)
+    held_a, held_b = thread.make_fragment_A(part_a), thread.make_fragment_B(part_b)
+    added, acc = thread.make_fragment_C(part_c), thread.make_fragment_C(part_c)
+    cute.autovec_copy(part_a, held_a)
+    cute.autovec_copy(part_b, held_b)
+    cute.autovec_copy(part_c, added)
+    cute.gemm(mma, acc, held_a[None, None, 0], held_b[None, None, 0], added)
+    atom = cute.make_mma_atom(mma.op)
+    for k in cute.range_constexpr(1, cute.size(held_a, mode=[2])):
+        for m in cute.range_constexpr(cute.size(acc, mode=[1])):
+            for n in cute.range_constexpr(cute.size(acc, mode=[2])):
+                d = acc[None, m, n]
+                cute.mma_atom_call(atom, d, held_a[None, m, k], held_b[None, n, k], d)
+    cute.autovec_copy(acc, part_c)
+
+
+@cute.jit
+def added(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, op: cute.Constexpr):
+    mma = cute.make_tiled_mma(op, (1, 2, 1))
+    added_kernel(a, b, c, mma).launch(grid=1, block=mma.size)
 
 
 @pytest.mark.parametrize(
-    ("op", "instruction"),
+    "op", [WARP_OPS[0], WARP_OPS[8], WARP_OPS[13], WARP_OPS[-1]], ids=instruction
+)
+def test_what_is_added(target, op):
+    a, b, c, product = of_op(op, 32, 32, 64)
+    c[:] = np.arange(c.size).reshape(c.shape) % 7
+    expected = product + c.astype(np.float64)
+    added(*views(a, b, c, op=op), op)
+    agrees(op, c, expected)
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+@pytest.mark.parametrize("op", WARP_OPS, ids=instruction)
+def test_warp_mma_in_ptx(op):
+    a, b, c, _ = of_op(op, 16, 8, 32)
+    compiled = cute.compile(straight, *views(a, b, c, op=op), op, options="--arch sm_90a")
+    text = compiled.stages.text("ptx")
+    rows = 16 // op.shape_mnk[0]
+    assert text.count(f"mma.sync.aligned.{instruction(op)}") == 32 // op.shape_mnk[2] * rows
+    assert ".local" not in text
+    made = ptxas.start(text, "sm_90a").finish()
+    assert made.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("op", "arch", "first"),
     [
-        (WARP_OPS[0], "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
-        (WARP_OPS[1], "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
-        (WARP_OPS[3], "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
-        (WARP_OPS[5], "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
+        (WARP_OPS[0], "sm_75", "sm_80"),
+        (WARP_OPS[8], "sm_80", "sm_89"),
+        (WARP_OPS[-1], "sm_89", "sm_90"),
     ],
     ids=str,
 )
-def test_warp_mma_in_ptx(op, instruction):
-    a, b, c, _ = operands(16, 8, 32, op.ab_dtype, op.acc_dtype)
-    compiled = cute.compile(straight, *views(a, b, c), op, options="--arch sm_90a")
-    text = compiled.stages.text("ptx")
-    assert text.count(instruction) == 32 // op.shape_mnk[2] and ".local" not in text
+def test_architectures_that_have_it_not(op, arch, first):
+    a, b, c, _ = of_op(op, 16, 8, 32)
+    with pytest.raises(DSLError, match=f"{arch} has no mma.sync of .*: {first} is the first") as e:
+        cute.compile(straight, *views(a, b, c, op=op), op, options=f"--arch {arch}")
+    assert e.value.span.filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        (WARP_OPS[0], "SM80_16x8x16_F32F16F16F32_TN"),
+        (WARP_OPS[2], "SM75_16x8x8_F32F16F16F32_TN"),
+        (WARP_OPS[7], "SM80_16x8x8_F32TF32TF32F32_TN"),
+        (WARP_OPS[8], "SM89_16x8x32_F32E4M3E4M3F32_TN"),
+        (WARP_OPS[13], "SM80_16x8x32_S32S8S8S32_TN"),
+        (WARP_OPS[-4], "SM80_8x8x4_F64F64F64F64_TN"),
+        (WARP_OPS[-3], "SM90_16x8x4_F64F64F64F64_TN"),
+    ],
+    ids=str,
+)
+def test_layouts_are_those_of_cute(op, name):
+    """`algebra.mma_atom` agrees with the shared vectors (tests/cute/algebra/test_vectors.py)."""
+    atom, known = cute.make_mma_atom(op), algebra.mma_atom(name)
+    assert atom.shape_mnk == known.shape_mnk
+    for which in ("thr_id", "tv_layout_A", "tv_layout_B", "tv_layout_C"):
+        assert getattr(atom, which) == getattr(known, which)
 
 
 # Through shared memory ---------------------------------------------------------------------------
@@ -145,7 +252,7 @@ def staged_kernel(
     t = cute.arch.thread_idx()[0]
     dtype = a.element_type
     smem = cute.utils.SmemAllocator()
-    swizzle = cute.make_swizzle(2, 3, 3)
+    swizzle = cute.make_swizzle(2, (128 // dtype.width).bit_length() - 1, 3)  # 16 bytes stay
 
     def staged(x):
         rows, depth = x.shape
@@ -201,8 +308,25 @@ def staged(
     turned: cute.Constexpr,
     store: cute.Constexpr,
 ):
-    mma = cute.make_tiled_mma(op, (2, 1, 1), (32, 16, 16))
+    mma = cute.make_tiled_mma(op, (2, 1, 1), (32, 16, op.shape_mnk[2]))
     staged_kernel(a, b, c, mma, number, turned, store).launch(grid=1, block=mma.size)
+
+
+OTHER_WIDTHS = [
+    warp.MmaTF32Op(),
+    warp.MmaFP8Op(cute.Float8E5M2),
+    warp.MmaI8Op(cute.Int8),
+    warp.MmaI8Op(cute.Uint8),
+]
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("op", OTHER_WIDTHS, ids=instruction)
+def test_matrices_of_other_widths(target, op, number):
+    """ldmatrix moves 16 bytes of a row, whatever they are."""
+    a, b, c, expected = of_op(op, 32, 32, 64)
+    staged(*views(a, b, c, op=op), op, number, False, False)
+    agrees(op, c, expected)
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])
@@ -236,6 +360,21 @@ def test_what_is_refused(sim):
         "multiplies Float16 in Float16", lambda: warp.MmaF16BF16Op(cute.Int8, cute.Int32, (1, 1, 1))
     )
     refused("has the shapes", lambda: warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 16, 16)))
+    refused("hint: warp.MmaI8Op multiplies Int8", lambda: warp.MmaFP8Op(cute.Int8))
+    refused("hint: declare the operands as TFloat32", lambda: warp.MmaTF32Op(cute.Float32))
+    refused("not Int8 and Float16 in Int32", lambda: warp.MmaI8Op(cute.Int8, b_dtype=cute.Float16))
+    refused("(16, 8, 16), not (8, 8, 16)", lambda: warp.MmaF64Op((8, 8, 16)))
+    refused(
+        "turns matrices of 16-bit elements, not of 8 bits",
+        lambda: cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 4), cute.Int8),
+    )
+    refused(
+        "moves 16 Int8 of each thread, and a thread holds 8 values of A",
+        lambda: cute.make_tiled_copy_A(
+            cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), cute.Int8),
+            cute.make_tiled_mma(warp.MmaI8Op(cute.Int8, shape_mnk=(16, 8, 16))),
+        ),
+    )
     refused("moves 1, 2 or 4 matrices", lambda: warp.LdMatrix8x8x16bOp(num_matrices=3))
     refused("takes an MMA operation", lambda: cute.make_mma_atom(CopyUniversalOp()))
 

@@ -231,14 +231,28 @@ def make_tiled_copy_C(
 
 
 def _of_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
+    _check_values(atom, tiled_mma, operand)
     tiling = algebra.make_copy_tiling_of_mma(atom.tv, tiled_mma.tiling, operand)
     return TiledCopy(atom, tiling)
+
+
+def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
+    """DSLTypeError unless what a thread holds of the tile is whole instructions of the copy."""
+    held = int(algebra.size(tiled_mma.tiling.tv_layout_tiled(operand), 1))
+    moved = int(algebra.size(atom.tv.layout_ref_tv, 1))
+    if held % moved:
+        raise DSLTypeError(
+            f"{atom.op} moves {moved} {atom.dtype.__name__} of each thread, and a thread holds "
+            f"{held} values of {operand} in the tile of {tiled_mma}",
+            hint="enlarge the tile with permutation_mnk= of make_tiled_mma, or move fewer at once",
+        )
 
 
 def make_tiled_copy_C_atom(
     atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """The smallest copy tile that one store per thread of the MMA's C fragment needs."""
+    _check_values(atom, tiled_mma, "C")
     return TiledCopy(atom, algebra.make_copy_tiling_C_atom(atom.tv, tiled_mma.tiling))
 
 

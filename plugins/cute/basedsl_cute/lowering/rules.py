@@ -13,7 +13,9 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
+from basedsl_cute.dialect.atoms import COPY_ATOMS
 from basedsl_cute.lowering import warp_matrix, warpgroup
+from basedsl_cute.lowering.capability import require_capability
 from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.storage import (
     element_of,
@@ -195,7 +197,10 @@ def copy(b: Rewriter, op: Operands) -> None:
     "cp_async": `nvvm.cp.async.shared.global`, a false predicate making its source size zero.
     "ldmatrix", "stmatrix": the instruction, and the accesses of its registers.
     """
-    _COPIES[(op.text("atom") or "").partition("_x")[0]](b, op)
+    name = op.text("atom") or ""
+    stem = name.partition("_x")[0]
+    require_capability(b.target, COPY_ATOMS[name].since, stem.replace("_", "."), op.op.location)
+    _COPIES[stem](b, op)
 
 
 def _copy_universal(b: Rewriter, op: Operands) -> None:

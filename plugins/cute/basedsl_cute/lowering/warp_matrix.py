@@ -10,44 +10,99 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.dialect import Operands
+from basedsl_cute.dialect.atoms import MMA_ATOMS
+from basedsl_cute.lowering.capability import require_capability
 from basedsl_cute.lowering.storage import storage_type
 
 if TYPE_CHECKING:
     from basedsl_cute.lowering.rewriter import Rewriter
 
-_ATOM = re.compile(r"mma_(\d+)x(\d+)x(\d+)_(f16|f32|s32)(f16|bf16|tf32|s8|u8)\5\4")
-_WIDTH = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "f32": 32, "s32": 32}
+_TYPE = "f16|bf16|tf32|f32|f64|s8|u8|s32|e4m3|e5m2"
+_ATOM = re.compile(rf"mma_(\d+)x(\d+)x(\d+)_({_TYPE})({_TYPE})({_TYPE})\4")
+_WIDTH = {
+    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32,
+    "e4m3": 8, "e5m2": 8,
+}  # fmt: skip
 _LANES = 32
 
 
 def multiply(b: Rewriter, op: Operands) -> None:
     """`nvvm.mma.sync` with operands from, and results to, the fragments' registers."""
-    match = _ATOM.fullmatch(op.text("atom") or "")
-    assert match is not None, op.text("atom")
-    m, n, k = (int(x) for x in match.group(1, 2, 3))
-    d_type, ab_type = match[4], match[5]
-    as_words = ab_type != "f16"
-    a = _registers(b, op.a, b.records[1], m * k * _WIDTH[ab_type] // _LANES // 32, as_words)
-    x = _registers(b, op.b, b.records[2], n * k * _WIDTH[ab_type] // _LANES // 32, as_words)
-    count = m * n * _WIDTH[d_type] // _LANES // 32
-    c = _registers(b, op.c, b.records[3], count, False)
+    name = op.text("atom") or ""
+    match = _ATOM.fullmatch(name)
+    assert match is not None, name
+    m, n, k = shape = tuple(int(x) for x in match.group(1, 2, 3))
+    d_type, a_type, b_type = match.group(4, 5, 6)
+    what = f"mma.sync of {a_type} and {b_type} with shape {m}x{n}x{k}"
+    require_capability(b.target, MMA_ATOMS[name].since, what, op.op.location)
+    a = _fragment(b, op.a, 0, m * k, a_type)
+    x = _fragment(b, op.b, 1, n * k, b_type)
+    c = _fragment(b, op.c, 2, m * n, d_type)
+    kind = c[0].type
+    struct = b.ir.Type.parse(f"!llvm.struct<({', '.join([str(kind)] * len(c))})>")
+    if _is_text(shape, a_type):
+        made = _text(b, shape, (d_type, a_type, b_type, d_type), a, x, c)
+    else:
+        attributes = _mma_attributes(b, shape, d_type, (a_type, b_type), (len(a), len(x), len(c)))
+        made = b.emit("nvvm.mma.sync", [struct], [*a, *x, *c], attributes)
+    size = max(32, _WIDTH[d_type]) // 8
+    for i in range(len(c)):
+        value = b.extract_value(made, i, kind)
+        b.emit("llvm.store", [], [value, b.byte_pointer(op.d, size * i)], _aligned(b, size))
+
+
+def _mma_attributes(
+    b: Rewriter, shape: Any, d_type: str, kinds: tuple[str, str], sizes: tuple[int, int, int]
+) -> dict[str, Any]:
     ir = b.ir
+    m, n, k = shape
     attributes = {
         "shape": ir.Attribute.parse(f"#nvvm.shape<m = {m}, n = {n}, k = {k}>"),
         "layoutA": ir.Attribute.parse("#nvvm.mma_layout<row>"),
         "layoutB": ir.Attribute.parse("#nvvm.mma_layout<col>"),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(a), len(x), len(c)]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get(sizes),
     }
-    for name in ("multiplicandAPtxType", "multiplicandBPtxType"):
-        attributes[name] = ir.Attribute.parse(f"#nvvm.mma_type<{ab_type}>")
+    for letter, kind in zip("AB", kinds, strict=True):
+        name = f"multiplicand{letter}PtxType"
+        attributes[name] = ir.Attribute.parse(f"#nvvm.mma_type<{kind}>")
     if d_type == "s32":
         attributes["intOverflowBehavior"] = ir.Attribute.parse("#nvvm.mma_int_overflow<wrapped>")
-    kind = c[0].type
-    struct = ir.Type.parse(f"!llvm.struct<({', '.join([str(kind)] * count)})>")
-    made = b.emit("nvvm.mma.sync", [struct], [*a, *x, *c], attributes)
-    for i in range(count):
-        value = b.extract_value(made, i, kind)
-        b.emit("llvm.store", [], [value, b.byte_pointer(op.d, 4 * i)], _word(b))
+    return attributes
+
+
+def _is_text(shape: Any, a_type: str) -> bool:
+    """Whether this is an instruction that the nvvm dialect does not have."""
+    return a_type in ("e4m3", "e5m2") or (a_type == "f64" and shape[0] == 16)
+
+
+def _text(b: Rewriter, shape: Any, types: Any, a: list[Any], x: list[Any], c: list[Any]) -> Any:
+    """An mma.sync as PTX text: D's registers, then those of A, B and C."""
+    m, n, k = shape
+    at = 0
+    groups = []
+    for operands in (c, a, x, c):
+        numbers = ", ".join(f"${at + i}" for i in range(len(operands)))
+        groups.append(f"{{{numbers}}}")
+        at += len(operands)
+    text = f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{'.'.join(types)} {', '.join(groups)};"
+    letters = {b.i32: "r", b.f32: "f", b.ir.F64Type.get(): "d"}
+    d = letters[c[0].type]
+    constraints = [f"={d}"] * len(c) + [letters[value.type] for value in (*a, *x, *c)]
+    return b.assembly(text, ",".join(constraints), [c[0].type] * len(c), [*a, *x, *c])
+
+
+def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -> list[Any]:
+    """A lane's registers of an operand with so many `elements` of the PTX type `kind`."""
+    bits = elements * _WIDTH[kind] // _LANES
+    if kind == "f64":
+        size = {"alignment": b.integer(8)}
+        f64 = b.ir.F64Type.get()
+        return [
+            b.emit("llvm.load", [f64], [b.byte_pointer(address, 8 * i)], size)
+            for i in range(bits // 64)
+        ]
+    as_words = kind not in ("f16", "f32", "s32")
+    return _registers(b, address, b.records[1 + index], bits // 32, as_words)
 
 
 def load_matrix(b: Rewriter, op: Operands) -> None:
@@ -117,4 +172,8 @@ def _from_word(b: Rewriter, value: Any, element: Any) -> Any:
 
 
 def _word(b: Rewriter) -> dict[str, Any]:
-    return {"alignment": b.integer(4)}
+    return _aligned(b, 4)
+
+
+def _aligned(b: Rewriter, size: int) -> dict[str, Any]:
+    return {"alignment": b.integer(size)}

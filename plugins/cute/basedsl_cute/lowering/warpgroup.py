@@ -12,6 +12,7 @@ from typing import Any
 from basedsl_cute.dialect import Operands
 from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, WgmmaType
 from basedsl_cute.lowering.builder import Builder
+from basedsl_cute.lowering.capability import require_architecture
 from basedsl_cute.lowering.rewriter import Rewriter
 
 _PTX_TYPES = {
@@ -22,6 +23,7 @@ _PTX_TYPES = {
 
 def keep(b: Rewriter, op: Operands) -> None:
     """The same op on addresses."""
+    require_architecture(b.target, "sm_90a", "wgmma", op.op.location)
     operands = [op.acc, op.a, op.b]
     if op.accumulate is not None:
         operands.append(op.accumulate)

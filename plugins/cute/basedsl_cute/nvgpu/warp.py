@@ -11,7 +11,18 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import require
-from basedsl.numeric import BFloat16, Float16, Float32, Int8, Int32, TFloat32, Uint8
+from basedsl.numeric import (
+    BFloat16,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int32,
+    TFloat32,
+    Uint8,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
@@ -27,6 +38,8 @@ __getattr__ = absent(__name__)
 __all__ = [
     "LdMatrix8x8x16bOp",
     "MmaF16BF16Op",
+    "MmaF64Op",
+    "MmaFP8Op",
     "MmaI8Op",
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
@@ -35,7 +48,8 @@ __all__ = [
 # How `dialect.atoms` names element types.
 _NAMES = {
     Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float32: "f32",
-    Int8: "s8", Uint8: "u8", Int32: "s32",
+    Float64: "f64", Int8: "s8", Uint8: "u8", Int32: "s32", Float8E4M3FN: "e4m3",
+    Float8E5M2: "e5m2",
 }  # fmt: skip
 
 
@@ -89,11 +103,15 @@ class MmaTF32Op(_WarpMma):
 
 @dataclass(frozen=True)
 class MmaI8Op(_WarpMma):
-    """Int8 or Uint8 accumulating in Int32, 16x8x16 or 16x8x32."""
+    """Int8 or Uint8 accumulating in Int32 (wrapping), 16x8x16 or 16x8x32.
+
+    `b_dtype` is that of A unless given.
+    """
 
     ab_dtype: Any
     acc_dtype: Any = Int32
     shape_mnk: tuple[int, int, int] = (16, 8, 32)
+    b_dtype: Any = None
 
     def __post_init__(self) -> None:
         known = {Int8: (Int32,), Uint8: (Int32,)}
@@ -101,27 +119,89 @@ class MmaI8Op(_WarpMma):
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
-        return Int32, self.ab_dtype, self.ab_dtype, Int32
+        return Int32, self.ab_dtype, self.b_dtype or self.ab_dtype, Int32
+
+
+@dataclass(frozen=True)
+class MmaFP8Op(_WarpMma):
+    """Float8E4M3FN or Float8E5M2 accumulating in Float32, 16x8x32; sm_89 and later.
+
+    `b_dtype` is that of A unless given.
+    """
+
+    ab_dtype: Any
+    acc_dtype: Any = Float32
+    shape_mnk: tuple[int, int, int] = (16, 8, 32)
+    b_dtype: Any = None
+
+    def __post_init__(self) -> None:
+        _check(self, {Float8E4M3FN: (Float32,), Float8E5M2: (Float32,)}, ((16, 8, 32),))
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        return Float32, self.ab_dtype, self.b_dtype or self.ab_dtype, Float32
+
+
+@dataclass(frozen=True)
+class MmaF64Op(_WarpMma):
+    """Float64, 8x8x4 (sm_80), or 16x8x4, 16x8x8 and 16x8x16 (sm_90)."""
+
+    shape_mnk: tuple[int, int, int] = (8, 8, 4)
+    ab_dtype: Any = Float64
+    acc_dtype: Any = Float64
+
+    def __post_init__(self) -> None:
+        shapes = ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))
+        _check(self, {Float64: (Float64,)}, shapes)
+
+    @property
+    def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        return Float64, Float64, Float64, Float64
 
 
 def _check(op: Any, types: dict[Any, tuple[Any, ...]], shapes: tuple[Any, ...]) -> None:
+    """DSLTypeError, with the choices there are, unless the hardware has this instruction."""
     name = type(op).__name__
-    accumulators = types.get(op.ab_dtype)
-    if accumulators is None or op.acc_dtype not in accumulators:
+    accumulators = types.get(op.ab_dtype, ())
+    b_dtype = getattr(op, "b_dtype", None)
+    if op.acc_dtype not in accumulators or (b_dtype is not None and b_dtype not in types):
         known = ", ".join(
             f"{t.__name__} in {a.__name__}" for t, some in types.items() for a in some
         )
-        raise DSLTypeError(f"{name} multiplies {known}, not {op.ab_dtype} in {op.acc_dtype}")
+        pair = " and ".join(_name(t) for t in (op.ab_dtype, b_dtype) if t is not None)
+        raise DSLTypeError(
+            f"{name} multiplies {known}, not {pair} in {_name(op.acc_dtype)}",
+            hint=_other_operation(op.ab_dtype, name),
+        )
     if tuple(op.shape_mnk) not in shapes:
-        raise DSLTypeError(f"{name} has the shapes {shapes}, not {op.shape_mnk}")
+        known = ", ".join(str(shape) for shape in shapes)
+        raise DSLTypeError(f"{name} has the shapes {known}, not {op.shape_mnk}")
+
+
+def _name(dtype: Any) -> str:
+    return str(getattr(dtype, "__name__", dtype))
+
+
+_OPERATION_OF = {
+    Float16: "MmaF16BF16Op", BFloat16: "MmaF16BF16Op", TFloat32: "MmaTF32Op", Float64: "MmaF64Op",
+    Int8: "MmaI8Op", Uint8: "MmaI8Op", Float8E4M3FN: "MmaFP8Op", Float8E5M2: "MmaFP8Op",
+}  # fmt: skip
+
+
+def _other_operation(dtype: Any, name: str) -> str | None:
+    if dtype is Float32:
+        return "declare the operands as TFloat32 for warp.MmaTF32Op, or use MmaUniversalOp(Float32)"
+    other = _OPERATION_OF.get(dtype)
+    return f"warp.{other} multiplies {_name(dtype)}" if other not in (None, name) else None
 
 
 def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
     """`cute.gemm` by the dialect's atom of that name, on fragments of one instruction."""
     pieces = []
     for name, tensor in zip("dabc", (d, a, b, c), strict=True):
-        bits = int(algebra.size(tensor.shape)) * storage_bits(tensor.element_type)
-        piece = word(tensor, bits)
+        width = storage_bits(tensor.element_type)
+        bits = int(algebra.size(tensor.shape)) * width
+        piece = word(tensor, bits, max(32, width) // 8)  # read and written by registers
         if piece is None:
             raise DSLTypeError(f"gemm: {name}, an operand of {atom}, {missing_fact(tensor, bits)}")
         pieces.append(piece)
@@ -141,7 +221,18 @@ class _MatrixCopy(CopyOp):
 
     def __post_init__(self) -> None:
         if self.num_matrices not in (1, 2, 4):
-            raise DSLTypeError(f"{type(self).__name__} moves 1, 2 or 4 matrices")
+            raise DSLTypeError(
+                f"{type(self).__name__} moves 1, 2 or 4 matrices, not {self.num_matrices}"
+            )
+
+    def check_width(self, width: int) -> None:
+        """DSLTypeError for elements that the instruction would tear apart."""
+        if self.transpose and width != 16:
+            raise DSLTypeError(
+                f"{type(self).__name__}(transpose=True) turns matrices of 16-bit elements, not of "
+                f"{width} bits",
+                hint="keep 8- and 32-bit operands K-major",
+            )
 
     def _name(self, stem: str) -> str:
         return f"{stem}_x{self.num_matrices}" + ("_trans" if self.transpose else "")
@@ -163,6 +254,7 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
     """ldmatrix (sm_75): each lane gives the address of a row of 16 bytes in shared memory."""
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        self.check_width(width)
         return algebra.matrix_copy(self.num_matrices, self.transpose).in_elements(width)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
@@ -179,6 +271,7 @@ class StMatrix8x8x16bOp(_MatrixCopy):
     """stmatrix (sm_90): the inverse of ldmatrix."""
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        self.check_width(width)
         return algebra.matrix_copy(self.num_matrices, self.transpose, store=True).in_elements(width)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:

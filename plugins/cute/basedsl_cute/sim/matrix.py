@@ -1,8 +1,9 @@
 """mma.sync, ldmatrix and stmatrix on a group's warps.
 
 Who holds which element is what `algebra.warp_mma` says, a transcription of PTX ISA 9.7.14.5,
-"Matrix Fragments for mma". Products and sums are exact in float64 (or int64) and rounded once; the
-hardware's order of additions is not specified.
+"Matrix Fragments for mma". Products and sums are made in float64, which holds them exactly for
+operands of 8 and 16 bits and integers, and rounded once; the hardware's order of additions is not
+specified.
 """
 
 from __future__ import annotations
@@ -25,18 +26,27 @@ if TYPE_CHECKING:
 
 _DTYPES: dict[str, Any] = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f32": np.float32,
-    "s8": np.int8, "u8": np.uint8, "s32": np.int32,
+    "f64": np.float64, "s8": np.int8, "u8": np.uint8, "s32": np.int32,
+    "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
 }  # fmt: skip
+TYPES = frozenset(_DTYPES)
 
 
 @dataclass(frozen=True)
 class Mma:
-    """One instruction: its shape, the element types of D (and C) and of A (and B)."""
+    """One instruction: its shape, the element types of D (and C), of A and of B."""
 
     shape: tuple[int, int, int]
     d: str
-    ab: str
+    a: str
+    b: str
     site: Site
+
+
+def registers(elements: int, kind: str) -> int:
+    """How many registers of 32 bits (64 for f64) of a lane hold its part of `elements`."""
+    bits = np.dtype(_DTYPES[kind]).itemsize * 8
+    return elements * bits // 32 // max(32, bits)
 
 
 @functools.cache
@@ -56,9 +66,9 @@ def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: A
     """The registers of D, as a tuple."""
     _whole_warps(g, m, what.site)
     rows, columns, depth = what.shape
-    bits = np.dtype(_DTYPES[what.ab]).itemsize * 8
-    left = _matrix(g, a, what.ab, _positions(what.shape, bits, "A"), rows, depth)
-    right = _matrix(g, b, what.ab, _positions(what.shape, bits, "B"), columns, depth)
+    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
+    left = _matrix(g, a, what.a, _positions(what.shape, bits, "A"), rows, depth)
+    right = _matrix(g, b, what.b, _positions(what.shape, bits, "B"), columns, depth)
     places = _positions(what.shape, bits, "C")
     added = _matrix(g, c, what.d, places, rows, columns)
     total = left @ right.transpose(0, 2, 1) + added
@@ -77,7 +87,7 @@ def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: A
 def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, columns: int) -> Any:
     """The operand of every warp, (warps, rows, columns), from what its lanes hold."""
     values = np.concatenate([_elements(r, kind, g.lanes) for r in registers])  # (values, lanes)
-    wide = values.astype(np.int64 if kind in ("s8", "u8", "s32") else np.float64)
+    wide = values.astype(np.float64)
     per_lane = wide.T.reshape(-1, 32, len(values))
     flat = np.zeros((len(per_lane), rows * columns), wide.dtype)
     flat[:, places] = per_lane

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 import numpy as np
 
@@ -20,21 +21,46 @@ _SHAPE = re.compile(r"m = (\d+), n = (\d+), k = (\d+)")
 
 @rule("nvvm.mma.sync", uniform=never)
 def _mma(e: Emitter, op: Op) -> None:
-    e.globals["matrix"] = matrix
     (result,) = op.results
     assert isinstance(result.type, StructType)
     sizes = op.integers("operandSegmentSizes")
     shape = _SHAPE.search(op.attributes["shape"])
-    kind = re.search(r"<(\w+)>", op.attributes["multiplicandAPtxType"])
-    d = {"f16": "f16", "f32": "f32", "i32": "s32"}.get(str(element_type(result.type.fields[0])))
-    if shape is None or kind is None or d is None or kind[1] not in matrix._DTYPES:
+    kinds = [
+        re.search(r"<(\w+)>", op.attributes[f"multiplicand{letter}PtxType"]) for letter in "AB"
+    ]
+    element = str(element_type(result.type.fields[0]))
+    d = "s32" if element == "i32" else element
+    a, b = (kind[1] if kind is not None else "" for kind in kinds)
+    if shape is None or not {d, a, b} <= matrix.TYPES:
         raise MissingRuleError(op.site, f"with {op.attributes}")
-    what = matrix.Mma(tuple(map(int, shape.groups())), d, kind[1], op.site)  # type: ignore[arg-type]
-    lanes = [e.lanes(operand) for operand in op.operands]
+    _multiply(e, op, (tuple(map(int, shape.groups())), d, a, b), op.operands, sizes)
+
+
+_TEXT = re.compile(
+    r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.\4 [{}$\d, ]+;"
+)
+
+
+@rule("llvm.inline_asm", uniform=never)
+def _mma_text(e: Emitter, op: Op) -> None:
+    """The shapes and types that the nvvm dialect has no mma.sync for; no other text."""
+    match = _TEXT.fullmatch(op.string("asm_string"))
+    if match is None or not set(match.group(4, 5, 6)) <= matrix.TYPES:
+        raise MissingRuleError(op.site, "of PTX text")
+    m, n, k = shape = tuple(map(int, match.group(1, 2, 3)))
+    d, a, b = match.group(4, 5, 6)
+    sizes = [matrix.registers(count, kind) for count, kind in ((m * k, a), (n * k, b), (m * n, d))]
+    _multiply(e, op, (shape, d, a, b), op.operands, sizes)
+
+
+def _multiply(e: Emitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
+    e.globals["matrix"] = matrix
+    record = e.const(matrix.Mma(*what, op.site), "mma")
+    lanes = [e.lanes(operand) for operand in operands]
     ends = np.cumsum(sizes).tolist()
     groups = [lanes[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     texts = ", ".join(f"[{', '.join(group)}]" for group in groups)
-    e.let(result, f"matrix.multiply(g, {e.const(what, 'mma')}, {texts}, {e.mask})")
+    e.let(op.results[0], f"matrix.multiply(g, {record}, {texts}, {e.mask})")
 
 
 def _turned(op: Op) -> bool:

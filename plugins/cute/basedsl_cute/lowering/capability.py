@@ -1,0 +1,29 @@
+"""Which architectures have an instruction: errors at the Python line, before ptxas would refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.objectstage import span_of_location
+from basedsl_cute.lowering.targets import target_of
+
+
+def require_capability(target: str, since: tuple[int, int], what: str, location: Any) -> None:
+    """DSLTypeError unless `target` is the simulator or of this compute capability or later."""
+    found = target_of(target)
+    if found.is_gpu and found.capability < since:
+        raise DSLTypeError(
+            f"{found.name} has no {what}: sm_{since[0]}{since[1]} is the first that has",
+            span=span_of_location(location),
+        )
+
+
+def require_architecture(target: str, name: str, what: str, location: Any) -> None:
+    """DSLTypeError unless `target` is the simulator or exactly the architecture `name`."""
+    found = target_of(target)
+    if found.is_gpu and found.name != name:
+        raise DSLTypeError(
+            f"{found.name} has no {what}: only {name} has it",
+            span=span_of_location(location),
+        )
