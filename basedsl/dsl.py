@@ -9,11 +9,12 @@ and its own argument kinds; everything else is here.
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, NoReturn
@@ -40,8 +41,9 @@ from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
 from basedsl.location import span_of_function
-from basedsl.mlir import Bindings, MLIRContext, load_bindings
+from basedsl.mlir import Bindings, MLIRContext, libraries, load_bindings
 from basedsl.numeric import Float64, Int64
+from basedsl.objectstage import native
 from basedsl.objectstage.entry import AddEntry
 from basedsl.options import Options
 from basedsl.plugin import plugin_manager
@@ -241,6 +243,7 @@ class DSL:
         target: Any,
     ) -> Compiled:
         """From the disk if it has this compilation, else compiled, and kept there."""
+        preload.begin(native.libraries())
         before = self._guards([function], arguments)
         key = store = None
         observed = plugin_manager().stage_observer(self.name, function.symbol) is not None
@@ -354,9 +357,20 @@ class DSL:
         """Stage, trace and compile `function` for these argument types. `before` are its guards
         from a moment ago.
         """
+        with _no_collection():
+            return self._build(function, arguments, settings, before)
+
+    def _build(
+        self,
+        function: DSLFunction,
+        arguments: list[ArgumentType],
+        settings: Any,
+        before: Guards | None,
+    ) -> Compiled:
         seconds: dict[str, float] = {}
         if self._mlir is None:
-            preload.begin(self.bindings_package, self.dialects)
+            needed = libraries(self.bindings_package, self.dialects)
+            preload.begin((*needed, *native.libraries()))
         before = before or self._guards([function], arguments)
         start = perf_counter()
         source = _rewritten(function)
@@ -460,6 +474,20 @@ def _show(
     if settings.time_stages:
         took = ", ".join(f"{name} {value * 1e3:.2f}" for name, value in seconds.items())
         print(f"{symbol}: {took} ms", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """A compilation makes many objects at once, the first one classes of dialects by the thousand,
+    and little garbage: to look for cycles meanwhile takes up to a fifth of its time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

@@ -1,32 +1,31 @@
-"""What the first compilation of a process loads, loaded beside it.
+"""Shared libraries that are needed in a moment, mapped beside what runs now.
 
-Mapping the libraries of MLIR and of llvmlite takes longer than most compilations, and leaves the
-interpreter free: a thread does it while Python code is read and traced.
+Mapping those of MLIR and of LLVM takes as long as a small compilation and leaves the interpreter
+free. The thread calls `dlopen` and nothing else: with more Python in it the two would wait for each
+other's turns, and both be slower.
 """
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 
-from basedsl.mlir.bindings import preload_libraries
-from basedsl.objectstage import native
-
-_begun: set[str] = set()
+_begun: set[Path] = set()
 
 
-def begin(bindings_package: str | None, dialects: tuple[str, ...]) -> None:
-    """Have the libraries of these bindings and of the native back end loaded, once a process."""
-    key = bindings_package or ""
-    if key in _begun:
-        return
-    _begun.add(key)
+def begin(libraries: Sequence[tuple[Path, int]]) -> None:
+    """Have libraries mapped with dlopen's mode for each; those begun before are left out."""
+    new = [(path, mode) for path, mode in libraries if path not in _begun]
+    _begun.update(path for path, _ in new)
+    if new:
+        threading.Thread(target=_load, args=(new,), name="basedsl-preload", daemon=True).start()
 
-    def load() -> None:
-        # Whatever goes wrong goes wrong again, and is reported, where it is needed.
-        with contextlib.suppress(Exception):
-            preload_libraries(bindings_package, dialects)
-        with contextlib.suppress(Exception):
-            native.preload()
 
-    threading.Thread(target=load, name="basedsl-preload").start()
+def _load(libraries: Sequence[tuple[Path, int]]) -> None:
+    for path, mode in libraries:
+        try:
+            ctypes.CDLL(str(path), mode=mode)
+        except OSError:  # met again, and reported, where it is needed
+            return

@@ -74,14 +74,16 @@ def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bi
     )
 
 
-def preload_libraries(package: str | None = None, needs: tuple[str, ...] = ()) -> None:
-    """Map the shared libraries of what `load_bindings` would load: most of its time, and the
-    interpreter can run meanwhile, so a thread may do it beforehand.
+def libraries(
+    package: str | None = None, needs: tuple[str, ...] = ()
+) -> tuple[tuple[Path, int], ...]:
+    """The shared libraries of what `load_bindings` would load, and dlopen's mode for each. Mapping
+    them is a third of its time.
     """
     for name in _candidates(package):
         if not _missing(name, needs):
-            _load_libraries(name)
-            return
+            return _libraries(name) if name not in _loaded else ()
+    return ()
 
 
 def _candidates(package: str | None) -> tuple[str, ...]:
@@ -129,7 +131,7 @@ class _StandIn(types.ModuleType):
 
     numba_cuda_mlir's `__init__` loads a whole compiler (0.4 s); `numba_cuda_mlir._mlir` needs
     nothing of it but that MLIR's libraries are loaded without leaking symbols to another LLVM in
-    the process (llvmlite's), which `_load_libraries` does. The bindings look themselves up by full
+    the process (llvmlite's), which `_libraries` is about. The bindings look themselves up by full
     name from C++, so there must be a parent in `sys.modules` at all times.
     """
 
@@ -174,21 +176,17 @@ def _stand_in_for_parent(package: str) -> None:
         return
     spec = importlib.util.find_spec(parent)
     stand_in = _StandIn(parent, child.split(".")[0], spec)
-    _load_libraries(package)
+    for library, mode in _libraries(package):
+        ctypes.CDLL(str(library), mode=mode)
     sys.modules[parent] = stand_in
     sys.meta_path.insert(0, _ParentFirst(stand_in))
 
 
-def _load_libraries(package: str) -> None:
-    if not sys.platform.startswith("linux") or package in _loaded:
-        return
+def _libraries(package: str) -> tuple[tuple[Path, int], ...]:
     folder = _folder(package)
-    if folder is None:
-        return
+    if folder is None or not sys.platform.startswith("linux") or "." not in package:
+        return ()
     mode = os.RTLD_NOW | os.RTLD_LOCAL | getattr(os, "RTLD_DEEPBIND", 0)
     # The C API library first: the others need it and find it already bound to itself.
-    libraries = sorted(
-        (folder / "_mlir_libs").glob("libMLIRPython*.so"), key=lambda p: "CAPI" not in p.name
-    )
-    for library in libraries:
-        ctypes.CDLL(str(library), mode=mode)
+    found = (folder / "_mlir_libs").glob("libMLIRPython*.so")
+    return tuple((path, mode) for path in sorted(found, key=lambda p: "CAPI" not in p.name))

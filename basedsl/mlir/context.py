@@ -7,7 +7,6 @@ crashes the interpreter, and dynamic dialects are loaded once. Entering is reent
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,25 +31,10 @@ class MLIRContext:
         ir = self.bindings.ir
         with self.lock:
             if self._context is None:
-                with _no_collection():
-                    context = ir.Context()
-                    with context, ir.Location.unknown():
-                        if self._load_dialects is not None:
-                            self._load_dialects(self.bindings)
+                context = ir.Context()
+                with context, ir.Location.unknown():
+                    if self._load_dialects is not None:
+                        self._load_dialects(self.bindings)
                 self._context = context
             with self._context, ir.Location.unknown():
                 yield self._context
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Importing dialects makes thousands of classes and no garbage: collecting meanwhile takes a
-    tenth of the time and frees nothing.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -12,13 +12,16 @@ import ctypes
 import functools
 import hashlib
 import importlib
+import importlib.util
 import itertools
 import os
+import platform
 import re
 import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
@@ -43,13 +46,29 @@ class NativeTarget:
     features: str | None = None
 
     def describe(self) -> str:
-        """Identifies the code: goes into the key of a disk cache."""
-        llvm = _llvm()
-        cpu = self.cpu or llvm.get_host_cpu_name()
-        features = _host_features() if self.features is None else self.features
-        digest = hashlib.sha256(features.encode()).hexdigest()[:12]
-        version = ".".join(map(str, llvm.llvm_version_info))
-        return f"{llvm.get_process_triple()} {cpu} {digest} O{self.opt_level} LLVM {version}"
+        """Identifies the code: goes into the key of a disk cache. Loads nothing."""
+        digest = hashlib.sha256(repr((self.cpu, self.features, _this_machine())).encode())
+        stats = [(str(path), path.stat()) for path, _ in libraries()]
+        made_by = [(path, found.st_size, found.st_mtime_ns) for path, found in stats]
+        return f"{platform.machine()} {digest.hexdigest()[:12]} O{self.opt_level} {made_by}"
+
+
+# The lines of /proc/cpuinfo that say what code a processor runs, on x86 and on ARM.
+_CPU_LINES = re.compile(
+    r"^(?:vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:.*$",
+    re.MULTILINE,
+)
+
+
+@functools.cache
+def _this_machine() -> str:
+    """What tells this machine's processor from others: the system's words, or else LLVM's."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            found = _CPU_LINES.findall(file.read(8192).partition("\n\n")[0])
+    except OSError:
+        found = []
+    return "\n".join(found) or f"{_llvm().get_host_cpu_name()} {_host_features()}"
 
 
 @functools.cache
@@ -62,9 +81,13 @@ def _llvm() -> Any:
     return llvm
 
 
-def preload() -> None:
-    """Load llvmlite and what compiling for this machine needs. Any thread may do it."""
-    _machine(NativeTarget())
+@functools.cache
+def libraries() -> tuple[tuple[Path, int], ...]:
+    """The shared library that llvmlite will load, and dlopen's mode."""
+    spec = importlib.util.find_spec("llvmlite")
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    paths = [Path(folder, "binding", "libllvmlite.so") for folder in folders]
+    return tuple((path, ctypes.DEFAULT_MODE) for path in paths if path.exists())
 
 
 def _make_runtime_libraries_visible() -> None:

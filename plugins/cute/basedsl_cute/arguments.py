@@ -17,7 +17,7 @@ from basedsl.errors import DSLCallError
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, from_dlpack
 from basedsl_cute import algebra
-from basedsl_cute.pointer import RUN, element_bytes, memref_type
+from basedsl_cute.pointer import RUN, element_bytes, memref_type, storage_bits
 from basedsl_cute.pointer import Pointer as TracedPointer
 from basedsl_cute.runtime.dlpack import HostTensor
 from basedsl_cute.runtime.fakes import FakeTensor, SymInt
@@ -120,8 +120,11 @@ class TensorArgument:
     def unpacker(self) -> Unpacker | None:
         """As `pack`, for values of exactly this type."""
         leading = self.stride.index(1) if 1 in self.stride else None
+        vector = _row_vector(self.dtype, len(self.shape), leading)
+        divisor = vector if self.divisors else 1
+        device, writable = self.device, self.writable
         plain = _plain(
-            self.dtype, len(self.shape), leading, self.align, self.wide, self.device, self.writable
+            self.dtype, len(self.shape), leading, divisor, self.align, self.wide, device, writable
         )
 
         def make(value: Any) -> bytes | None:
@@ -131,7 +134,7 @@ class TensorArgument:
         pack = _keeping(make)
         if self != plain:
             return python_unpacker(self.formats, pack)
-        return tensor_unpacker(self, pack, exact=True, leading=leading)
+        return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
 
     def accepting_unpacker(self) -> Unpacker | None:
         """As `pack`, for values that `accepts` takes."""
@@ -152,10 +155,10 @@ class TensorArgument:
         dtype = value.element_type if isinstance(value, RuntimeTensor) else None
         problem = self._violated(host, dtype or from_dlpack(*host.dtype))
         if problem is not None:
-            raise DSLCallError(
-                f"'{name}' was compiled as {self}; {problem}",
-                hint="pass an array like the one it was compiled for, or compile again",
-            )
+            hint = "pass an array like the one it was compiled for, or compile again"
+            if "no multiple" in problem:
+                hint += "; compiled with from_dlpack(x).mark_layout_dynamic() it takes any strides"
+            raise DSLCallError(f"'{name}' was compiled as {self}; {problem}", hint=hint)
         return True
 
     def _violated(self, host: HostTensor, dtype: Any) -> str | None:
@@ -332,24 +335,41 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
     natural = element_bytes(dtype)
     align = max(natural, min(MAX_ALIGN, host.address & -host.address or MAX_ALIGN))
     leading = _leading_mode(host.shape, host.strides)
-    writable = not host.readonly
-    return _plain(dtype, len(host.shape), leading, align, wide, host.device_name, writable, name)
+    vector = _row_vector(dtype, len(host.shape), leading)
+    others = [d for i, d in enumerate(host.strides) if i != leading and host.shape[i] > 1]
+    divisor = vector if all(d % vector == 0 for d in others) else 1
+    rank, device, writable = len(host.shape), host.device_name, not host.readonly
+    return _plain(dtype, rank, leading, divisor, align, wide, device, writable, name)
+
+
+def _row_vector(dtype: Any, rank: int, leading: int | None) -> int:
+    """The elements of the widest access, where the strides beside the leading one matter to it."""
+    if leading is None or rank < 2:
+        return 1
+    return max(1, MAX_ALIGN * 8 // storage_bits(dtype))
 
 
 def _plain(
     dtype: Any,
     rank: int,
     leading: int | None,
+    divisor: int,
     align: int,
     wide: bool,
     device: str,
     writable: bool,
     name: str = "",
 ) -> TensorArgument:
-    """The type of an array of which nothing was promised."""
+    """The type of an array of which nothing was promised. `divisor` divides all strides but that
+    of the leading mode: 1, or the elements of the widest access, and no number between, so that
+    there are two types of arrays of each rank and order.
+    """
     shape: tuple[int | None, ...] = (None,) * rank
     stride = tuple(1 if i == leading else None for i in range(rank))
-    return TensorArgument(dtype, "gmem", shape, stride, align, wide, device, writable, name)
+    divisors = (1,) * rank + (divisor,) * (rank - 1) if divisor > 1 else ()
+    return TensorArgument(
+        dtype, "gmem", shape, stride, align, wide, device, writable, name, divisors
+    )
 
 
 def _keeping(make: Callable[[Any], bytes | None]) -> Callable[[Any], bytes | None]:

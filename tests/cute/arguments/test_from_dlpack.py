@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.errors import DSLError
 from basedsl_cute.runtime import from_dlpack
 
 SEEN = []
@@ -70,8 +71,42 @@ def test_a_middle_mode(sim):
     assert seen_by_the_kernel(mark, (2, 6, 5)) == "(2,?{div=2},5):(?{div=10},5,1)"
 
 
-def test_raw_arrays_are_dynamic(sim):
-    assert seen_by_the_kernel(lambda x: x, (4, 8)) == "(?,?):(?,1)"
+@pytest.mark.parametrize(
+    "shape, layout",
+    [
+        ((4, 8), "(?,?):(?{div=4},1)"),
+        ((4, 6), "(?,?):(?,1)"),
+        ((1, 6), "(?,?):(?{div=4},1)"),  # the stride of an extent 1 does not matter
+        ((2, 3, 8), "(?,?,?):(?{div=4},?{div=4},1)"),
+        ((8,), "(?):(1)"),
+    ],
+)
+def test_raw_arrays_are_dynamic_but_for_strides_of_16_bytes(sim, shape, layout):
+    assert seen_by_the_kernel(lambda x: x, shape) == layout
+
+
+def test_raw_arrays_are_compiled_at_most_twice_for_their_strides(sim):
+    @cute.jit
+    def host(x: cute.Tensor):
+        pass
+
+    for columns in (4, 5, 8, 9, 12, 7, 16):
+        host(np.zeros((3, columns), np.float32))
+    assert len(host.variants) == 2
+
+
+def test_compiled_code_checks_the_strides_it_counts_on(sim):
+    @cute.jit
+    def host(x: cute.Tensor):
+        pass
+
+    compiled = cute.compile(host, np.zeros((4, 8), np.float32))
+    compiled(np.zeros((3, 12), np.float32))
+    with pytest.raises(DSLError, match="the stride 9 of mode 0 is no multiple of 4") as caught:
+        compiled(np.zeros((4, 9), np.float32))
+    assert "mark_layout_dynamic" in str(caught.value)
+    general = cute.compile(host, from_dlpack(np.zeros((4, 8), np.float32)).mark_layout_dynamic())
+    general(np.zeros((4, 9), np.float32))
 
 
 def test_a_rank_1_and_a_rank_0_layout(sim):

@@ -126,7 +126,7 @@ def test_an_unaligned_base_is_named(sim):
 
 
 def test_an_indivisible_dynamic_stride_is_named(sim):
-    x, y, _, _ = arrays(16, 256)
+    x, y, _, _ = arrays(16, 254)  # raw: a stride of 16 bytes is not promised
     message = refused(tiled_copy, x, y, CopyUniversalOp(), 128)
     assert (
         "an offset into the tensor" in message and "multiple of 2 element(s), not of 4" in message

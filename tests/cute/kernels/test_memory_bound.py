@@ -115,6 +115,18 @@ def test_static_elementwise_has_no_division_in_ptx():
     assert text.count("ld.global.v4.b32") == 8 and text.count("st.global.v4.b32") == 4
 
 
+@pytest.mark.parametrize("order", "CF")
+def test_elementwise_of_raw_arrays_moves_16_bytes_at_once(order):
+    compiled = {}
+    for rows, columns in ((64, 256), (63, 255)):
+        x = np.zeros((rows, columns), np.float32, order=order)
+        ptx = cute.compile(elementwise.elementwise_add, x, x, x, options="--arch sm_90a")
+        compiled[rows] = ptx.stages.text("ptx")
+    assert compiled[64].count("ld.global.v4.b32") == 8
+    assert compiled[64].count("st.global.v4.b32") == 4
+    assert "v4" not in compiled[63]
+
+
 # Rows --------------------------------------------------------------------------------------------
 
 

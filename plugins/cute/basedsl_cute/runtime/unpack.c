@@ -72,6 +72,8 @@ typedef struct {
     int64_t bytes;  /* of a stored number */
     int64_t exact;  /* whether the mode of static stride 1 must be `leading`, -1 for none */
     int64_t leading;
+    int64_t vector; /* elements of the widest access less one, where that is asked; else 0 */
+    int64_t ragged; /* with `exact`: whether a stride beside the leading one is no multiple of it */
     Leaf leaves[]; /* extents, then strides */
 } Type;
 
@@ -89,6 +91,14 @@ static int64_t leading_mode(const int64_t *shape, const int64_t *strides, int64_
     }
     if (units <= 1 || longer == 0) return unit;
     return longer == 1 ? longest : -1;
+}
+
+/* Whether a stride that matters, beside the leading mode's, has a bit of `vector`. */
+static int64_t ragged(const int64_t *shape, const int64_t *strides, const Type *type) {
+    int64_t bits = 0;
+    for (int64_t i = 0; i < type->ndim; i++)
+        if (i != type->leading && shape[i] > 1) bits |= strides[i];
+    return (bits & type->vector) != 0;
 }
 
 /* Whether an extent or an offset takes more than 31 bits. An overflow of 64 bits counts as more. */
@@ -109,7 +119,10 @@ static int64_t store(const Type *type, const char *data, const int64_t *shape,
     const int64_t ndim = type->ndim;
     if (((int64_t)data & type->address_mask) != type->address_bits) return 0;
     if (!(reach(shape, strides, ndim) & type->reach)) return 0;
-    if (type->exact && leading_mode(shape, strides, ndim) != type->leading) return 0;
+    if (type->exact) {
+        if (leading_mode(shape, strides, ndim) != type->leading) return 0;
+        if (ragged(shape, strides, type) != type->ragged) return 0;
+    }
     *(const char **)slots = data;
     for (int64_t i = 0; i < 2 * ndim; i++) {
         const Leaf *leaf = &type->leaves[i];
@@ -119,7 +132,7 @@ static int64_t store(const Type *type, const char *data, const int64_t *shape,
             if (number != leaf->number && matters) return 0;
             continue;
         }
-        if (leaf->number != 1 && matters && number % leaf->number) return 0;
+        if (!type->exact && leaf->number != 1 && matters && number % leaf->number) return 0;
         slots += 8;
         if (type->bytes == 8) {
             *(int64_t *)slots = number;

@@ -1,4 +1,4 @@
-; made of unpack.c e5af63d03d5a99191c8f9b0095a110163fcae489b93ddc671c8219424bec5f95
+; made of unpack.c dc3eecc11a4eb48993439e18e9cbd9408112ef5ffc231a47e954031f2fcc1bcb
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }
@@ -195,7 +195,7 @@ define range(i64 0, 2) i64 @basedsl_cute_unpack_tensor(ptr noundef %0, ptr nound
 
 131:                                              ; preds = %127
   %132 = shl nuw i64 %129, 1
-  %133 = getelementptr inbounds nuw i8, ptr %2, i64 144
+  %133 = getelementptr inbounds nuw i8, ptr %2, i64 160
   %134 = tail call i64 @llvm.smax.i64(i64 %132, i64 1)
   br label %143
 
@@ -274,7 +274,7 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
   %12 = getelementptr inbounds nuw i8, ptr %0, i64 96
   %13 = load i64, ptr %12, align 8
   %14 = icmp eq i64 %11, %13
-  br i1 %14, label %15, label %146
+  br i1 %14, label %15, label %179
 
 15:                                               ; preds = %5
   %16 = icmp sgt i64 %7, 0
@@ -328,147 +328,192 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
   %50 = load i64, ptr %49, align 8
   %51 = and i64 %50, %48
   %52 = icmp eq i64 %51, 0
-  br i1 %52, label %146, label %53
+  br i1 %52, label %179, label %53
 
 53:                                               ; preds = %47
   %54 = getelementptr inbounds nuw i8, ptr %0, i64 128
   %55 = load i64, ptr %54, align 8
   %56 = icmp eq i64 %55, 0
-  br i1 %56, label %96, label %57
+  br i1 %56, label %124, label %57
 
 57:                                               ; preds = %53
-  br i1 %16, label %66, label %91
+  br i1 %16, label %58, label %94
 
-58:                                               ; preds = %84
-  %59 = icmp slt i64 %85, 2
-  %60 = icmp eq i64 %87, 0
-  %61 = select i1 %59, i1 true, i1 %60
-  %62 = icmp eq i64 %87, 1
-  %63 = freeze i1 %61
-  %64 = select i1 %62, i64 %88, i64 -1
-  %65 = select i1 %63, i64 %86, i64 %64
-  br label %91
+58:                                               ; preds = %57, %76
+  %59 = phi i64 [ %81, %76 ], [ 0, %57 ]
+  %60 = phi i64 [ %80, %76 ], [ -1, %57 ]
+  %61 = phi i64 [ %79, %76 ], [ 0, %57 ]
+  %62 = phi i64 [ %78, %76 ], [ -1, %57 ]
+  %63 = phi i64 [ %77, %76 ], [ 0, %57 ]
+  %64 = getelementptr inbounds nuw i64, ptr %3, i64 %59
+  %65 = load i64, ptr %64, align 8
+  %66 = icmp eq i64 %65, 1
+  br i1 %66, label %67, label %76
 
-66:                                               ; preds = %57, %84
-  %67 = phi i64 [ %89, %84 ], [ 0, %57 ]
-  %68 = phi i64 [ %88, %84 ], [ -1, %57 ]
-  %69 = phi i64 [ %87, %84 ], [ 0, %57 ]
-  %70 = phi i64 [ %86, %84 ], [ -1, %57 ]
-  %71 = phi i64 [ %85, %84 ], [ 0, %57 ]
-  %72 = getelementptr inbounds nuw i64, ptr %3, i64 %67
-  %73 = load i64, ptr %72, align 8
-  %74 = icmp eq i64 %73, 1
-  br i1 %74, label %75, label %84
+67:                                               ; preds = %58
+  %68 = add nsw i64 %63, 1
+  %69 = getelementptr inbounds nuw i64, ptr %2, i64 %59
+  %70 = load i64, ptr %69, align 8
+  %71 = icmp sgt i64 %70, 1
+  %72 = zext i1 %71 to i64
+  %73 = add nsw i64 %61, %72
+  %74 = select i1 %71, i64 %59, i64 %60
+  %75 = freeze i64 %73
+  br label %76
 
-75:                                               ; preds = %66
-  %76 = add nsw i64 %71, 1
-  %77 = getelementptr inbounds nuw i64, ptr %2, i64 %67
-  %78 = load i64, ptr %77, align 8
-  %79 = icmp sgt i64 %78, 1
-  %80 = zext i1 %79 to i64
-  %81 = add nsw i64 %69, %80
-  %82 = select i1 %79, i64 %67, i64 %68
-  %83 = freeze i64 %81
-  br label %84
+76:                                               ; preds = %67, %58
+  %77 = phi i64 [ %63, %58 ], [ %68, %67 ]
+  %78 = phi i64 [ %62, %58 ], [ %59, %67 ]
+  %79 = phi i64 [ %61, %58 ], [ %75, %67 ]
+  %80 = phi i64 [ %60, %58 ], [ %74, %67 ]
+  %81 = add nuw nsw i64 %59, 1
+  %82 = icmp eq i64 %81, %7
+  br i1 %82, label %83, label %58
 
-84:                                               ; preds = %75, %66
-  %85 = phi i64 [ %71, %66 ], [ %76, %75 ]
-  %86 = phi i64 [ %70, %66 ], [ %67, %75 ]
-  %87 = phi i64 [ %69, %66 ], [ %83, %75 ]
-  %88 = phi i64 [ %68, %66 ], [ %82, %75 ]
-  %89 = add nuw nsw i64 %67, 1
-  %90 = icmp eq i64 %89, %7
-  br i1 %90, label %58, label %66
+83:                                               ; preds = %76
+  %84 = icmp slt i64 %77, 2
+  %85 = icmp eq i64 %79, 0
+  %86 = select i1 %84, i1 true, i1 %85
+  %87 = icmp eq i64 %79, 1
+  %88 = freeze i1 %86
+  %89 = select i1 %87, i64 %80, i64 -1
+  %90 = select i1 %88, i64 %78, i64 %89
+  %91 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %92 = load i64, ptr %91, align 8
+  %93 = icmp eq i64 %90, %92
+  br i1 %93, label %98, label %179
 
-91:                                               ; preds = %57, %58
-  %92 = phi i64 [ %65, %58 ], [ -1, %57 ]
-  %93 = getelementptr inbounds nuw i8, ptr %0, i64 136
-  %94 = load i64, ptr %93, align 8
-  %95 = icmp eq i64 %92, %94
-  br i1 %95, label %96, label %146
+94:                                               ; preds = %57
+  %95 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %96 = load i64, ptr %95, align 8
+  %97 = icmp eq i64 %96, -1
+  br i1 %97, label %114, label %179
 
-96:                                               ; preds = %91, %53
-  store ptr %1, ptr %4, align 8
-  %97 = icmp slt i64 %7, 1
-  br i1 %97, label %146, label %98
+98:                                               ; preds = %83, %110
+  %99 = phi i64 [ %112, %110 ], [ 0, %83 ]
+  %100 = phi i64 [ %111, %110 ], [ 0, %83 ]
+  %101 = icmp eq i64 %99, %90
+  br i1 %101, label %110, label %102
 
-98:                                               ; preds = %96
-  %99 = shl nuw i64 %7, 1
-  %100 = getelementptr inbounds nuw i8, ptr %0, i64 144
-  %101 = getelementptr inbounds nuw i8, ptr %0, i64 120
-  %102 = tail call i64 @llvm.smax.i64(i64 %99, i64 1)
-  br label %103
+102:                                              ; preds = %98
+  %103 = getelementptr inbounds nuw i64, ptr %2, i64 %99
+  %104 = load i64, ptr %103, align 8
+  %105 = icmp sgt i64 %104, 1
+  br i1 %105, label %106, label %110
 
-103:                                              ; preds = %98, %142
-  %104 = phi ptr [ %4, %98 ], [ %143, %142 ]
-  %105 = phi i64 [ 0, %98 ], [ %144, %142 ]
-  %106 = getelementptr inbounds nuw %struct.Leaf, ptr %100, i64 %105
-  %107 = icmp slt i64 %105, %7
-  %108 = getelementptr inbounds nuw i64, ptr %2, i64 %105
-  %109 = sub nsw i64 %105, %7
-  %110 = getelementptr inbounds nuw i64, ptr %3, i64 %109
-  %111 = select i1 %107, ptr %108, ptr %110
-  %112 = load i64, ptr %111, align 8
-  br i1 %107, label %117, label %113
+106:                                              ; preds = %102
+  %107 = getelementptr inbounds nuw i64, ptr %3, i64 %99
+  %108 = load i64, ptr %107, align 8
+  %109 = or i64 %108, %100
+  br label %110
 
-113:                                              ; preds = %103
-  %114 = getelementptr inbounds nuw i64, ptr %2, i64 %109
-  %115 = load i64, ptr %114, align 8
-  %116 = icmp sgt i64 %115, 1
-  br label %117
+110:                                              ; preds = %106, %102, %98
+  %111 = phi i64 [ %109, %106 ], [ %100, %102 ], [ %100, %98 ]
+  %112 = add nuw nsw i64 %99, 1
+  %113 = icmp eq i64 %112, %7
+  br i1 %113, label %114, label %98
 
-117:                                              ; preds = %113, %103
-  %118 = phi i1 [ true, %103 ], [ %116, %113 ]
-  %119 = load i64, ptr %106, align 8
-  %120 = icmp eq i64 %119, 0
-  %121 = getelementptr inbounds nuw i8, ptr %106, i64 8
+114:                                              ; preds = %110, %94
+  %115 = phi i64 [ 0, %94 ], [ %111, %110 ]
+  %116 = getelementptr inbounds nuw i8, ptr %0, i64 144
+  %117 = load i64, ptr %116, align 8
+  %118 = and i64 %117, %115
+  %119 = icmp ne i64 %118, 0
+  %120 = zext i1 %119 to i64
+  %121 = getelementptr inbounds nuw i8, ptr %0, i64 152
   %122 = load i64, ptr %121, align 8
-  br i1 %120, label %126, label %123
+  %123 = icmp eq i64 %122, %120
+  br i1 %123, label %124, label %179
 
-123:                                              ; preds = %117
-  %124 = icmp ne i64 %112, %122
-  %125 = select i1 %124, i1 %118, i1 false
-  br i1 %125, label %146, label %142
+124:                                              ; preds = %114, %53
+  store ptr %1, ptr %4, align 8
+  %125 = icmp slt i64 %7, 1
+  br i1 %125, label %179, label %126
 
-126:                                              ; preds = %117
-  %127 = icmp ne i64 %122, 1
-  %128 = select i1 %127, i1 %118, i1 false
-  br i1 %128, label %129, label %132
+126:                                              ; preds = %124
+  %127 = shl nuw i64 %7, 1
+  %128 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %129 = getelementptr inbounds nuw i8, ptr %0, i64 120
+  %130 = tail call i64 @llvm.smax.i64(i64 %127, i64 1)
+  br label %131
 
-129:                                              ; preds = %126
-  %130 = srem i64 %112, %122
-  %131 = icmp eq i64 %130, 0
-  br i1 %131, label %132, label %146
+131:                                              ; preds = %126, %175
+  %132 = phi ptr [ %4, %126 ], [ %176, %175 ]
+  %133 = phi i64 [ 0, %126 ], [ %177, %175 ]
+  %134 = getelementptr inbounds nuw %struct.Leaf, ptr %128, i64 %133
+  %135 = icmp slt i64 %133, %7
+  %136 = getelementptr inbounds nuw i64, ptr %2, i64 %133
+  %137 = sub nsw i64 %133, %7
+  %138 = getelementptr inbounds nuw i64, ptr %3, i64 %137
+  %139 = select i1 %135, ptr %136, ptr %138
+  %140 = load i64, ptr %139, align 8
+  br i1 %135, label %145, label %141
 
-132:                                              ; preds = %129, %126
-  %133 = getelementptr inbounds nuw i8, ptr %104, i64 8
-  %134 = load i64, ptr %101, align 8
-  %135 = icmp eq i64 %134, 8
-  br i1 %135, label %136, label %137
+141:                                              ; preds = %131
+  %142 = getelementptr inbounds nuw i64, ptr %2, i64 %137
+  %143 = load i64, ptr %142, align 8
+  %144 = icmp sgt i64 %143, 1
+  br label %145
 
-136:                                              ; preds = %132
-  store i64 %112, ptr %133, align 8
-  br label %142
+145:                                              ; preds = %141, %131
+  %146 = phi i1 [ true, %131 ], [ %144, %141 ]
+  %147 = load i64, ptr %134, align 8
+  %148 = icmp eq i64 %147, 0
+  br i1 %148, label %154, label %149
 
-137:                                              ; preds = %132
-  %138 = add i64 %112, 2147483648
-  %139 = icmp ult i64 %138, 4294967296
-  br i1 %139, label %140, label %146
+149:                                              ; preds = %145
+  %150 = getelementptr inbounds nuw i8, ptr %134, i64 8
+  %151 = load i64, ptr %150, align 8
+  %152 = icmp ne i64 %140, %151
+  %153 = select i1 %152, i1 %146, i1 false
+  br i1 %153, label %179, label %175
 
-140:                                              ; preds = %137
-  %141 = trunc nsw i64 %112 to i32
-  store i32 %141, ptr %133, align 4
-  br label %142
+154:                                              ; preds = %145
+  %155 = load i64, ptr %54, align 8
+  %156 = icmp eq i64 %155, 0
+  br i1 %156, label %157, label %165
 
-142:                                              ; preds = %140, %136, %123
-  %143 = phi ptr [ %104, %123 ], [ %133, %140 ], [ %133, %136 ]
-  %144 = add nuw nsw i64 %105, 1
-  %145 = icmp eq i64 %144, %102
-  br i1 %145, label %146, label %103
+157:                                              ; preds = %154
+  %158 = getelementptr inbounds nuw i8, ptr %134, i64 8
+  %159 = load i64, ptr %158, align 8
+  %160 = icmp ne i64 %159, 1
+  %161 = select i1 %160, i1 %146, i1 false
+  br i1 %161, label %162, label %165
 
-146:                                              ; preds = %123, %137, %129, %142, %96, %91, %47, %5
-  %147 = phi i64 [ 0, %5 ], [ 0, %47 ], [ 0, %91 ], [ 1, %96 ], [ 0, %123 ], [ 0, %137 ], [ 0, %129 ], [ 1, %142 ]
-  ret i64 %147
+162:                                              ; preds = %157
+  %163 = srem i64 %140, %159
+  %164 = icmp eq i64 %163, 0
+  br i1 %164, label %165, label %179
+
+165:                                              ; preds = %162, %157, %154
+  %166 = getelementptr inbounds nuw i8, ptr %132, i64 8
+  %167 = load i64, ptr %129, align 8
+  %168 = icmp eq i64 %167, 8
+  br i1 %168, label %169, label %170
+
+169:                                              ; preds = %165
+  store i64 %140, ptr %166, align 8
+  br label %175
+
+170:                                              ; preds = %165
+  %171 = add i64 %140, 2147483648
+  %172 = icmp ult i64 %171, 4294967296
+  br i1 %172, label %173, label %179
+
+173:                                              ; preds = %170
+  %174 = trunc nsw i64 %140 to i32
+  store i32 %174, ptr %166, align 4
+  br label %175
+
+175:                                              ; preds = %173, %169, %149
+  %176 = phi ptr [ %132, %149 ], [ %166, %173 ], [ %166, %169 ]
+  %177 = add nuw nsw i64 %133, 1
+  %178 = icmp eq i64 %177, %130
+  br i1 %178, label %179, label %131
+
+179:                                              ; preds = %149, %170, %162, %175, %124, %94, %114, %83, %47, %5
+  %180 = phi i64 [ 0, %5 ], [ 0, %47 ], [ 0, %83 ], [ 0, %114 ], [ 0, %94 ], [ 1, %124 ], [ 0, %149 ], [ 0, %170 ], [ 0, %162 ], [ 1, %175 ]
+  ret i64 %180
 }
 
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)

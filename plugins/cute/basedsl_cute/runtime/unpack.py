@@ -56,10 +56,16 @@ def _code() -> NativeCode | None:
 
 
 def tensor_unpacker(
-    argument: Any, pack: Pack, *, exact: bool = False, leading: int | None = None
+    argument: Any,
+    pack: Pack,
+    *,
+    exact: bool = False,
+    leading: int | None = None,
+    vector: int = 1,
 ) -> Unpacker | None:
     """For tensors that code compiled for a `TensorArgument` takes; with `exact` only for arrays of
-    which nothing was promised and whose type is this one, `leading` the mode with a static stride.
+    which nothing was promised and whose type is this one, `leading` the mode with a static stride
+    and `vector` what its other strides may be multiples of.
 
     `pack` gives the bytes of the slots of values of other classes, or None.
     """
@@ -102,6 +108,8 @@ def tensor_unpacker(
         8 if argument.wide else 4,
         int(exact),
         -1 if leading is None else leading,
+        vector - 1,
+        int(vector > 1 and not argument.divisors),
         *leaves,
     )
     keep = (numpy_class, numpy_dtype, torch_class, pack)
