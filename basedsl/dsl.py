@@ -445,7 +445,9 @@ class DSL:
                 ]
                 before = [flatten(p) for p in proxies]
                 args, kwargs = function.signature.spread(proxies)
-                results = Results(function.staged(*args, **kwargs), function.fn)
+                returned = function.staged(*args, **kwargs)
+                trace.check_refused()
+                results = Results(returned, function.fn)
                 _check_unchanged(function, arguments, proxies, before)
                 func.ReturnOp(results.values)
             kind = ir.FunctionType.get(flat, [v.type for v in results.values])

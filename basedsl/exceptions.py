@@ -16,6 +16,10 @@ from typing import Any
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
 
+# What compiled code calls with the numbers that take the places `{0}` and `{1}` in the text of the
+# exception that follows.
+VALUES_SYMBOL = "basedsl_assertion_values"
+
 _TEXT = re.compile(r"(?P<name>[A-Za-z_][\w.]*(:[\w.<>]+)?)(: (?P<message>.*))?", re.DOTALL)
 _raised: dict[str, BaseException] = {}  # by text, for classes that cannot be imported
 

@@ -18,6 +18,7 @@ from types import CodeType, FrameType
 _internal_prefixes: list[str] = []
 _user_prefixes: list[str] = []
 _is_internal_file: dict[str, bool] = {}
+_STDLIB = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 
 # Of a longer span the first line is shown.
 _MOST_LINES = 4
@@ -47,6 +48,16 @@ def is_internal(filename: str) -> bool:
         )
         _is_internal_file[filename] = known
     return known
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """True for code that the pre-stage has made: its control flow is captured."""
+    return "__dsl__" in code.co_consts
+
+
+def is_library(filename: str) -> bool:
+    """True for files of installed packages and of Python's own library."""
+    return "-packages" in filename or filename.startswith(_STDLIB)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ multiples of 1/4 (no `*` and `/`), so that precision does not either. All else i
 loops with exits, branches, early returns, objects, tuples, lists, nested functions.
 
 Every program has the same signature, `program(n, m, x, flag, a)`: two ints, a float, a bool and a
-buffer of ints with LENGTH items. It may raise ZeroDivisionError.
+buffer of ints with LENGTH items. It may raise, for instance ZeroDivisionError.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-LENGTH = 6
-WRAP = 1009
+from basedsl.conformance.variety import LENGTH, WRAP, Variety
 
 HEADER = """\
+from contextlib import suppress
 from basedsl import range_constexpr
-from basedsl.conformance.objects import Counter, Frozen, Pair, Point
+from basedsl.conformance.objects import Counter, Frozen, OutOfRange, Pair, Point
 """
 
 Names = dict[str, str]  # variable -> kind
@@ -46,7 +46,7 @@ class _Scope:
 
 
 @dataclass
-class Generator:
+class Generator(Variety):
     """One program. `exact`: see the module; `budget` bounds the number of statements."""
 
     seed: int
@@ -104,6 +104,8 @@ class Generator:
         if depth <= 0 or choice < 0.25:
             name = self.pick(scope, "int")
             return name if name and r.random() < 0.75 else str(r.randint(-9, 12))
+        if r.random() < 0.15:
+            return self.rare_int(scope, depth)
         a, b = (self.int_(scope, depth - 1) for _ in range(2))
         if choice < 0.45:
             return f"({a} {r.choice('+-')} {b})"
@@ -164,6 +166,8 @@ class Generator:
         if depth <= 0 or choice < 0.35:
             name = self.pick(scope, "float")
             return name if name and r.random() < 0.7 else str(r.randint(-20, 20) / 4)
+        if r.random() < 0.15:
+            return self.rare_float(scope, depth)
         a, b = (self.float_(scope, depth - 1) for _ in range(2))
         if choice < 0.55:
             return f"({a} {r.choice('+-' if self.exact else '+-*')} {b})"
@@ -187,6 +191,8 @@ class Generator:
             if name and r.random() < 0.6:
                 return name
             depth = 0
+        if depth > 0 and r.random() < 0.15:
+            return self.rare_bool(scope, depth)
         if choice < 0.6 or depth <= 0:
             a, b = self.int_(scope, depth - 1), self.int_(scope, depth - 1)
             return f"({a} {r.choice(['<', '<=', '>', '>=', '==', '!='])} {b})"
@@ -265,7 +271,8 @@ class Generator:
         if choice < 0.09:
             return ["pass"], True
         if choice < 0.42:
-            return self.assign(scope), True
+            rare = r.random() < 0.2
+            return self.rare_lines(scope) if rare else self.assign(scope), True
         if choice < 0.66:
             return self.if_(scope)
         if choice < 0.82:

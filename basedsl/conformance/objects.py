@@ -54,3 +54,11 @@ class Pair(NamedTuple):
 
     first: Any
     second: Any
+
+
+class OutOfRange(Exception):
+    """A user's own exception, with two arguments."""
+
+    def __init__(self, text: str, number: int = 0) -> None:
+        super().__init__(text, number)
+        self.number = number

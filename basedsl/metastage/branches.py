@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import user_span
+from basedsl.metastage.eager import Eager
 from basedsl.metastage.names import RETURN_VALUE
 from basedsl.metastage.slots import Slot, join, promote, same_leaf, slot_of
 from basedsl.metastage.state import (
@@ -114,11 +115,13 @@ class Branch:
             body = self.bodies[side]
             value = None
             if body is not None:
-                value = body.run() if isinstance(body, Body) else body()
+                with Eager(region.kind, self.span):
+                    value = body.run() if isinstance(body, Body) else body()
             if self.result is not None:
                 set_cell(self.result, value)
             outcome.picture = self.state.capture(self.before)
             self.state.check_globals(self.before, outcome.picture, same_content)
+            self.state.check_iterators(self.before)
         finally:
             trace.region = outer
         return outcome

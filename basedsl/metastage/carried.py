@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from basedsl.errors import CompilerBug, DSLError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage.branches import same_content
+from basedsl.metastage.eager import Eager
 from basedsl.metastage.slots import Slot, join, same_leaf, slot_of
 from basedsl.metastage.state import (
     Content,
@@ -86,6 +87,8 @@ class Loop:
         self.exits = exits
         self.runs = runs  # known to run at least once, so that what it binds is bound after it
         self.span = user_span()
+        # A body that runs at least once raises in Python what it raises here.
+        self.eager = contextlib.nullcontext() if runs else Eager("loop", self.span)
         self.before = self.state.capture()
         self.places = place_count(trace)
 
@@ -178,6 +181,7 @@ class Loop:
         """The carried values now; improves the guess and starts over if it does not fit."""
         after = self.state.capture(self.head)
         self.state.check_globals(self.head, after, same_content)
+        self.state.check_iterators(self.before)
         self.after = after
         self.pairs: dict[int, Content] = {}  # the new contents of each place at the head
         self.taken: dict[int, int] = {}

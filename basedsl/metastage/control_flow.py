@@ -9,8 +9,8 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from basedsl import exceptions
@@ -19,10 +19,11 @@ from basedsl.location import user_span
 from basedsl.metastage import ranges
 from basedsl.metastage.branches import Branch
 from basedsl.metastage.carried import exit_flag
+from basedsl.metastage.containment import contains
 from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
-from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
+from basedsl.numeric import Boolean, Numeric, is_dynamic, logical_not, resolve
 from basedsl.tracing import Trace, current
 
 Thunk = Callable[[], Any]
@@ -89,7 +90,7 @@ class ControlFlow:
         return value
 
     def not_(self, value: Any) -> Any:
-        return not value if _staged(value) is None else ~truth(value)
+        return _not(value)
 
     def compare(
         self,
@@ -150,7 +151,7 @@ class ControlFlow:
                 trace = current()
                 assert trace is not None
                 run = _shared(functools.partial(body, item), [body])
-                Branch(trace, run, None, names, undef_ok, value=False).emit(_i1(~left))
+                Branch(trace, run, None, names, undef_ok, value=False).emit(_i1(logical_not(left)))
             if exits:
                 left = exit_flag(state, exits)
                 if left is True:
@@ -178,11 +179,14 @@ class ControlFlow:
 
     def assert_(self, test: Thunk, message: Thunk | None) -> None:
         condition = test()
-        trace = _staged(condition)
-        if trace is None:
-            if not condition:
+        trace = current()
+        if not is_dynamic(condition):
+            if condition:
+                return
+            if trace is None or not _in_staged_region(trace):
                 raise AssertionError(*(() if message is None else (message(),)))
-            return
+            condition = Boolean(False)
+        assert trace is not None
         text = "AssertionError" if message is None else f"AssertionError: {message()}"
         trace.emitter.assert_(_i1(condition), text, trace.loc())
 
@@ -249,20 +253,18 @@ class ControlFlow:
 
     # What is static only -----------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def static_only(self, kind: str) -> Iterator[None]:
+    def static_only(self, kind: str) -> AbstractContextManager[Any]:
         """Inside `kind`, nothing may be emitted: its meaning at run time cannot be kept."""
         trace = current()
         if trace is None:
-            yield
-            return
-        with trace.forbidding(kind, user_span(sys._getframe(2))):
-            yield
+            return contextlib.nullcontext()
+        return _StaticManager(contextlib.nullcontext(), trace, kind)
 
     def with_(self, manager: Any) -> Any:
-        if current() is None or getattr(type(manager), "__dsl_staged__", False):
+        trace = current()
+        if trace is None or getattr(type(manager), "__dsl_staged__", False):
             return manager
-        return _StaticManager(manager, self.static_only("with"))
+        return _StaticManager(manager, trace, "with")
 
     def match_subject(self, subject: Any) -> Any:
         if is_dynamic(subject):
@@ -276,18 +278,23 @@ class ControlFlow:
 class _StaticManager:
     """A context manager whose block must not emit anything."""
 
-    def __init__(self, manager: Any, guard: Any) -> None:
+    def __init__(self, manager: Any, trace: Trace, kind: str) -> None:
         self.manager = manager
-        self.guard = guard
+        self.trace = trace
+        self.kind = kind
 
     def __enter__(self) -> Any:
         value = self.manager.__enter__()
+        self.guard = self.trace.forbidding(self.kind, user_span())
         self.guard.__enter__()
         return value
 
     def __exit__(self, *exc: Any) -> Any:
-        self.guard.__exit__(*exc) if exc[0] is None else self.guard.__exit__(None, None, None)
-        return self.manager.__exit__(*exc)
+        self.guard.__exit__(None, None, None)
+        swallows = self.manager.__exit__(*exc)
+        if exc[0] is None or swallows:
+            self.trace.check_refused()
+        return swallows
 
 
 # Helpers ----------------------------------------------------------------------------------------
@@ -313,6 +320,10 @@ def truth(value: Any) -> Any:
             hint="compare it, or reduce it to one Boolean",
         )
     return method(value)
+
+
+def _not(value: Any) -> Any:
+    return not value if _staged(value) is None else logical_not(truth(value))
 
 
 def _i1(value: Any) -> Any:
@@ -431,8 +442,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "!=": lambda a, b: a != b,
     "is": lambda a, b: a is b,
     "is not": lambda a, b: a is not b,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
+    "in": lambda a, b: truth(contains(a, b)),
+    "not in": lambda a, b: _not(contains(a, b)),
 }
 
 CONTROL_FLOW = ControlFlow()

@@ -19,7 +19,15 @@ from basedsl.metastage.carried import (
 )
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import State
-from basedsl.numeric import Boolean, Int64, Numeric, as_numeric, is_dynamic, promote
+from basedsl.numeric import (
+    Boolean,
+    Int64,
+    Numeric,
+    as_numeric,
+    is_dynamic,
+    logical_not,
+    promote,
+)
 from basedsl.tracing import Trace, require
 
 
@@ -83,7 +91,7 @@ def _count(
                 go = counter.from_value(k) < trips
                 flag = loop.exit_flag()
                 if flag is not False:
-                    go = go & ~as_numeric(flag)
+                    go = go & logical_not(as_numeric(flag))
                 return go.ir_value(), values
 
         def step_body(values: Any) -> Any:
@@ -103,7 +111,8 @@ def _count(
     def iteration(item: Any, values: Any) -> Any:
         with trace.inside("loop body", loop.span):
             loop.enter(values)
-            body(_fresh(item, trace))
+            with loop.eager:
+                body(_fresh(item, trace))
             if loop.guess.counted and loop.exit_flag() is not False:
                 loop.guess.counted = False
                 raise Again
@@ -171,6 +180,7 @@ def _try_iteration(
             if not is_dynamic(flag):
                 return _ENDED if flag else _GOES_ON
         prints.clear()
+    state.check_iterators(before)
     undo()
     state.restore(before)
     reset_places(trace, count)
@@ -199,13 +209,14 @@ def _stage_while(
             elif flag is True:
                 go = False
             else:
-                go = both(~flag, lambda: truth(test()))
+                go = both(logical_not(flag), lambda: truth(test()))
             return Boolean(go).ir_value(), loop.leave()
 
     def emit_body(values: Any) -> Any:
         with trace.inside("loop body", loop.span):
             loop.enter(values)
-            body()
+            with loop.eager:
+                body()
             return loop.leave()
 
     loop.stage(lambda: trace.emitter.while_(loop.initial(), emit_test, emit_body, trace.loc()))

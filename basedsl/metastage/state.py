@@ -21,6 +21,7 @@ from typing import Any
 
 from basedsl.errors import DSLError, DSLNameError
 from basedsl.location import Span, is_internal
+from basedsl.metastage.iterators import is_iterator, position
 from basedsl.tree import UNBOUND, Node, is_place, leaf_paths, open_place, unflatten
 
 
@@ -59,12 +60,19 @@ class Content:
     what a place was that is no longer reachable.
     """
 
-    __slots__ = ("_paths", "leaves", "node", "parent")
+    __slots__ = ("_paths", "leaves", "node", "parent", "positions")
 
-    def __init__(self, node: Node, leaves: list[Any], parent: Parent) -> None:
+    def __init__(
+        self,
+        node: Node,
+        leaves: list[Any],
+        parent: Parent,
+        positions: tuple[tuple[int, Any], ...] = (),
+    ) -> None:
         self.node = node
         self.leaves = leaves
         self.parent = parent
+        self.positions = positions  # of the leaves that are iterators, where they were
         self._paths: list[str] | None = None
 
     @property
@@ -138,7 +146,9 @@ class State:
             self.cells.update(zip(names_of_cells, function.__closure__ or (), strict=True))
         self.cells.pop("__dsl__", None)
         self.names = frozenset(name for name in names if name in self.cells)
-        self.globals = dict(_global_places(functions))
+        held = dict(_global_variables(functions))
+        self.globals = {name: x for name, x in held.items() if not is_iterator(x)}
+        self.global_iterators = [(k, x, position(x)) for k, x in held.items() if is_iterator(x)]
 
     def value(self, name: str) -> Any:
         """What the variable `name` holds now, UNBOUND if nothing."""
@@ -170,7 +180,8 @@ class State:
                 continue
             places: list[Any] = []
             node, leaves = open_place(place, places)
-            content = picture[id(place)] = Content(node, leaves, parent)
+            positions = tuple((i, position(x)) for i, x in enumerate(leaves) if is_iterator(x))
+            content = picture[id(place)] = Content(node, leaves, parent, positions)
             if places:
                 found = {id(p) for p in places}
                 todo += ((x, (content, i)) for i, x in enumerate(leaves) if id(x) in found)
@@ -191,6 +202,22 @@ class State:
                     "array",
                 )
 
+    def check_iterators(self, before: Picture) -> None:
+        """An error if an iterator made outside was advanced: that cannot be taken back."""
+        found = [
+            (content.path(index), content.leaves[index], where)
+            for content in before.values()
+            for index, where in content.positions
+        ]
+        for path, iterator, where in (*found, *self.global_iterators):
+            if position(iterator) != where:
+                raise DSLError(
+                    f"the iterator '{path}', made before, is advanced inside staged control flow, "
+                    "which would happen once, while compiling",
+                    hint="index a list with a number that the program carries, or unroll the "
+                    "loop with range_constexpr",
+                )
+
 
 def functions_of(body: Any) -> Iterator[FunctionType]:
     """The Python functions that make up a body."""
@@ -199,13 +226,15 @@ def functions_of(body: Any) -> Iterator[FunctionType]:
             yield function
 
 
-def _global_places(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any]]:
+def _global_variables(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any]]:
     for function in functions:
         variables = function.__globals__
         for name in _names(function.__code__):
             value = variables.get(name)
             kind: Any = type(value)
-            if value is not None and _is_users(kind) and is_place(value):
+            if value is None:
+                continue
+            if (_is_users(kind) and is_place(value)) or is_iterator(value):
                 yield name, value
 
 

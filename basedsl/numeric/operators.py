@@ -16,6 +16,7 @@ from basedsl.numeric import comparisons, concrete, division, powers, shifts
 from basedsl.numeric.engine import Operator, Plan, Shortcut, apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
+from basedsl.numeric.lanes import LaneKit
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
 from basedsl.numeric.types import Boolean, Numeric
 from basedsl.tracing import trace as tracing
@@ -289,11 +290,18 @@ def positive(x: Numeric) -> Numeric:
 
 
 def invert(x: Numeric) -> Numeric:
-    """`~x` of an integer; the opposite of a Boolean, as `&`, `|` and `^` keep Booleans too."""
+    """`~x` of an integer; of a vector of Booleans, the opposite of each, as in NumPy. Of one
+    Boolean Python makes -1 or -2, which both are true and which nobody means: an error.
+    """
     if x.is_float:
         raise DSLTypeError(f"`~` needs an integer, not a {type(x).__name__}")
     if x.kind is Kind.BOOLEAN:
-        return logical_not(x)
+        if x.region is not None and isinstance(kit_of(tracing.require("~")), LaneKit):
+            return logical_not(x)
+        raise DSLTypeError(
+            "`~` of a Boolean is -1 or -2 in Python, which both are true",
+            hint="`not x` is the opposite of x; ~x.to(Int32) is Python's number",
+        )
     ones = type(x)._known(-1 if x.signed else type(x).max, x.weak)
     result: Numeric = apply(XOR, x, ones)
     return result

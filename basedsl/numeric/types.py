@@ -7,12 +7,13 @@ operators. Instances are immutable.
 from __future__ import annotations
 
 import math
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl.location import user_frame
+from basedsl.location import is_library, is_rewritten, user_frame
 from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
 from basedsl.numeric.formats import FORMATS, Format, Kind
 from basedsl.numeric.kit import kit_of
@@ -215,7 +216,13 @@ class Numeric(metaclass=NumericMeta):
         return float(self.value)
 
     def __hash__(self) -> int:
-        return object.__hash__(self) if self.region is not None else hash(self.value)
+        if self.region is not None:
+            raise _not_static(
+                self, "is looked up in a dict or a set (hashed), which happens while compiling",
+                "compare it with each key (`x in (1, 2, 3)` does), or keep what is looked up in a "
+                "list or an array and index that",
+            )  # fmt: skip
+        return hash(self.value)
 
     def __str__(self) -> str:
         if self.region is None:
@@ -547,12 +554,25 @@ def escaped(number: Numeric) -> DSLError:
 
 
 def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLError:
+    frame = user_frame()
     if hint is None:
-        frame = user_frame()
-        helper = f"`{frame.f_code.co_name}`" if frame is not None else "the function"
-        hint = (
-            f"decorate {helper} with @jit, so that its conditions are captured (or switch "
-            "preprocess=True back on); a condition that is known while compiling must be "
-            "made of Constexpr values"
+        hint = _condition_hint(frame)
+    error = DSLError(f"a dynamic {type(number).__name__} {problem}", hint=hint)
+    trace = tracing.current()
+    if trace is None or frame is None or is_library(frame.f_code.co_filename):
+        return error  # a library may ask what a value is, and go on
+    return trace.refuse(error)
+
+
+def _condition_hint(frame: FrameType | None) -> str:
+    if frame is not None and is_rewritten(frame.f_code):
+        return (
+            "Python itself asks for the truth here, as comparing or sorting containers does: "
+            "compare the numbers in them one by one"
         )
-    return DSLError(f"a dynamic {type(number).__name__} {problem}", hint=hint)
+    helper = f"`{frame.f_code.co_name}`" if frame is not None else "the function"
+    return (
+        f"decorate {helper} with @jit, so that its conditions are captured (or switch "
+        "preprocess=True back on); a condition that is known while compiling must be "
+        "made of Constexpr values"
+    )

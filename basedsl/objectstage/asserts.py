@@ -46,6 +46,17 @@ _callback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_on_failure)
 native.provide_symbol(SYMBOL, ctypes.cast(_callback, ctypes.c_void_p).value or 0)
 
 
+def _on_values(first: int, second: int) -> None:
+    if getattr(_state, "failed", None) is None:
+        _state.values = first, second
+
+
+_values_callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_on_values)
+native.provide_symbol(
+    exceptions.VALUES_SYMBOL, ctypes.cast(_values_callback, ctypes.c_void_p).value or 0
+)
+
+
 def can_fail(object_bytes: bytes) -> bool:
     """True if native code has assertions, so that `raise_failed_assertion` must follow a call."""
     return SYMBOL.encode() in object_bytes
@@ -76,6 +87,9 @@ def raise_failed_assertion() -> None:
             int(end_line) if known_end else None,
             int(end_col) if known_end else None,
         )
+    for i, value in enumerate(getattr(_state, "values", ())):
+        message = message.replace(f"{{{i}}}", str(value))
+    _state.values = ()
     name, _, rest = message.partition(": ")
     if name in _PYTHON_ERRORS:
         raise _PYTHON_ERRORS[name](rest or name, span)

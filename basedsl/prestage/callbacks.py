@@ -170,7 +170,9 @@ class ControlFlow(Protocol):
         names: Names = (),
         undef_ok: Names = (),
     ) -> Any:
-        """A chain `left < a() <= b()` of two or more comparisons, each operand evaluated once."""
+        """A chain `left < a() <= b()`, each operand evaluated once; of one comparison only where
+        that is `in` or `not in`, of which Python would ask the truth at once.
+        """
         ...
 
     def read(self, value: Thunk, name: str) -> Any:

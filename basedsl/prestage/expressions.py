@@ -4,6 +4,7 @@
     not a                   __dsl__.not_(a)
     a if c else b           __dsl__.ifexp(c, lambda: a, lambda: b)
     a < b < c               __dsl__.compare(a, ('<', lambda: b), ('<', lambda: c))
+    a in b                  __dsl__.compare(a, ('in', lambda: b))
     max(a, b), math.sin(a)  __dsl__.fn(max)(a, b), __dsl__.fn(math.sin)(a)
     a[i]; a[i] = v          __dsl__.getitem(a, i); __dsl__.setitem(v, a, i)
     x (maybe unbound)       __dsl__.read(lambda: x, 'x')
@@ -274,7 +275,9 @@ class Expressions:
         return At.node(node).callback("ifexp", [test, *thunks], names)
 
     def compare(self, node: ast.Compare, context: _Context) -> ast.expr:
-        if len(node.ops) == 1 or self.stays(node, node.comparators, context):
+        searches = isinstance(node.ops[0], ast.In | ast.NotIn)
+        single = len(node.ops) == 1 and not searches
+        if single or self.stays(node, node.comparators, context):
             self.fields(node, context)
             return node
         names = self.assigned(node, node.comparators, context)

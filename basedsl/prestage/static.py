@@ -15,9 +15,6 @@ from basedsl.prestage.resolve import Role
 #: The role of a callee expression, None if its first name is local.
 RoleOf = Callable[[ast.expr], Role | None]
 
-#: Python turns the results of these into bools itself.
-_ALWAYS_BOOL = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-
 
 def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
     """Whether the truth of `node` is decided by Python whatever the values in it are."""
@@ -29,12 +26,21 @@ def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
         case ast.BoolOp():
             return all(is_static_test(value, role_of) for value in node.values)
         case ast.Compare():
-            return all(isinstance(op, _ALWAYS_BOOL) for op in node.ops)
+            return all(map(_is_always_bool, node.ops, [node.left, *node.comparators]))
         case ast.Call(func=ast.Name(id="isinstance")):
             return role_of(node.func) == "callback"
         case ast.Call():
             return role_of(node.func) in ("bool", "static")
     return False
+
+
+def _is_always_bool(op: ast.cmpop, left: ast.expr) -> bool:
+    """Whether Python makes a bool of it itself. A text is never equal to a dynamic number."""
+    if isinstance(op, ast.In | ast.NotIn):
+        return isinstance(left, ast.JoinedStr) or (
+            isinstance(left, ast.Constant) and isinstance(left.value, str | bytes | None)
+        )
+    return isinstance(op, ast.Is | ast.IsNot)
 
 
 def is_static_iterable(node: ast.expr, role_of: RoleOf) -> bool:

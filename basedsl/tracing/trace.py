@@ -73,6 +73,7 @@ class Trace:
         self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
+        self._refused: DSLError | None = None
         # By the id of a code object, which `_codes` keeps alive, and the instruction.
         self._locations: dict[tuple[int, int], Any] = {}
         self._codes: dict[int, CodeType] = {}
@@ -129,12 +130,27 @@ class Trace:
         """Call an op builder of the bindings at the current insertion point and user location."""
         if self.forbidden is not None:
             kind, span = self.forbidden
-            raise DSLSyntaxError(
-                f"a dynamic value is computed inside `{kind}`",
-                notes=((f"the `{kind}` block", span),),
-                hint=f"`{kind}` runs while compiling: move dynamic computation out of it",
+            raise self.refuse(
+                DSLSyntaxError(
+                    f"a dynamic value is computed inside `{kind}`",
+                    notes=((f"the `{kind}` block", span),),
+                    hint=f"`{kind}` runs while compiling: move dynamic computation out of it",
+                )
             )
         return build(*args, loc=self.loc(), **kwargs)
+
+    def refuse(self, error: DSLError) -> DSLError:
+        """`error`, to be raised: about a value that Python would know here and compilation does
+        not. It is kept, so that an `except` of the program cannot make another program of this.
+        """
+        if self._refused is None:
+            self._refused = error
+        return error
+
+    def check_refused(self) -> None:
+        """Raise what was refused, if the program has caught it."""
+        if self._refused is not None:
+            raise self._refused.with_traceback(None)
 
     @contextlib.contextmanager
     def forbidding(self, kind: str, span: Span | None) -> Iterator[None]:

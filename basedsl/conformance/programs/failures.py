@@ -77,7 +77,7 @@ def static_try(n):
     return n + k
 
 
-@program("int ints", tags="raise buffer-bounds")
+@program("count ints", tags="raise")
 def index_out_of_range(i, a):
     return a[i]
 

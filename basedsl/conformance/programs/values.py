@@ -143,7 +143,7 @@ def augmented(n, a):
     return n
 
 
-@program("int ints", tags="buffer-bounds")
+@program("int ints", tags="negative-index")
 def negative_buffer_index(n, a):
     a[-1] = n
     a[-6] += 2

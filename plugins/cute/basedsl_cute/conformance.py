@@ -15,8 +15,8 @@ from basedsl_cute.dsl import CUTE
 
 MOST_RESULTS = 32
 
+UNSUPPORTED = {"negative-index": "a coordinate counts from the start of the tensor"}
 DIFFERS = {
-    "buffer-bounds": "a tensor's index is a coordinate: it is not checked, and does not wrap",
     "float-errors": "floats follow IEEE 754: a division by zero gives an infinity, not an error",
 }
 
@@ -89,5 +89,7 @@ def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> A
     return values[0] if node is None else rebuild(node, values)
 
 
-HOST = Adapter("cute-host", CUTE, differs=DIFFERS, fuzz_share=0.1)
-KERNEL = KernelAdapter("cute-kernel", CUTE, differs=DIFFERS, raises=False, fuzz_share=0.1)
+HOST = Adapter("cute-host", CUTE, unsupported=UNSUPPORTED, fuzz_share=0.1)
+KERNEL = KernelAdapter(
+    "cute-kernel", CUTE, unsupported=UNSUPPORTED, differs=DIFFERS, raises=False, fuzz_share=0.1
+)

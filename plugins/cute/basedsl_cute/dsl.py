@@ -11,7 +11,7 @@ from typing import Any
 from basedsl import DSL, location, objectstage
 from basedsl.binding import ArgumentType
 from basedsl.function import DSLFunction
-from basedsl.metastage import Trace
+from basedsl.metastage import Emitter, Trace
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline, PipelineContext, Step
@@ -21,6 +21,7 @@ from basedsl_cute import dialect
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.compiled import CuteCompiled
 from basedsl_cute.dialect.definition import COMPANIONS
+from basedsl_cute.emitter import CuteEmitter
 from basedsl_cute.launch import KernelCall, check_launched
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import KernelOptions, lower_cute, ptx_steps
@@ -41,6 +42,9 @@ class Cute(DSL):
     dialects = (*COMPANIONS, "ext")
     options_class = CuteOptions
     compiled_class = CuteCompiled
+
+    def emitter(self, trace: Trace) -> Emitter:
+        return CuteEmitter(trace)
 
     def load_dialects(self, bindings: Bindings) -> None:
         dialect.load(bindings)

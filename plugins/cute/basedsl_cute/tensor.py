@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
+from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
+from basedsl_cute.bounds import check_coordinate
 from basedsl_cute.dialect import define
 from basedsl_cute.integers import as_int
 from basedsl_cute.pointer import Pointer, as_element, index_value, memref_type
@@ -161,6 +162,7 @@ class Tensor:
 
     def __getitem__(self, coord: Any) -> Any:
         coord = self._checked(coord)
+        self._check_bounds(coord)
         if _has_none(coord):
             return self._at(*reversed(algebra.slice_and_offset(coord, self.layout)))
         offset = self.layout(coord)
@@ -174,6 +176,7 @@ class Tensor:
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         coord = self._checked(coord)
+        self._check_bounds(coord)
         trace = require("writing a tensor")
         if _has_none(coord):
             if not hasattr(value, "element_type"):
@@ -241,6 +244,14 @@ class Tensor:
                 hint="give one coordinate a mode, or a single linear index",
             )
         return self._widened(coord)
+
+    def _check_bounds(self, coord: Any) -> None:
+        """In host code, stop with an IndexError where `coord` is outside of the shape. In kernels
+        the simulator sees accesses outside of an array; hardware does not look.
+        """
+        trace = current()
+        if trace is not None and trace.function_kind != "kernel" and self.has_memory:
+            check_coordinate(trace, coord, self.layout.shape)
 
     def _widened(self, coord: Any) -> Any:
         """`coord` in 64 bits if offsets in this layout need them."""

@@ -81,7 +81,8 @@ def test_dynamic_values_print_as_question_marks(program: Callable[..., Any]) -> 
             assert f"{n.with_divby(8)}" == "?{div=8}" and repr(x < x) == "Boolean(?)"
             assert is_dynamic(n) and n.is_dynamic and is_dynamic(Int32(5))
             assert not is_dynamic(as_numeric(5))
-            assert hash(n) != hash(n + 0 * n) and len({n, n, x}) == 2
+            with pytest.raises(DSLError, match="is looked up in a dict or a set"):
+                hash(n)
             with pytest.raises(DSLTypeError, match="exists only while tracing"):
                 n.__reduce__()
             return n

@@ -183,7 +183,7 @@ def test_what_is_static_stays(tools: Any) -> None:
         if mask is None or isinstance(mask, int):
             return x
         for k in (1, 2, 3):
-            if k in x:
+            if 'k' in x:
                 break
             x = x + k == 3
         while True:
@@ -199,7 +199,7 @@ def test_what_is_static_stays(tools: Any) -> None:
             if mask is None or __dsl__.fn(isinstance)(mask, int):
                 return x
             for k in (1, 2, 3):
-                if k in x:
+                if 'k' in x:
                     break
                 x = x + k == 3
             while True:

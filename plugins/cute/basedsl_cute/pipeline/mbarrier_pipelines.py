@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric import Int32, is_dynamic
+from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
 from basedsl_cute.copy_access import when
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
@@ -175,7 +175,7 @@ def _wait_unless(token: Any, barrier: Any, phase: Any) -> None:
         if token is None or not token:
             arch.mbarrier_wait(barrier, phase)
         return
-    with when(~token):
+    with when(logical_not(token)):
         arch.mbarrier_wait(barrier, phase)
 
 

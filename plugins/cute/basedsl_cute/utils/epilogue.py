@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import logical_not
 from basedsl_cute import algebra
 from basedsl_cute.copy_access import when
 from basedsl_cute.copying import autovec_copy
@@ -63,7 +64,7 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
     else:
         with when(inside):
             autovec_copy(part, fragment)
-    with when(None if inside is None else ~inside):
+    with when(None if inside is None else logical_not(inside)):
         if inside is not None:
             fragment.fill(0)
         for i in range(int(algebra.size(fragment.shape))):

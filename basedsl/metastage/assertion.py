@@ -1,0 +1,39 @@
+"""Assertions of native code whose message shows two numbers of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.exceptions import VALUES_SYMBOL
+from basedsl.numeric import Int64, Numeric, logical_not
+from basedsl.tracing import Trace
+
+
+def assert_showing(trace: Trace, holds: Numeric, message: str, first: Any, second: Any) -> None:
+    """Stop with `message`, in which `{0}` and `{1}` are the two integers, unless `holds`."""
+    loc = trace.loc()
+    numbers = [Int64(n) if isinstance(n, int) else n.to(Int64) for n in (first, second)]
+
+    def tell() -> None:
+        operands = [number.ir_value() for number in numbers]
+        trace.emit(trace.bindings.func.CallOp, [], VALUES_SYMBOL, operands)
+
+    _declare(trace)
+    trace.emitter.if_(
+        logical_not(holds).ir_value(), tell, lambda: None, lambda a, b: (list, list), loc
+    )
+    trace.emitter.assert_(holds.ir_value(), message, loc)
+
+
+def _declare(trace: Trace) -> None:
+    if trace.state.setdefault(VALUES_SYMBOL, False):
+        return
+    trace.state[VALUES_SYMBOL] = True
+    ir = trace.ir
+    op = ir.InsertionPoint.current.block.owner
+    while op.operation.parent is not None:
+        op = op.operation.parent
+    i64 = ir.IntegerType.get_signless(64)
+    with ir.InsertionPoint.at_block_begin(op.operation.regions[0].blocks[0]):
+        declared = trace.bindings.func.FuncOp(VALUES_SYMBOL, ([i64, i64], []))
+        declared.attributes["sym_visibility"] = ir.StringAttr.get("private")

@@ -1,0 +1,69 @@
+"""`x in container` where the item, or what it is compared with, is known at run time only.
+
+Python compares the item with what is in the container, one by one: that becomes equalities joined
+by `or`. A dict or a set is looked through in the same way, for its keys are static.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from types import FunctionType
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage.ranges import Range
+from basedsl.numeric import Numeric, is_dynamic
+
+_SEARCHED = (tuple, list, deque, dict, set, frozenset)
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
+
+
+def contains(item: Any, container: Any) -> Any:
+    """What `item in container` asks the truth of: a bool, or a dynamic Boolean."""
+    if isinstance(container, range | Range):
+        return _in_range(item, container)
+    if isinstance(container, (*_SEARCHED, *_VIEWS)):
+        keys = list(container)
+        if is_dynamic(item) or any(map(is_dynamic, keys)):
+            return _is_one_of(item, keys)
+    method = getattr(type(container), "__contains__", None)
+    return method(container, item) if isinstance(method, FunctionType) else item in container
+
+
+def _is_one_of(item: Any, keys: Iterable[Any]) -> Any:
+    found: Any = False
+    for key in keys:
+        if key is item:
+            return True
+        if not isinstance(key, int | float | Numeric) or not isinstance(
+            item, int | float | Numeric
+        ):
+            if key == item:
+                return True
+            continue
+        same = key == item
+        if not is_dynamic(same):
+            if same:
+                return True
+        else:
+            found = same if found is False else found | same
+    return found
+
+
+def _in_range(item: Any, bounds: Any) -> Any:
+    if not is_dynamic(item) and (isinstance(bounds, range) or bounds.is_static):
+        return item in (bounds if isinstance(bounds, range) else bounds.as_builtin())
+    start, stop, step = bounds.start, bounds.stop, bounds.step
+    if is_dynamic(step):
+        raise DSLTypeError(
+            "a range with a dynamic step is searched", hint="compare with its bounds and its step"
+        )
+    if not isinstance(item, Numeric | int) or (isinstance(item, Numeric) and item.is_float):
+        raise DSLTypeError(
+            f"a range of integers is searched for a {type(item).__name__}",
+            hint="compare with its bounds: start <= x < stop",
+        )
+    step = int(step)
+    inside = (item >= start) & (item < stop) if step > 0 else (item <= start) & (item > stop)
+    return inside if abs(step) == 1 else inside & (item % abs(step) == start % abs(step))

@@ -1,0 +1,48 @@
+"""Where an iterator is: to notice that a staged construct advances one made outside of it.
+
+That would happen once, while compiling, however often the construct runs; and an iterator cannot be
+set back, to trace the other side of a branch or a loop body once more.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import GeneratorType
+from typing import Any
+
+_SIMPLE = (int, str, range, type(None))
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether `value` is an iterator that is not an ordinary object of the program's."""
+    cls = type(value)
+    return hasattr(cls, "__next__") and not hasattr(value, "__dict__")
+
+
+def position(iterator: Any, depth: int = 4) -> Any:
+    """Something that is equal as long as `iterator` is not advanced."""
+    if depth == 0:
+        return None
+    if isinstance(iterator, GeneratorType):
+        frame = iterator.gi_frame
+        if frame is None:
+            return "ended"
+        held = tuple((k, _mark(v, depth)) for k, v in frame.f_locals.items())
+        return frame.f_lasti, held
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # itertools' are deprecated from Python 3.12
+        try:
+            parts = iterator.__reduce__()
+        except TypeError:  # a file, an iterator of a library: it may be anywhere
+            return None
+    return tuple(_mark(part, depth) for part in parts[1:])
+
+
+def _mark(value: Any, depth: int) -> Any:
+    if is_iterator(value):
+        return position(value, depth - 1)
+    if isinstance(value, tuple):
+        return tuple(_mark(part, depth) for part in value)
+    if isinstance(value, list):  # of a dict's iterator: a new list of what is left
+        return len(value)
+    return value if isinstance(value, _SIMPLE) else id(value)
