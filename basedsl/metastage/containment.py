@@ -7,7 +7,7 @@ by `or`. A dict or a set is looked through in the same way, for its keys are sta
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView, ValuesView
 from types import FunctionType
 from typing import Any
 
@@ -15,16 +15,15 @@ from basedsl.errors import DSLTypeError
 from basedsl.metastage.ranges import Range
 from basedsl.numeric import Numeric, is_dynamic
 
-_SEARCHED = (tuple, list, deque, dict, set, frozenset)
-_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
+_SEARCHED = (tuple, list, deque, dict, set, frozenset, KeysView, ValuesView)
 
 
 def contains(item: Any, container: Any) -> Any:
     """What `item in container` asks the truth of: a bool, or a dynamic Boolean."""
     if isinstance(container, range | Range):
         return _in_range(item, container)
-    if isinstance(container, (*_SEARCHED, *_VIEWS)):
-        keys = list(container)
+    if isinstance(container, _SEARCHED):
+        keys: list[Any] = list(container)
         if is_dynamic(item) or any(map(is_dynamic, keys)):
             return _is_one_of(item, keys)
     method = getattr(type(container), "__contains__", None)
