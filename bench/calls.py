@@ -1,4 +1,4 @@
-"""What a call costs, against numba; and a first call, compiled against loaded from the disk.
+"""What a call costs, against numba; and first calls in new processes (`starts.py`).
 
     python bench/calls.py            # pip install 'basedsl[bench]' for the peer
 
@@ -10,18 +10,14 @@ one block are compared with the driver's own: see `gpu_calls.py`.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 import gpu_calls
 import numpy as np
+import starts
 
 import basedsl_toy as toy
 
@@ -97,83 +93,6 @@ def measure_calls(batches: int) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-# A first call in a process ------------------------------------------------------------------------
-
-START = """
-import json, time
-import numpy as np
-import basedsl_toy as toy
-
-@toy.jit
-def escape(c: toy.Buffer[toy.Int64, 2], limit):
-    height, width = c.shape
-    for row in range(height):
-        for col in range(width):
-            x0, y0 = 3.0 * col / width - 2.0, 2.0 * row / height - 1.0
-            x = y = 0.0
-            n = 0
-            while n < limit and x * x + y * y <= 4.0:
-                x, y = x * x - y * y + x0, 2.0 * x * y + y0
-                n += 1
-            c[row, col] = n
-
-@toy.jit
-def smooth(a: toy.Buffer, b: toy.Buffer, rounds):
-    n = len(a)
-    for r in range(rounds):
-        for i in range(1, n - 1):
-            left, mid, right = a[i - 1], a[i], a[i + 1]
-            value = 0.25 * left + 0.5 * mid + 0.25 * right
-            if value > 1.0:
-                value = 1.0
-            elif value < -1.0:
-                value = -1.0
-            b[i] = value
-        for i in range(1, n - 1):
-            a[i] = b[i] if r % 2 == 0 else 0.5 * (a[i] + b[i])
-
-@toy.jit
-def both(c: toy.Buffer[toy.Int64, 2], a: toy.Buffer, b: toy.Buffer, limit):
-    escape(c, limit)
-    smooth(a, b, limit)
-    total = 0
-    for row in range(c.shape[0]):
-        for col in range(c.shape[1]):
-            total += c[row, col]
-    return total
-
-c, a, b = np.empty((4, 4), np.int64), np.arange(8.0), np.zeros(8)
-start = time.perf_counter()
-both(c, a, b, 5)
-print(json.dumps([(time.perf_counter() - start) * 1e3, dict(toy.TOY.counts)]))
-"""
-
-
-def first_call(program: str, cache: str) -> tuple[float, dict[str, int]]:
-    environment = {**os.environ, "BASEDSL_CACHE": "1", "BASEDSL_CACHE_DIR": cache}
-    done = subprocess.run(
-        [sys.executable, program], env=environment, capture_output=True, text=True, check=True
-    )
-    milliseconds, counts = json.loads(done.stdout)
-    return milliseconds, counts
-
-
-def measure_starts(times: int) -> tuple[float, float]:
-    """Medians of the first call of a mid-sized kernel: compiled, and loaded; milliseconds."""
-    cold, warm = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "program.py")
-        with open(program, "w") as file:
-            file.write(START)
-        for i in range(times):
-            cache = os.path.join(folder, f"cache{i}")
-            for taken, expected in ((cold, {"compiled": 1}), (warm, {"loaded": 1})):
-                milliseconds, counts = first_call(program, cache)
-                assert counts == expected, counts
-                taken.append(milliseconds)
-    return statistics.median(cold), statistics.median(warm)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer batches: does it run at all")
@@ -190,8 +109,7 @@ def main() -> None:
             print(f"{name:<28} {own:8.0f}")
         else:
             print(f"{name:<28} {own:8.0f} {peer - empty:8.0f} {own / (peer - empty):7.2f}")
-    cold, warm = measure_starts(1 if quick else STARTS)
-    print(f"first call, ms: compiled {cold:.0f}, loaded {warm:.0f}, ratio {cold / warm:.1f}")
+    starts.report(1 if quick else STARTS)
     gpu_calls.report(5 if quick else BATCHES)
 
 

@@ -52,12 +52,15 @@ class Runtime:
 
 def load(text: str) -> native.NativeCode:
     """The code of LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
-    return native.load(_object_code(text), _symbols(text))
+    # The text was optimised when it was made.
+    return native.load(object_code(text, native.NativeTarget(opt_level=0)), _symbols(text))
 
 
-def _object_code(text: str) -> bytes:
-    """Machine code of `text`: from the disk, where it is kept with users' functions."""
-    target = native.NativeTarget(opt_level=0)  # the text was optimised when it was made
+def object_code(text: str, target: native.NativeTarget | None = None) -> bytes:
+    """Machine code of the library's own LLVM IR: from the disk, where it is kept with users'
+    functions.
+    """
+    target = target or native.NativeTarget()
     options = Options.from_environment()
     if not options.cache:
         return native.compile_llvmir(text, target)

@@ -19,14 +19,13 @@ import platform
 import re
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import narrow_floats, snapshot
-from basedsl.objectstage.object_file import read_symbols
+from basedsl.objectstage import image, narrow_floats, object_file, snapshot
 
 BITCODE = "llvm-bitcode"
 
@@ -77,7 +76,6 @@ def _llvm() -> Any:
     with _lock:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        _make_runtime_libraries_visible()
     return llvm
 
 
@@ -90,6 +88,7 @@ def libraries() -> tuple[tuple[Path, int], ...]:
     return tuple((path, ctypes.DEFAULT_MODE) for path in paths if path.exists())
 
 
+@functools.cache
 def _make_runtime_libraries_visible() -> None:
     # Generated code calls libm by name (sin, fmod, expm1, ...) and, for 128-bit integers and some
     # narrow floats, the compiler's own run-time library.
@@ -229,12 +228,11 @@ class NativeCode:
     point to alive.
     """
 
-    def __init__(self, object_bytes: bytes, symbols: dict[str, int], library: Any, name: str):
+    def __init__(self, object_bytes: bytes, symbols: dict[str, int], code: Any) -> None:
         self.object_bytes = object_bytes
         self.symbols = symbols
-        self._library = library
-        self._name = name
-        self._lookups: dict[str, tuple[int, Any]] = {}
+        self._code = code
+        self._lookups: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"NativeCode({len(self.object_bytes)} B)"
@@ -243,13 +241,11 @@ class NativeCode:
         """The address of a function or variable of this code; KeyError if it has none."""
         found = self._lookups.get(name)
         if found is None:
-            with _lock:
-                try:
-                    tracker = _jit().lookup(self._name, name)
-                except RuntimeError as error:
-                    raise KeyError(f"native code has no symbol {name!r}") from error
-            found = self._lookups[name] = (tracker[name], tracker)
-        return found[0]
+            try:
+                found = self._lookups[name] = self._code.address_of(name)
+            except KeyError:
+                raise KeyError(f"native code has no symbol {name!r}") from None
+        return found
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
         """A ctypes function of `name`; it keeps the code alive."""
@@ -264,33 +260,58 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Nativ
     Undefined names are looked up in `symbols` first, then in the process (libm among it).
     Raises DSLRuntimeError that names what is missing.
     """
-    llvm = _llvm()
-    name = f"basedsl{next(_library_numbers)}"
+    _make_runtime_libraries_visible()
     bound = {**_built_in_symbols, **(symbols or {})}
-    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes)
-    known = read_symbols(object_bytes)
-    if known is not None:
-        needed = known.undefined - bound.keys()
-        if needed & narrow_floats.NAMES:
-            builder.add_jit_library(_narrow_floats())
-        missing = sorted(n for n in needed - narrow_floats.NAMES if not _in_process(n))
-        if missing:
-            raise DSLRuntimeError(
-                f"native code needs {', '.join(missing)}, which this process does not have",
-                hint="bind the name to an address: load(object, symbols={name: address})",
-            )
-        bound = {n: address for n, address in bound.items() if n in known.undefined}
-        for defined in known.defined:
-            builder.export_symbol(defined)
-    builder.add_current_process()
-    for symbol, address in bound.items():
-        builder.import_symbol(symbol, address)
-    with _lock:
-        try:
-            library = builder.link(_jit(), name)
-        except RuntimeError as error:
-            raise DSLRuntimeError(f"native code cannot be linked: {_told(error)}") from None
-    return NativeCode(object_bytes, bound, library, name)
+    file = object_file.read(object_bytes)
+    if file is None:
+        return NativeCode(object_bytes, bound, _LinkedByLLVM(object_bytes, bound, ()))
+    names = file.names()
+    bound = {name: bound[name] for name in names.undefined if name in bound}
+    missing = []
+    for name in sorted(names.undefined - bound.keys()):
+        found = _narrow_float(name) if name in narrow_floats.NAMES else _in_process(name)
+        if found is None:
+            missing.append(name)
+        else:
+            bound[name] = found
+    if missing:
+        raise DSLRuntimeError(
+            f"native code needs {', '.join(missing)}, which this process does not have",
+            hint="bind the name to an address: load(object, symbols={name: address})",
+        )
+    code = image.load(file, bound.__getitem__)
+    return NativeCode(
+        object_bytes, bound, code or _LinkedByLLVM(object_bytes, bound, names.defined)
+    )
+
+
+class _LinkedByLLVM:
+    """Object code that `image` does not know how to load."""
+
+    def __init__(self, object_bytes: bytes, bound: dict[str, int], defined: Iterable[str]) -> None:
+        self._name = f"basedsl{next(_library_numbers)}"
+        builder = _llvm().JITLibraryBuilder().add_object_img(object_bytes)
+        for name in defined:
+            builder.export_symbol(name)
+        builder.add_current_process()
+        for symbol, address in bound.items():
+            builder.import_symbol(symbol, address)
+        self._trackers = []
+        with _lock:
+            try:
+                self._trackers.append(builder.link(_jit(), self._name))
+            except RuntimeError as error:
+                raise DSLRuntimeError(f"native code cannot be linked: {_told(error)}") from None
+
+    def address_of(self, name: str) -> int:
+        with _lock:
+            try:
+                tracker = _jit().lookup(self._name, name)
+            except RuntimeError as error:
+                raise KeyError(name) from error
+        self._trackers.append(tracker)
+        address: int = tracker[name]
+        return address
 
 
 @functools.cache
@@ -298,22 +319,21 @@ def _process() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
-def _in_process(name: str) -> bool:
-    return hasattr(_process(), name)
+def _in_process(name: str) -> int | None:
+    function = getattr(_process(), name, None)
+    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
+
+
+def _narrow_float(name: str) -> int:
+    return _narrow_floats().address_of(name)
 
 
 @functools.cache
-def _narrow_floats() -> str:
-    name = "basedsl_narrow_floats"
-    builder = _llvm().JITLibraryBuilder().add_object_img(compile_llvmir(narrow_floats.LLVMIR))
+def _narrow_floats() -> NativeCode:
     with _lock:
-        for symbol in narrow_floats.NAMES:
-            builder.export_symbol(symbol)
-        _kept.append(builder.link(_jit(), name))
-    return name
+        return load(compile_llvmir(narrow_floats.LLVMIR))
 
 
-_kept: list[Any] = []
 _built_in_symbols: dict[str, int] = {}
 
 

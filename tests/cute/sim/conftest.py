@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 
 from basedsl.mlir import load_bindings
-from basedsl_cute.sim import Memory, SimOptions, translate
+from basedsl_cute.sim import Memory, SimKernel, SimOptions
+from basedsl_cute.sim.records import read_kernel
 
 # Every kernel sits in a file of this name, so that errors have lines to point at.
 FILE = "kernel.mlir"
 
 
 class Kernel:
-    """A translated kernel with the names of its parameters."""
+    """A translated kernel, as it comes out of a cache, with the names of its parameters."""
 
     def __init__(self, ir, path, params: str) -> None:
         with ir.Context():
-            self.sim = translate(ir.Module.parseFile(str(path)), "k")
+            record = read_kernel(ir.Module.parseFile(str(path)), "k")
+        self.sim = SimKernel.unpack(SimKernel(record).pack(), lambda: record)
         self.params = re.findall(r"%(\w+)", params)
 
     def once(self, grid, block, args, *, read_only=(), smem=0, **options):

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from basedsl_cute.sim import Memory, MemoryAccessError
+from basedsl_cute.sim import Memory, MemoryAccessError, SimOptions
 from basedsl_cute.sim.kernel import SimKernel
 from basedsl_cute.sim.records import read_kernel
 
@@ -95,3 +95,18 @@ def test_records_survive_pickling_however_long_the_kernel(ir):
     memory, out = Memory(), np.zeros(1, np.int32)
     k.launch(1, 1, [memory.add_array(out), 3], memory=memory)
     assert out[0] == 3 * 3001
+
+
+def test_a_kept_kernel_translates_what_it_was_not_asked_for_before(kernel):
+    k = kernel("%out: !llvm.ptr<1>", BODY.format(escape=""))
+    record = k.sim._record()
+    asked = []
+    kept = SimKernel.unpack(SimKernel(record).pack(), lambda: asked.append(1) or record)
+    out = np.zeros(64, np.float32)
+    for options in (SimOptions(), SimOptions(width="warp"), SimOptions(width="warp")):
+        memory = Memory()
+        kept.launch(
+            (1, 1, 1), (64, 1, 1), [memory.add_array(out, "out")], memory=memory, options=options
+        )
+        assert (out == [reference(t) for t in range(64)]).all()
+    assert asked == [1]

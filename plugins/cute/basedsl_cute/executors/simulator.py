@@ -46,16 +46,23 @@ def simulator_executor(
     settings: Any,
 ) -> Callable[[Sequence[Any]], Any]:
     """A callable on packed arguments; each call simulates against its own memory table."""
-    records = pickle.loads(stages.data("kernels"))
+    programs: dict[str, bytes] = pickle.loads(stages.data("programs"))
     kernels: dict[str, SimKernel] = {}
     call = threading.local()
     reached = tensors(arguments)
     options = SimOptions(check_races=settings.check_races)
 
+    def kernel(name: str) -> SimKernel:
+        def record() -> Any:
+            return pickle.loads(stages.data("kernels"))[name]
+
+        packed = programs.get(name)
+        return SimKernel(record()) if packed is None else SimKernel.unpack(packed, record)
+
     def start(launch: Launch) -> None:
         name = launch.kernel.name
         if name not in kernels:
-            kernels[name] = SimKernel(records[name])
+            kernels[name] = kernel(name)
         args = [_argument(launch, i, kind) for i, kind in enumerate(launch.kernel.arguments)]
         kernels[name].launch(
             launch.grid,

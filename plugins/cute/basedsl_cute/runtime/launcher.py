@@ -12,6 +12,7 @@ import ctypes
 import functools
 from typing import Any
 
+from basedsl.dispatch.runtime import object_code
 from basedsl.errors import DSLRuntimeError
 from basedsl.objectstage import native
 from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
@@ -159,7 +160,7 @@ def _encode_again(code: int) -> int:
 def _native_code(encoder: int) -> native.NativeCode:
     again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
     symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
-    return native.load(native.compile_llvmir(_llvmir() + _encode_llvmir()), symbols)
+    return native.load(object_code(_llvmir() + _encode_llvmir()), symbols)
 
 
 def _llvmir() -> str:

@@ -10,9 +10,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from basedsl_cute.sim import numerics
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.layout import Layout
 from basedsl_cute.sim.records import KernelRecord, Op, Region, Site, Value
@@ -25,23 +22,9 @@ from basedsl_cute.sim.types import (
     VectorType,
     dtype_of,
     element_type,
+    is_aggregate,
 )
 from basedsl_cute.sim.uniform import Variance
-
-_PRELUDE = {
-    "np": np,
-    "num": numerics,
-    "where": np.where,
-    "bool_": np.bool_,
-    **{
-        f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}").type
-        for kind in "iu"
-        for bits in (8, 16, 32, 64)
-    },
-    "f16": np.float16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
 
 
 class Emitter:
@@ -54,7 +37,8 @@ class Emitter:
         self.variance = variance
         self.coroutine = coroutine
         self.layout = layout
-        self.globals: dict[str, Any] = dict(_PRELUDE)
+        self.globals: dict[str, Any] = {}
+        self.variables: dict[str, str] = {}
         self.mask = "None"
         self.branches: list[Site] = []  # diverging constructs around the op being written
         self.site = kernel.site
@@ -122,6 +106,12 @@ class Emitter:
         """Bind `value` to something known now, shared by all uses."""
         self._constants[value] = constant
         self.alias(value, self.const(constant, f"c{value.number}"))
+
+    def set_address(self, value: Value, variable: str) -> None:
+        """Bind `value` to the address of a variable of the kernel's module."""
+        self.set_constant(value, dtype_of(PtrType()).type(self.layout.address(variable)))
+        if self.layout.is_elsewhere(variable):
+            self.variables[self.ref(value)] = variable
 
     def constant(self, value: Value) -> Any:
         """What `value` is if that is known now, else None."""
@@ -206,7 +196,3 @@ class Emitter:
         self.line(f"{wait} = {expression}")
         with self.indented(f"if {wait} is not None:"):
             self.line(f"yield {wait}")
-
-
-def is_aggregate(type_: Type) -> bool:
-    return not isinstance(type_, IntType | FloatType | PtrType | VectorType)

@@ -1,51 +1,65 @@
-"""The simulator's two calls: `translate` a lowered kernel once, `launch` it many times."""
+"""The simulator's two calls: `translate` a lowered kernel once, `launch` it many times.
+
+Translating loads the table of rules; a kernel that was kept (`pack`, `unpack`) runs without.
+"""
 
 from __future__ import annotations
 
-import linecache
 import operator
-import os
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.emitter import Emitter, is_aggregate
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.launch import Launch, SimOptions, Width, check_configuration, triple
 from basedsl_cute.sim.layout import Layout
 from basedsl_cute.sim.memory import Memory
-from basedsl_cute.sim.records import KernelRecord, Value, read_kernel
-from basedsl_cute.sim.rules import load_rules
+from basedsl_cute.sim.records import KernelRecord
 from basedsl_cute.sim.types import (
     IntType,
     PtrType,
+    Type,
     VectorType,
     aggregate_fields,
     dtype_of,
+    is_aggregate,
 )
-from basedsl_cute.sim.uniform import Variance, lockstep_is_safe
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """The generated function for one width."""
-
-    source: str
-    call: Any
-    waits: bool
+from basedsl_cute.sim.variant import Variant
 
 
 class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`."""
 
     def __init__(self, record: KernelRecord) -> None:
+        from basedsl_cute.sim.translation import widest
+
         self.name = record.name
-        self._record = record
+        self._arguments = tuple(arg.type for arg in record.body.args)
         self._layout = Layout(record)
+        self._record = lambda: record
         self._variants: dict[str, Variant] = {}
-        self.width = self._widest()
+        self.width: Width = widest(record)
         self._variant(self.width)
+
+    def prepared(self, options: SimOptions) -> SimKernel:
+        """This kernel, translated for launches with these options."""
+        self._variant(self._choose(options))
+        return self
+
+    def pack(self) -> bytes:
+        """What `unpack` makes this kernel of, in another process of the same Python."""
+        return pickle.dumps((self.name, self._arguments, self.width, self._variants))
+
+    @classmethod
+    def unpack(cls, data: bytes, record: Callable[[], KernelRecord]) -> SimKernel:
+        """The kernel that `pack` was called on; its `record` is needed only for another width."""
+        self = cls.__new__(cls)
+        self.name, self._arguments, self.width, self._variants = pickle.loads(data)
+        self._layout = self._variants[self.width].layout
+        self._record = record
+        return self
 
     @property
     def source(self) -> str:
@@ -87,15 +101,16 @@ class SimKernel:
         check_configuration(grid, block, self._layout.shared_size(dynamic_smem))
         if any(n % c for n, c in zip(grid, cluster, strict=True)):
             raise LaunchError(f"cluster={cluster} does not divide grid={grid}")
-        values = self._arguments(args)
+        values = self._values(args)
         width = self._choose(options) if cluster == (1, 1, 1) else "warp"
         variant = self._variant(width)
         pointers = {
             i: int(values[i])
-            for i, arg in enumerate(self._record.body.args)
-            if isinstance(arg.type, PtrType)
+            for i, type_ in enumerate(self._arguments)
+            if isinstance(type_, PtrType)
         }
-        launch = Launch(grid, block, self._layout, dynamic_smem, memory, pointers, options, cluster)
+        layout = variant.layout
+        launch = Launch(grid, block, layout, dynamic_smem, memory, pointers, options, cluster)
         launch.run(width, variant.call, values, variant.waits)
 
     def _choose(self, options: SimOptions) -> Width:
@@ -110,48 +125,32 @@ class SimKernel:
             )
         return options.width
 
-    def _arguments(self, args: Any) -> tuple[Any, ...]:
-        expected = self._record.body.args
+    def _values(self, args: Any) -> tuple[Any, ...]:
+        expected = self._arguments
         if len(args) != len(expected):
             raise LaunchError(
                 f"kernel {self.name} takes {len(expected)} arguments, {len(args)} were given"
             )
         pairs = zip(args, expected, strict=True)
-        return tuple(_argument(value, arg, i) for i, (value, arg) in enumerate(pairs))
-
-    def _widest(self) -> Width:
-        load_rules()
-        if lockstep_is_safe(Variance(self._record, many_blocks=True)):
-            return "grid"
-        if lockstep_is_safe(Variance(self._record, many_blocks=False)):
-            return "block"
-        return "warp"
+        return tuple(_argument(value, type_, i) for i, (value, type_) in enumerate(pairs))
 
     def _variant(self, width: Width) -> Variant:
         found = self._variants.get(width)
         if found is None:
-            variance = Variance(self._record, many_blocks=width == "grid")
-            emitter = Emitter(self._record, variance, width == "warp", self._layout)
-            emitter.body(self._record.body)
-            found = self._variants[width] = _compile(emitter, self.name, width)
+            from basedsl_cute.sim.translation import translate_at
+
+            record = self._record()
+            # Translating asks where each allocation of the record is, which is not kept.
+            layout = self._layout if self._layout.record is record else Layout(record)
+            found = self._variants[width] = translate_at(record, width, layout)
         return found
 
 
-def _compile(emitter: Emitter, name: str, width: str) -> Variant:
-    source = emitter.source()
-    # A file name inside this package marks the generated frames as internal in error messages.
-    filename = os.path.join(os.path.dirname(__file__), f"<{name} {width}>")
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    exec(compile(source, filename, "exec"), emitter.globals)
-    call = emitter.globals["kernel"]
-    return Variant(source, call, bool(call.__code__.co_flags & 0x20))  # CO_GENERATOR
-
-
-def _argument(value: Any, arg: Value, number: int) -> Any:
+def _argument(value: Any, type_: Type, number: int) -> Any:
     try:
-        return _convert(value, arg.type)
+        return _convert(value, type_)
     except (TypeError, ValueError, OverflowError) as error:
-        raise LaunchError(f"argument {number} is {value!r}, which is no {arg.type}") from error
+        raise LaunchError(f"argument {number} is {value!r}, which is no {type_}") from error
 
 
 def _convert(value: Any, type_: Any) -> Any:
@@ -179,4 +178,6 @@ def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:
     to read it and is accepted for symmetry with the other targets. Raises MissingRuleError for an
     operation the simulator does not know.
     """
+    from basedsl_cute.sim.records import read_kernel
+
     return SimKernel(read_kernel(module, name))

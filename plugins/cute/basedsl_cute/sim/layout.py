@@ -19,6 +19,7 @@ class Layout:
     """Addresses of shared variables, static first, then the dynamic array; sizes of the rest."""
 
     def __init__(self, kernel: KernelRecord) -> None:
+        self.record: KernelRecord | None = kernel
         self.addresses: dict[str, int] = {}
         self._variables: list[tuple[int, str, int]] = []
         at = SHARED_BASE
@@ -41,8 +42,23 @@ class Layout:
         for op in kernel.walk():
             if op.name == "llvm.alloca":
                 self._allocate_local(op, sizes.get(op.results[0]))
-        self.constants = [v for v in kernel.globals.values() if v.space != 3]
-        self.data = {v.name: _initial(v) for v in self.constants if v.type.size}
+        others = [v for v in kernel.globals.values() if v.space != 3 and v.type.size]
+        self.data = {v.name: _initial(v) for v in others}
+        self.aligns = {v.name: v.align for v in others}
+        self.writable = frozenset(v.name for v in others if not v.constant)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()
+        # Where each allocation of the record is: only translating asks for it.
+        state.update(record=None, local={}, registers={})
+        return {**state, "data": {name: raw.tobytes() for name, raw in self.data.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.data = {}
+        for name, content in state["data"].items():
+            raw = self.data[name] = _room(len(content), self.aligns[name])
+            raw[:] = np.frombuffer(content, np.uint8)
 
     def _place(self, variable: Global, at: int) -> None:
         self.addresses[variable.name] = at
@@ -77,6 +93,10 @@ class Layout:
                 found = (name, at, size or dynamic)
         return found
 
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a variable is at another address in each process."""
+        return name in self.data
+
     def address(self, name: str) -> int:
         """The address of a variable in memory or shared memory."""
         if name in self.addresses:
@@ -84,19 +104,21 @@ class Layout:
         return int(self.data[name].ctypes.data)
 
     def add_constants(self, memory: Memory) -> None:
-        for variable in self.constants:
-            if variable.name in self.data:
-                raw = self.data[variable.name]
-                memory.insert(
-                    Segment(int(raw.ctypes.data), raw, variable.name, not variable.constant)
-                )
+        for name, raw in self.data.items():
+            memory.insert(Segment(int(raw.ctypes.data), raw, name, name in self.writable))
+
+
+def _room(size: int, align: int) -> Any:
+    """Zeros at a 16-byte boundary, as the numbers in them expect, or a larger one."""
+    align = max(align, 16)
+    store = np.zeros(size + align, np.uint8)
+    skip = -int(store.ctypes.data) % align
+    return store[skip : skip + size]
 
 
 def _initial(variable: Global) -> Any:
-    """A variable's bytes; room at a 16-byte boundary, as the numbers in it expect."""
-    store = np.zeros(variable.type.size + 16 + variable.align, np.uint8)
-    skip = -int(store.ctypes.data) % max(variable.align, 16)
-    raw = store[skip : skip + variable.type.size]
+    """A variable's bytes."""
+    raw = _room(variable.type.size, variable.align)
     init = variable.init
     if init is None:
         return raw

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.attributes import parse_constant
-from basedsl_cute.sim.emitter import Emitter, is_aggregate
+from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op, Value
 from basedsl_cute.sim.rules import always, rule
@@ -25,6 +25,7 @@ from basedsl_cute.sim.types import (
     aggregate_fields,
     dtype_of,
     element_type,
+    is_aggregate,
 )
 
 

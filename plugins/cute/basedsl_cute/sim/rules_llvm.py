@@ -30,7 +30,7 @@ _DYNAMIC = -(2**31)
 @rule("llvm.mlir.addressof", uniform=always)
 def _address_of(e: Emitter, op: Op) -> None:
     name = op.attributes["global_name"].lstrip("@").strip('"')
-    e.set_constant(op.results[0], dtype_of(PtrType()).type(e.layout.address(name)))
+    e.set_address(op.results[0], name)
 
 
 @rule("llvm.alloca", uniform=always)

@@ -7,7 +7,7 @@ import numpy as np
 from basedsl_cute.sim import access as memory_access
 from basedsl_cute.sim import registers
 from basedsl_cute.sim.access import Access
-from basedsl_cute.sim.emitter import Emitter, is_aggregate
+from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op, Value
 from basedsl_cute.sim.rules import rule
@@ -18,6 +18,7 @@ from basedsl_cute.sim.types import (
     VectorType,
     dtype_of,
     element_type,
+    is_aggregate,
 )
 from basedsl_cute.sim.uniform import Variance
 

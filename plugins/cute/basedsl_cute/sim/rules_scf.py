@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from basedsl_cute.sim.emitter import Emitter, is_aggregate
+from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.records import Op, Region, Value
 from basedsl_cute.sim.rules import RULES, rule
+from basedsl_cute.sim.types import is_aggregate
 
 
 @rule("scf.yield", "scf.condition", "gpu.return", "gpu.terminator")

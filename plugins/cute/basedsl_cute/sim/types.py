@@ -203,6 +203,10 @@ def aggregate_fields(type_: Type) -> tuple[Type, ...]:
     raise TypeError(f"{type_} is no aggregate")
 
 
+def is_aggregate(type_: Type) -> bool:
+    return not isinstance(type_, IntType | FloatType | PtrType | VectorType)
+
+
 @functools.cache
 def dtype_of(type_: Type) -> np.dtype[Any]:
     """The NumPy dtype of a lane of `type_` (element dtype for vectors)."""
