@@ -6,6 +6,8 @@ plugin; plugins mark their own folder with `mark_internal`.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import linecache
 import os
 import re
@@ -19,6 +21,7 @@ _internal_prefixes: list[str] = []
 _user_prefixes: list[str] = []
 _is_internal_file: dict[str, bool] = {}
 _STDLIB = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
+_PASS_ON = frozenset((contextlib.__file__, functools.__file__))
 
 # Of a longer span the first line is shown.
 _MOST_LINES = 4
@@ -38,13 +41,19 @@ def mark_user(path: str) -> None:
 
 
 def is_internal(filename: str) -> bool:
-    """True for files of basedsl, of plugins marked internal, and of the import machinery."""
+    """True for files of basedsl, of plugins marked internal, of the import machinery, and of the
+    standard library's that only pass calls on.
+    """
     known = _is_internal_file.get(filename)
     if known is None:
         path = os.path.abspath(filename)
-        known = filename.startswith("<frozen ") or (
-            path.startswith(tuple(_internal_prefixes))
-            and not path.startswith(tuple(_user_prefixes))
+        known = (
+            filename.startswith("<frozen ")
+            or filename in _PASS_ON
+            or (
+                path.startswith(tuple(_internal_prefixes))
+                and not path.startswith(tuple(_user_prefixes))
+            )
         )
         _is_internal_file[filename] = known
     return known

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from basedsl.errors import CompilerBug, DSLError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage.branches import same_content
 from basedsl.metastage.eager import Eager
-from basedsl.metastage.slots import Slot, join, same_leaf, slot_of
+from basedsl.metastage.slots import NumericSlot, Slot, join, same_leaf, slot_of
 from basedsl.metastage.state import (
     Content,
     MaybeUnbound,
@@ -146,6 +147,8 @@ class Loop:
         if content.node.children[0] is None and content.name not in self.exits:
             leaf = content.leaves[0]
             slot = None if type(leaf) is bool else slot_of(leaf, self.trace)
+            if isinstance(slot, NumericSlot):
+                slot = replace(slot, divby=1)  # a counter of a literal 0 is no reason to try again
             if slot is not None:
                 self.guess.slots.setdefault(content.name, slot)
 

@@ -11,7 +11,8 @@ None), and `ir_value_as(leaf)` of that leaf converts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from basedsl.errors import DSLTypeError
@@ -22,11 +23,15 @@ from basedsl.tracing import Trace
 
 @dataclass(frozen=True)
 class NumericSlot:
-    """A number of one DSL type; weak if it came from a Python literal, which `literal` still is."""
+    """A number of one DSL type; weak if it came from a Python literal, which `literal` still is.
+
+    `divby` divides it on every path: 0 of a literal 0, 1 if nothing is known.
+    """
 
     type: Any
     weak: bool
     literal: bool = field(default=False, compare=False)
+    divby: int = 1
 
     def __str__(self) -> str:
         return str(self.type.__name__)
@@ -39,7 +44,8 @@ class NumericSlot:
         return self.type(leaf).ir_value()
 
     def from_ir(self, value: Any) -> Any:
-        return self.type.from_value(value, weak=self.weak)
+        number = self.type.from_value(value, weak=self.weak)
+        return number.with_divby(self.divby) if self.divby > 1 else number
 
     def undefined(self) -> Any:
         return self.type(0).ir_value()
@@ -79,11 +85,11 @@ Slot = NumericSlot | OpaqueSlot
 def slot_of(leaf: Any, trace: Trace) -> Slot | None:
     """The slot for `leaf`, or None if it can only be static."""
     if isinstance(leaf, Numeric):
-        return NumericSlot(type(leaf), leaf.weak)
+        return NumericSlot(type(leaf), leaf.weak, divby=_divisor(leaf))
     if type(leaf) is bool:
         return NumericSlot(Boolean, True, True)
     if type(leaf) is int:
-        return NumericSlot(_int_type(leaf, trace), True, True)
+        return NumericSlot(_int_type(leaf, trace), True, True, abs(leaf))
     if type(leaf) is float:
         return NumericSlot(trace.default_float, True, True)
     if hasattr(type(leaf), "with_ir_value"):
@@ -96,9 +102,14 @@ def join(a: Slot, b: Slot) -> Slot | None:
     if a == b:
         return a
     if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+        divby = math.gcd(a.divby, b.divby)
+        if (a.type, a.weak) == (b.type, b.weak):
+            return replace(a, divby=divby, literal=a.literal and b.literal)
         dynamic = not (a if a.weak else b).literal
         joined = join_types(a.type, a.weak, b.type, b.weak, dynamic=dynamic)
-        return None if joined is None else NumericSlot(*joined)
+        if joined is None:
+            return None
+        return NumericSlot(*joined, divby=divby if joined[0].is_integer else 1)
     if isinstance(a, OpaqueSlot) and isinstance(b, OpaqueSlot):
         if hasattr(type(a.exemplar), "joined"):
             leaf = a.exemplar.joined(b.exemplar)
@@ -111,10 +122,18 @@ def promote(x: Any, y: Any, trace: Trace) -> Slot | None:
     a, b = slot_of(x, trace), slot_of(y, trace)
     if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
         try:
-            return NumericSlot(promote_types(x, y), a.weak and b.weak)
+            kind = promote_types(x, y)
+            divby = math.gcd(a.divby, b.divby) if kind.is_integer else 1
+            return NumericSlot(kind, a.weak and b.weak, divby=divby)
         except DSLTypeError:
             return None
     return a if a == b else None
+
+
+def _divisor(number: Numeric) -> int:
+    if not type(number).is_integer or type(number) is Boolean:
+        return 1
+    return number.divby if number.is_dynamic else abs(number.value)
 
 
 def _int_type(value: int, trace: Trace) -> Any:

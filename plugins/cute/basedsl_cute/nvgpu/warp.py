@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
 from basedsl.metastage import require
 from basedsl.numeric import (
     BFloat16,
@@ -28,9 +27,10 @@ from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.blackwell import absent
-from basedsl_cute.copy_access import missing_fact, when, word
+from basedsl_cute.copy_access import when
 from basedsl_cute.dialect import define
 from basedsl_cute.nvgpu.common import _no_fields
+from basedsl_cute.operands import Operand, as_pieces
 from basedsl_cute.pointer import storage_bits
 
 __getattr__ = absent(__name__)
@@ -197,16 +197,16 @@ def _other_operation(dtype: Any, name: str) -> str | None:
 
 def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
     """`cute.gemm` by the dialect's atom of that name, on fragments of one instruction."""
-    pieces = []
+    operands = []
     for name, tensor in zip("dabc", (d, a, b, c), strict=True):
         width = storage_bits(tensor.element_type)
         bits = int(algebra.size(tensor.shape)) * width
-        piece = word(tensor, bits, max(32, width) // 8)  # read and written by registers
-        if piece is None:
-            raise DSLTypeError(f"gemm: {name}, an operand of {atom}, {missing_fact(tensor, bits)}")
-        pieces.append(piece)
+        what = f"gemm: {name}, an operand of {atom},"
+        # Read and written by registers.
+        operands.append(Operand(tensor, bits, name == "d", what, align=max(32, width) // 8))
     trace = require("gemm")
-    define(trace.bindings).gemm(*pieces, atom=atom, loc=trace.loc())
+    with as_pieces(operands) as pieces:
+        define(trace.bindings).gemm(*pieces, atom=atom, loc=trace.loc())
 
 
 # Matrices between shared memory and registers ----------------------------------------------------
@@ -238,14 +238,9 @@ class _MatrixCopy(CopyOp):
         return f"{stem}_x{self.num_matrices}" + ("_trans" if self.transpose else "")
 
     def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
-        pieces = []
-        for tensor, size in zip((src, dst), bits, strict=True):
-            piece = word(tensor, size)
-            if piece is None:
-                raise DSLTypeError(f"{name} {missing_fact(tensor, size)}", user_span())
-            pieces.append(piece)
+        operands = [Operand(src, bits[0], False, name), Operand(dst, bits[1], True, name)]
         trace = require("a matrix copy")
-        with when(pred):
+        with when(pred), as_pieces(operands) as pieces:
             define(trace.bindings).copy(*pieces, atom=name, bits=128, loc=trace.loc())
 
 
