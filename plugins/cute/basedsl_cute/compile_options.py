@@ -128,9 +128,9 @@ class Compile:
             settings = CUTE.settings(options)
             for option in self._options:
                 settings = option.apply(settings)
+            return CUTE.compile(function, *args, options=settings, **kwargs)
         except Exception as error:
             raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
-        return CUTE.compile(function, *args, options=settings, **kwargs)
 
 
 def _as_option(given: Any) -> CompileOption:
