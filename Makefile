@@ -15,6 +15,7 @@ help:
 	@echo "make lint       formatting, lint, types, import contracts"
 	@echo "make bench      measure, as ratios against named peers"
 	@echo "make gpu-test   only the tests that need a GPU; an error where there is none"
+	@echo "make gpu-bench  kernels on a GPU against copies, PyTorch (installed if absent) and cuBLAS"
 
 $(READY): pyproject.toml plugins/toy/pyproject.toml plugins/cute/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +42,11 @@ lint: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python bench/run.py
+
+gpu-bench: $(READY)
+	@$(BIN)/python bench/gpu/run.py --check
+	@$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
+	@$(BIN)/python bench/gpu/run.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PROGRAMS = ("startup.py", "calls.py", "trace.py", "vector_add.py")
+PROGRAMS = ("startup.py", "calls.py", "trace.py", "compile.py", "vector_add.py")
 
 
 def main():
