@@ -1,13 +1,14 @@
 """Shared libraries that are needed in a moment, mapped beside what runs now.
 
-Mapping those of MLIR and of LLVM takes as long as a small compilation and leaves the interpreter
-free. The thread calls `dlopen` and nothing else: with more Python in it the two would wait for each
-other's turns, and both be slower.
+Mapping those of MLIR and of LLVM takes as long as a small compilation. A thread calls C's `dlopen`
+for them and nothing else: `ctypes.CDLL` would keep the interpreter waiting, and with more Python in
+the thread the two would wait for each other's turns.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,15 +18,18 @@ _begun: set[Path] = set()
 
 def begin(libraries: Sequence[tuple[Path, int]]) -> None:
     """Have libraries mapped with dlopen's mode for each; those begun before are left out."""
-    new = [(path, mode) for path, mode in libraries if path not in _begun]
-    _begun.update(path for path, _ in new)
-    if new:
-        threading.Thread(target=_load, args=(new,), name="basedsl-preload", daemon=True).start()
+    new = [(os.fsencode(path), mode) for path, mode in libraries if path not in _begun]
+    _begun.update(path for path, _ in libraries)
+    open_library = (
+        getattr(ctypes.CDLL(None), "dlopen", None) if new and os.name == "posix" else None
+    )
+    if open_library is None:
+        return
+    open_library.restype = ctypes.c_void_p
+    open_library.argtypes = (ctypes.c_char_p, ctypes.c_int)
 
+    def load() -> None:
+        for path, mode in new:  # what fails is met again, and reported, where it is needed
+            open_library(path, mode)
 
-def _load(libraries: Sequence[tuple[Path, int]]) -> None:
-    for path, mode in libraries:
-        try:
-            ctypes.CDLL(str(path), mode=mode)
-        except OSError:  # met again, and reported, where it is needed
-            return
+    threading.Thread(target=load, name="basedsl-preload", daemon=True).start()

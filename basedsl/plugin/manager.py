@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import importlib.metadata
 import inspect
 import threading
 from collections.abc import Callable, Iterable
@@ -19,7 +18,7 @@ from typing import Any
 import pluggy
 
 from basedsl.errors import DSLError
-from basedsl.plugin import hookspecs
+from basedsl.plugin import entry_points, hookspecs
 from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry
 
 _PREFIX = "basedsl_"
@@ -340,7 +339,7 @@ def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any
 
 
 def _installed() -> Iterable[Any]:
-    return importlib.metadata.entry_points(group=GROUP)
+    return entry_points.installed(GROUP)
 
 
 def _source(point: Any) -> str:
