@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric
 from basedsl_cute import algebra
+from basedsl_cute.atoms.copy import CopyAtom, make_copy_atom
 from basedsl_cute.atoms.mma import TiledMma, make_tiled_mma
+from basedsl_cute.nvgpu.common import CopyUniversalOp
+from basedsl_cute.nvgpu.warp import StMatrix8x8x16bOp
 from basedsl_cute.nvgpu.warpgroup import (
     OperandMajorMode,
     OperandSource,
@@ -24,6 +28,7 @@ __all__ = [
     "make_smem_layout_b",
     "make_smem_layout_epi",
     "make_trivial_tiled_mma",
+    "sm90_get_smem_store_op",
 ]
 
 
@@ -46,7 +51,10 @@ def make_trivial_tiled_mma(
 def get_smem_layout_atom(
     layout: LayoutEnum, dtype: Any, major_mode_size: int
 ) -> SmemLayoutAtomKind:
-    """The widest swizzle that divides the contiguous extent of a tile."""
+    """The widest swizzle (128, 64, 32 bytes or none) that divides the contiguous extent of a tile.
+
+    Raises DSLTypeError if that is no multiple of 16 bytes.
+    """
     major = "K" if layout is LayoutEnum.ROW_MAJOR else "MN"
     bits = major_mode_size * dtype.width
     for width, name in ((128, "SW128"), (64, "SW64"), (32, "SW32"), (16, "INTER")):
@@ -62,7 +70,7 @@ def make_smem_layout_a(
 ) -> Any:
     """(M, K, stage) of A in shared memory, swizzled as wgmma and TMA know it."""
     m, _, k = mma_tiler_mnk
-    return _operand(a_layout, (m, k), a_dtype, num_stages)
+    return _operand(a_layout, (m, k), a_dtype, (m, k, num_stages))
 
 
 def make_smem_layout_b(
@@ -70,23 +78,52 @@ def make_smem_layout_b(
 ) -> Any:
     """(N, K, stage) of B in shared memory, swizzled as wgmma and TMA know it."""
     _, n, k = mma_tiler_mnk
-    return _operand(b_layout, (n, k), b_dtype, num_stages)
+    return _operand(b_layout, (n, k), b_dtype, (n, k, num_stages))
 
 
 def make_smem_layout_epi(
-    dtype: Any, layout: LayoutEnum, epi_tile: tuple[int, int], num_stages: int
+    dtype: Any,
+    layout: LayoutEnum,
+    epi_tile: tuple[int, int],
+    num_stages: int,
+    target_shape: tuple[int, ...] | None = None,
+    smem_order: tuple[int, ...] | None = None,
 ) -> Any:
-    """(M, N, stage) of the epilogue's tiles in shared memory."""
-    return _operand(layout, epi_tile, dtype, num_stages)
+    """(M, N, stage) of the epilogue's tiles in shared memory.
+
+    The swizzle is the widest for `epi_tile`. `target_shape` is the whole to be covered, by default
+    `num_stages` tiles; `smem_order` the order in which the swizzled blocks go along its modes.
+    """
+    shape = (*epi_tile, num_stages) if target_shape is None else target_shape
+    return _operand(layout, epi_tile, dtype, shape, smem_order)
 
 
-def _operand(layout: LayoutEnum, tile: tuple[int, int], dtype: Any, stages: int) -> Any:
+def sm90_get_smem_store_op(
+    layout_d: LayoutEnum, elem_ty_d: Any, elem_ty_acc: Any, *, loc: Any = None, ip: Any = None
+) -> CopyAtom:
+    """The copy atom that stores accumulators, converted to `elem_ty_d`, to shared memory.
+
+    stmatrix of four matrices for 16-bit results, transposing where M is contiguous; ordinary stores
+    for others.
+    """
+    for name, dtype in (("elem_ty_d", elem_ty_d), ("elem_ty_acc", elem_ty_acc)):
+        if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
+            raise DSLTypeError(f"{name} is an element type, not {dtype!r}")
+    if elem_ty_d.width == 16:
+        return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 4), elem_ty_d)
+    return make_copy_atom(CopyUniversalOp(), elem_ty_d)
+
+
+def _operand(
+    layout: LayoutEnum, tile: tuple[int, int], dtype: Any, shape: Any, order: Any = None
+) -> Any:
     is_row = layout is LayoutEnum.ROW_MAJOR
     kind = get_smem_layout_atom(layout, dtype, tile[1] if is_row else tile[0])
     atom = make_smem_layout_atom(kind, dtype)
-    # Atoms go along the strided mode first, so that one TMA box reaches as far as it can.
-    order = (0, 1, 2) if is_row else (1, 0, 2)
-    return algebra.tile_to_shape(atom, (*tile, stages), order)
+    if order is None:
+        # Atoms go along the strided mode first, so that one TMA box reaches as far as it can.
+        order = (0, 1, 2) if is_row else (1, 0, 2)
+    return algebra.tile_to_shape(atom, shape, order)
 
 
 def compute_tile_shape_or_override(
@@ -95,7 +132,10 @@ def compute_tile_shape_or_override(
     is_cooperative: bool = False,
     epi_tile_override: tuple[int, int] | None = None,
 ) -> tuple[int, int]:
-    """The epilogue's tile: what goes through shared memory at once."""
+    """The epilogue's tile (M, N): what goes through shared memory at once.
+
+    `is_cooperative` says that two warpgroups share the tile's rows.
+    """
     if epi_tile_override is not None:
         return epi_tile_override
     m, n, _ = tile_shape_mnk
