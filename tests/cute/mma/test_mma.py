@@ -392,3 +392,88 @@ def test_what_is_refused(sim):
 
     refused("they do not agree", lambda: cute.compile(host, 3, cute.Float32))
     refused("b has elements of Float16", lambda: cute.compile(host, 2, cute.Float16))
+
+
+# 8-bit matrices ----------------------------------------------------------------------------------
+
+
+@cute.kernel
+def byte_matrices_kernel(a: cute.Tensor, out: cute.Tensor, op: cute.Constexpr):
+    """`out` (32, values): what each lane gets of the rows of 16 bytes in `a`."""
+    t = cute.arch.thread_idx()[0]
+    smem = cute.utils.SmemAllocator()
+    sa = smem.allocate_tensor(cute.Int8, cute.make_layout((32, 16), stride=(16, 1)), 16)
+    for i in cute.range_constexpr(16):
+        sa[t, i] = a[t, i]
+    cute.arch.sync_threads()
+    held = cute.make_rmem_tensor(out.shape[1], cute.Int8)
+    cute.copy(cute.make_copy_atom(op, cute.Int8), sa[t, None], held)
+    cute.autovec_copy(held, out[t, None])
+
+
+@cute.jit
+def byte_matrices(a: cute.Tensor, out: cute.Tensor, op: cute.Constexpr):
+    byte_matrices_kernel(a, out, op).launch(grid=1, block=32)
+
+
+BYTE_OPS = [
+    (warp.LdMatrix16x16x8bOp(), algebra.byte_matrix_copy(1)),
+    (warp.LdMatrix16x16x8bOp(num_matrices=2), algebra.byte_matrix_copy(2)),
+    (warp.LdMatrix8x16x8bOp(num_matrices=4), algebra.matrix_copy(4)),
+]
+
+
+def byte_operands(layout):
+    a = np.arange(512, dtype=np.int16).astype(np.int8).reshape(32, 16)
+    values = algebra.size(layout.in_elements(8).layout_dst_tv, 1)
+    return views(a, np.full((32, values), 99, np.int8))
+
+
+@pytest.mark.parametrize(("op", "layout"), BYTE_OPS, ids=str)
+def test_byte_matrices(sim, op, layout):
+    """Lanes get what the instruction's layout says: the source's numbering is that of rows."""
+    a, out = byte_operands(layout)
+    byte_matrices(a, out, op)
+    bits = layout.in_elements(8)
+    where = {}
+    for lane in range(32):
+        for byte in range(16):
+            where.setdefault(bits.layout_src_tv((lane, byte)), 16 * lane + byte)
+    flat = np.arange(512, dtype=np.int16).astype(np.int8)
+    count = algebra.size(bits.layout_dst_tv, 1)
+    expected = [
+        [flat[where[bits.layout_dst_tv((lane, v))]] for v in range(count)] for lane in range(32)
+    ]
+    np.testing.assert_array_equal(np.from_dlpack(out), expected)
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+def test_byte_matrices_in_ptx():
+    op, layout = BYTE_OPS[1]
+    tensors = byte_operands(layout)
+    text = cute.compile(byte_matrices, *tensors, op, options="--arch sm_100a").stages.text("ptx")
+    assert "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8" in text
+    assert ptxas.start(text, "sm_100a").finish().warnings == ()
+    for arch in ("sm_90a", "sm_100"):
+        with pytest.raises(DSLError, match=f"{arch} has no ldmatrix.b8: sm_100a is the first"):
+            cute.compile(byte_matrices, *tensors, op, options=f"--arch {arch}")
+
+
+def test_byte_matrices_that_there_are_not():
+    for message, wrong in (
+        ("1 or 2 matrices, not 4", lambda: warp.LdMatrix16x16x8bOp(num_matrices=4)),
+        ("hint: LdMatrix8x16x8bOp loads", lambda: warp.LdMatrix16x16x8bOp(False)),
+        ("elements of 4 bits share bytes", lambda: warp.LdMatrix16x16x8bOp(unpack_bits=4)),
+        ("elements of 6 bits share bytes", lambda: warp.LdMatrix8x16x8bOp(unpack_bits=6)),
+        (
+            "turns matrices of 8-bit elements, not of 16",
+            lambda: cute.make_copy_atom(warp.LdMatrix16x16x8bOp(), cute.Float16),
+        ),
+        (
+            "moves 8-bit elements, not such of 16 bits",
+            lambda: cute.make_copy_atom(warp.LdMatrix8x16x8bOp(), cute.Float16),
+        ),
+    ):
+        with pytest.raises(DSLError) as caught:
+            wrong()
+        assert message in str(caught.value)

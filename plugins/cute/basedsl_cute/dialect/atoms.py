@@ -11,7 +11,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class CopyAtom:
     """A way to copy. Empty `sources`, `targets` or `bits` allow anything; `since` is the first
-    compute capability that has it.
+    compute capability that has it, `is_specific` if only its variants "a" and "f" do.
     """
 
     name: str
@@ -20,6 +20,7 @@ class CopyAtom:
     bits: tuple[int, ...] = ()
     caches: tuple[str, ...] = ()
     since: tuple[int, int] = (0, 0)
+    is_specific: bool = False
 
     def refuses(self, source: str, target: str, bits: int, cache: str | None) -> str | None:
         """Why this copy is not one of the atom's, or None."""
@@ -54,6 +55,11 @@ COPY_ATOMS = {
             )
             for number in (1, 2, 4)
             for turned in ("", "_trans")
+        ),
+        # The same section, shape m16n16: 16 rows of 16 bytes each, which it transposes.
+        *(
+            CopyAtom(f"ldmatrix_b8_x{n}", ("smem",), ("rmem",), (128,), (), (10, 0), True)
+            for n in (1, 2)
         ),
     )
 }

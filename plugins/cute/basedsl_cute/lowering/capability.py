@@ -9,12 +9,18 @@ from basedsl.objectstage import span_of_location
 from basedsl_cute.lowering.targets import target_of
 
 
-def require_capability(target: str, since: tuple[int, int], what: str, location: Any) -> None:
-    """DSLTypeError unless `target` is the simulator or of this compute capability or later."""
+def require_capability(
+    target: str, since: tuple[int, int], what: str, location: Any, is_specific: bool = False
+) -> None:
+    """DSLTypeError unless `target` is the simulator or of this compute capability or later, and
+    with `is_specific` a variant "a" or "f".
+    """
     found = target_of(target)
-    if found.is_gpu and found.capability < since:
+    lacks = found.capability < since or (is_specific and found.name[-1] not in "af")
+    if found.is_gpu and lacks:
+        first = f"sm_{since[0]}{since[1]}" + ("a" if is_specific else "")
         raise DSLTypeError(
-            f"{found.name} has no {what}: sm_{since[0]}{since[1]} is the first that has",
+            f"{found.name} has no {what}: {first} is the first that has",
             span=span_of_location(location),
         )
 

@@ -199,7 +199,8 @@ def copy(b: Rewriter, op: Operands) -> None:
     """
     name = op.text("atom") or ""
     stem = name.partition("_x")[0]
-    require_capability(b.target, COPY_ATOMS[name].since, stem.replace("_", "."), op.op.location)
+    atom, what = COPY_ATOMS[name], stem.replace("_", ".")
+    require_capability(b.target, atom.since, what, op.op.location, atom.is_specific)
     _COPIES[stem](b, op)
 
 
@@ -246,6 +247,7 @@ _COPIES = {
     "universal": _copy_universal,
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,
+    "ldmatrix_b8": warp_matrix.load_byte_matrix,
     "stmatrix": warp_matrix.store_matrix,
 }
 

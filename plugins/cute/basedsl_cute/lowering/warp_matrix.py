@@ -112,11 +112,46 @@ def load_matrix(b: Rewriter, op: Operands) -> None:
     if number > 1:
         words = [b.ir.Type.parse(f"!llvm.struct<({', '.join(['i32'] * number)})>")]
     made = b.emit("nvvm.ldmatrix", words, [op.source], attributes | {"num": b.integer(number, 32)})
+    values = [made] if number == 1 else [b.extract_value(made, i, b.i32) for i in range(number)]
+    _store_words(b, op, values)
+
+
+def load_byte_matrix(b: Rewriter, op: Operands) -> None:
+    """`nvvm.ldmatrix` of 16x16 matrices of bytes. A lane gets four rows of a column in a word, and
+    of the column 8 to the right in the next; the atom gives two rows of both columns in a word, as
+    stmatrix takes them and CuTe's copy_sm100.hpp makes them.
+    """
+    number = int((op.text("atom") or "")[-1])
+    parse = b.ir.Attribute.parse
+    attributes = {
+        "layout": parse("#nvvm.mma_layout<col>"),
+        "shape": parse("#nvvm.ld_st_matrix_shape<m = 16, n = 16>"),
+        "eltType": parse("#nvvm.ld_st_matrix_elt_type<b8>"),
+        "num": b.integer(number, 32),
+    }
+    words = [b.ir.Type.parse(f"!llvm.struct<({', '.join(['i32'] * 2 * number)})>")]
+    made = b.emit("nvvm.ldmatrix", words, [op.source], attributes)
+    half, low, high = (b.constant(x) for x in (16, 0xFFFF, -0x10000))
+    values = []
+    for i in range(number):
+        first, second = (b.extract_value(made, 2 * i + j, b.i32) for j in range(2))
+        for left, right in (
+            (("arith.andi", low), ("arith.shli", half)),
+            (("arith.shrui", half), ("arith.andi", high)),
+        ):
+            parts = [
+                b.emit(name, [b.i32], [word, by])
+                for (name, by), word in ((left, first), (right, second))
+            ]
+            values.append(b.emit("arith.ori", [b.i32], parts))
+    _store_words(b, op, values)
+
+
+def _store_words(b: Rewriter, op: Operands, values: list[Any]) -> None:
     record = b.records[1]
     assert record is not None
-    for i in range(number):
-        value = made if number == 1 else b.extract_value(made, i, b.i32)
-        element = storage_type(b, record.element)
+    element = storage_type(b, record.element)
+    for i, value in enumerate(values):
         elements = _from_word(b, value, element)
         b.emit("llvm.store", [], [elements, b.byte_pointer(op.target, 4 * i)], _word(b))
 

@@ -37,6 +37,8 @@ __getattr__ = absent(__name__)
 
 __all__ = [
     "LdMatrix8x8x16bOp",
+    "LdMatrix8x16x8bOp",
+    "LdMatrix16x16x8bOp",
     "MmaF16BF16Op",
     "MmaF64Op",
     "MmaFP8Op",
@@ -254,11 +256,83 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         _no_fields(self, fields)
-        if src.memspace != "smem" or dst.memspace != "rmem":
-            raise DSLTypeError(
-                f"ldmatrix copies smem to rmem, not {src.memspace} to {dst.memspace}"
-            )
+        _check_spaces("ldmatrix", src, dst, "smem", "rmem")
         self._emit(self._name("ldmatrix"), src, dst, pred, (128, 32 * self.num_matrices))
+
+
+@dataclass(frozen=True)
+class LdMatrix16x16x8bOp(_MatrixCopy):
+    """ldmatrix of one or two 16x16 matrices of 8-bit elements, which it transposes (sm_100a).
+
+    Each of 16 lanes gives the address of a row of 16 bytes for each matrix.
+    """
+
+    transpose: bool = True
+    num_matrices: int = 1
+    unpack_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_matrices not in (1, 2):
+            raise DSLTypeError(f"LdMatrix16x16x8bOp moves 1 or 2 matrices, not {self.num_matrices}")
+        if not self.transpose:
+            raise DSLTypeError(
+                "LdMatrix16x16x8bOp always transposes",
+                hint="LdMatrix8x16x8bOp loads rows of bytes as they are",
+            )
+        _check_unpack(self)
+
+    def check_width(self, width: int) -> None:
+        if width != 8:
+            raise DSLTypeError(
+                f"LdMatrix16x16x8bOp turns matrices of 8-bit elements, not of {width} bits",
+                hint="LdMatrix8x8x16bOp(transpose=True) turns 16-bit elements",
+            )
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        self.check_width(width)
+        return algebra.byte_matrix_copy(self.num_matrices).in_elements(8)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        _check_spaces("ldmatrix", src, dst, "smem", "rmem")
+        name = f"ldmatrix_b8_x{self.num_matrices}"
+        self._emit(name, src, dst, pred, (128, 64 * self.num_matrices))
+
+
+@dataclass(frozen=True)
+class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
+    """ldmatrix of one, two or four matrices of 8 rows of 16 bytes: LdMatrix8x8x16bOp, for 8-bit
+    elements.
+    """
+
+    unpack_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_unpack(self)
+
+    def check_width(self, width: int) -> None:
+        if width != 8:
+            raise DSLTypeError(
+                f"LdMatrix8x16x8bOp moves 8-bit elements, not such of {width} bits",
+                hint="LdMatrix8x8x16bOp moves elements of every width",
+            )
+        super().check_width(width)
+
+
+def _check_unpack(op: Any) -> None:
+    if op.unpack_bits is not None:
+        raise DSLTypeError(
+            f"{type(op).__name__}: elements of {op.unpack_bits} bits share bytes, which tensors in "
+            "shared memory do not"
+        )
+
+
+def _check_spaces(name: str, src: Any, dst: Any, source: str, target: str) -> None:
+    if src.memspace != source or dst.memspace != target:
+        raise DSLTypeError(
+            f"{name} copies {source} to {target}, not {src.memspace} to {dst.memspace}"
+        )
 
 
 @dataclass(frozen=True)
@@ -271,8 +345,5 @@ class StMatrix8x8x16bOp(_MatrixCopy):
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         _no_fields(self, fields)
-        if src.memspace != "rmem" or dst.memspace != "smem":
-            raise DSLTypeError(
-                f"stmatrix copies rmem to smem, not {src.memspace} to {dst.memspace}"
-            )
+        _check_spaces("stmatrix", src, dst, "rmem", "smem")
         self._emit(self._name("stmatrix"), src, dst, pred, (32 * self.num_matrices, 128))

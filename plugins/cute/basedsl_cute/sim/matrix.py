@@ -140,6 +140,25 @@ def load_matrix(g: Group, read: Access, number: int, turned: bool, address: Any,
     return out if number > 1 else out[0]
 
 
+def load_byte_matrix(g: Group, read: Access, number: int, address: Any, m: Any) -> Any:
+    """ldmatrix of shape m16n16: lane l addresses row l % 16 of matrix l / 16.
+
+    Of each matrix, it gets the rows 4 (l % 4) to + 3 of column l / 4 in one word, and of column
+    l / 4 + 8 in the next.
+    """
+    _whole_warps(g, m, read.site)
+    asked = g.shape.lane < 16 * number
+    rows = load(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    raw = np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, 32, 16)  # warp, row, column
+    lane = np.arange(32)[:, None]
+    out = []
+    for i in range(number):
+        for right in (0, 8):
+            words = raw[:, 16 * i + 4 * (lane % 4) + np.arange(4)[None, :], lane // 4 + right]
+            out.append(np.ascontiguousarray(words).view(np.int32).reshape(-1))
+    return tuple(out)
+
+
 def store_matrix(
     g: Group, write: Access, turned: bool, address: Any, words: list[Any], m: Any
 ) -> None:

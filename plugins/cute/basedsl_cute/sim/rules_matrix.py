@@ -65,7 +65,7 @@ def _multiply(e: Emitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
 
 def _turned(op: Op) -> bool:
     if "b16" not in op.attributes["eltType"] or "m = 8, n = 8" not in op.attributes["shape"]:
-        raise MissingRuleError(op.site, "of other than 8x8 matrices of 16 bits")
+        raise MissingRuleError(op.site, f"of {op.attributes['shape']}")
     return "col" in op.attributes["layout"]
 
 
@@ -80,6 +80,9 @@ def _ldmatrix(e: Emitter, op: Op) -> None:
     number = op.integer("num")
     what = e.const(dataclasses.replace(read, dtype=np.dtype(np.uint16)), "read")
     address = e.lanes(pointer)
+    if "m = 16, n = 16" in op.attributes["shape"]:
+        e.let(result, f"matrix.load_byte_matrix(g, {what}, {number}, {address}, {e.mask})")
+        return
     turned = _turned(op)
     e.let(result, f"matrix.load_matrix(g, {what}, {number}, {turned}, {address}, {e.mask})")
 
