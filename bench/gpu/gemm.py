@@ -1,23 +1,25 @@
-"""The Hopper GEMM against cuBLAS: checked, then timed in turns, in one run.
+"""The Hopper GEMM against cuBLAS and a persistent matrix product in Triton, in one run.
 
-    python bench/gpu/gemm.py [--out results.json] [--quick] [--variant NAME ...]
+    python bench/gpu/gemm.py [--out rows.json] [--dtype float16 ...] [--shape M N K ...] [--no-ncu]
 
-Each variant (tile, stages, cluster) runs in a process of its own with a time limit, so that one
-that hangs or fails costs nothing but itself. Inputs are fresh random normal numbers; outputs are
-filled with NaN before the checked call and compared with float64. Timing: several launches between
-two events with the device kept busy before, alternating with torch.matmul, medians.
+Each dtype runs in a process of its own with a time limit. Inputs are fresh random normal numbers;
+outputs are filled with NaN before the checked call and compared with float64. The configuration of
+each shape is what `ops.hopper_gemm.choose` says, or `--config`. Timing: several launches between
+two events with the device kept busy before, contenders in turns, medians over the rounds; ratios
+are those of medians. The 8-bit peer is `torch._scaled_mm` with scales on the device, which ours
+applies in an epilogue.
 """
 
 import argparse
+import csv
+import io
 import json
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples" / "cute"))
 
 SHAPES = [
     (8192, 8192, 8192),
@@ -26,34 +28,25 @@ SHAPES = [
     (8192, 8192, 1024),
     (16384, 16384, 4096),
 ]
-RAGGED = [(1000, 776, 520), (128, 256, 64), (4100, 4104, 8)]
-VARIANTS = {
-    "128x256x64 s4": {},
-    "128x256x64 s4 cluster 2x1": {"cluster": (2, 1)},
-    "128x256x64 s4 cluster 1x2": {"cluster": (1, 2)},
-    "128x256x64 s4 along n": {"along_m": False},
-    "256x128x64 s4": {"tile": (256, 128, 64)},
-    "256x128x64 s4 cluster 2x1": {"tile": (256, 128, 64), "cluster": (2, 1)},
-    "128x192x64 s4": {"tile": (128, 192, 64)},
-    "128x128x64 s6": {"tile": (128, 128, 64), "stages": 6},
-}
-TIME_LIMIT = 60  # seconds for one variant
+GOALS = dict(zip(SHAPES, (1.03, 1.03, 1.08, 1.06, 1.03), strict=True))
+RAGGED = [(1000, 776, 528), (128, 256, 64), (4100, 4104, 16)]
+DTYPES = ("float16", "bfloat16", "float8_e4m3fn")
+TIME_LIMIT = 100  # seconds for one dtype
 
 
 def main():
     options = arguments()
     if options.child:
-        run_variant(options)
+        measure(options)
         return
-    names = options.variant or list(VARIANTS)
-    rows, started = [], time.time()
-    for name in names:
-        left = options.budget - (time.time() - started)
-        if left < 15:
-            print(f"{name}: skipped, out of time")
-            continue
-        rows += run_child(name, options, min(TIME_LIMIT, left))
-    summarise(rows)
+    rows = []
+    for dtype in options.dtype or DTYPES:
+        rows += run_child(dtype, options)
+    if not options.no_ncu:
+        for row in rows:
+            if "ours" in row and row["shape"] == list(SHAPES[1]):
+                row["achieved_occupancy"] = achieved_occupancy(row)
+    table(rows)
     if options.out:
         Path(options.out).write_text(json.dumps(rows, indent=1))
 
@@ -61,146 +54,255 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out")
-    parser.add_argument("--quick", action="store_true", help="one shape, fewer repetitions")
-    parser.add_argument("--variant", action="append", choices=list(VARIANTS))
-    parser.add_argument("--dtype", default="float16", choices=("float16", "bfloat16"))
-    parser.add_argument("--budget", type=float, default=220, help="seconds for everything")
+    parser.add_argument("--dtype", action="append", choices=DTYPES)
+    parser.add_argument("--shape", action="append", nargs=3, type=int)
+    parser.add_argument("--config", help="arguments of Config, as Python: dict(stagger=1)")
+    parser.add_argument("--no-triton", action="store_true")
+    parser.add_argument("--no-ncu", action="store_true", help="do not measure occupancy")
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def run_child(name, options, limit):
-    """The rows that one variant printed before it ended, or was ended."""
-    command = [sys.executable, __file__, "--child", name, "--dtype", options.dtype]
-    command += ["--quick"] if options.quick else []
+def run_child(dtype, options):
+    """The rows of one dtype: what its process printed before it ended, or was ended."""
+    command = [sys.executable, __file__, "--child", dtype]
+    for shape in options.shape or ():
+        command += ["--shape", *map(str, shape)]
+    command += ["--config", options.config] if options.config else []
+    command += ["--no-triton"] if options.no_triton else []
     rows = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        deadline = time.time() + limit
         try:
-            out, _ = process.communicate(timeout=max(1, deadline - time.time()))
+            out, _ = process.communicate(timeout=TIME_LIMIT)
             failure = f"exit status {process.returncode}" if process.returncode else None
         except subprocess.TimeoutExpired:
             process.kill()
             out, _ = process.communicate()
-            failure = f"not done after {limit:.0f} s"
+            failure = f"not done after {TIME_LIMIT} s"
     for line in out.splitlines():
         if line.startswith("{"):
             rows.append(json.loads(line))
-            print(text_of(rows[-1]), flush=True)
         else:
-            print(f"{name}: {line}", flush=True)
+            print(f"{dtype}: {line}", flush=True)
     if failure:
-        print(f"{name}: {failure}", flush=True)
-        rows.append({"variant": name, "error": failure})
+        print(f"{dtype}: {failure}", flush=True)
     return rows
 
 
-def text_of(row):
-    if "tflops" not in row:
-        state = "wrong" if row.get("wrong") else "right"
-        return f"{row['variant']:<28} {row.get('shape')!s:<22} {state}, error {row.get('error')}"
-    shape = "x".join(map(str, row["shape"]))
-    return (
-        f"{row['variant']:<28} {shape:<18} {row['tflops']:7.1f} TFLOP/s  cuBLAS "
-        f"{row['cublas_tflops']:7.1f}  ratio {row['ratio']:.3f}  error {row['error']:.2f}"
-        f"{'  WRONG' if row['wrong'] else ''}"
+def table(rows):
+    """The rows as text."""
+    print(
+        f"{'dtype':<14} {'M x N x K':<18} {'TFLOP/s':>8} {'cuBLAS':>7} {'ratio':>6} {'goal':>5}",
+        end="",
     )
-
-
-def summarise(rows):
-    best = {}
+    print(f" {'Triton':>7} {'ratio':>6} {'error':>6}  configuration")
+    kernels = {}
     for row in rows:
-        if "ratio" in row and not row["wrong"]:
-            key = tuple(row["shape"])
-            if key not in best or best[key]["ratio"] < row["ratio"]:
-                best[key] = row
-    print("\nbest of each shape")
-    for row in best.values():
-        print(text_of(row))
+        shape = "x".join(map(str, row["shape"]))
+        state = "" if row["error"] < 1 else "  WRONG"
+        if "ours" not in row:
+            print(f"{row['dtype']:<14} {shape:<18} checked only {row['error']:22.2f}{state}")
+            continue
+        kernels[row["kernel"]] = row
+        goal = 1.0 if row["dtype"].startswith("float8") else GOALS.get(tuple(row["shape"]), 1.0)
+        ratio = row["cublas"] and row["ours"] / row["cublas"]
+        triton = row.get("triton")
+        against = f"{triton:7.1f} {row['ours'] / triton:6.3f}" if triton else f"{'-':>7} {'-':>6}"
+        print(
+            f"{row['dtype']:<14} {shape:<18} {row['ours']:8.1f} {row['cublas']:7.1f} {ratio:6.3f} "
+            f"{goal:5.2f} {against} {row['error']:6.2f}  {row['config']}"
+            f"{'' if ratio >= goal else '  below its goal'}{state}"
+        )
+    for name, row in kernels.items():
+        occupancy = row.get("achieved_occupancy", "not measured")
+        print(f"kernel {name}: {row['resources']}; achieved occupancy {occupancy}")
 
 
-def run_variant(options):
-    """Check and time one variant; one JSON line for each shape."""
+# One dtype ---------------------------------------------------------------------------------------
+
+
+def measure(options):
     from basedsl_cute.runtime import driver
 
     if not driver.is_available():
         print("skipped, no CUDA driver here")
         return
-    import hopper_gemm
     import torch
 
-    import basedsl_cute as cute
-
-    name = options.child
-    cfg = hopper_gemm.Config(**VARIANTS[name])
-    dtype = getattr(torch, options.dtype)
-    blocks = torch.cuda.get_device_properties(0).multi_processor_count
+    dtype = getattr(torch, options.child)
+    kernels = Kernels(dtype, options.config)
     torch.manual_seed(int(time.time()))
-    a, b, c = (torch.zeros(256, 256, device="cuda", dtype=dtype) for _ in range(3))
-    start = time.perf_counter()
-    call = cute.compile(hopper_gemm.gemm, a, b, c, blocks, cfg)
-    took = time.perf_counter() - start
-    report = call.stages.text("resources") if "resources" in call.stages else "no ptxas"
-    print(f"compiled in {took:.2f} s; {' '.join(report.split())}", flush=True)
-
-    shapes = SHAPES[1:2] if options.quick else SHAPES
-    for shape in RAGGED + shapes:
-        m, n, k = shape
-        a = torch.randn(m, k, device="cuda", dtype=dtype)
-        b = torch.randn(n, k, device="cuda", dtype=dtype)
-        c = torch.full((m, n), float("nan"), device="cuda", dtype=dtype)
-        call(a, b, c, blocks)
+    shapes = [tuple(shape) for shape in options.shape or SHAPES]
+    if options.once:
+        run = Problem(shapes[0], dtype, kernels)
+        run.ours()
         torch.cuda.synchronize()
-        error = relative_error(a, b, c, torch)
-        row = {"variant": name, "dtype": options.dtype, "shape": shape, "error": error}
-        row["wrong"] = not error < 1
+        return
+    for shape in [*RAGGED, *shapes]:
+        run = Problem(shape, dtype, kernels)
+        row = run.row | {"error": run.checked()}
         if shape in shapes:
-            row |= timed(call, a, b, c, blocks, options.quick, torch)
+            contenders = {"ours": run.ours, "cublas": run.cublas}
+            if not options.no_triton:
+                contenders["triton"] = run.triton
+            row |= timed(contenders, 2 * shape[0] * shape[1] * shape[2])
         print(json.dumps(row), flush=True)
 
 
-def relative_error(a, b, c, torch):
-    """The largest error in units of what rounding to the output and float32 sums may cost."""
-    k = a.shape[1]
-    worst = 0.0
-    rows = max(1, 2**27 // max(c.shape[1], k))
-    for first in range(0, c.shape[0], rows):
-        part = slice(first, first + rows)
-        exact = a[part].double() @ b.double().T
-        epsilon = torch.finfo(c.dtype).eps
-        allowed = epsilon * exact.abs() + 1e-3 * k**0.5 * 2**-4 + 1e-5 * k
-        error = ((c[part].double() - exact).abs() / allowed).max().item()
-        worst = error if error != error else max(worst, error)
-        if worst != worst:
-            return float("inf")
-    return worst
+class Kernels:
+    """Compiled once for each configuration."""
+
+    def __init__(self, dtype, config):
+        import torch
+
+        self.dtype = dtype
+        self.fixed = config
+        self.blocks = torch.cuda.get_device_properties(0).multi_processor_count
+        self.made = {}
+
+    @property
+    def is_narrow(self):
+        return self.dtype.itemsize == 1
+
+    def config(self, shape):
+        from basedsl_cute.ops.hopper_gemm import Config, choose
+
+        if self.fixed:
+            return Config(**eval(self.fixed))
+        return choose(*shape, self.dtype.itemsize * 8, self.blocks)
+
+    def get(self, cfg, a, b, c, scales):
+        import basedsl_cute as cute
+        from basedsl_cute.ops.hopper_gemm import gemm
+
+        if cfg not in self.made:
+            start = time.perf_counter()
+            if self.is_narrow:
+                call = cute.compile(scaled_gemm(), a, b, c, *scales, self.blocks, cfg)
+            else:
+                call = cute.compile(gemm, a, b, c, self.blocks, cfg)
+            report = "no ptxas here"
+            if "resources" in call.stages:
+                report = " ".join(call.stages.text("resources").split())
+            print(f"compiled in {time.perf_counter() - start:.2f} s: {report}", flush=True)
+            self.made[cfg] = call, report
+        return self.made[cfg]
 
 
-def timed(call, a, b, c, blocks, quick, torch):
-    m, n = c.shape
-    flops = 2 * m * n * a.shape[1]
-    launches = max(2, min(20, int(4e12 / flops)))
-    rounds = 6 if quick else 14
-    out = torch.empty_like(c)
-    transposed = b.T
-    times = {"ours": [], "cublas": []}
-    for _ in range(rounds):
-        for name, once in (
-            ("ours", lambda: call(a, b, c, blocks)),
-            ("cublas", lambda: torch.matmul(a, transposed, out=out)),
-        ):
-            times[name].append(seconds(once, launches, torch))
-    ours, cublas = (statistics.median(times[name][2:]) for name in ("ours", "cublas"))
-    ratios = [y / x for x, y in zip(times["ours"][2:], times["cublas"][2:], strict=True)]
-    return {
-        "tflops": flops / ours / 1e12,
-        "cublas_tflops": flops / cublas / 1e12,
-        "ratio": statistics.median(ratios),
-    }
+def scaled_gemm():
+    """C = (A B^T) * scale_a * scale_b, scales in device memory."""
+    import basedsl_cute as cute
+    from basedsl_cute.ops.hopper_gemm import gemm
+
+    def scaled(acc, x, y):
+        return acc * (x * y)
+
+    def everywhere(scale, shape):
+        return cute.make_tensor(scale.iterator, cute.make_layout(shape, stride=(0,) * len(shape)))
+
+    @cute.jit
+    def call(
+        a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, x: cute.Tensor, y: cute.Tensor,
+        blocks: cute.Int32, cfg: cute.Constexpr,
+    ):  # fmt: skip
+        gemm(a, b, c, blocks, cfg, scaled, (everywhere(x, c.shape), everywhere(y, c.shape)))
+
+    return call
 
 
-def seconds(once, launches, torch):
+class Problem:
+    """Operands of one shape, and each contender's call."""
+
+    def __init__(self, shape, dtype, kernels):
+        import torch
+
+        m, n, k = shape
+        self.torch = torch
+        self.is_narrow = kernels.is_narrow
+        self.a = torch.randn(m, k, device="cuda").to(dtype)
+        self.b = torch.randn(n, k, device="cuda").to(dtype)
+        out = torch.bfloat16 if self.is_narrow else dtype
+        self.c = torch.full((m, n), float("nan"), device="cuda", dtype=out)
+        self.out = torch.empty_like(self.c)
+        self.scales = [torch.ones(1, device="cuda") for _ in range(2)]
+        cfg = kernels.config(shape)
+        self.call, report = kernels.get(cfg, self.a, self.b, self.c, self.scales)
+        self.blocks = kernels.blocks
+        name = str(dtype).removeprefix("torch.")
+        config = config_text(cfg)
+        self.row = {"dtype": name, "shape": shape, "config": config}
+        self.row |= {"kernel": f"{name} {config}", "resources": report}
+
+    def ours(self):
+        if self.is_narrow:
+            self.call(self.a, self.b, self.c, *self.scales, self.blocks)
+        else:
+            self.call(self.a, self.b, self.c, self.blocks)
+
+    def cublas(self):
+        torch = self.torch
+        if not self.is_narrow:
+            torch.matmul(self.a, self.b.T, out=self.out)
+            return
+        x, y = self.scales
+        torch._scaled_mm(
+            self.a, self.b.T, x, y, out_dtype=self.c.dtype, use_fast_accum=True, out=self.out
+        )
+
+    def triton(self):
+        import triton_gemm
+
+        triton_gemm.matmul(self.a, self.b, self.out)
+
+    def checked(self):
+        """The largest error in units of what rounding the output and the sums may cost."""
+        self.ours()
+        self.torch.cuda.synchronize()
+        a, b, c = self.a, self.b.double(), self.c
+        k = a.shape[1]
+        # Sums of 8-bit floats keep 13 bits behind the largest product's point.
+        sums = 2**-12 * k**0.5 * 8 if self.is_narrow else 1e-3 * k**0.5 * 2**-4 + 1e-5 * k
+        worst = 0.0
+        rows = max(1, 2**27 // max(c.shape[1], k))
+        for first in range(0, c.shape[0], rows):
+            part = slice(first, first + rows)
+            exact = a[part].double() @ b.T
+            allowed = self.torch.finfo(c.dtype).eps * exact.abs() + sums
+            error = ((c[part].double() - exact).abs() / allowed).max().item()
+            if error != error:
+                return float("inf")
+            worst = max(worst, error)
+        return worst
+
+
+def config_text(cfg):
+    """What of a configuration is not the default."""
+    default = type(cfg)()
+    changed = [
+        f"{name}={value}"
+        for name, value in vars(cfg).items()
+        if value != getattr(default, name) or name in ("tile", "stages")
+    ]
+    return ", ".join(changed).replace(", ", ",").replace(",", " ").replace("( ", "(")
+
+
+def timed(contenders, flops):
+    """TFLOP/s of each, from medians over rounds in which they take turns."""
+    launches = max(2, min(40, int(5e12 / flops)))
+    times = {name: [] for name in contenders}
+    for once in contenders.values():
+        seconds(once, 2)  # compiles, tunes, warms up
+    for _ in range(11):
+        for name, once in contenders.items():
+            times[name].append(seconds(once, launches))
+    return {name: flops / statistics.median(found) / 1e12 for name, found in times.items()}
+
+
+def seconds(once, launches):
     """Seconds of one of `launches` calls in a row, queued while the device is kept busy."""
+    import torch
+
     start, stop = torch.cuda.Event(True), torch.cuda.Event(True)
     torch.cuda._sleep(1_000_000)
     start.record()
@@ -209,6 +311,29 @@ def seconds(once, launches, torch):
     stop.record()
     stop.synchronize()
     return start.elapsed_time(stop) / 1e3 / launches
+
+
+# Occupancy ---------------------------------------------------------------------------------------
+
+
+def achieved_occupancy(row):
+    """Warps active on a multiprocessor, in percent of the most: what Nsight Compute counts."""
+    if shutil.which("ncu") is None:
+        return "not measured, no ncu here"
+    metric = "sm__warps_active.avg.pct_of_peak_sustained_active"
+    command = ["ncu", "--csv", "--metrics", metric, "-k", "regex:gemm_kernel", "-c", "1"]
+    command += [sys.executable, __file__, "--child", row["dtype"], "--once"]
+    command += ["--shape", *map(str, row["shape"])]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return "not measured, ncu takes too long"
+    lines = [line for line in run.stdout.splitlines() if line.startswith('"')]
+    found = [r for r in csv.DictReader(io.StringIO("\n".join(lines))) if metric in r.values()]
+    if not found:
+        errors = [line for line in run.stdout.splitlines() if "ERR" in line]
+        return f"not measured, ncu: {(errors or ['it says nothing'])[0][:100]}"
+    return f"{found[0]['Metric Value']} % of 64 warps"
 
 
 if __name__ == "__main__":

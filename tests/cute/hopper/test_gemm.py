@@ -1,50 +1,74 @@
-"""The Hopper GEMM of the examples: every path of it against NumPy, and what ptxas says of it."""
-
-import sys
-from pathlib import Path
+"""The Hopper GEMM of `ops`: every path of it against NumPy, and what ptxas says of it."""
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering import ptxas
+from basedsl_cute.ops.hopper_gemm import Config, gemm
+from basedsl_cute.utils.epilogue import per_column, per_row
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "cute"))
-
-from hopper_gemm import Config, gemm
-
+ONE = {"tile": (64, 64, 64), "consumers": 1}
+TURNS = {"tile": (64, 64, 64), "stages": 3, "takes_turns": True}
 CASES = {
-    "one tile, one consumer": ((64, 64, 64), 1, {"tile": (64, 64, 64), "consumers": 1}),
+    "one tile, one consumer": ((64, 64, 64), 1, ONE),
     "tiles of 128, a ring that wraps": ((256, 256, 384), 3, {"tile": (128, 128, 64), "stages": 2}),
     "ragged in M, N and K": ((200, 136, 72), 4, {"tile": (128, 128, 64)}),
     "B is multicast": ((256, 128, 128), 4, {"tile": (128, 64, 64), "cluster": (2, 1)}),
     "A is multicast, ragged": ((136, 200, 72), 4, {"tile": (128, 64, 64), "cluster": (1, 2)}),
     "both are multicast": ((256, 256, 64), 4, {"tile": (128, 128, 64), "cluster": (2, 2)}),
-    "bands along N": (
-        (192, 320, 64),
-        3,
-        {"tile": (64, 64, 64), "consumers": 1, "swizzle": 2, "along_m": False},
-    ),
+    "bands along N": ((192, 320, 64), 3, ONE | {"swizzle": 2, "along_m": False}),
     "two blocks of rows each": ((300, 128, 64), 2, {"tile": (256, 64, 64), "stages": 2}),
     "three consumers": ((192, 64, 64), 1, {"tile": (192, 64, 64), "consumers": 3}),
     "the tile that is fast": ((128, 256, 128), 1, {}),
+    "an odd number of pieces": ((300, 192, 8), 2, {"tile": (128, 192, 64)}),
+    "one slot": ((128, 128, 64), 2, {"tile": (64, 128, 64), "consumers": 1, "slots": 1}),
+    "pieces that are narrow": ((64, 160, 64), 1, {"tile": (64, 80, 64), "consumers": 1}),
+    "staggered": ((256, 128, 320), 1, {"tile": (128, 64, 64), "stages": 3, "stagger": 2}),
+    "staggered, K too short": ((256, 64, 64), 1, {"tile": (128, 64, 64), "stagger": 1}),
+    "taking turns": ((200, 136, 136), 2, TURNS),
+    "taking turns, multicast": ((256, 128, 72), 4, TURNS | {"cluster": (2, 1)}),
+    "taking turns, fewer tiles than consumers": ((64, 64, 128), 1, TURNS),
+    "takes nothing over": ((64, 64, 64), 1, ONE | {"overlap": False}),
 }
 
 
-def compare(shape, blocks, options, dtype=np.float16, transpose=(False, False)):
+def operands(shape, dtype, transpose=(False, False, False), batch=(), out=None):
+    """A, B and C of a product, C full of rubbish; where `transpose`d, mode 0 is contiguous."""
     m, n, k = shape
     rng = np.random.default_rng(1)
-    a = rng.standard_normal((k, m) if transpose[0] else (m, k)).astype(dtype)
-    b = rng.standard_normal((k, n) if transpose[1] else (n, k)).astype(dtype)
-    a, b = a.T if transpose[0] else a, b.T if transpose[1] else b
-    c = np.full((m, n), np.nan, dtype)
+
+    def make(rows, columns, transposed):
+        size = (*batch, columns, rows) if transposed else (*batch, rows, columns)
+        integers = np.dtype(dtype).kind in "iu"
+        x = rng.integers(-50, 50, size) if integers else rng.standard_normal(size)
+        x = x.astype(dtype)
+        x = np.moveaxis(x, 0, -1) if batch else x
+        return np.swapaxes(x, 0, 1) if transposed else x
+
+    a, b, c = (make(*x) for x in zip((m, n, m), (k, k, n), transpose, strict=True))
+    c = c.astype(out or dtype, order="K")
+    c.fill(77)
+    return a, b, c
+
+
+def product(a, b):
+    a, b = (x.astype(np.float64) for x in (a, b))
+    return np.einsum("mk...,nk...->mn...", a, b)
+
+
+def check(c, exact, tolerance=1e-3):
+    epsilon = float(ml_dtypes.finfo(c.dtype).eps) if c.dtype.kind not in "iu" else 0
+    np.testing.assert_allclose(c.astype(np.float64), exact, rtol=epsilon, atol=tolerance)
+
+
+def compare(shape, blocks, options, dtype=np.float16, transpose=(False, False, False), **kinds):
+    a, b, c = operands(shape, dtype, transpose, **kinds)
     gemm(a, b, c, blocks, Config(**options))
     cute.synchronize()
-    exact = a.astype(np.float64) @ b.astype(np.float64).T
-    wide = c.astype(np.float64)
-    epsilon = float(ml_dtypes.finfo(dtype).eps)
-    np.testing.assert_allclose(wide, exact, rtol=epsilon, atol=1e-3)
+    check(c, product(a, b))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -52,23 +76,171 @@ def test_against_numpy(hopper, case):
     compare(*CASES[case])
 
 
-@pytest.mark.parametrize("transpose", [(True, False), (False, True), (True, True)])
-def test_operands_that_are_not_k_major(hopper, transpose):
-    compare((128, 64, 80), 2, {"tile": (64, 64, 64), "consumers": 1}, transpose=transpose)
+@pytest.mark.parametrize(
+    "transpose",
+    [(True, False, False), (False, True, False), (True, True, False), (False, False, True)],
+)
+def test_which_mode_is_contiguous(hopper, transpose):
+    compare((136, 72, 80), 2, {"tile": (128, 64, 64)}, transpose=transpose)
 
 
 def test_bfloat16(hopper):
-    compare((64, 128, 64), 2, {"tile": (64, 64, 64), "consumers": 1}, dtype=ml_dtypes.bfloat16)
+    compare((64, 128, 64), 2, ONE, dtype=ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("transpose", [(False, False, False), (True, False, True)])
+@pytest.mark.parametrize("out", [np.float32, ml_dtypes.bfloat16])
+def test_what_c_may_be(hopper, out, transpose):
+    compare((136, 72, 64), 2, ONE, transpose=transpose, out=out)
+
+
+EIGHT = {"tile": (64, 64, 128), "consumers": 1}
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+@pytest.mark.parametrize("out", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_floats_of_8_bits(hopper, dtype, out):
+    # Hopper adds products of 8-bit floats with 13 bits behind the point or so.
+    a, b, c = operands((136, 72, 160), dtype, out=out)
+    gemm(a, b, c, 2, Config(**EIGHT))
+    cute.synchronize()
+    check(c, product(a, b), 1e-3 * np.abs(product(np.abs(a), np.abs(b))).max())
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("out", [np.int32, np.float32])
+def test_integers(hopper, dtype, out):
+    a, b, c = operands((136, 72, 160), np.int8, out=out)
+    a, b = np.abs(a).astype(dtype) if dtype is np.uint8 else a, b.astype(dtype)
+    gemm(a, b, c, 2, Config(**EIGHT))
+    cute.synchronize()
+    np.testing.assert_array_equal(c, product(a, b))
+
+
+def test_float32_is_rounded_to_tf32(hopper):
+    a, b, c = operands((136, 72, 80), np.float32)
+    gemm(a, b, c, 2, Config(tile=(64, 64, 32), consumers=1))
+    cute.synchronize()
+    a, b = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b))
+    check(c, product(a, b))
+
+
+@pytest.mark.parametrize("options", [ONE, TURNS])
+def test_batches(hopper, options):
+    compare((72, 136, 80), 2, options, batch=(3,))
+
+
+def bias_relu(acc, bias):
+    x = acc + bias.to(cute.Float32)
+    return cute.where(x > 0.0, x, 0.0)
+
+
+class ScaledResidual:
+    """acc * scale[m] * factor + residual[m, n]"""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, acc, scale, residual, shift):
+        return acc * scale * self.factor + residual.to(cute.Float32) + shift
+
+
+@cute.jit
+def linear(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, bias: cute.Tensor, cfg: cute.Constexpr):
+    gemm(a, b, c, 2, cfg, bias_relu, (per_column(bias, c.shape),))
+
+
+@cute.jit
+def residual(
+    a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, scale: cute.Tensor, x: cute.Tensor, shift,
+    cfg: cute.Constexpr,
+):  # fmt: skip
+    gemm(a, b, c, 2, cfg, ScaledResidual(0.5), (per_row(scale, c.shape), x, shift))
+
+
+@pytest.mark.parametrize("shape", [(128, 128, 64), (72, 136, 64)])
+def test_an_epilogue_with_a_bias(hopper, shape):
+    a, b, c = operands(shape, np.float16)
+    bias = np.linspace(-5, 5, shape[1], dtype=np.float16)
+    linear(a, b, c, bias, Config(**ONE))
+    cute.synchronize()
+    check(c, np.maximum(product(a, b) + bias, 0), 2e-3)
+
+
+@pytest.mark.parametrize("options", [ONE, {"tile": (128, 64, 64)}, TURNS])
+def test_an_epilogue_of_a_class(hopper, options):
+    a, b, c = operands((136, 64, 72), np.float16, (False, False, True), out=np.float32)
+    scale = np.linspace(1, 2, 136, dtype=np.float32)
+    x = np.random.default_rng(2).standard_normal((136, 64)).astype(np.float16)
+    residual(a, b, c, scale, x, 3.0, Config(**options))
+    cute.synchronize()
+    check(c, product(a, b) * scale[:, None] * 0.5 + x + 3)
+
+
+def test_an_epilogue_in_batches(hopper):
+    a, b, c = operands((72, 64, 64), np.float16, batch=(2,))
+    x = np.random.default_rng(2).standard_normal(c.shape).astype(np.float16)
+    scale = np.ones(72, np.float32)
+    residual(a, b, c, scale, x, 0.0, Config(**ONE))
+    cute.synchronize()
+    check(c, product(a, b) * 0.5 + x, 2e-3)
+
+
+@pytest.mark.parametrize(
+    "change, text",
+    [
+        (lambda a, b, c: (a[..., None], b, c), "all of them have a last mode"),
+        (lambda a, b, c: (a.astype(np.int8).T, b.astype(np.int8), c), "must have K contiguous"),
+    ],
+)
+def test_what_does_not_go_together(sim, change, text):
+    with pytest.raises(DSLTypeError, match=text):
+        gemm(*change(*operands((64, 64, 64), np.float16)), 1, Config(**ONE))
+
+
+def test_a_row_of_c_that_tma_cannot_write(hopper):
+    with pytest.raises(DSLError, match="multiples of 16 bytes"):
+        compare((64, 60, 64), 1, ONE)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"tile": (64, 64, 64)}, {"tile": (128, 260, 64)}, {"stagger": 4}, {"consumers": 4},
+     {"stagger": 1, "takes_turns": True}, {"slots": 0}],
+)  # fmt: skip
+def test_no_such_configuration(options):
+    with pytest.raises(ValueError, match="consumer"):
+        Config(**options)
+
+
+def test_a_block_that_does_not_fit(sim):
+    with pytest.raises(DSLTypeError, match=r"bytes of shared memory; a block has 232448"):
+        compare((64, 64, 64), 1, {"stages": 8})
+
+
+@pytest.mark.parametrize("consumers, registers", [(1, 240), (2, 232), (3, 152)])
+def test_registers_are_shared(consumers, registers):
+    cfg = Config(tile=(64 * consumers, 64, 64), consumers=consumers)
+    assert cfg.consumer_registers == registers
+
+
+def ptx_of(monkeypatch, *args):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    a = b = c = np.zeros((256, 256), np.float16)
+    return cute.compile(gemm, a, b, c, 132, *args).stages.text("ptx")
+
+
+def test_an_epilogue_that_is_not_there_costs_nothing(monkeypatch):
+    plain = ptx_of(monkeypatch, Config(**ONE))
+    assert ptx_of(monkeypatch, Config(**ONE), lambda acc: acc) == plain
+    assert ptx_of(monkeypatch, Config(**ONE), lambda acc: acc * 2.0) != plain
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
-@pytest.mark.parametrize("cluster", [(1, 1), (2, 1)])
-def test_the_accumulator_stays_in_registers(monkeypatch, cluster):
-    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
-    a = b = c = np.zeros((256, 256), np.float16)
-    stages = cute.compile(gemm, a, b, c, 132, Config(cluster=cluster)).stages
-    ptx = stages.text("ptx")
-    assert ptx.count("wgmma.mma_async") == 4
+@pytest.mark.parametrize("options", [{}, {"cluster": (2, 1), "stagger": 2}])
+def test_the_accumulator_stays_in_registers(monkeypatch, options):
+    ptx = ptx_of(monkeypatch, Config(**options))
+    assert ptx.count("wgmma.mma_async") == 8  # four for the first step of K, four for the others
     assert ".local" not in ptx
     made = ptxas.start(ptx, "sm_90a").finish()
     assert made.warnings == ()

@@ -26,9 +26,14 @@ class PipelineState:
         self.index = index
         self.phase = phase
 
-    def advance(self) -> None:
-        """Go to the next stage; the phase flips where the buffer wraps."""
-        self.count = self.count + 1
+    def advance(self, steps: Any = 1) -> None:
+        """Go on by so many stages; the phase flips where the buffer wraps."""
+        self.count = self.count + steps
+        if type(steps) is not int or steps != 1:
+            further = self.index + steps
+            self.index = further % self.stages
+            self.phase = (self.phase + further // self.stages) % 2
+            return
         further = self.index + 1
         wraps = further == self.stages
         if is_dynamic(wraps):

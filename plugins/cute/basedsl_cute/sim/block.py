@@ -17,6 +17,7 @@ from basedsl_cute.sim.group import WARP, Group
 from basedsl_cute.sim.memory import Segment
 from basedsl_cute.sim.races import RaceDetector
 from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.register_pool import RegisterPool
 from basedsl_cute.sim.schedule import Wait
 
 BARRIERS = 16
@@ -95,6 +96,7 @@ class Block:
         self.barriers: dict[int, NamedBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}
         self.cluster = Cluster([self], self.warps)
+        self.registers = RegisterPool(self.warps)
         self._in_flight: dict[int, list[Callable[[], None]]] = {}
 
     # Barriers --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from basedsl_cute.sim import register_pool
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op
@@ -78,8 +79,13 @@ def _prmt(e: Emitter, op: Op) -> None:
     e.let(op.results[0], "num.permute_bytes({}, {}, {})".format(*e.refs(op)))
 
 
-@rule(
-    "nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch", "nvvm.setmaxregister", "nvvm.griddepcontrol"
-)
+@rule("nvvm.setmaxregister", sync="warp")
+def _setmaxregister(e: Emitter, op: Op) -> None:
+    e.globals["register_pool"] = register_pool
+    count = op.integer("regCount")
+    e.wait(f"register_pool.change(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
+
+
+@rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch", "nvvm.griddepcontrol")
 def _hint(e: Emitter, op: Op) -> None:
     """Timing and resources only."""

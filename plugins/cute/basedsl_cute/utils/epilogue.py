@@ -22,13 +22,14 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import logical_not
 from basedsl_cute import algebra
+from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.copy_access import when
 from basedsl_cute.copying import autovec_copy
 from basedsl_cute.memory import make_rmem_tensor, make_tensor
 from basedsl_cute.ssa import TensorSSA
 from basedsl_cute.tensor import Tensor
 
-__all__ = ["apply_epilogue", "load_operand", "per_column", "per_row"]
+__all__ = ["apply_epilogue", "is_one_number", "load_operand", "per_column", "per_row"]
 
 
 def per_column(vector: Tensor, shape: Any) -> Tensor:
@@ -71,6 +72,11 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
             with when(algebra.elem_less(coords[i], bound)):
                 fragment[i] = part[i]
     return fragment.load()
+
+
+def is_one_number(operand: Tensor) -> bool:
+    """Whether all strides are 0: the one element there is may be read from any coordinate."""
+    return all(type(d) is int and d == 0 for d in flatten_to_tuple(operand.stride))
 
 
 def apply_epilogue(op: Any, acc: TensorSSA, operands: Any, dtype: Any) -> TensorSSA:

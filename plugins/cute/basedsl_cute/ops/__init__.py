@@ -1,0 +1,1 @@
+"""`basedsl_cute.ops`: whole kernels, ready to call."""
