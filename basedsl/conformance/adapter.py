@@ -28,6 +28,8 @@ class Adapter:
         such a tag are skipped, with that reason.
     fuzz_share
         How many of the random programs to run, as a share of those asked for.
+    kernels
+        Whether the DSL has kernels; then `launch` runs one.
     raises
         Whether `raise` and `assert` over run-time conditions come back as the same Python
         exceptions. Where not (a GPU kernel traps), any `DSLError` with the message will do.
@@ -41,6 +43,7 @@ class Adapter:
         differs: Mapping[str, str] | None = None,
         raises: bool = True,
         fuzz_share: float = 1.0,
+        kernels: bool = False,
     ) -> None:
         self.name = name
         self.dsl = dsl
@@ -48,6 +51,7 @@ class Adapter:
         self.differs = dict(differs or {})
         self.raises = raises
         self.fuzz_share = fuzz_share
+        self.kernels = kernels
 
     @property
     def int_bits(self) -> int:
@@ -62,6 +66,10 @@ class Adapter:
     def jit(self, fn: Callable[..., Any]) -> Any:
         """Decorate a helper that a program calls."""
         return self.dsl.jit(fn)
+
+    def launch(self, call: Any) -> None:
+        """In a @jit function: run once, in one thread, what calling a @kernel there has given."""
+        raise NotImplementedError
 
     def entry(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """`fn` compiled: called from Python with the arguments of `fn`, returns its result."""

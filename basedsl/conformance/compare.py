@@ -78,6 +78,8 @@ def same(adapter: Adapter, a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
+        if a == 0.0 and b == 0.0:
+            return math.copysign(1.0, a) == math.copysign(1.0, b)
         close = 1e-12 if adapter.float_bits == 64 else 2e-5
         return a == b or math.isclose(a, b, rel_tol=close, abs_tol=close)
     if type(a) is int and type(b) is int:

@@ -229,6 +229,110 @@ def test_the_table_of_calls_is_complete() -> None:
     ]
 
 
+def test_jit_inlines_jit_and_python(adapter: Adapter, jit: Any) -> None:
+    traced: list[str] = []
+
+    @jit
+    def inner(x):
+        traced.append("inner")
+        if x > 2:
+            return x * 10
+        return x
+
+    def plain(x):
+        traced.append("plain")
+        return x + 1
+
+    @jit
+    def outer(n):
+        traced.append("outer")
+        return inner(n) + inner(plain(n))
+
+    assert [outer(n) for n in (1, 2, 5)] == [3, 32, 110]
+    assert traced == ["outer", "inner", "plain", "inner"]  # once, in one compilation
+    assert inner(4) == 40  # called from Python it is compiled on its own
+    assert traced[4:] == ["inner"]
+
+
+@pytest.fixture
+def launched(adapter: Adapter, jit: Any) -> Callable[..., list[Any]]:
+    """Runs a function of an int and a buffer as a kernel; what it leaves in the buffer."""
+    if not adapter.kernels:
+        pytest.skip(f"{adapter.name} has no kernels")
+
+    def run(body: Callable[..., Any], n: Any) -> list[Any]:
+        kernel = adapter.dsl.kernel(body)
+
+        @jit
+        def host(n, out):
+            adapter.launch(kernel(n, out))
+
+        out = adapter.buffer([0, 0, 0])
+        host(n, out)
+        return adapter.contents(out)
+
+    return run
+
+
+def test_jit_launches_a_kernel(launched: Any) -> None:
+    def work(n, out):
+        out[0] = n + 1
+        for i in range(2):
+            out[i + 1] = n * i
+
+    assert launched(work, 5) == [6, 0, 5]
+
+
+def test_a_kernel_inlines_jit_and_python(launched: Any, jit: Any) -> None:
+    @jit
+    def clamped(x, high: Constexpr):
+        if x > high:
+            return high
+        return x
+
+    def plain(x):
+        return x * 2
+
+    def work(n, out):
+        out[0] = clamped(n, 3)
+        out[1] = plain(clamped(n, 100))
+        out[2] = clamped(plain(n), high=6)
+
+    assert launched(work, 5) == [3, 10, 6]
+    assert launched(work, 2) == [2, 4, 4]
+
+
+def test_a_kernel_cannot_call_a_kernel(adapter: Adapter, launched: Any) -> None:
+    @adapter.dsl.kernel
+    def inner(out):
+        out[0] = 1
+
+    def work(n, out):
+        inner(out)
+
+    with pytest.raises(DSLCallError) as caught:
+        launched(work, 1)
+    text = str(caught.value)
+    assert "calls the @kernel function" in text and "inner" in text
+    assert "a kernel cannot launch a kernel" in text and os.path.basename(__file__) in text
+
+
+def test_a_dsl_without_kernels_says_so(adapter: Adapter, jit: Any) -> None:
+    if adapter.kernels:
+        pytest.skip(f"{adapter.name} has kernels")
+
+    @adapter.dsl.kernel
+    def work(n):
+        pass
+
+    @jit
+    def host(n):
+        work(n)
+
+    with pytest.raises(DSLCallError, match="has no kernels"):
+        host(1)
+
+
 def test_python_cannot_call_a_kernel(adapter: Adapter) -> None:
     @adapter.dsl.kernel
     def work(n):

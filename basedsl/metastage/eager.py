@@ -34,12 +34,9 @@ class Eager:
             return
         place = None
         while tb is not None:
-            inside = is_internal(tb.tb_frame.f_code.co_filename)
-            if not inside:
+            if not is_internal(tb.tb_frame.f_code.co_filename):
                 place = span_of_code(tb.tb_frame.f_code, tb.tb_lasti)
             tb = tb.tb_next
-        if inside:
-            return  # of the library's own making
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise DSLError(
             f"{text}. It is raised while compiling, on a path that may not be taken at run time",

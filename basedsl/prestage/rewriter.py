@@ -19,6 +19,7 @@ from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span
 from basedsl.prestage.assignment import Assignment, analyse_assignment
 from basedsl.prestage.callbacks import RUNTIME, ControlFlow
+from basedsl.prestage.comprehensions import separate_comprehensions
 from basedsl.prestage.control_flow import ControlFlow as ControlFlowPass
 from basedsl.prestage.desugar import desugar
 from basedsl.prestage.exits import Exits, Structure
@@ -58,6 +59,7 @@ class Unit:
     #: The nodes of the user's tree, collected once for the first passes.
     nodes: list[ast.AST]
     fresh: FreshNames
+    captured: tuple[str, ...] = ()
     scopes: Scopes = field(default_factory=lambda: Scopes({}, {}))
     assignment: Assignment = field(default_factory=Assignment)
     structure: Structure = field(default_factory=Structure)
@@ -82,6 +84,8 @@ def _mangle(unit: Unit) -> None:
 def _desugar(unit: Unit) -> None:
     desugar(unit.tree, unit.nodes, unit.fresh, unit.resolver)
     unit.scopes = analyse_scopes(unit.tree)
+    if separate_comprehensions(unit.scopes, unit.captured, unit.fresh):
+        unit.scopes = analyse_scopes(unit.tree)
     unit.assignment = analyse_assignment(unit.scopes)
 
 
@@ -136,7 +140,8 @@ def _rewrite(
     source = find_source(fn)
     nodes = walk(source.node)
     taken = identifiers(nodes).union(fn.__code__.co_freevars, [RUNTIME])
-    unit = Unit(source, resolver, source.node, nodes, FreshNames(taken))
+    captured = fn.__code__.co_freevars
+    unit = Unit(source, resolver, source.node, nodes, FreshNames(taken), captured)
     for name, run in PASSES:
         run(unit)
         if watch is not None:

@@ -1,7 +1,8 @@
 # mypy: ignore-errors
 """Calls: inlining, Constexpr, recursion, keywords, pytrees in and out."""
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from basedsl import Constexpr
@@ -160,3 +161,206 @@ def no_arguments():
     for i in range(5):
         total += i
     return total
+
+
+@dataclass(frozen=True)
+class Fixed:
+    a: Any
+    b: Any = 2
+
+
+@dataclass(kw_only=True)
+class Named:
+    a: Any
+    b: Any = 5
+
+
+class Sample(NamedTuple):
+    x: Any
+    y: Any = 1.5
+
+
+@program("", inputs=[(Fixed(1),), (Fixed(-3, 5),)], tags="tree-arguments tree-results")
+def frozen_dataclass_argument(z):
+    return z.a + z.b, z
+
+
+@program("", inputs=[(Named(a=1),), (Named(a=2, b=3),)], tags="tree-arguments tree-results")
+def keyword_only_dataclass(z):
+    return Named(a=z.a + 1), replace(z, b=z.a)
+
+
+@program("", inputs=[(Sample(1),), (Sample(2, 3.0),)], tags="tree-arguments tree-results")
+def named_tuple_with_default(z):
+    return z._replace(x=z.x * 2), Sample(z.x)
+
+
+@program("", inputs=[({"a": 1, "b": (2, [3, 4.5])},)], tags="tree-arguments tree-results")
+def nested_argument(z):
+    return z["b"][1][0] + z["a"], z["b"]
+
+
+@program("", inputs=[([1, 2, 3],), ([4],)], tags="tree-arguments")
+def list_argument(z):
+    total = 0
+    for x in z:
+        total += x
+    return total
+
+
+@program("", inputs=[((),), ((1,),), ((1, 2.5),)], tags="tree-arguments")
+def tuples_of_several_lengths(z):
+    return len(z), z
+
+
+@program("", inputs=[(None,), (3,), ("ab",)])
+def argument_that_may_be_static(z):
+    if z is None:
+        return 1
+    return len(z) if isinstance(z, str) else z
+
+
+@program("int", kwargs={"kw": 3})
+def kinds_of_parameters(n, /, m=4, *, kw, kx=7):
+    return n, m, kw, kx
+
+
+@program("", inputs=[(1, 2, 3), (1, 2, 4.5)], kwargs={"z": 5, "w": 1})
+def star_parameters_from_python(a, *rest, **named):
+    return a + sum(rest), len(rest), named["z"] - named["w"], sorted(named)
+
+
+@program("", inputs=[(1,), (True,), (1.0,), (2,)])
+def equal_arguments_of_different_types(a):
+    return a, a + 1
+
+
+@program("int")
+def returns_lists_and_dicts(n):
+    return [n, 2], {"a": n, 3: [1, n]}, None, "text"
+
+
+@program("int")
+def returns_nothing(n):
+    pass
+
+
+@program("int")
+def partial_and_reduce(n):
+    minus = functools.partial(lambda a, b: a - b, n)
+    return minus(3), functools.reduce(lambda a, b: a * b, [n, 2, 3])
+
+
+@program("int")
+def decorators_inside(n):
+    def deco(f):
+        @functools.wraps(f)
+        def g(*args):
+            return f(*args) + 1
+
+        return g
+
+    @deco
+    def h(x):
+        return x * 2
+
+    return h(n)
+
+
+@program("int")
+def protocols_of_a_class(n):
+    class Thing:
+        FACTOR = 3
+
+        def __init__(self, v):
+            self.v = v
+
+        @staticmethod
+        def more(x):
+            return x + 1
+
+        @classmethod
+        def scaled(cls, x):
+            return x * cls.FACTOR
+
+        @property
+        def double(self):
+            return self.v * 2
+
+        def __call__(self, x):
+            return x - self.v
+
+        def __getitem__(self, i):
+            return i * 2
+
+        def __len__(self):
+            return 4
+
+        def __add__(self, other):
+            return Thing(self.v + other.v)
+
+        def __lt__(self, other):
+            return self.v < other.v
+
+    one, two = Thing(n), Thing(3)
+    less = 1 if one < two else 0
+    return one.more(n), Thing.scaled(n), one(5), one[n], len(one), (one + two).double, less
+
+
+@program_of("int")
+def jit_calls_jit_that_calls_jit(jit):
+    @jit
+    def inner(x, by: Constexpr):
+        if x > by:
+            return by
+        return x
+
+    @jit
+    def middle(x):
+        return inner(x, 3) + inner(x + 1, by=2)
+
+    def main(n):
+        total = 0
+        for i in range(3):
+            total += middle(n + i)
+        return total
+
+    return main
+
+
+@program_of("int")
+def jit_method(jit):
+    class Clamp:
+        def __init__(self, high):
+            self.high = high
+
+        @jit
+        def __call__(self, x):
+            if x > self.high:
+                return self.high
+            return x
+
+        @jit
+        def twice(self, x):
+            return self(x) + self(x + 1)
+
+    def main(n):
+        clamp = Clamp(4)
+        return clamp(n), clamp.twice(n)
+
+    return main
+
+
+@program_of("int float", tags="tree-results")
+def jit_returns_trees(jit):
+    @jit
+    def both(n, x):
+        if n > 2:
+            return Sample(n, x), {"a": n}
+        return Sample(0, x * 2), {"a": 1}
+
+    def main(n, x):
+        sample, table = both(n, x)
+        return sample, table["a"] + sample.x
+
+    return main

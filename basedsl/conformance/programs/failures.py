@@ -68,6 +68,95 @@ def raise_from(n):
     return n
 
 
+class Code(Exception):
+    """One with several arguments."""
+
+    def __init__(self, code, text):
+        super().__init__(code, text)
+        self.code = code
+
+
+@program("int", tags="raise")
+def raise_with_several_arguments(n):
+    if n > 2:
+        raise Code(3, "text")
+    return n
+
+
+@program("int", tags="raise")
+def raise_on_both_paths(n):
+    if n > 3:
+        raise ValueError("large")
+    else:
+        raise KeyError("small")
+
+
+@program("int", tags="raise")
+def raise_for_what_is_left(n):
+    if n == 0:
+        return 1
+    elif n == 1:
+        return 2
+    else:
+        raise NotImplementedError("only 0 and 1")
+
+
+@program("int", tags="raise")
+def raise_in_a_nested_function(n):
+    def checked(x):
+        if x > 3:
+            raise ValueError("too large")
+        return x
+
+    return checked(n) + checked(n + 1)
+
+
+@program("count", tags="raise")
+def raise_in_while_true(n):
+    k = 0
+    while True:
+        k += 1
+        if k > n:
+            raise StopIteration("ended")
+        if k > 5:
+            break
+    return k
+
+
+@program("int", tags="raise")
+def static_assert_in_a_branch(n):
+    k = 3
+    if n > 2:
+        assert k < 0, "not here"
+    return n
+
+
+@program("int", tags="raise")
+def static_raise_after_a_handler(n):
+    try:
+        raise ValueError("static")
+    except ValueError as error:
+        k = len(str(error))
+    if n > 2:
+        raise KeyError(f"n is large, {k}")
+    return n
+
+
+@program("int", tags="raise")
+def reraised_while_compiling(n):
+    try:
+        [][1]
+    except IndexError:
+        raise
+    return n
+
+
+@program("int", tags="raise")
+def assert_of_a_chain(n):
+    assert 0 <= n < 5 and n != 2, "out of range"
+    return n
+
+
 @program("int")
 def static_try(n):
     try:

@@ -21,7 +21,14 @@ DIFFERS = {
 }
 
 
-class KernelAdapter(Adapter):
+class HostAdapter(Adapter):
+    """Runs a program as host code."""
+
+    def launch(self, call: Any) -> None:
+        call.launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+class KernelAdapter(HostAdapter):
     """Runs a program in one thread of a kernel; results come back through two tensors."""
 
     def entry(self, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +96,13 @@ def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> A
     return values[0] if node is None else rebuild(node, values)
 
 
-HOST = Adapter("cute-host", CUTE, unsupported=UNSUPPORTED, fuzz_share=0.1)
+HOST = HostAdapter("cute-host", CUTE, unsupported=UNSUPPORTED, fuzz_share=0.1, kernels=True)
 KERNEL = KernelAdapter(
-    "cute-kernel", CUTE, unsupported=UNSUPPORTED, differs=DIFFERS, raises=False, fuzz_share=0.1
+    "cute-kernel",
+    CUTE,
+    unsupported=UNSUPPORTED,
+    differs=DIFFERS,
+    raises=False,
+    fuzz_share=0.1,
+    kernels=True,
 )
