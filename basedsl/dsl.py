@@ -243,7 +243,6 @@ class DSL:
         target: Any,
     ) -> Compiled:
         """From the disk if it has this compilation, else compiled, and kept there."""
-        preload.begin(native.libraries())
         before = self._guards([function], arguments)
         key = store = None
         observed = plugin_manager().stage_observer(self.name, function.symbol) is not None

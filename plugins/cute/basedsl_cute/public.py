@@ -118,6 +118,8 @@ from basedsl_cute.algebra import (
     zipped_divide,
     zipped_product,
 )
+from basedsl_cute.algebra import congruent as is_congruent
+from basedsl_cute.algebra import weakly_congruent as is_weakly_congruent
 from basedsl_cute.atoms import (
     CopyAtom,
     MmaAtom,

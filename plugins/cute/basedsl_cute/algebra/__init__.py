@@ -3,7 +3,7 @@
 Imports nothing but the standard library. Works on Python ints, on dynamic integers (see
 `dynamic`), and on mixtures. Files, bottom up: `errors`, `frozen`, `dynamic`, `basis`, `int_tuple`,
 `coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`, `products`,
-`recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`, `atom_tables`),
+`recast`, `vectorize`, `partition`, `text`, `location`; on top of them hardware facts (`gmma`, `atom_tables`),
 tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
 """
 
@@ -69,6 +69,7 @@ from .layout import (
     size,
     size_in_bytes,
 )
+from .location import take_location_everywhere
 from .modes import (
     append,
     append_ones,
@@ -245,3 +246,5 @@ __all__ = [
     "zipped_divide",
     "zipped_product",
 ]
+
+take_location_everywhere(globals(), __all__)

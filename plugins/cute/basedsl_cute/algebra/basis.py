@@ -33,6 +33,16 @@ class Ratio(Frozen):
     def __reduce__(self) -> Any:
         return (Ratio, (self.numerator, self.denominator))
 
+    def reduced(self) -> Ratio:
+        """The same number in lowest terms, which it always is."""
+        return self
+
+    def to(self, dtype: type) -> Any:
+        """The number as a ``float``, or as an ``int``, rounded down."""
+        if dtype is int:
+            return self.numerator // self.denominator
+        return dtype(self.numerator / self.denominator)
+
     def __mul__(self, other: int | Ratio) -> int | Ratio:
         if isinstance(other, Ratio):
             return make_ratio(
