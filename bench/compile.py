@@ -210,7 +210,7 @@ def growth(repeat):
     print("growth of the Hopper GEMM's compile time, in a warm process, least of some")
     series = {
         "columns of the tile": [(n, ((128, n, 64), 4)) for n in (64, 128, 192, 256)],
-        "depth of the tile": [(k, ((128, 64, k), 3)) for k in (32, 64, 128, 256)],
+        "depth of the tile": [(k, ((128, 64, k), 2)) for k in (32, 64, 128, 192)],
         "stages": [(s, ((128, 64, 64), s)) for s in (2, 4, 8)],
     }
     for label, points in series.items():

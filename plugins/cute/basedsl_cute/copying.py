@@ -93,11 +93,18 @@ def autovec_copy(
     ip: Any = None,
 ) -> None:
     """Copy a tensor into another of the same static shape, each side in the widest accesses that
-    its contiguity and alignment prove. `l1c_evict_priority` is a hint, which is not taken.
+    its contiguity and alignment prove. `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) is
+    that of the accesses to global memory.
     """
     check_elements(src, dst, "autovec_copy")
     _same_shape(src, dst, "autovec_copy")
-    store_vector(dst, load_vector(src))
+    priority = getattr(l1c_evict_priority, "value", l1c_evict_priority)
+    if priority is not None and not str(priority).startswith("L1::"):
+        raise DSLTypeError(
+            f"l1c_evict_priority is one of nvgpu.CacheEvictionPriority, not {l1c_evict_priority!r}"
+        )
+    loading, storing = (priority if x.memspace == "gmem" else None for x in (src, dst))
+    store_vector(dst, load_vector(src, loading), storing)
 
 
 def basic_copy(src: Tensor, dst: Tensor, *, loc: Any = None, ip: Any = None) -> None:

@@ -334,18 +334,18 @@ def _text(shape: Any) -> str:
 # Functions ---------------------------------------------------------------------------------------
 
 
-def where(condition: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
-    """`x` where `condition` holds, else `y`; both are computed. The type is their promotion.
+def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """`x` where `cond` holds, else `y`; both are computed. The type is their promotion.
 
     Operands are vectors, which broadcast, or numbers.
     """
-    kind = condition.dtype if isinstance(condition, TensorSSA) else type(condition)
+    kind = cond.dtype if isinstance(cond, TensorSSA) else type(cond)
     if kind not in (bool, Boolean):
         raise DSLTypeError(
             f"where() takes a Boolean condition, got {getattr(kind, '__name__', kind)}",
             hint="compare first: where(x > 0, ...)",
         )
-    return elementwise(select, condition, x, y)
+    return elementwise(select, cond, x, y)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:

@@ -153,15 +153,17 @@ def _index(tensor: Tensor, offset: Any) -> Any:
 # Loading and storing -----------------------------------------------------------------------------
 
 
-def load_vector(tensor: Tensor) -> Any:
-    """All elements, in colexicographic order of the shape, as a vector of the IR."""
+def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
+    """All elements, in colexicographic order of the shape, as a vector of the IR. `cache` is as
+    `cute.load` has it.
+    """
     trace = require("loading a tensor")
     if not algebra.is_static(tensor.shape):
         accesses(tensor)  # raises
     n = int(algebra.size(tensor.shape))
     if n == 0:
         raise DSLTypeError(f"a tensor of shape {tensor.shape} has no elements to load")
-    parts = [(access, _load(trace, tensor, access)) for access in accesses(tensor)]
+    parts = [(access, _load(trace, tensor, access, cache)) for access in accesses(tensor)]
     elements: list[Any] = [None] * n
     if len(parts) == 1 and len(parts[0][0].positions) > 1:
         order = [0] * n
@@ -177,7 +179,7 @@ def load_vector(tensor: Tensor) -> Any:
     return splat(elements[0], n) if len(parts) == 1 else from_elements(elements)
 
 
-def store_vector(tensor: Tensor, vector: Any) -> None:
+def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
     """The inverse of `load_vector`; of elements that share a place, the last is stored."""
     trace = require("storing a tensor")
     dialect = define(trace.bindings)
@@ -190,11 +192,12 @@ def store_vector(tensor: Tensor, vector: Any) -> None:
             tensor.pointer.address.ir_value(),
             index_value(access.index),
             alignment=_alignment(tensor, len(order), size),
+            cache=cache,
             loc=trace.loc(),
         )
 
 
-def _load(trace: Any, tensor: Tensor, access: Access) -> Any:
+def _load(trace: Any, tensor: Tensor, access: Access, cache: str | None) -> Any:
     n = len(access.positions)
     element = mlir_type(tensor.element_type, trace.ir)
     kind = element if n == 1 else trace.ir.VectorType.get([n], element)
@@ -203,6 +206,7 @@ def _load(trace: Any, tensor: Tensor, access: Access) -> Any:
         index_value(access.index),
         kind,
         alignment=_alignment(tensor, n, element_bytes(tensor.element_type)),
+        cache=cache,
         loc=trace.loc(),
     )
 

@@ -7,6 +7,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
+from basedsl_cute import nvgpu
 from basedsl_cute.nvgpu import CopyG2ROp, CopyUniversalOp, LoadCacheMode, cpasync
 from basedsl_cute.runtime import from_dlpack
 
@@ -363,3 +364,36 @@ def test_tiled_copies_of_each_other_and_their_facts():
     data = cute.make_layout((16, 64), stride=(64, 1))
     cotiled = cute.make_cotiled_copy(atom, cute.make_layout((128, 8), stride=(8, 1)), data)
     assert cotiled.size == 128
+
+
+@pytest.mark.parametrize("priority", nvgpu.CacheEvictionPriority)
+def test_an_eviction_priority_reaches_the_instructions(priority):
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor):
+        fragment = cute.make_rmem_tensor_like(x)
+        cute.autovec_copy(x, fragment, l1c_evict_priority=priority)
+        cute.autovec_copy(fragment, y, l1c_evict_priority=priority)
+
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor):
+        kernel(x, y).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    pair = [from_dlpack(v, assumed_align=16) for v in (x, y)]
+    ptx = cute.compile(host, *pair, options="--arch sm_80").stages.text("ptx")
+    assert ptx.count(f"ld.global.{priority.value}.v4") == 2
+    assert ptx.count(f"st.global.{priority.value}.v4") == 2
+    host(*pair)
+    np.testing.assert_array_equal(x, y)
+
+
+def test_what_is_no_eviction_priority_is_refused():
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        cute.autovec_copy(x, cute.make_rmem_tensor_like(x), l1c_evict_priority="soon")
+
+    @cute.jit
+    def host(x: cute.Tensor):
+        kernel(x).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    assert "l1c_evict_priority is one of" in refused(host, from_dlpack(np.zeros(8, np.float32)))

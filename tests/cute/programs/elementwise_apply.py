@@ -48,9 +48,7 @@ def elementwise_apply_kernel(
 
 
 @cute.jit
-def elementwise_apply(
-    op: cutlass.Constexpr, inputs: list[cute.Tensor], result: cute.Tensor
-):
+def elementwise_apply(op: cutlass.Constexpr, inputs: list[cute.Tensor], result: cute.Tensor):
     coalesced_ldst_bytes = 16
     assert all(t.element_type == inputs[0].element_type for t in inputs)
     dtype = inputs[0].element_type

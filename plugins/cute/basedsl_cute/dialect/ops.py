@@ -16,7 +16,10 @@ from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
 from basedsl_cute.dialect.declare import Operands, op
 from basedsl_cute.dialect.types import MemRef
 
-CACHE_MODES = ("ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt")
+# PTX ISA 9.7.9.1 (cache operators), 9.7.9.2 (eviction priorities of the L1 cache).
+CACHE_MODES = ("ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt",
+    "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
+    "L1::no_allocate")  # fmt: skip
 ATOMIC_KINDS = ("add", "fadd", "min", "umin", "max", "umax", "and", "or", "xor", "xchg")
 ATOMIC_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 ATOMIC_SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -34,8 +37,8 @@ class Load:
             : (!cute.memref<f32, "gmem align<16>", "(?):(1)">, i32) -> vector<4xf32>
 
     `alignment` (bytes, default one element) is what the front end has proven about the address;
-    an access is never wider than that. `cache` is a PTX cache operator (PTX ISA 9.7.9.1) or "nc"
-    for data that no one writes while the kernel runs. `volatile` keeps the access as it is.
+    an access is never wider than that. `cache` is a PTX cache operator (PTX ISA 9.7.9.1), an
+    eviction priority of L1, or "nc" for data that no one writes while the kernel runs. `volatile` keeps the access as it is.
     """
 
     operands = ("memref", "index")

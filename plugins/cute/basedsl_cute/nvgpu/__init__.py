@@ -2,12 +2,19 @@
 
 from basedsl_cute.blackwell import absent
 from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
-from basedsl_cute.nvgpu.common import CopyG2ROp, CopyUniversalOp, LoadCacheMode, MmaUniversalOp
+from basedsl_cute.nvgpu.common import (
+    CacheEvictionPriority,
+    CopyG2ROp,
+    CopyUniversalOp,
+    LoadCacheMode,
+    MmaUniversalOp,
+)
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
 __getattr__ = absent(__name__)
 
 __all__ = [
+    "CacheEvictionPriority",
     "CopyG2ROp",
     "CopyUniversalOp",
     "LoadCacheMode",

@@ -30,6 +30,18 @@ class LoadCacheMode(enum.Enum):
     READ_ONLY = "nc"
 
 
+class CacheEvictionPriority(enum.Enum):
+    """How long what an access brings into the L1 cache is worth keeping; values are PTX's (PTX ISA
+    9.7.9.2).
+    """
+
+    EVICT_NORMAL = "L1::evict_normal"
+    EVICT_UNCHANGED = "L1::evict_unchanged"
+    EVICT_FIRST = "L1::evict_first"
+    EVICT_LAST = "L1::evict_last"
+    NO_ALLOCATE = "L1::no_allocate"
+
+
 def thread_layout(width: int, bits: int | None) -> CopyAtomLayout:
     """One thread moves `bits`, by default one element."""
     return algebra.thread_copy(bits or width).in_elements(width)
