@@ -19,6 +19,7 @@ from basedsl.location import (
     enclosing_function,
     in_bytes,
     is_internal,
+    is_internal_frame,
     lines_of_code,
     span_of_code,
     span_of_frame,
@@ -138,7 +139,7 @@ def _shows_all() -> bool:
 
 
 def _is_internal(tb: types.TracebackType) -> bool:
-    return is_internal(tb.tb_frame.f_code.co_filename)
+    return is_internal_frame(tb.tb_frame)
 
 
 def _entries(tb: types.TracebackType | None) -> list[types.TracebackType]:

@@ -59,6 +59,14 @@ def is_internal(filename: str) -> bool:
     return known
 
 
+def is_internal_frame(frame: FrameType) -> bool:
+    """True for a frame of such a file, and for methods that `dataclasses` has written for one."""
+    filename = frame.f_code.co_filename
+    if filename == "<string>":
+        filename = frame.f_globals.get("__file__") or filename
+    return is_internal(filename)
+
+
 def is_rewritten(code: CodeType) -> bool:
     """True for code that the pre-stage has made: its control flow is captured."""
     return "__dsl__" in code.co_consts
@@ -217,7 +225,7 @@ def user_frames(start: FrameType | None = None) -> Iterator[FrameType]:
     frame = sys._getframe(1) if start is None else start
     current: FrameType | None = frame
     while current is not None:
-        if not is_internal(current.f_code.co_filename):
+        if not is_internal_frame(current):
             yield current
         current = current.f_back
 

@@ -121,7 +121,7 @@ class MmaAtom:
         if name not in self._fields:
             known = ", ".join(f"Field.{known.upper()}" for known in self._fields)
             raise DSLTypeError(
-                f"{type(self.op).__name__} has no field {field!r} to set or get",
+                f"{type(self.op).__name__} has no field {name.upper()} to set or get",
                 hint=f"it has {known}" if known else "it has no fields at all",
             )
         return name

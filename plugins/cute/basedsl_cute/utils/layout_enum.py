@@ -20,7 +20,11 @@ class LayoutEnum(enum.Enum):
         """From the mode of stride 1."""
         leading = tensor.leading_dim
         if leading not in (0, 1):
-            raise DSLTypeError(f"{tensor} has no contiguous mode among its first two")
+            raise DSLTypeError(
+                f"neither of the first two modes of {tensor} is known to be contiguous",
+                hint="pass an array with one stride of 1, or say which mode it is: "
+                "from_dlpack(x).mark_layout_dynamic(leading_dim=)",
+            )
         return LayoutEnum.ROW_MAJOR if leading == 1 else LayoutEnum.COL_MAJOR
 
     def sm90_mma_major_mode(self) -> OperandMajorMode:
