@@ -147,7 +147,8 @@ FORMS = {
     "cute.left_inverse(L((4, 8), stride=(8, 1)))": "(8,4):(4,1)",
     "cute.logical_divide(B, L(4, stride=2))": "((2,2),(2,3)):((4,1),(2,8))",
     "cute.logical_divide(B, tiler=L(4, stride=2))": "((2,2),(2,3)):((4,1),(2,8))",
-    "cute.zipped_divide(L((9, (4, 8)), stride=(59, (13, 1))), (L(3, stride=3), L((2, 4), stride=(1, 8))))":
+    "cute.zipped_divide(L((9, (4, 8)), stride=(59, (13, 1))), "
+    "(L(3, stride=3), L((2, 4), stride=(1, 8))))":
         "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))",
     "cute.zipped_divide(L((8, 16)), tiler=(4, 8))": "((4,8),(2,2)):((1,8),(4,64))",
     "cute.zipped_divide(L((8, 16, 3)), (4,))": "((4),(2,16,3)):((1),(4,8,128))",
@@ -190,10 +191,9 @@ NAMES = sorted({t.split("(")[0].removeprefix("cute.") for t in FORMS if t.starts
 @pytest.mark.parametrize("name", [n for n in NAMES if inspect.isfunction(getattr(cute, n, None))])
 def test_loc_and_ip_are_taken_and_mean_nothing(name):
     text = next(t for t in FORMS if t.startswith(f"cute.{name}("))
-    depth, end = 0, 0
-    for end, char in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char == ")" and depth == 0:
-            break
+    open_, end = 1, text.index("(")
+    while open_:
+        end += 1
+        open_ += {"(": 1, ")": -1}.get(text[end], 0)
     spelled = text[:end] + ", loc=None, ip=None" + text[end:]
     assert str(value_of(spelled)) == FORMS[text]

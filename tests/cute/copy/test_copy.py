@@ -381,8 +381,8 @@ def test_an_eviction_priority_reaches_the_instructions(priority):
     x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
     pair = [from_dlpack(v, assumed_align=16) for v in (x, y)]
     ptx = cute.compile(host, *pair, options="--arch sm_80").stages.text("ptx")
-    assert ptx.count(f"ld.global.{priority.value}.v4") == 2
-    assert ptx.count(f"st.global.{priority.value}.v4") == 2
+    assert ptx.count(f"ld.global.{priority.value}.v2.b64") == 2
+    assert ptx.count(f"st.global.{priority.value}.v2.b64") == 2
     host(*pair)
     np.testing.assert_array_equal(x, y)
 

@@ -136,10 +136,12 @@ FORMS = {
     "TILED.get_slice(T).partition_S(G).layout": "((4,1),1,1):((1,0),0,0)",
     "TILED.get_slice(thr_idx=T).partition_D(S).layout": "((4,1),1,1):((1,0),0,0)",
     "TILED.get_slice(0).partition_S(C)[1]": "(0, 1)",
-    "TILED.retile(cute.make_rmem_tensor((4, 1, 1), cute.Float16)).layout": "((4,1),1,1):((1,0),0,0)",
+    "TILED.retile(cute.make_rmem_tensor((4, 1, 1), cute.Float16)).layout":
+        "((4,1),1,1):((1,0),0,0)",
     "TILED.get_slice(T).retile(cute.make_rmem_tensor((4, 1, 1), cute.Float16)).layout":
         "((4,1),1,1):((1,0),0,0)",
-    "cute.copy(TILED, TILED.get_slice(T).partition_S(G), TILED.get_slice(T).partition_D(S))": "None",
+    "cute.copy(TILED, TILED.get_slice(T).partition_S(G), TILED.get_slice(T).partition_D(S))":
+        "None",
     "cute.copy(TILED, TILED.get_slice(T).partition_S(G), TILED.get_slice(T).partition_D(S), "
     "pred=None, loc=None, ip=None)": "None",
     "cute.autovec_copy(G[0, None], S[0, None])": "None",

@@ -3,8 +3,8 @@
 Imports nothing but the standard library. Works on Python ints, on dynamic integers (see
 `dynamic`), and on mixtures. Files, bottom up: `errors`, `frozen`, `dynamic`, `basis`, `int_tuple`,
 `coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`, `products`,
-`recast`, `vectorize`, `partition`, `text`, `location`; on top of them hardware facts (`gmma`, `atom_tables`),
-tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
+`recast`, `vectorize`, `partition`, `text`, `location`; on top of them hardware facts (`gmma`,
+`atom_tables`), tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
 """
 
 from __future__ import annotations

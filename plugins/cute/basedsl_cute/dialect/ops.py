@@ -38,7 +38,8 @@ class Load:
 
     `alignment` (bytes, default one element) is what the front end has proven about the address;
     an access is never wider than that. `cache` is a PTX cache operator (PTX ISA 9.7.9.1), an
-    eviction priority of L1, or "nc" for data that no one writes while the kernel runs. `volatile` keeps the access as it is.
+    eviction priority of L1, or "nc" for data that no one writes while the kernel runs. `volatile`
+    keeps the access as it is.
     """
 
     operands = ("memref", "index")
