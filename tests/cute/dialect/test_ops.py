@@ -32,6 +32,14 @@ def wgmma(acc: str = "%r", kind: str = R, **changes: object) -> str:
     return f"({acc}, %d, %d) {{{text}}} : ({kind}, i64, i64) -> ()"
 
 
+def replace(
+    field: str, value: str, kind: str, at: str = "%p", place: str = "!llvm.ptr<1>", ordinal: int = 0
+) -> str:
+    """A `cute.tensormap_replace`."""
+    attributes = f"{{field = {field}, ordinal = {ordinal} : i64}}"
+    return f"({at}, {value}) {attributes} : ({place}, {kind}) -> ()"
+
+
 # Per op: generic text after the op's name, and what the message must say.
 REFUSED = {
     "load": [
@@ -111,6 +119,17 @@ REFUSED = {
         (wgmma(a_type='"i8"', b_type='"i8"', b_major='"mn"'), "b of i8 must have K contiguous"),
         (wgmma(a_steps="array<i64: 0>"), "a and b have different numbers of steps"),
         (wgmma("%g", G), "acc is !cute.memref<f32"),
+    ],
+    "tensormap_replace": [
+        (replace('"global_dim"', "%i", "i32", "%g", G), "map is !cute.memref<f32"),
+        (replace('"box_dim"', "%i", "i32"), "'box_dim' is none of the fields global_address"),
+        (replace('"global_dim"', "%d", "i64"), "the value of global_dim is i64, not i32"),
+        (replace('"global_stride"', "%d", "i64", ordinal=5), "the ordinal of global_stride"),
+        (replace('"global_address"', "%d", "i64", ordinal=1), "the ordinal of global_address"),
+    ],
+    "tensormap_release": [
+        ("(%p, %p) : (!llvm.ptr<1>, !llvm.ptr<1>) -> ()", "source is !llvm.ptr<1>, not !llvm.ptr"),
+        (f"(%g, %p) : ({G}, !llvm.ptr<1>) -> ()", "target is !cute.memref<f32"),
     ],
 }
 

@@ -12,6 +12,7 @@ from basedsl_cute.nvgpu import cpasync
 from basedsl_cute.sim import DeadlockError
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
+    StaticPersistentRuntimeTileScheduler,
     StaticPersistentTileScheduler,
 )
 
@@ -315,6 +316,19 @@ def test_every_tile_comes_once(cluster, swizzle, along_m):
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
     assert sorted(seen) == sorted(itertools.product(*map(range, tiles)))
+
+
+@pytest.mark.parametrize("inner", [0, 1])
+def test_the_fast_direction_of_tiles_known_on_the_device(inner):
+    params = PersistentTileSchedulerParams((3, 2, 1), (1, 1, 1))
+    scheduler = StaticPersistentRuntimeTileScheduler.create(params, (0, 0, 0), (1, 1, 1), inner)
+    seen = []
+    while (work := scheduler.get_current_work()).is_valid_tile:
+        seen.append(tuple(map(int, work.tile_idx[:2])))
+        scheduler.advance_to_next_work()
+    fast_n = list(itertools.product(range(3), range(2)))
+    assert seen == (fast_n if inner == 1 else sorted(fast_n, key=lambda mn: mn[::-1]))
+    assert scheduler.num_tiles_executed == 6
 
 
 def test_bands_keep_tiles_close():

@@ -257,7 +257,11 @@ def test_the_table_of_a_module(lowering):
         module = lowering.ir.Module.parse(text)
         table = launch_table(module.operation, lowering.context.bindings)
     assert table == LaunchTable(
-        (KernelEntry("a", ("byval !llvm.ptr", "i64"), block=(64, 2, 1), cluster=(2, 1, 1)),)
+        (
+            KernelEntry(
+                "a", ("byval !llvm.array<128 x i8>", "i64"), block=(64, 2, 1), cluster=(2, 1, 1)
+            ),
+        )
     )
 
 

@@ -145,6 +145,19 @@ LOWERED = {
         """CHECK: %[[ACC:.*]] = llvm.alloca
            CHECK: "cute.wgmma"(%[[ACC]], %{{.*}}, %{{.*}}) {{.*}} : (!llvm.ptr, i64, i64) -> ()""",
     ),
+    "tensormap_replace": (
+        f"""%at = "cute.iterator"(%g) : ({G}) -> !llvm.ptr<1>
+            "cute.tensormap_replace"(%at, %i) {{field = "global_dim", ordinal = 1 : i64}} : (!llvm.ptr<1>, i32) -> ()""",
+        """CHECK: "cute.tensormap_replace"(%arg0, %{{.*}}) {field = "global_dim", ordinal = 1 : i64} : (!llvm.ptr<1>, i32)""",
+    ),
+    "tensormap_release": (
+        f"""%at = "cute.iterator"(%g) : ({G}) -> !llvm.ptr<1>
+            %scratch = "cute.alloc_smem"() {{bytes = 128 : i64}} : () -> {S}
+            %from = "cute.iterator"(%scratch) : ({S}) -> !llvm.ptr<3>
+            "cute.tensormap_release"(%at, %from) : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()""",
+        """CHECK: %[[S:.*]] = llvm.mlir.addressof
+           CHECK: "cute.tensormap_release"(%arg0, %[[S]])""",
+    ),
 }
 
 
@@ -152,7 +165,9 @@ LOWERED = {
 def test_lowering(lowering, name):
     body, checks = LOWERED[name]
     text = lowering.lowered(body)
-    left = text.replace('cute.cache = "', "").replace('"cute.wgmma"', "")  # `ptx-only` takes it
+    left = text.replace('cute.cache = "', "")
+    for kept in ("wgmma", "tensormap_replace", "tensormap_release"):  # `ptx-only` takes these
+        left = left.replace(f'"cute.{kept}"', "")
     assert "cute.memref" not in text and '"cute.' not in left
     filecheck(text, checks)
 

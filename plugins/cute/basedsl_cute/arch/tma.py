@@ -1,7 +1,8 @@
 """Tensor copies of the TMA unit, one instruction each: PTX ISA 9.7.9.27.1, "cp.async.bulk.tensor".
 
 Coordinates count elements of the whole tensor, mode 0 contiguous; the box comes from the tensor
-map. What lies outside of the tensor reads as zero and is not written. One thread issues a copy.
+map, which is a kernel's parameter or lies in global memory. What is outside of the tensor reads as
+zero and is not written. One thread issues a copy.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
+from basedsl_cute.arch.tensor_map import generic, map_place
+from basedsl_cute.pointer import Pointer
 from basedsl_cute.tensormap import TensorMapValue
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 def tma_load(
-    tensor_map: TensorMapValue,
+    tensor_map: TensorMapValue | Pointer,
     smem_ptr: Any,
     mbar_ptr: Any,
     coordinates: Sequence[Any],
@@ -49,7 +52,11 @@ def tma_load(
 
 
 def tma_store(
-    tensor_map: TensorMapValue, smem_ptr: Any, coordinates: Sequence[Any], *, cache_hint: Any = None
+    tensor_map: TensorMapValue | Pointer,
+    smem_ptr: Any,
+    coordinates: Sequence[Any],
+    *,
+    cache_hint: Any = None,
 ) -> None:
     """Copy a box from shared to global memory, as part of this thread's bulk group."""
     what = "a TMA store"
@@ -62,7 +69,10 @@ def tma_store(
 
 
 def tma_reduce(
-    tensor_map: TensorMapValue, smem_ptr: Any, coordinates: Sequence[Any], kind: str = "add"
+    tensor_map: TensorMapValue | Pointer,
+    smem_ptr: Any,
+    coordinates: Sequence[Any],
+    kind: str = "add",
 ) -> None:
     """Combine a box of shared memory into global memory, as part of this thread's bulk group."""
     what = "a TMA reduction"
@@ -74,7 +84,7 @@ def tma_reduce(
     emit_op(what, "nvvm.cp.async.bulk.tensor.reduce", operands, attributes=attributes)
 
 
-def prefetch_tensor_map(tensor_map: TensorMapValue) -> None:
+def prefetch_tensor_map(tensor_map: TensorMapValue | Pointer) -> None:
     """Have the tensor map in the descriptor cache before its first use."""
     what = "prefetch_descriptor()"
     attributes = {"tensormap": "unit"}
@@ -92,6 +102,8 @@ def _coordinates(coordinates: Sequence[Any]) -> list[Any]:
 
 
 def _map(tensor_map: Any) -> Any:
-    if not isinstance(tensor_map, TensorMapValue):
-        raise DSLTypeError(f"a TMA copy takes a tensor map, got {type(tensor_map).__name__}")
-    return tensor_map.ir_value()
+    """The generic address of a tensor map: a kernel's parameter, or in global memory."""
+    if isinstance(tensor_map, TensorMapValue):
+        return tensor_map.ir_value()
+    what = "tma_desc_ptr="
+    return generic(map_place(tensor_map, what, "gmem"), what)

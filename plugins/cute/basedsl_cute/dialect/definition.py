@@ -17,6 +17,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.mlir import Bindings
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
+from basedsl_cute.dialect import tensor_map as _tensor_map  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import warpgroup as _warpgroup  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect.declare import OPS, Operands, OpSpec
 from basedsl_cute.dialect.types import MemRef, read_space, space_text

@@ -16,6 +16,7 @@ from basedsl.results import Results
 from basedsl_cute.executors.tensors import raise_failure, tensors
 from basedsl_cute.lowering.launch import BYVAL
 from basedsl_cute.lowering.targets import SIM, TARGETS
+from basedsl_cute.lowering.tensor_map import BYTES
 from basedsl_cute.runtime.launch_abi import (
     Launch,
     Limits,
@@ -23,7 +24,9 @@ from basedsl_cute.runtime.launch_abi import (
 )
 from basedsl_cute.sim import Memory, SimOptions
 from basedsl_cute.sim.kernel import SimKernel
+from basedsl_cute.sim.memory import reachable_arrays
 
+TENSOR_MAP = f"{BYVAL}!llvm.array<{BYTES} x i8>"
 _C_TYPES: dict[str, Any] = {
     "i1": ctypes.c_uint8,
     "i8": ctypes.c_int8,
@@ -64,11 +67,15 @@ def simulator_executor(
         if name not in kernels:
             kernels[name] = kernel(name)
         args = [_argument(launch, i, kind) for i, kind in enumerate(launch.kernel.arguments)]
+        memory = call.memory.copy()
+        for i, kind in enumerate(launch.kernel.arguments):
+            if kind == TENSOR_MAP:
+                memory.add(args[i], BYTES, f"tensor map {i}", writable=False)
         kernels[name].launch(
             launch.grid,
             launch.block,
             args,
-            memory=call.memory,
+            memory=memory,
             dynamic_smem=launch.smem,
             options=options,
             cluster=launch.cluster or launch.kernel.cluster or (1, 1, 1),
@@ -92,6 +99,8 @@ def simulator_executor(
                 )
             low, high = tensor.byte_range(values)
             memory.add(low, high - low, tensor.name, writable=tensor.writable)
+        for i, array in enumerate(reachable_arrays()):
+            memory.add_array(array, f"reachable array {i}", writable=array.flags.writeable)
         try:
             return native(packed)
         finally:

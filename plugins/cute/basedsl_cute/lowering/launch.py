@@ -35,7 +35,7 @@ PDL_ATTRIBUTE = "cute.pdl"
 
 STATE = "launches"  # where the step leaves its LaunchTable in the pipeline's state
 FAILED = "launch failed"
-BYVAL = "byval "  # marks kernel arguments that are passed as the bytes behind a pointer
+BYVAL = "byval "  # before the type of kernel arguments that are the bytes behind a pointer
 _PRINTF_TYPE = "!llvm.func<i32 (ptr, ...)>"
 
 
@@ -90,7 +90,7 @@ def _argument_types(op: Any, ir: Any) -> tuple[str, ...]:
     marks = ir.ArrayAttr(op.attributes["arg_attrs"]) if "arg_attrs" in op.attributes else ()
     for i, mark in enumerate(marks):
         if "llvm.byval" in mark:
-            types[i] = BYVAL + types[i]
+            types[i] = BYVAL + str(ir.TypeAttr(ir.DictAttr(mark)["llvm.byval"]).value)
     return tuple(types)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from basedsl.mlir import Bindings
 from basedsl.objectstage import PipelineContext
-from basedsl_cute.lowering import narrow_floats, warpgroup
+from basedsl_cute.lowering import narrow_floats, tensor_map_update, warpgroup
 from basedsl_cute.lowering.builder import Builder
 from basedsl_cute.lowering.rules import CACHE_ATTRIBUTE
 from basedsl_cute.lowering.storage import element_of
@@ -427,6 +427,20 @@ def restore_parameters(op: Any) -> None:
 def wgmma(b: Lowering, op: Any) -> Any:
     """`wgmma.mma_async` as inline PTX, one block for all its steps."""
     warpgroup.to_ptx(b, op)
+    return ERASED
+
+
+@rule("cute.tensormap_replace")
+def tensormap_replace(b: Lowering, op: Any) -> Any:
+    """`tensormap.replace` as inline PTX."""
+    tensor_map_update.replace_to_ptx(b, op)
+    return ERASED
+
+
+@rule("cute.tensormap_release")
+def tensormap_release(b: Lowering, op: Any) -> Any:
+    """`tensormap.cp_fenceproxy` as inline PTX."""
+    tensor_map_update.release_to_ptx(b, op)
     return ERASED
 
 

@@ -14,7 +14,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
 from basedsl_cute.dialect.atoms import COPY_ATOMS
-from basedsl_cute.lowering import warp_matrix, warpgroup
+from basedsl_cute.lowering import tensor_map_update, warp_matrix, warpgroup
 from basedsl_cute.lowering.capability import require_capability
 from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.storage import (
@@ -273,6 +273,18 @@ def gemm(b: Rewriter, op: Operands) -> None:
 def wgmma(b: Rewriter, op: Operands) -> None:
     """The same op on addresses of registers, for the simulator and for `ptx-only`."""
     warpgroup.keep(b, op)
+
+
+@rule("cute.tensormap_replace")
+def tensormap_replace(b: Rewriter, op: Operands) -> None:
+    """The same op, for the simulator and for `ptx-only`."""
+    tensor_map_update.keep(b, op)
+
+
+@rule("cute.tensormap_release")
+def tensormap_release(b: Rewriter, op: Operands) -> None:
+    """The same op, for the simulator and for `ptx-only`."""
+    tensor_map_update.keep(b, op)
 
 
 # Threads together --------------------------------------------------------------------------------

@@ -19,10 +19,15 @@ from basedsl_cute.nvgpu.tma import (
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,
     CopyReduceBulkTensorTileS2GOp,
+    copy_tensormap,
+    cp_fence_tma_desc_release,
     create_tma_multicast_mask,
+    fence_tma_desc_acquire,
+    fence_tma_desc_release,
     make_tiled_tma_atom,
     prefetch_descriptor,
     tma_partition,
+    update_tma_descriptor,
 )
 
 __all__ = [
@@ -32,10 +37,15 @@ __all__ = [
     "CopyG2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "LoadCacheMode",
+    "copy_tensormap",
+    "cp_fence_tma_desc_release",
     "create_tma_multicast_mask",
+    "fence_tma_desc_acquire",
+    "fence_tma_desc_release",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",
+    "update_tma_descriptor",
 ]
 
 

@@ -21,8 +21,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int16
+from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute import algebra, arch
+from basedsl_cute.arch.tensor_map import (
+    copy_tensor_map,
+    cp_fence_tma_desc_release,
+    fence_tma_desc_acquire,
+    fence_tma_desc_release,
+    replace_address,
+    replace_extent,
+    replace_stride,
+)
 from basedsl_cute.arch.tma import (
     REDUCTIONS,
     prefetch_tensor_map,
@@ -61,6 +70,26 @@ class CopyReduceBulkTensorTileS2GOp:
         if self.reduction_kind not in REDUCTIONS:
             raise DSLTypeError(f"{self.reduction_kind!r} is none of {', '.join(REDUCTIONS)}")
 
+
+__all__ = [
+    "Box",
+    "CopyBulkTensorTileG2SMulticastOp",
+    "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileS2GOp",
+    "CopyReduceBulkTensorTileS2GOp",
+    "TmaAtom",
+    "TmaInfo",
+    "copy_tensormap",
+    "cp_fence_tma_desc_release",
+    "create_tma_multicast_mask",
+    "fence_tma_desc_acquire",
+    "fence_tma_desc_release",
+    "find_box",
+    "make_tiled_tma_atom",
+    "prefetch_descriptor",
+    "tma_partition",
+    "update_tma_descriptor",
+]
 
 _LOADS = (CopyBulkTensorTileG2SOp, CopyBulkTensorTileG2SMulticastOp)
 _STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
@@ -112,8 +141,12 @@ class TmaAtom:
         tma_bar_ptr: Any = None,
         mcast_mask: Any = None,
         cache_policy: Any = None,
+        tma_desc_ptr: Any = None,
     ) -> None:
-        """`cute.copy` by this atom: partitioned tensors, called by a whole warp."""
+        """`cute.copy` by this atom: partitioned tensors, called by a whole warp. The tensor map is
+        the atom's own, or one in global memory at `tma_desc_ptr` that was made from it.
+        """
+        tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
         is_load = isinstance(self.op, _LOADS)
         shared, coordinates = (dst, src) if is_load else (src, dst)
         if shared.memspace != "smem" or coordinates.has_memory:
@@ -138,7 +171,7 @@ class TmaAtom:
                 where = [tile[mode] for mode in self.box.order]
                 if is_load:
                     tma_load(
-                        self.tensor_map,
+                        tensor_map,
                         place,
                         tma_bar_ptr,
                         where,
@@ -146,9 +179,9 @@ class TmaAtom:
                         cache_hint=cache_policy,
                     )
                 elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
-                    tma_reduce(self.tensor_map, place, where, self.op.reduction_kind)
+                    tma_reduce(tensor_map, place, where, self.op.reduction_kind)
                 else:
-                    tma_store(self.tensor_map, place, where, cache_hint=cache_policy)
+                    tma_store(tensor_map, place, where, cache_hint=cache_policy)
 
 
 class TmaInfo(NamedTuple):
@@ -278,8 +311,7 @@ def tma_partition(
 
     `cta_layout` are the blocks that load the tile together, `cta_coord` is this one of them.
     """
-    if isinstance(atom, TmaInfo):
-        atom = atom.atom
+    atom = _atom(atom)
     tile = algebra.get(smem_tensor.layout, 0)
     inverse = algebra.right_inverse(tile)
     if int(algebra.size(inverse)) != int(algebra.size(tile)):
@@ -308,4 +340,43 @@ def create_tma_multicast_mask(cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_m
 
 def prefetch_descriptor(atom: TmaAtom) -> None:
     """Have the atom's tensor map in the descriptor cache before its first use."""
-    prefetch_tensor_map(atom.tensor_map)
+    prefetch_tensor_map(_atom(atom).tensor_map)
+
+
+def copy_tensormap(atom: TmaAtom, tensormap_ptr: Any) -> None:
+    """A warp copies the atom's tensor map, 128 bytes, to shared or global memory."""
+    copy_tensor_map(_atom(atom).tensor_map, tensormap_ptr)
+
+
+def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Any) -> None:
+    """One thread makes the tensor map at `tensormap_ptr` one of `gmem_tensor`: its address, extents
+    and strides replace those that are there. It has the modes of the atom's own tensor, the same of
+    them contiguous; address and other strides are multiples of 16 bytes.
+    """
+    atom = _atom(atom)
+    shape, stride = _flat_modes(gmem_tensor)
+    order = atom.box.order
+    if len(shape) != len(order) or gmem_tensor.element_type is not atom.dtype:
+        raise DSLTypeError(
+            f"{gmem_tensor} does not fit {atom}: it needs {len(order)} modes of "
+            f"{atom.dtype.__name__}"
+        )
+    leading = stride[order[0]]
+    if type(leading) is int and leading != 1:
+        raise DSLTypeError(
+            f"mode {order[0]} of {gmem_tensor} is not contiguous, as the atom's tensor is"
+        )
+    size = atom.dtype.width // 8
+    replace_address(tensormap_ptr, gmem_tensor.iterator.toint())
+    for i, mode in enumerate(order):
+        replace_extent(tensormap_ptr, i, shape[mode])
+        if i:
+            replace_stride(tensormap_ptr, i, as_numeric(stride[mode]).to(Int64) * size)
+
+
+def _atom(atom: Any) -> TmaAtom:
+    if isinstance(atom, TmaInfo):
+        atom = atom.atom
+    if not isinstance(atom, TmaAtom):
+        raise DSLTypeError(f"{atom} is no TMA atom", hint="make one with make_tiled_tma_atom")
+    return atom

@@ -18,7 +18,7 @@ from basedsl_cute.sim.errors import (
 )
 from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.launch import SimOptions
-from basedsl_cute.sim.memory import Memory, Segment
+from basedsl_cute.sim.memory import Memory, Segment, reachable
 
 __all__ = [
     "ArithmeticTrapError",
@@ -36,5 +36,6 @@ __all__ = [
     "SimulationError",
     "UninitializedReadError",
     "WarpError",
+    "reachable",
     "translate",
 ]

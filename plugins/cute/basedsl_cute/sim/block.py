@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from basedsl_cute.runtime.tensormap import TensorMap
 from basedsl_cute.sim.cluster import Cluster
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.group import WARP, Group
@@ -95,6 +96,7 @@ class Block:
         self.epoch = 0
         self.barriers: dict[int, NamedBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}
+        self.tensor_maps: dict[int, TensorMap] = {}  # by address, as the block last acquired them
         self.cluster = Cluster([self], self.warps)
         self.registers = RegisterPool(self.warps)
         self._in_flight: dict[int, list[Callable[[], None]]] = {}

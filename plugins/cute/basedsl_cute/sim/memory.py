@@ -7,7 +7,9 @@ in a window far above any host address, where local pointers always are.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import ctypes
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -170,6 +172,28 @@ class Memory:
             key=lambda s: max(s.base - address, address - s.end + 1, 0),
             default=None,
         )
+
+
+_reachable = threading.local()
+
+
+@contextlib.contextmanager
+def reachable(*arrays: Any) -> Iterator[None]:
+    """Kernels that this thread starts inside may touch these NumPy arrays, though they get their
+    addresses from memory and not as arguments.
+    """
+    outer = reachable_arrays()
+    _reachable.arrays = (*outer, *arrays)
+    try:
+        yield
+    finally:
+        _reachable.arrays = outer
+
+
+def reachable_arrays() -> tuple[Any, ...]:
+    """What `reachable` has said."""
+    arrays: tuple[Any, ...] = getattr(_reachable, "arrays", ())
+    return arrays
 
 
 def private_segment(

@@ -70,7 +70,6 @@ def _arrive(e: Emitter, op: Op) -> None:
 @rule(
     "nvvm.memory.barrier",
     "nvvm.fence.mbarrier.init",
-    "nvvm.fence.proxy.acquire",
     "nvvm.fence.proxy.release",
     "nvvm.fence.proxy.sync_restrict",
     "nvvm.fence.sync_restrict",

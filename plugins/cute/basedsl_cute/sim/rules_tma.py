@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from basedsl_cute.sim import tma
+from basedsl_cute.sim import tensor_maps, tma
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op, Value
 from basedsl_cute.sim.rules import rule
+from basedsl_cute.sim.types import PtrType
 
 
 def _lanes(e: Emitter, values: list[Value]) -> str:
@@ -53,6 +54,31 @@ def _reduce(e: Emitter, op: Op) -> None:
         f"tma.store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
         f"{_lanes(e, coordinates)}, {op.word('redKind')!r})"
     )
+
+
+@rule("cute.tensormap_replace")
+def _replace(e: Emitter, op: Op) -> None:
+    e.globals["tensor_maps"] = tensor_maps
+    place, value = op.operands
+    field, shared = op.string("field"), place.type == PtrType(3)
+    e.line(
+        f"tensor_maps.replace(g, {e.mask}, {e.at()}, {shared}, {e.lanes(place)}, {field!r}, "
+        f"{op.integer('ordinal')}, {e.lanes(value)})"
+    )
+
+
+@rule("cute.tensormap_release", sync="warp")
+def _release(e: Emitter, op: Op) -> None:
+    e.globals["tensor_maps"] = tensor_maps
+    target, source = op.operands
+    places = f"{e.ref(target)}, {e.ref(source)}"
+    e.line(f"tensor_maps.release(g, {e.mask}, {e.at()}, {e.branch()}, {places})")
+
+
+@rule("nvvm.fence.proxy.acquire")
+def _acquire(e: Emitter, op: Op) -> None:
+    e.globals["tensor_maps"] = tensor_maps
+    e.line(f"tensor_maps.acquire(g, {e.lanes(op.operands[0])}, {e.mask})")
 
 
 @rule("nvvm.cp.async.bulk.commit.group")

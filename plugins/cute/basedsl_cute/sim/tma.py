@@ -10,19 +10,18 @@ bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on
 
 from __future__ import annotations
 
-import ctypes
 import functools
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
-from basedsl_cute.lowering.tensor_map import ALIGNMENT, BYTES, REDUCIBLE, TYPE_NAMES
-from basedsl_cute.runtime.tensormap import TensorMap, decode
+from basedsl_cute.lowering.tensor_map import REDUCIBLE, TYPE_NAMES
+from basedsl_cute.runtime.tensormap import TensorMap
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
 from basedsl_cute.sim.races import Stamp
 from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.tensor_maps import active, find
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.block import Block
@@ -33,16 +32,12 @@ Mask = Any
 _ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
 
 
-def _active(g: Group, m: Mask) -> Iterator[int]:
-    yield from range(g.lanes) if m is None else np.flatnonzero(m).tolist()
-
-
 def load(
     g: Group, m: Mask, site: Site, maps: Any, to: Any, mbar: Any, masks: Any, coordinates: Any
 ) -> None:
     """A box from global to shared memory; `masks` are the blocks of the cluster that get it."""
-    for lane in _active(g, m):
-        tensor = _tensor_map(g, int(maps[lane]), lane, site)
+    for lane in active(g, m):
+        tensor = find(g, int(maps[lane]), lane, site)
         start = tuple(int(c[lane]) for c in coordinates)
         at, barrier = int(to[lane]), int(mbar[lane])
         _check_place(g, tensor, at, lane, site)
@@ -81,8 +76,8 @@ def store(
     reduction: str | None = None,
 ) -> None:
     """A box from shared to global memory, or combined into it."""
-    for lane in _active(g, m):
-        tensor = _tensor_map(g, int(maps[lane]), lane, site)
+    for lane in active(g, m):
+        tensor = find(g, int(maps[lane]), lane, site)
         at = int(source[lane])
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
@@ -119,20 +114,6 @@ def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
             g.thread(lane),
         )
     return [block for rank, block in enumerate(blocks) if mask >> rank & 1]
-
-
-def _tensor_map(g: Group, address: int, lane: int, site: Site) -> TensorMap:
-    found = None
-    if address and address % ALIGNMENT == 0:
-        found = decode(ctypes.string_at(address, BYTES))
-    if found is None:
-        raise SimulationError(
-            f"there is no tensor map at {address:#x}",
-            site,
-            g.thread(lane),
-            hint="make it in host code with make_tiled_tma_atom and pass it to the kernel",
-        )
-    return found
 
 
 def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) -> None:

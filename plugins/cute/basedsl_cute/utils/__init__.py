@@ -4,13 +4,20 @@ from basedsl_cute.algebra.draw import print_latex, print_latex_tv
 from basedsl_cute.blackwell import absent
 from basedsl_cute.numeric_kinds import is_fp8_dtype
 from basedsl_cute.utils import epilogue, hardware_info, hopper_helpers, tensor_helpers
+from basedsl_cute.utils.group_scheduler import (
+    GroupedGemmTileSchedulerHelper,
+    StaticPersistentGroupTileScheduler,
+    create_initial_search_state,
+)
 from basedsl_cute.utils.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.smem_allocator import SmemAllocator
 from basedsl_cute.utils.smem_report import SmemReport, smem_report
 from basedsl_cute.utils.tensor_helpers import create_cute_tensor_for_fp8
+from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
+    StaticPersistentRuntimeTileScheduler,
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
@@ -21,15 +28,21 @@ sm90 = hopper_helpers
 __getattr__ = absent(__name__)
 
 __all__ = [
+    "GroupedGemmTileSchedulerHelper",
     "HardwareInfo",
     "LayoutEnum",
     "PersistentTileSchedulerParams",
     "SmemAllocator",
     "SmemReport",
+    "StaticPersistentGroupTileScheduler",
+    "StaticPersistentRuntimeTileScheduler",
     "StaticPersistentTileScheduler",
+    "TensorMapManager",
+    "TensorMapUpdateMode",
     "WorkTileInfo",
     "common_vector",
     "create_cute_tensor_for_fp8",
+    "create_initial_search_state",
     "epilogue",
     "get_smem_capacity_in_bytes",
     "hardware_info",

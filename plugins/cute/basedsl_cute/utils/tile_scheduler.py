@@ -64,6 +64,12 @@ class PersistentTileSchedulerParams:
     def cluster_shape_mnl(self) -> tuple[int, int, int]:
         return self._static.cluster
 
+    def rastered(self, along_m: bool) -> PersistentTileSchedulerParams:
+        """The same tiles in the other order, or in this one."""
+        m, n, depth = self.cluster_shape_mnl
+        tiles = (self.clusters_m * m, self.clusters_n * n, self.batches)
+        return PersistentTileSchedulerParams(tiles, (m, n, depth), self._static.swizzle, along_m)
+
     @property
     def num_clusters(self) -> Any:
         return self.clusters_m * self.clusters_n * self.batches
@@ -124,3 +130,23 @@ class StaticPersistentTileScheduler:
         """Go on to the next tile of this cluster."""
         self._current = self._current + self._step * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
+
+
+class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
+    """The same where the numbers of tiles are known on the device only: `create` takes `params`
+    made there, and which of M (0) and N (1) is the fast direction.
+    """
+
+    @classmethod
+    def create(  # type: ignore[override]
+        cls,
+        params: PersistentTileSchedulerParams,
+        block_idx: Any,
+        grid_dim: Any,
+        inner_mode: int = 1,
+    ) -> StaticPersistentRuntimeTileScheduler:
+        """For a grid of (cluster M, cluster N, any number of clusters)."""
+        if inner_mode not in (0, 1):
+            raise DSLTypeError(f"inner_mode is 0 for M or 1 for N, not {inner_mode!r}")
+        place = (block_idx[0], block_idx[1])
+        return cls(params.rastered(inner_mode == 0), block_idx[2], grid_dim[2], place)

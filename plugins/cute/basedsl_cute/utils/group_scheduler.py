@@ -1,0 +1,186 @@
+"""Tiles of several matrix products of their own shapes, which lie in device memory.
+
+The clusters of tiles of all groups are numbered one after another. A warp finds the group of a
+number by itself: each lane counts the clusters of one group, and a scan over the warp gives where
+each group begins. Groups without rows or columns have none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Boolean, Int32, maximum
+from basedsl_cute import algebra, arch
+from basedsl_cute.dsl import CUTE
+from basedsl_cute.utils.tile_scheduler import (
+    PersistentTileSchedulerParams,
+    StaticPersistentTileScheduler,
+)
+
+
+class GroupSearchState(NamedTuple):
+    """Where a search of a later number begins: a group, and the clusters before it."""
+
+    start: Any
+    before: Any
+
+
+def create_initial_search_state() -> GroupSearchState:
+    """The beginning."""
+    return GroupSearchState(0, 0)
+
+
+class GroupSearchResult(NamedTuple):
+    """A block's tile: its group, its place there, and that group's shape."""
+
+    group_idx: Any
+    cta_tile_idx_m: Any
+    cta_tile_idx_n: Any
+    problem_shape_m: Any
+    problem_shape_n: Any
+    problem_shape_k: Any
+    cta_tile_count_k: Any
+
+
+class GroupedWorkTileInfo(NamedTuple):
+    """A tile of one of the groups, and whether there is one."""
+
+    group_search_result: GroupSearchResult
+    is_valid_tile: Any
+
+    @property
+    def tile_idx(self) -> tuple[Any, Any, Any]:
+        """(M, N, group)."""
+        found = self.group_search_result
+        return found.cta_tile_idx_m, found.cta_tile_idx_n, found.group_idx
+
+
+@CUTE.jit
+def _find(
+    number: Any, start: Any, before: Any, sizes: Any, count: Any, tile: Any
+) -> tuple[Any, ...]:
+    """The group of cluster `number`, its place in the group, that group's M, N, K, where to search
+    next, and whether there is one. Called by whole warps, with the same arguments in all lanes.
+    """
+    lane = arch.lane_idx()
+    start, before = Int32(start), Int32(before)
+    group, within, found = Int32(0), Int32(0), Boolean(False)
+    m, n, k = Int32(0), Int32(0), Int32(0)
+    while start < count and not found:
+        mine = start + lane
+        clusters = Int32(0)
+        if mine < count:
+            rows, columns = sizes[mine, 0], sizes[mine, 1]
+            clusters = algebra.ceil_div(rows, tile[0]) * algebra.ceil_div(columns, tile[1])
+        upto = clusters
+        for i in range(5):
+            below = arch.shuffle_sync_up(upto, offset=1 << i, mask_and_clamp=0)
+            if lane >= 1 << i:
+                upto = upto + below
+        total = arch.shuffle_sync(upto, 31)
+        if number < before + total:
+            bits = arch.vote_ballot_sync(number < before + upto)
+            first = arch.popc((bits & -bits) - 1)
+            group = start + first
+            within = number - before - arch.shuffle_sync(upto - clusters, first)
+            m, n, k = sizes[group, 0], sizes[group, 1], sizes[group, 2]
+            found = Boolean(True)
+        else:
+            before = before + total
+            start = start + 32
+    return group, within, m, n, k, start, before, found
+
+
+class GroupedGemmTileSchedulerHelper:
+    """Finds the groups of cluster numbers that only grow, among `group_count` groups.
+
+    `cluster_tile_shape_mnk` is what one cluster computes. Carries where the last search ended.
+    """
+
+    def __init__(
+        self,
+        group_count: Any,
+        tile_sched_params: PersistentTileSchedulerParams,
+        cluster_tile_shape_mnk: tuple[int, int, int],
+        search_state: GroupSearchState,
+    ) -> None:
+        if any(type(n) is not int for n in cluster_tile_shape_mnk):
+            raise DSLTypeError(f"a cluster's tile is static, not {cluster_tile_shape_mnk}")
+        self.group_count = group_count
+        self._params = tile_sched_params
+        self._tile = tuple(cluster_tile_shape_mnk)
+        self._state = search_state
+
+    def search(self, number: Any, problem_shape_mnkl: Any, place: tuple[Any, Any]) -> Any:
+        """The tile of the block at `place` of cluster `number`, as GroupedWorkTileInfo.
+
+        `problem_shape_mnkl` is (groups, 4) of Int32: M, N, K of each group, and 1.
+        """
+        sizes, tile = problem_shape_mnkl, self._tile
+        group, within, m, n, k, start, before, found = _find(
+            number, self._state.start, self._state.before, sizes, self.group_count, tile
+        )
+        self._state = GroupSearchState(start, before)
+        down = maximum(algebra.ceil_div(m, tile[0]), 1)  # 0 where there is no tile
+        across_m, across_n, _ = self._params.cluster_shape_mnl
+        result = GroupSearchResult(
+            group,
+            within % down * across_m + place[0],
+            within // down * across_n + place[1],
+            m,
+            n,
+            k,
+            algebra.ceil_div(k, tile[2]),
+        )
+        return GroupedWorkTileInfo(result, found)
+
+    def delinearize_z(self, cta_tile_coord: Any, problem_shape_mnkl: Any) -> GroupSearchResult:
+        """The tile of a block at (m, n) of cluster number `cta_tile_coord[2]`, which there is."""
+        m, n, number = cta_tile_coord
+        across_m, across_n, _ = self._params.cluster_shape_mnl
+        place = (m % across_m, n % across_n)
+        result: GroupSearchResult = self.search(
+            number, problem_shape_mnkl, place
+        ).group_search_result
+        return result
+
+
+class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
+    """The walk of one block over tiles of several matrix products: mutable state of a loop.
+
+    The grid is that of `StaticPersistentTileScheduler.get_grid_shape`; how many tiles there are is
+    seen from the shapes in device memory, not from `params`.
+    """
+
+    def __init__(
+        self, params: Any, current: Any, step: Any, place: Any, helper: Any, sizes: Any
+    ) -> None:
+        super().__init__(params, current, step, place)
+        self._helper = helper
+        self._sizes = sizes
+
+    @classmethod
+    def create(  # type: ignore[override]
+        cls,
+        params: PersistentTileSchedulerParams,
+        block_idx: Any,
+        grid_dim: Any,
+        cluster_tile_shape_mnk: tuple[int, int, int],
+        initial_search_state: GroupSearchState,
+        group_count: Any,
+        problem_shape_mnkl: Any,
+    ) -> StaticPersistentGroupTileScheduler:
+        """For the groups whose shapes are in `problem_shape_mnkl`, (groups, 4) of Int32."""
+        helper = GroupedGemmTileSchedulerHelper(
+            group_count, params, cluster_tile_shape_mnk, initial_search_state
+        )
+        place = (block_idx[0], block_idx[1])
+        return cls(params, block_idx[2], grid_dim[2], place, helper, problem_shape_mnkl)
+
+    def get_current_work(self) -> GroupedWorkTileInfo:  # type: ignore[override]
+        """The tile to compute now; called by whole warps."""
+        work: GroupedWorkTileInfo = self._helper.search(self._current, self._sizes, self._place)
+        return work
+
+    initial_work_tile_info = get_current_work  # type: ignore[assignment]

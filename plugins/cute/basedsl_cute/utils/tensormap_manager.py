@@ -1,0 +1,95 @@
+"""`TensorMapManager`: tensor maps that a kernel keeps in global memory and changes as it goes.
+
+manager = TensorMapManager(TensorMapUpdateMode.SMEM, 128)
+at = manager.get_tensormap_ptr(maps.iterator + 16 * block)
+manager.init_tensormap_from_atom(atom, scratch, 0)              # warp 0
+manager.fence_tensormap_initialization()
+manager.update_tensormap((tensor,), (atom,), (at,), 0, (scratch,))
+manager.fence_tensormap_update(at)                              # who copies by it
+cute.copy(atom, src, dst, tma_bar_ptr=barrier, tma_desc_ptr=at)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute import arch
+from basedsl_cute.copy_access import when
+from basedsl_cute.lowering.tensor_map import BYTES
+from basedsl_cute.nvgpu import tma
+from basedsl_cute.pointer import Pointer
+
+
+class TensorMapUpdateMode(enum.Enum):
+    """Where a tensor map is changed: in global memory itself, or in shared memory and then copied.
+
+    In shared memory a change takes less time; it needs 128 bytes for each map.
+    """
+
+    GMEM = "gmem"
+    SMEM = "smem"
+
+
+@dataclass(frozen=True)
+class TensorMapManager:
+    """Tensor maps of `bytes_per_tensormap` bytes each, changed by one warp."""
+
+    tensormap_update_mode: TensorMapUpdateMode
+    bytes_per_tensormap: int = BYTES
+
+    def __post_init__(self) -> None:
+        if self.bytes_per_tensormap != BYTES:
+            raise DSLTypeError(f"a tensor map has {BYTES} bytes, not {self.bytes_per_tensormap}")
+
+    def get_tensormap_ptr(self, ptr: Pointer, address_space: Any = None) -> Pointer:
+        """`ptr` as the place of a tensor map; the space is accepted for CuTe's sake."""
+        if not isinstance(ptr, Pointer) or ptr.space not in ("gmem", "smem"):
+            raise DSLTypeError(f"a tensor map lies in global or shared memory, not at {ptr}")
+        return ptr
+
+    def init_tensormap_from_atom(self, copy_atom: Any, dst_ptr: Pointer, warp_id: int) -> None:
+        """Warp `warp_id` copies the atom's tensor map to `dst_ptr`."""
+        with when(_warp() == warp_id):
+            tma.copy_tensormap(copy_atom, dst_ptr)
+            arch.sync_warp()
+
+    def fence_tensormap_initialization(self) -> None:
+        """In global memory: what was copied there can be used."""
+        if self.tensormap_update_mode is TensorMapUpdateMode.GMEM:
+            arch.fence_acq_rel_cta()
+
+    def update_tensormap(
+        self,
+        tensor_gmem: Sequence[Any],
+        tma_copy_atom: Sequence[Any],
+        tensormap_gmem_ptr: Sequence[Pointer],
+        warp_id: int,
+        tensormap_smem_ptr: Sequence[Pointer] = (),
+    ) -> None:
+        """Warp `warp_id` makes the maps at `tensormap_gmem_ptr` those of other tensors, and
+        releases them. By way of shared memory, `tensormap_smem_ptr` has a copy of each.
+        """
+        in_smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
+        places = tensormap_smem_ptr if in_smem else tensormap_gmem_ptr
+        with when(_warp() == warp_id):
+            with arch.elect_one():
+                for tensor, atom, at in zip(tensor_gmem, tma_copy_atom, places, strict=True):
+                    tma.update_tma_descriptor(atom, tensor, at)
+            arch.sync_warp()
+            if in_smem:
+                for target, source in zip(tensormap_gmem_ptr, places, strict=True):
+                    tma.cp_fence_tma_desc_release(target, source)
+            else:
+                tma.fence_tma_desc_release()
+
+    def fence_tensormap_update(self, tensormap_ptr: Pointer) -> None:
+        """Copies of this thread by the map at `tensormap_ptr` use what was released there."""
+        tma.fence_tma_desc_acquire(tensormap_ptr)
+
+
+def _warp() -> Any:
+    return arch.make_warp_uniform(arch.warp_idx())
