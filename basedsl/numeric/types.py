@@ -46,10 +46,11 @@ class Numeric(metaclass=NumericMeta):
 
     `T(x)` converts. Outside a trace the result is concrete (`value` is a Python number); while
     tracing it is dynamic (`value` is an SSA value), also from a literal. `weak` instances came
-    from Python literals and adapt to the type they meet.
+    from Python literals and adapt to the type they meet. A plugin may note in `place` where in
+    memory it has read the number.
     """
 
-    __slots__ = ("divby", "region", "value", "weak")
+    __slots__ = ("divby", "place", "region", "value", "weak")
     __array_ufunc__ = None  # NumPy scalars leave operators to these classes
 
     name: ClassVar[str] = "Numeric"
@@ -71,6 +72,7 @@ class Numeric(metaclass=NumericMeta):
     weak: bool
     region: Region | None
     divby: int
+    place: Any
 
     def __new__(cls: type[N], value: Any) -> N:
         if "format" not in cls.__dict__:
@@ -153,6 +155,19 @@ class Numeric(metaclass=NumericMeta):
     def dtype(self) -> type[Numeric]:
         """The numeric class."""
         return type(self)
+
+    @property
+    def ptr(self) -> Any:
+        """Where in memory the number was read; AttributeError if no plugin has noted that."""
+        try:
+            return self.place
+        except AttributeError:
+            kind = type(self).__name__
+            raise AttributeError(f"this {kind} is a value, which has no address") from None
+
+    def data_ptr(self) -> Any:
+        """As `ptr`."""
+        return self.ptr
 
     def to(self, target: type[N]) -> N:
         """This number converted to `target`; the result is not weak."""

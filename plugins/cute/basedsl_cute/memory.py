@@ -170,6 +170,19 @@ def make_ptr(
     return Pointer(dtype, space, align, dialect.make_memref(value, kind, loc=trace.loc()))
 
 
+def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
+    """A pointer as it is; an `!llvm.ptr` of the IR as a pointer to `dtype`."""
+    if isinstance(ptr, Pointer):
+        return ptr
+    value = getattr(ptr, "result", ptr)
+    kind = str(getattr(value, "type", ""))
+    for space in ("gmem", "smem", "dsmem", "generic"):
+        here = SPACES[space].address_space
+        if kind == (f"!llvm.ptr<{here}>" if here else "!llvm.ptr"):
+            return make_ptr(dtype, value, "generic" if not here else space)
+    raise DSLTypeError(f"{what} takes a pointer, not a {type(ptr).__name__}")
+
+
 def space_name(space: Any) -> str:
     """The name of a memory space, from `AddressSpace` or as a string."""
     name = str(getattr(space, "value", space))

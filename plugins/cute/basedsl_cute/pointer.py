@@ -349,9 +349,16 @@ class Pointer:
 
     def load(self, *, loc: Any = None, ip: Any = None) -> Any:
         """The element it points at."""
+        return self._load()
+
+    def load_if_used(self) -> Any:
+        """The element, which is read only if the number is used."""
+        return self._load(if_used=True)
+
+    def _load(self, **how: Any) -> Any:
         trace = require("reading through a pointer")
         value = define(trace.bindings).load_value(
-            self.address.ir_value(), index_value(self.index(0)), loc=trace.loc()
+            self.address.ir_value(), index_value(self.index(0)), loc=trace.loc(), **how
         )
         return self.dtype.from_value(value)
 

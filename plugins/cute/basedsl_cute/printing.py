@@ -72,8 +72,6 @@ def _show(value: Any) -> tuple[str, list[Any]]:
     if isinstance(value, algebra.Layout):
         shape, stride = _show(value.shape), _show(value.stride)
         return f"{shape[0]}:{stride[0]}", shape[1] + stride[1]
-    if hasattr(value, "load") and hasattr(value, "data_ptr"):  # a number in a struct
-        return _show(value.load())
     if isinstance(value, TensorSSA):
         parts = [_show(value.dtype.from_value(x)) for x in to_elements(value.ir_value())]
         return "[" + ", ".join(p for p, _ in parts) + "]", [x for _, xs in parts for x in xs]

@@ -13,7 +13,6 @@ tile = storage.tile.get_tensor(cute.make_layout((64, 64)))
 
 from __future__ import annotations
 
-import operator
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +60,9 @@ class AlignType:
     def overlay(self, pointer: Pointer) -> Any:
         return self.field.overlay(pointer)
 
+    def store(self, pointer: Pointer, value: Any) -> None:
+        self.field.store(pointer, value)
+
 
 @dataclass(frozen=True)
 class ScalarType:
@@ -74,8 +76,15 @@ class ScalarType:
 
     alignment = size
 
-    def overlay(self, pointer: Pointer) -> Scalar:
-        return Scalar(recast_ptr(pointer, dtype=self.dtype))
+    def overlay(self, pointer: Pointer) -> Any:
+        """The number that is there now, which knows its place."""
+        place = recast_ptr(pointer, dtype=self.dtype)
+        number = place.load_if_used()
+        number.place = place
+        return number
+
+    def store(self, pointer: Pointer, value: Any) -> None:
+        recast_ptr(pointer, dtype=self.dtype).store(value)
 
 
 @dataclass(frozen=True)
@@ -146,18 +155,23 @@ class Struct:
         return self._pointer
 
     def __getattr__(self, name: str) -> Any:
-        for field, kind, offset in object.__getattribute__(self, "_type").fields:
-            if field == name:
-                return kind.overlay(self._pointer + offset)
-        raise AttributeError(f"{self._type.name} has no field {name!r}")
+        kind, pointer = self._field(name)
+        return kind.overlay(pointer)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        field = getattr(self, name)
-        if not isinstance(field, Scalar):
+        kind, pointer = self._field(name)
+        inner = kind.field if isinstance(kind, AlignType) else kind
+        if not isinstance(inner, ScalarType):
             raise DSLTypeError(
                 f"the field '{name}' of {self._type.name} is no number; its elements can be set"
             )
-        field.store(value)
+        kind.store(pointer, value)
+
+    def _field(self, name: str) -> tuple[Any, Pointer]:
+        for field, kind, offset in object.__getattribute__(self, "_type").fields:
+            if field == name:
+                return kind, self._pointer + offset
+        raise AttributeError(f"{self._type.name} has no field {name!r}")
 
     def __str__(self) -> str:
         return f"{self._type} at {self._pointer}"
@@ -220,68 +234,6 @@ class MemRange:
 
     def __str__(self) -> str:
         return f"MemRange[{self.type.dtype.__name__}, {self.type.count}] at {self._pointer}"
-
-
-class Scalar:
-    """A number in memory: reads as the number wherever one is expected; `.ptr` is its address."""
-
-    __slots__ = ("_pointer",)
-
-    def __init__(self, pointer: Pointer) -> None:
-        self._pointer = pointer
-
-    def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self._pointer,)
-
-    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Scalar:
-        return Scalar(parts[0])
-
-    @property
-    def ptr(self) -> Pointer:
-        return self._pointer
-
-    def data_ptr(self) -> Pointer:
-        return self._pointer
-
-    @property
-    def dtype(self) -> Any:
-        return self._pointer.dtype
-
-    def load(self) -> Any:
-        """The number that is there now."""
-        return self._pointer.load()
-
-    def store(self, value: Any) -> None:
-        self._pointer.store(value)
-
-    def to(self, dtype: Any) -> Any:
-        return self.load().to(dtype)
-
-    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
-        return self.load().ir_value()
-
-    def __bool__(self) -> bool:
-        raise DSLTypeError("a number in memory has no truth while tracing", hint="compare it")
-
-    def __str__(self) -> str:
-        return f"{self.dtype.__name__} at {self._pointer}"
-
-
-def _number_operators() -> None:
-    def forward(name: str) -> Any:
-        return lambda self, other: getattr(self.load(), name)(
-            other.load() if isinstance(other, Scalar) else other
-        )
-
-    names = ["add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "pow"]
-    for name in [*names, *("r" + n for n in names), "lt", "le", "gt", "ge", "eq", "ne"]:
-        setattr(Scalar, f"__{name}__", forward(f"__{name}__"))
-    Scalar.__neg__ = lambda self: operator.neg(self.load())  # type: ignore[attr-defined]
-    Scalar.__invert__ = lambda self: operator.invert(self.load())  # type: ignore[attr-defined]
-    Scalar.__hash__ = object.__hash__  # type: ignore[method-assign]
-
-
-_number_operators()
 
 
 # Declaring ---------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def fields_kernel(out: cute.Tensor):
         cute.arch.sync_threads()
     out[0] = s.flag.to(cute.Float64)
     out[1] = s.inner.b + s.inner.a.to(cute.Float64)
-    out[2] = cute.where(s.last.load(), 1.0, 0.0)
+    out[2] = cute.where(s.last, 1.0, 0.0)
     out[3] = (s.barriers[1] + s.barriers[2]).to(cute.Float64)
     out[4] = tile[7, 9].to(cute.Float64)
     out[5] = s.flag.ptr.load().to(cute.Float64)

@@ -1,12 +1,35 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
-from basedsl_cute.arch.arithmetic import exp, exp2, fmax, fmin, nanosleep, popc, prmt, rcp_approx
+from basedsl_cute.arch import smem
+from basedsl_cute.arch.arithmetic import (
+    exp,
+    exp2,
+    fmax,
+    fmin,
+    log,
+    log2,
+    nanosleep,
+    popc,
+    prmt,
+    rcp_approx,
+)
 from basedsl_cute.arch.asynccopy import (
     cp_async_commit_group,
     cp_async_mbarrier_arrive_noinc,
     cp_async_wait_group,
 )
-from basedsl_cute.arch.atomics import atomic_add
+from basedsl_cute.arch.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_exch,
+    atomic_fmax,
+    atomic_fmin,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xor,
+)
 from basedsl_cute.arch.bulk import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from basedsl_cute.arch.cluster import (
     block_idx_in_cluster,
@@ -48,6 +71,8 @@ from basedsl_cute.arch.indices import (
     WARP_SIZE,
     block_dim,
     block_idx,
+    dynamic_smem_size,
+    get_dyn_smem_size,
     grid_dim,
     lane_idx,
     thread_idx,
@@ -63,6 +88,7 @@ from basedsl_cute.arch.mbarrier import (
     mbarrier_try_wait,
     mbarrier_wait,
 )
+from basedsl_cute.arch.memory import alloc_smem, load, store
 from basedsl_cute.arch.sync import barrier, sync_threads, sync_warp
 from basedsl_cute.arch.warp_roles import (
     elect_one,
@@ -82,7 +108,17 @@ __getattr__ = absent(__name__)
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "alloc_smem",
     "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_exch",
+    "atomic_fmax",
+    "atomic_fmin",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
     "barrier",
     "block_dim",
     "block_idx",
@@ -100,6 +136,7 @@ __all__ = [
     "cp_async_commit_group",
     "cp_async_mbarrier_arrive_noinc",
     "cp_async_wait_group",
+    "dynamic_smem_size",
     "elect_one",
     "elect_sync",
     "exp",
@@ -112,11 +149,15 @@ __all__ = [
     "fence_view_async_shared",
     "fmax",
     "fmin",
+    "get_dyn_smem_size",
     "grid_dim",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
     "inline_ptx",
     "lane_idx",
+    "load",
+    "log",
+    "log2",
     "make_warp_uniform",
     "map_dsmem_ptr",
     "mbarrier_arrive",
@@ -137,6 +178,8 @@ __all__ = [
     "shuffle_sync_down",
     "shuffle_sync_op",
     "shuffle_sync_up",
+    "smem",
+    "store",
     "sync_threads",
     "sync_warp",
     "thread_idx",

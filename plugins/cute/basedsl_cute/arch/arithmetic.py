@@ -45,6 +45,16 @@ def exp2(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> A
     return math.exp2(x, fastmath=fastmath)
 
 
+def log(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> Any:
+    """The natural logarithm, by the hardware's log2."""
+    return math.log(x, fastmath=fastmath)
+
+
+def log2(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> Any:
+    """The logarithm to base 2 (`lg2.approx`)."""
+    return math.log2(x, fastmath=fastmath)
+
+
 def popc(x: Any, *, loc: Any = None, ip: Any = None) -> Any:
     """The number of bits that are 1, an Int32."""
     number = as_numeric(x)

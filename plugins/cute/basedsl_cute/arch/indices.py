@@ -67,3 +67,11 @@ def warp_idx() -> Any:
     x, y, z = thread_idx()
     nx, ny, _ = block_dim()
     return (x + nx * (y + ny * z)) // WARP_SIZE
+
+
+def dynamic_smem_size() -> Any:
+    """The dynamic shared memory of the launch, in bytes."""
+    return read_register("dynamic.smem.size", "dynamic_smem_size()")
+
+
+get_dyn_smem_size = dynamic_smem_size  # an older spelling

@@ -104,12 +104,17 @@ class CuteDialect:
         alignment: int | None = None,
         cache: str | None = None,
         volatile: bool = False,
+        order: str | None = None,
+        scope: str | None = None,
+        if_used: bool = False,
         loc: Any = None,
     ) -> Any:
         """`cute.load`: an element, or `type` (a vector of elements)."""
         if type is None:
             type = self._record_of(memref).element
-        attributes = self._access_attributes(alignment, cache, volatile)
+        attributes = self._access_attributes(alignment, cache, volatile, order, scope)
+        if if_used:
+            attributes = {**(attributes or {}), "if_used": self.ir.UnitAttr.get()}
         return self._create(
             "cute.load", results=[type], operands=[memref, index], attributes=attributes, loc=loc
         ).result
@@ -123,10 +128,12 @@ class CuteDialect:
         alignment: int | None = None,
         cache: str | None = None,
         volatile: bool = False,
+        order: str | None = None,
+        scope: str | None = None,
         loc: Any = None,
     ) -> None:
         """`cute.store` of an element or a vector of elements."""
-        attributes = self._access_attributes(alignment, cache, volatile)
+        attributes = self._access_attributes(alignment, cache, volatile, order, scope)
         self._create("cute.store", operands=[value, memref, index], attributes=attributes, loc=loc)
 
     def atomic_rmw(
@@ -256,9 +263,14 @@ class CuteDialect:
         return {name: get(text) for name, text in texts.items() if text is not None}
 
     def _access_attributes(
-        self, alignment: int | None, cache: str | None, volatile: bool
+        self,
+        alignment: int | None,
+        cache: str | None,
+        volatile: bool,
+        order: str | None,
+        scope: str | None,
     ) -> dict[str, Any] | None:
-        if alignment is None and cache is None and not volatile:
+        if alignment is cache is order is None and not volatile:
             return None
         attributes: dict[str, Any] = {}
         if alignment is not None:
@@ -267,6 +279,8 @@ class CuteDialect:
             attributes["cache"] = self.ir.StringAttr.get(cache)
         if volatile:
             attributes["volatile"] = self.ir.UnitAttr.get()
+        if order is not None:
+            attributes |= self._texts(order=order, scope=scope)
         return attributes
 
 

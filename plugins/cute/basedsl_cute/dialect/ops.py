@@ -39,12 +39,13 @@ class Load:
     `alignment` (bytes, default one element) is what the front end has proven about the address;
     an access is never wider than that. `cache` is a PTX cache operator (PTX ISA 9.7.9.1), an
     eviction priority of L1, or "nc" for data that no one writes while the kernel runs. `volatile`
-    keeps the access as it is.
+    keeps the access as it is. `order` and `scope` make it a strong access (PTX ISA 8, "Memory
+    Consistency Model"). With `if_used` there is no access if nothing uses the value.
     """
 
     operands = ("memref", "index")
     results = ("value",)
-    optional = ("alignment", "cache", "volatile")
+    optional = ("alignment", "cache", "if_used", "order", "scope", "volatile")
 
     @staticmethod
     def verify(op: Operands) -> str | None:
@@ -61,7 +62,7 @@ class Store:
     """
 
     operands = ("value", "memref", "index")
-    optional = ("alignment", "cache", "volatile")
+    optional = ("alignment", "cache", "order", "scope", "volatile")
 
     @staticmethod
     def verify(op: Operands) -> str | None:
@@ -372,6 +373,14 @@ def _access(op: Operands, kind: Any) -> str | None:
     cache = op.text("cache")
     if cache is not None and cache not in CACHE_MODES:
         return f"cache {cache!r} is none of {', '.join(CACHE_MODES)}"
+    return _strength(op)
+
+
+def _strength(op: Operands) -> str | None:
+    if op.text("order", "relaxed") not in ATOMIC_ORDERS:
+        return f"order {op.text('order')!r} is none of {', '.join(ATOMIC_ORDERS)}"
+    if op.text("scope", "gpu") not in ATOMIC_SCOPES:
+        return f"scope {op.text('scope')!r} is none of {', '.join(ATOMIC_SCOPES)}"
     return None
 
 
@@ -384,11 +393,7 @@ def _atomic(op: Operands, *values: Any) -> str | None:
             return f"the value is {value.type}, the tensor's elements are {memref.element}"
     if memref.space == "rmem":
         return "registers belong to one thread; an atomic needs memory that threads share"
-    if op.text("order", "relaxed") not in ATOMIC_ORDERS:
-        return f"order {op.text('order')!r} is none of {', '.join(ATOMIC_ORDERS)}"
-    if op.text("scope", "gpu") not in ATOMIC_SCOPES:
-        return f"scope {op.text('scope')!r} is none of {', '.join(ATOMIC_SCOPES)}"
-    return _index(op.index)
+    return _strength(op) or _index(op.index)
 
 
 def _in_space(op: Operands, value: Any, space: str) -> str | None:

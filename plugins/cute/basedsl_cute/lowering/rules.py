@@ -56,7 +56,13 @@ def rule(op: str, *, reads_types: bool = False) -> Callable[[RuleFunction], Rule
 
 @rule("cute.load")
 def load(b: Rewriter, op: Operands) -> Any:
-    """getelementptr, `llvm.load`; an i1 or a narrow float is read as the bytes it is kept in."""
+    """getelementptr, `llvm.load`; an i1 or a narrow float is read as the bytes it is kept in.
+
+    With `if_used` (a struct's number, of which perhaps only the address was asked for) nothing is
+    read if nothing uses it.
+    """
+    if "if_used" in op.op.attributes and next(iter(op.value.uses), None) is None:
+        return None
     element = element_of(op.value.type)
     stored = storage_type(b, element)
     address = b.element_pointer(op.memref, op.index, stored)
@@ -322,6 +328,9 @@ def _access(b: Rewriter, op: Operands, stored: Any) -> dict[str, Any]:
     attributes: dict[str, Any] = {"alignment": b.integer(alignment)}
     if "volatile" in given:
         attributes["volatile_"] = b.ir.UnitAttr.get()
+    if "order" in given:
+        attributes["ordering"] = b.integer(_ORDERINGS[op.text("order") or ""])
+        attributes["syncscope"] = b.ir.StringAttr.get(_SCOPES[op.text("scope", "gpu") or ""])
     cache = op.text("cache")
     if cache == "nc" and op.spec.name == "load":
         attributes["invariant"] = b.ir.UnitAttr.get()

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basedsl_cute.sim.errors import MemoryAccessError, UninitializedReadError
-from basedsl_cute.sim.memory import LOCAL_WINDOW, SHARED_WINDOW, Segment
+from basedsl_cute.sim.memory import (
+    CLUSTER_SHIFT,
+    LOCAL_WINDOW,
+    SHARED_WINDOW,
+    Segment,
+)
 from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.registers import RegisterArray
 
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 
 Mask = Any
 
+CLUSTER_SPACE = 7  # LLVM's NVPTX address space "shared cluster"
 _U64 = np.dtype(np.uint64)
 _any_bit = np.bitwise_or.reduce
 _every_bit = np.bitwise_and.reduce
@@ -128,8 +134,9 @@ def locate(g: Group, a: Access, address: Any, who: Any) -> list[tuple[Segment, A
     for segment, local, chosen in _homes(g, a, address, None, who):
         lanes = who[chosen]
         offset = local[chosen] - segment.base
-        if g.races is not None and segment.kind == "shared":
-            g.races.write(g, a, offset, lanes, atomic=True)
+        races = _races(g, segment)
+        if races is not None:
+            races.write(g, a, offset, lanes, atomic=True)
         index = _index(g, a, segment, offset, lanes)
         if segment.written is not None:
             written = segment.written_view(a.dtype.itemsize).take(index)
@@ -215,6 +222,8 @@ def _home(g: Group, a: Access, at: int) -> tuple[Segment | None, int]:
         return g.local, 0
     if a.space == 0 and at >= SHARED_WINDOW:
         return g.shared, SHARED_WINDOW
+    if a.space == CLUSTER_SPACE:
+        return _peer(g, at)
     if a.root is not None:
         first = g.roots[a.root]
         for segment in g.aliases[a.root]:
@@ -222,6 +231,22 @@ def _home(g: Group, a: Access, at: int) -> tuple[Segment | None, int]:
                 return segment, 0
         return first, 0
     return g.memory.find(at), 0
+
+
+def _peer(g: Group, at: int) -> tuple[Segment | None, int]:
+    """The shared memory of a block of the cluster; one without a rank in it is the block's own."""
+    rank = at >> CLUSTER_SHIFT
+    if not rank:
+        return g.shared, 0
+    blocks = g.block.cluster.blocks
+    return (blocks[rank - 1].shared if rank <= len(blocks) else None), rank << CLUSTER_SHIFT
+
+
+def _races(g: Group, segment: Segment) -> Any:
+    """Who watches the block that this shared memory belongs to; None if nobody does."""
+    if g.races is None or segment.kind != "shared" or segment is g.shared:
+        return g.races if segment.kind == "shared" else None
+    return next(block.races for block in g.block.cluster.blocks if block.shared is segment)
 
 
 # Reading and writing in one segment ------------------------------------------------------------
@@ -252,8 +277,9 @@ def _odd(a: Access, segment: Segment) -> bool:
 
 
 def _read(g: Group, a: Access, segment: Segment, offset: Any, m: Mask) -> Any:
-    if g.races is not None and segment.kind == "shared":
-        g.races.read(g, a, offset, m)
+    races = _races(g, segment)
+    if races is not None:
+        races.read(g, a, offset, m)
     if _odd(a, segment):
         bytes_ = segment.raw[_byte_index(g, a, segment, offset, None)]
         got = bytes_.view(a.dtype).T if a.shape else bytes_.view(a.dtype)[:, 0]
@@ -276,8 +302,9 @@ def _write(g: Group, a: Access, segment: Segment, offset: Any, value: Any, who: 
             f"write to `{segment.name}`, which is read-only", a.site, g.thread(lane)
         )
     g.launch.stores += 1
-    if g.races is not None and segment.kind == "shared":
-        g.races.write(g, a, offset, who)
+    races = _races(g, segment)
+    if races is not None:
+        races.write(g, a, offset, who)
     if a.boolean:
         value = value.astype(np.uint8)
     if a.shape:

@@ -1,0 +1,101 @@
+"""Single loads and stores with PTX's semantics; shared memory of the block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int64, as_numeric
+from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.dialect import define
+from basedsl_cute.memory import alloc_smem as _alloc_smem
+from basedsl_cute.memory import pointer_of
+from basedsl_cute.pointer import Pointer, as_element, element_bytes, recast_ptr
+from basedsl_cute.struct import array_bytes
+
+_VOLATILE = "volatile"
+_WEAK = "weak"
+
+
+def load(
+    ptr: Any,
+    dtype: Any = None,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    cop: str | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> Any:
+    """The element at `ptr` (PTX ISA 9.7.9.8, "ld"), of `dtype` if `ptr` points to another type.
+
+    `sem` is weak (as without it), relaxed, acquire or volatile, `scope` cta, cluster, gpu or sys;
+    `cop` is a cache operator: ca, cg, cs, lu, cv, or nc for what nobody writes.
+    """
+    trace = in_kernel("load()")
+    pointer = _typed(ptr, dtype, "load()")
+    if sem == "release":
+        raise DSLTypeError("a load releases nothing: its sem is relaxed, acquire or volatile")
+    value = define(trace.bindings).load_value(
+        pointer.ir_value(),
+        Int64(0).ir_value(),
+        cache=cop,
+        volatile=sem == _VOLATILE,
+        loc=trace.loc(),
+        **_strength(sem, scope),
+    )
+    return pointer.dtype.from_value(value)
+
+
+def store(
+    ptr: Any,
+    val: Any,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    cop: str | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
+    """Write the element at `ptr` (PTX ISA 9.7.9.11, "st"); `sem` may be release, not acquire."""
+    trace = in_kernel("store()")
+    pointer = _typed(ptr, type(as_numeric(val)), "store()", keep=True)
+    if sem == "acquire":
+        raise DSLTypeError("a store acquires nothing: its sem is relaxed, release or volatile")
+    define(trace.bindings).store_value(
+        as_element(pointer.dtype, val).ir_value(),
+        pointer.ir_value(),
+        Int64(0).ir_value(),
+        cache=cop,
+        volatile=sem == _VOLATILE,
+        loc=trace.loc(),
+        **_strength(sem, scope),
+    )
+
+
+def _typed(ptr: Any, dtype: Any, what: str, keep: bool = False) -> Pointer:
+    pointer: Pointer = pointer_of(ptr, dtype, what)
+    return pointer if keep or dtype is None else recast_ptr(pointer, dtype=dtype)
+
+
+def _strength(sem: str | None, scope: str | None) -> dict[str, Any]:
+    if sem in (None, _WEAK, _VOLATILE):
+        return {}
+    return {"order": sem, "scope": scope or "gpu"}
+
+
+def alloc_smem(
+    element_type: Any,
+    size_in_elems: int,
+    alignment: int | None = None,
+    *,
+    loc: Any = None,
+    ip: Any = None,
+) -> Pointer:
+    """A pointer to shared memory of its own, for `size_in_elems` elements."""
+    if type(size_in_elems) is not int or size_in_elems < 1:
+        raise DSLTypeError(f"alloc_smem() takes a static count, not {size_in_elems!r}")
+    align = alignment or element_bytes(element_type)
+    return _alloc_smem(
+        element_type, array_bytes(element_type, size_in_elems), align, "alloc_smem()"
+    )

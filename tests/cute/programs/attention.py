@@ -1,0 +1,258 @@
+"""Attention of one query tile against all keys, with the softmax kept in registers.
+
+Scores come out of one product in the accumulator's order and go into the next one as its operand A:
+the same registers under another layout. Rows are shared by four lanes.
+"""
+
+import math
+
+import numpy as np
+
+import basedsl_cute as cute
+import basedsl_cute as cutlass
+from basedsl_cute import utils
+from basedsl_cute.nvgpu import cpasync, warp
+from basedsl_cute.runtime import from_dlpack
+
+
+class Attention:
+    def __init__(self, head_dim, rows=32, columns=32, warps=2, causal=False):
+        self.head_dim, self.rows, self.columns = head_dim, rows, columns
+        self.threads = warps * 32
+        self.causal = causal
+        self.dtype = cutlass.Float16
+
+    def can_implement(self):
+        return self.head_dim % 16 == 0 and self.rows == self.threads // 2
+
+    @cute.jit
+    def __call__(
+        self,
+        mQ: cute.Tensor,
+        mK: cute.Tensor,
+        mV: cute.Tensor,
+        mO: cute.Tensor,
+        scale: cutlass.Float32,
+    ):
+        d = self.head_dim
+        atom = cute.make_composed_layout(
+            cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 32), stride=(32, 1))
+        )
+        sQ_layout = cute.tile_to_shape(atom, (self.rows, d), (0, 1))
+        sK_layout = cute.tile_to_shape(atom, (self.columns, d), (0, 1))
+
+        @cute.struct
+        class SharedStorage:
+            q: cute.struct.Align[cute.struct.MemRange[self.dtype, cute.cosize(sQ_layout)], 128]
+            k: cute.struct.Align[cute.struct.MemRange[self.dtype, cute.cosize(sK_layout)], 128]
+            v: cute.struct.Align[cute.struct.MemRange[self.dtype, cute.cosize(sK_layout)], 128]
+
+        self.shared_storage = SharedStorage
+
+        mma = cute.make_tiled_mma(
+            warp.MmaF16BF16Op(self.dtype, cutlass.Float32, (16, 8, 16)),
+            (self.threads // 32, 1, 1),
+            permutation_mnk=(self.threads // 2, 16, 16),
+        )
+        async_copy = cute.make_copy_atom(
+            cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL),
+            self.dtype,
+            num_bits_per_copy=128,
+        )
+        across = d // 8
+        load = cute.make_tiled_copy_tv(
+            async_copy,
+            cute.make_layout((self.threads // across, across), stride=(across, 1)),
+            cute.make_layout((1, 8)),
+        )
+        heads = cute.size(mQ, mode=[2])
+        self.kernel(
+            mQ, mK, mV, mO, scale * math.log2(math.e), sQ_layout, sK_layout, mma, load
+        ).launch(
+            grid=(cute.ceil_div(cute.size(mQ, mode=[0]), self.rows), heads, 1),
+            block=(self.threads, 1, 1),
+        )
+
+    @cute.kernel
+    def kernel(
+        self,
+        mQ: cute.Tensor,
+        mK: cute.Tensor,
+        mV: cute.Tensor,
+        mO: cute.Tensor,
+        scale_log2: cutlass.Float32,
+        sQ_layout: cute.ComposedLayout,
+        sK_layout: cute.ComposedLayout,
+        tiled_mma: cute.TiledMma,
+        load: cute.TiledCopy,
+    ):
+        tid, _, _ = cute.arch.thread_idx()
+        tile, head, _ = cute.arch.block_idx()
+        d = self.head_dim
+
+        gQ = cute.local_tile(mQ[None, None, head], (self.rows, d), (tile, 0))
+        gK = cute.local_tile(mK[None, None, head], (self.columns, d), (None, 0))
+        gV = cute.local_tile(mV[None, None, head], (self.columns, d), (None, 0))
+        gO = cute.local_tile(mO[None, None, head], (self.rows, d), (tile, 0))
+
+        storage = utils.SmemAllocator().allocate(self.shared_storage)
+        sQ = storage.q.get_tensor(sQ_layout)
+        sK = storage.k.get_tensor(sK_layout)
+        sV = storage.v.get_tensor(sK_layout)
+        # V as operand B: (head_dim, columns).
+        sVt = cute.composition(sV, cute.make_layout((d, self.columns), stride=(self.columns, 1)))
+
+        thr_load = load.get_slice(tid)
+        tQgQ, tQsQ = thr_load.partition_S(gQ), thr_load.partition_D(sQ)
+        tKgK, tKsK = thr_load.partition_S(gK), thr_load.partition_D(sK)
+        tVgV, tVsV = thr_load.partition_S(gV), thr_load.partition_D(sV)
+        cute.copy(load, tQgQ, tQsQ)
+        cute.copy(load, tKgK[None, None, None, 0], tKsK)
+        cute.arch.cp_async_commit_group()
+
+        thr_mma = tiled_mma.get_slice(tid)
+        rQ = tiled_mma.make_fragment_A(thr_mma.partition_A(sQ))
+        rK = tiled_mma.make_fragment_B(thr_mma.partition_B(sK))
+        rV = tiled_mma.make_fragment_B(thr_mma.partition_B(sVt))
+        rO = cute.make_rmem_tensor(tiled_mma.partition_shape_C((self.rows, d)), cutlass.Float32)
+        rO.fill(0.0)
+
+        ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), self.dtype)
+        ldmatrix_t = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 4), self.dtype)
+        copy_q = cute.make_tiled_copy_A(ldmatrix, tiled_mma)
+        copy_k = cute.make_tiled_copy_B(ldmatrix, tiled_mma)
+        copy_v = cute.make_tiled_copy_B(ldmatrix_t, tiled_mma)
+        thr_q, thr_k, thr_v = copy_q.get_slice(tid), copy_k.get_slice(tid), copy_v.get_slice(tid)
+
+        # Of each of the thread's two rows an atom: the maximum so far and the sum.
+        rows = cute.size(rO.shape[0][1]) * cute.size(rO, mode=[1])
+        row_max = cute.make_rmem_tensor((rows,), cutlass.Float32)
+        row_sum = cute.make_rmem_tensor((rows,), cutlass.Float32)
+        row_max.fill(-cutlass.Float32.inf)
+        row_sum.fill(0.0)
+
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        cute.copy(copy_q, thr_q.partition_S(sQ), thr_q.retile(rQ))
+
+        coordinates = thr_mma.partition_C(cute.make_identity_tensor((self.rows, self.columns)))
+        tiles = cute.size(gK, mode=[2])
+        if cutlass.const_expr(self.causal):
+            tiles = cutlass.min(tiles, cute.ceil_div((tile + 1) * self.rows, self.columns))
+        for n in cutlass.range(tiles, unroll=1):
+            cute.copy(load, tVgV[None, None, None, n], tVsV)
+            cute.arch.cp_async_commit_group()
+            cute.copy(copy_k, thr_k.partition_S(sK), thr_k.retile(rK))
+            rS = cute.make_rmem_tensor(
+                tiled_mma.partition_shape_C((self.rows, self.columns)), cutlass.Float32
+            )
+            rS.fill(0.0)
+            for k in cutlass.range_constexpr(cute.size(rQ, mode=[2])):
+                cute.gemm(tiled_mma, rS, rQ[None, None, k], rK[None, None, k], rS)
+            cute.arch.cp_async_wait_group(0)
+            cute.arch.sync_threads()
+            if n + 1 < tiles:
+                cute.copy(load, tKgK[None, None, None, n + 1], tKsK)
+                cute.arch.cp_async_commit_group()
+            if cutlass.const_expr(self.causal):
+                for i in cutlass.range_constexpr(cute.size(rS)):
+                    row = tile * self.rows + coordinates[i][0]
+                    if row < n * self.columns + coordinates[i][1]:
+                        rS[i] = -cutlass.Float32.inf
+
+            self.softmax_rescale(rS, rO, row_max, row_sum, scale_log2)
+
+            rP = cute.make_fragment_like(rS, self.dtype)
+            rP.store(rS.load().to(self.dtype))
+            # ((2, 2), M, N) -> ((2, 2, 2), M, N / 2): two products' results are one operand A.
+            split = cute.logical_divide(rP.layout, (None, None, 2))
+            as_operand = cute.make_layout(
+                (
+                    (split.shape[0][0], split.shape[0][1], split.shape[2][0]),
+                    split.shape[1],
+                    split.shape[2][1],
+                ),
+                stride=(
+                    (split.stride[0][0], split.stride[0][1], split.stride[2][0]),
+                    split.stride[1],
+                    split.stride[2][1],
+                ),
+            )
+            rP_operand = cute.make_tensor(rP.iterator, as_operand)
+            cute.copy(copy_v, thr_v.partition_S(sVt), thr_v.retile(rV))
+            for k in cutlass.range_constexpr(cute.size(rP_operand, mode=[2])):
+                cute.gemm(tiled_mma, rO, rP_operand[None, None, k], rV[None, None, k], rO)
+            cute.arch.cp_async_wait_group(0)
+            cute.arch.sync_threads()
+
+        # Normalise and write.
+        out = self.by_rows(rO)
+        for r in cutlass.range_constexpr(rows):
+            total = self.across_lanes(row_sum[r], lambda x, y: x + y)
+            out[r, None] = out[r, None].load() * cute.arch.rcp_approx(total)
+        result = cute.make_fragment_like(rO, self.dtype)
+        result.store(rO.load().to(self.dtype))
+        cute.autovec_copy(result, thr_mma.partition_C(gO))
+
+    def by_rows(self, accumulator):
+        """((2, 2), M, N) as (2 * M, 2 * N): rows, and what the thread holds of each."""
+        shape, stride = accumulator.shape, accumulator.stride
+        layout = cute.make_layout(
+            ((shape[0][1], shape[1]), (shape[0][0], shape[2])),
+            stride=((stride[0][1], stride[1]), (stride[0][0], stride[2])),
+        )
+        return cute.make_tensor(accumulator.iterator, layout)
+
+    def across_lanes(self, x, op):
+        """Four lanes share a row."""
+        for step in (2, 1):
+            x = op(x, cute.arch.shuffle_sync_bfly(x, offset=step, mask=-1, mask_and_clamp=31))
+        return x
+
+    @cute.jit
+    def softmax_rescale(
+        self,
+        scores: cute.Tensor,
+        out: cute.Tensor,
+        row_max: cute.Tensor,
+        row_sum: cute.Tensor,
+        scale_log2: cutlass.Float32,
+    ):
+        scores_mn, out_mn = self.by_rows(scores), self.by_rows(out)
+        for r in cutlass.range_constexpr(cute.size(row_max)):
+            line = scores_mn[r, None].load()
+            before = row_max[r]
+            now = line.reduce(cute.ReductionOp.MAX, before, 0)
+            now = self.across_lanes(now, cute.arch.fmax)
+            weights = cute.math.exp2(line * scale_log2 - now * scale_log2, fastmath=True)
+            shrink = cute.math.exp2((before - now) * scale_log2, fastmath=True)
+            scores_mn[r, None] = weights
+            row_sum[r] = weights.reduce(cute.ReductionOp.ADD, row_sum[r] * shrink, 0)
+            row_max[r] = now
+            out_mn[r, None] = out_mn[r, None].load() * shrink
+
+
+def run(length=64, head_dim=32, heads=2, causal=True):
+    rng = np.random.default_rng(2)
+    q, k, v, o = (
+        rng.standard_normal((heads, length, head_dim)).astype(np.float16) for _ in range(4)
+    )
+    attention = Attention(head_dim, causal=causal)
+    assert attention.can_implement()
+    views = [
+        from_dlpack(x.transpose(1, 2, 0), assumed_align=16)
+        .mark_layout_dynamic(leading_dim=1)
+        .mark_compact_shape_dynamic(mode=1, stride_order=(2, 0, 1), divisibility=8)
+        for x in (q, k, v, o)
+    ]
+    scale = 1 / math.sqrt(head_dim)
+    compiled = cute.compile(attention, *views, scale)
+    compiled(*views, scale)
+
+    wide = [x.astype(np.float64) for x in (q, k, v)]
+    scores = wide[0] @ wide[1].transpose(0, 2, 1) * scale
+    if causal:
+        scores[:, np.arange(length)[:, None] < np.arange(length)] = -np.inf
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    wanted = weights / weights.sum(axis=-1, keepdims=True) @ wide[2]
+    np.testing.assert_allclose(o.astype(np.float64), wanted, atol=2e-3)
