@@ -29,6 +29,7 @@ CASES = {
     "staggered": ((256, 128, 320), 1, {"tile": (128, 64, 64), "stages": 3, "stagger": 2}),
     "staggered, K too short": ((256, 64, 64), 1, {"tile": (128, 64, 64), "stagger": 1}),
     "taking turns": ((200, 136, 136), 2, TURNS),
+    "taking turns, many steps": ((192, 128, 520), 2, TURNS),
     "taking turns, multicast": ((256, 128, 72), 4, TURNS | {"cluster": (2, 1)}),
     "taking turns, fewer tiles than consumers": ((64, 64, 128), 1, TURNS),
     "takes nothing over": ((64, 64, 64), 1, ONE | {"overlap": False}),
@@ -206,7 +207,7 @@ def test_a_row_of_c_that_tma_cannot_write(hopper):
 @pytest.mark.parametrize(
     "options",
     [{"tile": (64, 64, 64)}, {"tile": (128, 260, 64)}, {"stagger": 4}, {"consumers": 4},
-     {"stagger": 1, "takes_turns": True}, {"slots": 0}],
+     {"stagger": 1, "takes_turns": True}, {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}],
 )  # fmt: skip
 def test_no_such_configuration(options):
     with pytest.raises(ValueError, match="consumer"):

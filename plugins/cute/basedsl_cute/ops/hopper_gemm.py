@@ -18,6 +18,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import maximum
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warp, warpgroup
 from basedsl_cute.utils import epilogue
@@ -51,15 +52,16 @@ class Config:
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
-        if m % self.rows_of_a_step or not 8 <= n <= 256 or n % 8 or k % 8 or k <= 0 or m <= 0:
+        rows = self.rows_of_a_step
+        if m % rows or n % 8 or k % 8 or not (rows <= m <= 256 and 8 <= n <= 256 and 8 <= k):
             raise ValueError(
                 f"no tile {self.tile} for {self.consumers} consumer(s): M is a multiple of "
-                f"{self.rows_of_a_step}, N one of 8 up to 256, K one of 8"
+                f"{rows} and N one of 8, both up to 256; K is one of 8"
             )
-        if not 1 <= self.consumers <= 3 or not 0 <= self.stagger < self.stages or self.slots < 1:
-            raise ValueError(f"{self}: 1 to 3 consumers, stagger below stages, slots from 1")
-        if self.stagger and (self.consumers != 2 or self.takes_turns):
-            raise ValueError("two consumers that share tiles are staggered")
+        if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
+            raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")
+        if self.stagger and (self.sharers != 2 or not 0 < self.stagger < self.stages):
+            raise ValueError(f"{self}: two consumers of a tile are staggered, below stages")
 
     @property
     def sharers(self) -> int:
@@ -190,6 +192,16 @@ def gemm_kernel(
 
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
+    turns = None
+    if cute.const_expr(cfg.takes_turns):
+        turns = pipeline.PipelineOrder.create(
+            barrier_storage=smem.allocate_array(cute.Int64, cfg.consumers),
+            depth=1,
+            length=cfg.consumers,
+            group_id=warp_idx // 4 - 1,
+            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128),
+            defer_sync=True,
+        )
     loads = pipeline.PipelineTmaAsync.create(
         barrier_storage=barriers,
         num_stages=cfg.stages,
@@ -214,7 +226,19 @@ def gemm_kernel(
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
         consume(
-            loads, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras, kinds, cfg, epilogue_op
+            loads,
+            turns,
+            scheduler,
+            sa,
+            sb,
+            sc,
+            store_c,
+            tma_c,
+            k_tiles,
+            extras,
+            kinds,
+            cfg,
+            epilogue_op,
         )
 
 
@@ -268,8 +292,7 @@ def produce(
 
 
 @cute.jit
-def consume(
-    loads, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras,
+def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras,
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
     """A warpgroup: sums of its rows of a tile, the epilogue, and the tile's way to memory."""
@@ -315,6 +338,8 @@ def consume(
     done = read.clone()
     work = scheduler.get_current_work()
     while work.is_valid_tile:
+        if cute.const_expr(turns is not None):
+            turns.wait()  # a barrier's parity tells one round of the ring from the next, not more
         mma.set(warpgroup.Field.ACCUMULATE, False)  # the first step replaces what is in acc
         loads.consumer_wait(read)
         multiply(mma, acc, ra, rb, read.index)
@@ -327,6 +352,8 @@ def consume(
             warpgroup.wait_group(1)  # the step before this one is complete
             loads.consumer_release(done)
             done.advance()
+        if cute.const_expr(turns is not None):
+            turns.arrive()
         warpgroup.wait_group(0)
         loads.consumer_release(done)
         done.advance()
@@ -440,7 +467,7 @@ def gemm(
     m, n, *batches = c.shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), *batches, 1)[:3]
     schedule = PersistentTileSchedulerParams(tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m)
-    grid = StaticPersistentTileScheduler.get_grid_shape(schedule, blocks // (cm * cn))
+    grid = StaticPersistentTileScheduler.get_grid_shape(schedule, maximum(blocks // (cm * cn), 1))
     gemm_kernel(
         load_a,
         tma_a,
