@@ -278,22 +278,30 @@ class union:
 
 
 def _declare(declaration: type, overlapping: bool) -> StructType:
+    fields = annotations_in(declaration, sys._getframe(2))
+    return declare(declaration.__name__, fields, overlapping=overlapping)
+
+
+def declare(
+    name: str, annotations: dict[str, Any], *, overlapping: bool = False, packed: bool = False
+) -> StructType:
+    """The plan of fields of these types, as C lays them out, without padding if `packed`."""
     fields = []
     end, alignment = 0, 1
-    for name, annotation in _annotations(declaration).items():
-        kind = _field_type(annotation, f"'{name}' of {declaration.__name__}")
-        start = 0 if overlapping else -(-end // kind.alignment) * kind.alignment
-        fields.append((name, kind, start))
+    for field, annotation in annotations.items():
+        kind = _field_type(annotation, f"'{field}' of {name}")
+        unit = 1 if packed else kind.alignment
+        start = 0 if overlapping else -(-end // unit) * unit
+        fields.append((field, kind, start))
         end = max(end, start + kind.size)
-        alignment = max(alignment, kind.alignment)
+        alignment = max(alignment, unit)
     size = -(-end // alignment) * alignment
-    return StructType(declaration.__name__, tuple(fields), size, alignment)
+    return StructType(name, tuple(fields), size, alignment)
 
 
-def _annotations(declaration: type) -> dict[str, Any]:
-    """The fields in order; annotations kept as text are evaluated where the class is declared."""
+def annotations_in(declaration: type, frame: Any) -> dict[str, Any]:
+    """The fields in order; annotations kept as text are evaluated in the frame of the class."""
     found = dict(getattr(declaration, "__annotations__", {}))
-    frame = sys._getframe(3)
     for name, annotation in found.items():
         if isinstance(annotation, str):
             found[name] = eval(annotation, frame.f_globals, frame.f_locals)
