@@ -17,6 +17,8 @@ from basedsl.errors import DSLCallError
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, from_dlpack
 from basedsl_cute import algebra
+from basedsl_cute.algebra import repeat_like
+from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
 from basedsl_cute.pointer import RUN, element_bytes, memref_type, storage_bits
 from basedsl_cute.pointer import Pointer as TracedPointer
 from basedsl_cute.runtime.dlpack import HostTensor
@@ -42,7 +44,8 @@ class DeclaredTensor:
 class TensorArgument:
     """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time, of which
     `divisors` (one for each dynamic leaf, or empty) are promised to be divisors and `symbols` the
-    names: equal names are equal numbers.
+    names: equal names are equal numbers. `profile` is how the modes are nested in the kernel, None
+    if they are not: an array has a mode for each leaf.
     """
 
     dtype: Any
@@ -56,6 +59,7 @@ class TensorArgument:
     name: str = field(default="", compare=False)
     divisors: tuple[int, ...] = ()
     symbols: tuple[str | None, ...] = ()
+    profile: Any = None
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -85,8 +89,13 @@ class TensorArgument:
             divisor = next(divisors)
             return f"?{{div={divisor}}}" if divisor > 1 else "?"
 
-        shape, stride = (",".join(map(leaf, leaves)) for leaves in (self.shape, self.stride))
-        return f"({shape}):({stride})"
+        def text(x: Any) -> str:
+            return f"({','.join(map(text, x))})" if isinstance(x, tuple) else leaf(x)
+
+        return f"{text(self._nested(self.shape))}:{text(self._nested(self.stride))}"
+
+    def _nested(self, leaves: tuple[Any, ...]) -> Any:
+        return leaves if self.profile is None else unflatten_tuple(leaves, self.profile)
 
     def proxy(self, values: Sequence[Any]) -> Tensor:
         integer = Int64 if self.wide else Int32
@@ -104,7 +113,7 @@ class TensorArgument:
         shape = fill(self.shape)
         stride = fill(self.stride)
         pointer = TracedPointer(self.dtype, self.space, self.align, values[0])
-        return Tensor(pointer, algebra.Layout(shape, stride))
+        return Tensor(pointer, algebra.Layout(self._nested(shape), self._nested(stride)))
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         host = host_tensor(value)
@@ -420,12 +429,14 @@ def _of_fake(value: FakeTensor, annotation: Any, name: str) -> TensorArgument:
 
     if isinstance(annotation, DeclaredTensor):
         _check_declared(annotation, value.element_type, value.shape, name)
-    leaves = [x for x in (*value.shape, *value.stride) if type(x) is not int]
+    shape, stride = flatten_to_tuple(value.shape), flatten_to_tuple(value.stride)
+    leaves = [x for x in (*shape, *stride) if type(x) is not int]
+    profile = None if shape == value.shape else repeat_like(0, value.shape)
     return TensorArgument(
         value.element_type,
         value.memspace.value,
-        tuple(x if type(x) is int else None for x in value.shape),
-        tuple(x if type(x) is int else None for x in value.stride),
+        tuple(x if type(x) is int else None for x in shape),
+        tuple(x if type(x) is int else None for x in stride),
         value.align,
         any(x.width == 64 for x in leaves),
         _ON_SOME_GPU if current_target().is_gpu else "cpu",
@@ -433,6 +444,7 @@ def _of_fake(value: FakeTensor, annotation: Any, name: str) -> TensorArgument:
         name,
         tuple(x.divby for x in leaves),
         tuple(x.name if isinstance(x, SymInt) else None for x in leaves),
+        profile,
     )
 
 

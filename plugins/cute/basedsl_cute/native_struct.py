@@ -28,7 +28,7 @@ _UNSET = object()
 
 
 def native_struct(cls: Any = None, *, zero_init: bool = True, packed: bool = False) -> Any:
-    """Class decorator; the annotated fields may be numbers, Constexpr values and other such structs.
+    """Class decorator; fields may be numbers, Constexpr values and other structs of this kind.
 
     Fields not given are zero; with `zero_init=False` they have no value until assigned, and reading
     one is an error. `packed` leaves out C's padding. `S.size_in_bytes()`, `S.offset_of(name)` and

@@ -73,6 +73,36 @@ def test_layouts():
     assert (made.align, made.stride, made.element_type) == (8, (s, 1), cute.Int8)
 
 
+def test_nested_modes(sim):
+    m, n = cute.sym_int(divisibility=2), cute.sym_int(4)
+    shape = ((m, 3), n)
+    fake = make_fake_compact_tensor(cute.Float32, shape, stride_order=((2, 1), 0))
+    assert str(fake) == ("FakeTensor<Float32, ((?{div=2},3),?{div=4}):((?{div=12},?{div=4}),1)>")
+    seen = []
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        seen.append(str(x.layout))
+        if cute.arch.thread_idx()[0] < cute.size(x, mode=[0, 1]):
+            i = cute.arch.thread_idx()[0]
+            x[(1, i), 2] = x[(0, i), 2] + 1.0
+
+    @cute.jit
+    def host(x: cute.Tensor):
+        kernel(x).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    compiled = cute.compile(host, fake)
+    assert "((?{div=2},3),?{div=4}):((?{div=12},?{div=4}),1)" in compiled.__mlir__
+    x = np.zeros((2, 3, 8), "f4")
+    compiled(x)
+    np.testing.assert_array_equal(x[1, :, 2], 1)
+    assert x.sum() == 3
+    with pytest.raises(Exception, match="extent of mode 1 is 4, not 3"):
+        compiled(np.zeros((2, 4, 8), "f4"))
+    strided = make_fake_tensor(cute.Int8, ((2, m), 4), ((1, cute.sym_int()), 2))
+    assert str(strided) == "FakeTensor<Int8, ((2,?{div=2}),4):((1,?),2)>"
+
+
 def test_64_bit_symbols(sim):
     n = cute.sym_int64()
     x = make_fake_compact_tensor(cute.Float32, (n,))
@@ -88,6 +118,7 @@ def test_64_bit_symbols(sim):
     "make,message",
     [
         (lambda: make_fake_tensor(cute.Int8, (2, 3), (1,)), "differ in rank"),
+        (lambda: make_fake_tensor(cute.Int8, ((2, 3), 4), (1, (2, 3))), "differ in rank or nest"),
         (lambda: make_fake_tensor(cute.Int8, (2.5,), (1,)), "neither an int nor a symbol"),
         (lambda: make_fake_compact_tensor(cute.Int8, (2, 3), (1, 1)), "does not number"),
         (lambda: make_fake_tensor("f4", (2,), (1,)), "element type"),

@@ -64,7 +64,7 @@ def test_values_in_python():
         (lambda: Packed().number, "read before it has a value"),
         (lambda: setattr(Range(), "first", cute.Float32(1.0)), "a Float32 is stored"),
         (lambda: setattr(Pair(), "inner", 3), "the field 'inner' is a Range, not a int"),
-        (lambda: cute.native_struct(type("Bad", (), {"__annotations__": {"x": list}})), "no field type"),
+        (lambda: cute.native_struct(type("T", (), {"__annotations__": {"x": list}})), "no field"),
     ],
 )  # fmt: skip
 def test_what_is_refused(action, message):

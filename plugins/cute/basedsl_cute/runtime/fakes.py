@@ -7,7 +7,9 @@ from typing import Any
 
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
+from basedsl_cute.algebra import congruent
 from basedsl_cute.algebra.dynamic import mul
+from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
 from basedsl_cute.spaces import AddressSpace
 
 _numbers = itertools.count()
@@ -65,7 +67,9 @@ class _Derived:
 
 
 class FakeTensor:
-    """A tensor without data: element type, memory, shape and stride of ints and symbols."""
+    """A tensor without data: element type, memory, shape and stride of ints and symbols. The modes
+    may be nested; arrays that code compiled for it is called with have a mode for each leaf.
+    """
 
     __dsl_leaf__ = True
 
@@ -79,8 +83,7 @@ class FakeTensor:
         self.align = align
 
     def __str__(self) -> str:
-        shape, stride = (",".join(map(str, x)) for x in (self.shape, self.stride))
-        return f"FakeTensor<{self.dtype.__name__}, ({shape}):({stride})>"
+        return f"FakeTensor<{self.dtype.__name__}, {_text(self.shape)}:{_text(self.stride)}>"
 
     __repr__ = __str__
 
@@ -100,10 +103,10 @@ def make_fake_tensor(
     memspace: Any = AddressSpace.gmem,
     assumed_align: int | None = None,
 ) -> FakeTensor:
-    """A placeholder of any static or symbolic shape and stride."""
-    shape, stride = _leaves(shape, "shape"), _leaves(stride, "stride")
-    if len(shape) != len(stride):
-        raise DSLCallError(f"shape {shape} and stride {stride} differ in rank")
+    """A placeholder of any static or symbolic shape and stride, nested alike."""
+    shape, stride = _checked_leaves(shape, "shape"), _checked_leaves(stride, "stride")
+    if not congruent(shape, stride):
+        raise DSLCallError(f"shape {shape} and stride {stride} differ in rank or nesting")
     natural = max(1, _checked(dtype).width // 8)
     return FakeTensor(dtype, shape, stride, str(memspace), max(assumed_align or 1, natural))
 
@@ -117,12 +120,15 @@ def make_fake_compact_tensor(
     assumed_align: int | None = None,
 ) -> FakeTensor:
     """A placeholder with compact strides. A lower number in `stride_order` is a faster mode; by
-    default the first mode is the fastest.
+    default the first mode is the fastest. Nested modes are numbered by their leaves.
     """
-    shape = _leaves(shape, "shape")
-    order = tuple(range(len(shape))) if stride_order is None else tuple(stride_order)
+    profile = _checked_leaves(shape, "shape")
+    shape = flatten_to_tuple(profile)
+    order = tuple(range(len(shape)))
+    if stride_order is not None:
+        order = flatten_to_tuple(_as_tuples(stride_order))
     if sorted(order) != list(range(len(shape))):
-        raise DSLCallError(f"stride_order={order} does not number the modes of {shape}")
+        raise DSLCallError(f"stride_order={order} does not number the modes of {profile}")
     stride: list[Any] = [None] * len(shape)
     step, divby, width = 1, 1, 0
     for mode in sorted(range(len(shape)), key=lambda i: order[i]):
@@ -134,7 +140,11 @@ def make_fake_compact_tensor(
         elif not width:
             step = mul(step, extent)
     return make_fake_tensor(
-        dtype, shape, tuple(stride), memspace=memspace, assumed_align=assumed_align
+        dtype,
+        profile,
+        unflatten_tuple(tuple(stride), profile),
+        memspace=memspace,
+        assumed_align=assumed_align,
     )
 
 
@@ -145,15 +155,24 @@ def make_fake_stream(use_tvm_ffi_env_stream: bool = False) -> FakeStream:
     return FakeStream()
 
 
-def _leaves(x: Any, what: str) -> tuple[Any, ...]:
-    leaves = tuple(x) if isinstance(x, tuple | list) else (x,)
-    for leaf in leaves:
+def _checked_leaves(x: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of ints, symbols and such tuples."""
+    x = _as_tuples(x)
+    for leaf in flatten_to_tuple(x):
         if type(leaf) is not int and not isinstance(leaf, SymInt | _Derived):
             raise DSLCallError(
                 f"{what} of a fake tensor: {leaf!r} is neither an int nor a symbol",
                 hint="for instance cute.sym_int()",
             )
-    return leaves
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _as_tuples(x: Any) -> Any:
+    return tuple(map(_as_tuples, x)) if isinstance(x, tuple | list) else x
+
+
+def _text(x: Any) -> str:
+    return f"({','.join(map(_text, x))})" if isinstance(x, tuple) else str(x)
 
 
 def _checked(dtype: Any) -> Any:
