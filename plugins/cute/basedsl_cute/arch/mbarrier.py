@@ -29,9 +29,17 @@ def mbarrier_init_fence() -> None:
     emit_op("mbarrier_init_fence()", "nvvm.fence.mbarrier.init")
 
 
-def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None) -> None:
-    """Arrive once, at this block's mbarrier or at the same one of another block of the cluster."""
+def mbarrier_arrive(
+    mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, *, scope: str = "cluster"
+) -> None:
+    """Arrive once, at this block's mbarrier or at the same one of another block of the cluster.
+
+    An arrival at another block releases what this thread wrote before to the whole cluster, which
+    costs a fence of memory. `scope="cta"` spares it: for a thread that has only read.
+    """
     what = "mbarrier_arrive()"
+    if scope not in ("cta", "cluster"):
+        raise DSLTypeError(f"{what}: the scope is 'cta' or 'cluster', not {scope!r}")
     address = shared_address(mbar_ptr, what)
     if peer_cta_rank_in_cluster is None:
         emit_op(what, "nvvm.mbarrier.arrive", [address], ["i64"])
@@ -39,8 +47,8 @@ def mbarrier_arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None) -> None
     from basedsl_cute.arch.cluster import map_address
 
     remote = map_address(address, peer_cta_rank_in_cluster, what)
-    scope = {"scope": "#nvvm.mem_scope<cluster>"}
-    emit_op(what, "nvvm.mbarrier.arrive", [remote], attributes=scope)
+    attributes = {"scope": "#nvvm.mem_scope<cluster>"} if scope == "cluster" else {}
+    emit_op(what, "nvvm.mbarrier.arrive", [remote], attributes=attributes)
 
 
 def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any) -> None:

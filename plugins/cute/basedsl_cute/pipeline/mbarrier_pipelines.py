@@ -166,7 +166,7 @@ class PipelineTmaAsync(PipelineAsync):
             return
         rank, takes_part = self.release
         with when(takes_part):
-            arch.mbarrier_arrive(barrier, rank)
+            arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
 
 
 def _wait_unless(token: Any, barrier: Any, phase: Any) -> None:
