@@ -164,8 +164,7 @@ def test_async_copies(lowering):
         lowering.ptx(body, "sm_80"),
         """CHECK: .shared .align 16 .b8 k_smem_0[16];
            CHECK: cp.async.cg.shared.global [k_smem_0], [%{{.*}}], 16;
-           CHECK: selp.b32 %[[SIZE:r[0-9]+]], 4, 0
-           CHECK: setp.eq.b32 p, %[[SIZE]], 0; cp.async.ca.shared.global [{{.*}}], [%{{.*}}], 4, p;
+           CHECK: cp.async.ca.shared.global [{{.*}}], [%{{.*}}], 4, !%{{.*}};
            CHECK: cp.async.commit_group;
            CHECK: bar.sync 0;""",
     )

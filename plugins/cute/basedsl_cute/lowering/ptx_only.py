@@ -309,18 +309,19 @@ def store(b: Lowering, op: Any) -> Any:
 
 @rule("nvvm.cp.async.shared.global")
 def copy_async(b: Lowering, op: Any) -> Any:
-    """With a predicate (a size that is the whole one or 0): cp.async's operand `ignore-src` (PTX
+    """With a predicate, which `lower-cute` makes a size of: cp.async's operand `ignore-src` (PTX
     ISA 9.7.9.25.3.1), which costs nothing; for a size in a register ptxas computes addresses.
     """
     if len(op.operands) < 3:
         return None
+    chosen = op.operands[2].owner
+    if getattr(chosen, "name", "") != "arith.select":
+        return None
     cache = str(op.attributes["modifier"]).rpartition(" ")[2].rstrip(">")
     size = int(op.attributes["size"])
-    text = (
-        "{ .reg .pred p; setp.eq.b32 p, $2, 0; "
-        f"cp.async.{cache}.shared.global [$0], [$1], {size}, p; }}"
-    )
-    b.assembly(text, "r,l,r", [], list(op.operands), has_side_effects=True)
+    text = f"cp.async.{cache}.shared.global [$0], [$1], {size}, !$2;"
+    operands = [op.operands[0], op.operands[1], chosen.operands[0]]
+    b.assembly(text, "r,l,b", [], operands, has_side_effects=True)
     return ERASED
 
 

@@ -1,0 +1,80 @@
+"""Matrices inside compiled code: three modes, what the caller promises, how results are written."""
+
+from __future__ import annotations
+
+import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
+from basedsl_cute.utils.epilogue import apply_epilogue, load_operand
+
+
+def matrix(x, vector=1, major=None):
+    """`x`, of modes (rows, columns) or (rows, columns, batches), as (rows, columns, batches).
+
+    `vector` is promised to divide the address (in elements), the contiguous extent and the strides
+    of the other modes. `major` is the contiguous mode, 0 or 1; by default the one of stride 1.
+    """
+    shape, stride = (*x.shape, 1)[:3], (*x.stride, 0)[:3]
+    lead = x.leading_dim if major is None else major
+    if lead not in (0, 1):
+        raise DSLTypeError(
+            f"neither rows nor columns of {x} are known to be contiguous",
+            hint="one of the first two modes has stride 1; copy a view where none has",
+        )
+    shape = [cute.assume(s, vector) if i == lead else s for i, s in enumerate(shape)]
+    stride = [1 if i == lead else cute.assume(d, vector) for i, d in enumerate(stride)]
+    pointer = x.iterator.align(max(1, vector * x.element_type.width // 8))
+    return cute.make_tensor(pointer, cute.make_layout(tuple(shape), stride=tuple(stride)))
+
+
+def transposed(x):
+    """(columns, rows, batches) of a matrix (rows, columns, batches); a number stays."""
+    return cute.select(x, [1, 0, 2]) if isinstance(x, cute.Tensor) else x
+
+
+def three_modes(x):
+    """An epilogue's operand with a mode of batches; a number stays."""
+    return cute.append_ones(x, up_to_rank=3) if isinstance(x, cute.Tensor) else x
+
+
+class Results:
+    """C, the coordinates of its elements, and the epilogue's operands: cut into parts alike.
+
+    `shape` is (M, N) of all of C.
+    """
+
+    def __init__(self, c, operands, coords=None, shape=None):
+        self.c, self.operands, self.coords, self.shape = c, operands, coords, shape
+
+    def of_batch(self, batch):
+        """The matrices of a batch."""
+        shape = (self.c.shape[0], self.c.shape[1])
+        cut = self.each(lambda x: x[None, None, batch])
+        return Results(cut.c, cut.operands, cute.make_identity_tensor(shape), shape)
+
+    def each(self, cut):
+        """The same part of all; operands that are numbers stay."""
+        operands = tuple(cut(x) if isinstance(x, cute.Tensor) else x for x in self.operands)
+        coords = None if self.coords is None else cut(self.coords)
+        return Results(cut(self.c), operands, coords, self.shape)
+
+    @cute.jit
+    def put(self, sums, epilogue):
+        """Write what the epilogue makes of `sums`, in registers, where `self` is a vector of
+        consecutive columns of a row. Nothing is read or written beyond C.
+        """
+        inside = cute.elem_less(self.coords[cute.size(self.coords) - 1], self.shape)
+        loaded = [
+            load_operand(x, self.coords, self.shape, inside).reshape((cute.size(sums),))
+            if isinstance(x, cute.Tensor)
+            else x
+            for x in self.operands
+        ]
+        acc = sums.load().reshape((cute.size(sums),))
+        out = cute.make_rmem_tensor((cute.size(sums),), self.c.element_type)
+        out.store(apply_epilogue(epilogue, acc, loaded, self.c.element_type))
+        if inside:
+            cute.autovec_copy(out, self.c)
+        else:
+            for i in cute.range_constexpr(cute.size(out)):
+                if cute.elem_less(self.coords[i], self.shape):
+                    self.c[i] = out[i]
