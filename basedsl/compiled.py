@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl.binding.arguments import ArgumentType, StaticArgument, describe
 from basedsl.dispatch.entry import ALWAYS, NativeCode, NativeEntry, NativeVariant, new_entry
-from basedsl.errors import DSLCallError, hide_internal_frames
+from basedsl.errors import DSLCallError, hide_internal_frames, users_frames
 from basedsl.fastcall import Environment, native_variant
 from basedsl.guards import Guards
 from basedsl.objectstage import Stages, asserts, native
@@ -86,14 +86,12 @@ class Compiled:
         return self.stages.text(self.stages.names[0])
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with users_frames():
             values = self._bind(args, kwargs)
             packed: list[Any] = []
             for i, value in zip(self._runtime, values, strict=True):
                 packed += self._expect(i, value).pack(value)
             result = self._invoke(packed)
-        except Exception as error:
-            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
         if not self._tried_own:
             self._tried_own = True
             self._arm(values)

@@ -36,7 +36,13 @@ from basedsl.binding.arguments import (
     numeric_argument,
 )
 from basedsl.compiled import Compiled, native_invoker
-from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError, hide_internal_frames
+from basedsl.errors import (
+    DSLCallError,
+    DSLError,
+    DSLRuntimeError,
+    endless_recursion,
+    users_frames,
+)
 from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
@@ -137,19 +143,19 @@ class DSL:
 
         `preprocess=False` only traces it: then a dynamic value cannot be a condition or bound.
         """
-        return self._decorate(fn, "jit", preprocess)
+        with users_frames():
+            return self._decorate(fn, "jit", preprocess)
 
     def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
         """Decorator: a function that a @jit function launches."""
-        return self._decorate(fn, "kernel", preprocess)
+        with users_frames():
+            return self._decorate(fn, "kernel", preprocess)
 
     def _decorate(self, fn: Any, kind: str, preprocess: bool) -> Any:
         if fn is None:
             return lambda f: self._decorate(f, kind, preprocess)
-        try:
+        with users_frames():
             return DSLFunction(self, fn, kind, preprocess)
-        except DSLError as error:
-            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
 
     @property
     def mlir(self) -> MLIRContext:
@@ -186,7 +192,7 @@ class DSL:
 
         `function` is a @jit function, a bound method, or an object whose `__call__` is one.
         """
-        try:
+        with users_frames():
             function, args = _callee(function, args)
             if function.kind != "jit":
                 raise DSLCallError(
@@ -196,8 +202,6 @@ class DSL:
             values = function.signature.bind(args, kwargs)
             settings = self.settings(options)
             return self.build(function, values, self.arguments(function, values), settings)
-        except Exception as error:
-            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
 
     def settings(self, given: Any) -> Any:
         """Compile options: those of the environment, changed by `given`."""
@@ -444,7 +448,7 @@ class DSL:
                 ]
                 before = [flatten(p) for p in proxies]
                 args, kwargs = function.signature.spread(proxies)
-                returned = function.staged(*args, **kwargs)
+                returned = _traced(trace, function.staged, args, kwargs)
                 trace.check_refused()
                 results = Results(returned, function.fn)
                 _check_unchanged(function, arguments, proxies, before)
@@ -453,6 +457,18 @@ class DSL:
             op.attributes["function_type"] = ir.TypeAttr.get(kind)
             self.finish(trace, module)
         return trace, module, results
+
+
+def _traced(
+    trace: Trace, staged: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    try:
+        with trace.body_of(staged):
+            return staged(*args, **kwargs)
+    except RecursionError as error:
+        if isinstance(error, DSLError):
+            raise
+        raise endless_recursion(error) from None
 
 
 def _rewritten(function: DSLFunction) -> Callable[[], str]:

@@ -2,7 +2,7 @@
 
 Every message says what is wrong in the user's words, shows `file:line` with the source line and a
 caret, the calls that led there, and where possible what to write instead. An error
-passes `hide_internal_frames` on its way out of the library.
+leaves the library through `users_frames`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from basedsl.location import (
     Span,
+    called_from,
     enclosing_function,
     in_bytes,
     is_internal,
@@ -55,7 +56,8 @@ class DSLError(Exception):
         self.span = span if span is not None else user_span()
         self.hint = hint
         self.notes = notes
-        self.calls: tuple[Note, ...] = ()
+        callers = () if self.span is None else self.span.callers
+        self.calls: tuple[Note, ...] = _shortened([(called_from(one), one) for one in callers])
 
     def __str__(self) -> str:
         parts = [self.message]
@@ -101,13 +103,29 @@ class CompilerBug(DSLError):
 # An error on its way out of the library --------------------------------------------------------
 
 
-def hide_internal_frames(error: BaseException) -> BaseException:
-    """`error` as users should see it where a call from Python ends: with the calls that led to it,
-    and a traceback of users' own frames that ends at the user's line (with all frames if the
-    environment asks).
+class users_frames:
+    """`with users_frames():` where a call from Python ends: errors leave as users should see them,
+    without a frame of the library, this one included.
     """
-    if isinstance(error, RecursionError) and not isinstance(error, DSLError):
-        error = _endless(error)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: types.TracebackType | None,
+    ) -> None:
+        # The end of a `with` raises again what it got, which adds no frame to the traceback.
+        if isinstance(error, Exception):
+            hide_internal_frames(error)
+
+
+def hide_internal_frames(error: Exception) -> Exception:
+    """Give `error` the calls that led to it, and a traceback of users' own frames that ends at the
+    user's line (with all frames if the environment asks).
+    """
     if isinstance(error, DSLError):
         error.calls = error.calls or _calls(error.__traceback__, error.span)
     if _shows_all():
@@ -201,7 +219,7 @@ def _name(code: types.CodeType) -> str:
     return "a lambda" if name.endswith("<lambda>") else f"{name}()"
 
 
-def _shortened(notes: list[Note]) -> tuple[Note, ...]:
+def _shortened(notes: Sequence[Note]) -> tuple[Note, ...]:
     if len(notes) <= MOST_CALLS_SHOWN:
         return tuple(notes)
     half = MOST_CALLS_SHOWN // 2
@@ -209,8 +227,8 @@ def _shortened(notes: list[Note]) -> tuple[Note, ...]:
     return (*notes[:half], left_out, *notes[-half:])
 
 
-def _endless(error: RecursionError) -> DSLError:
-    """A recursion error while tracing, told as what it is: no call knows that it is the last."""
+def endless_recursion(error: RecursionError) -> DSLError:
+    """A recursion error of tracing, told as what it is: no call knows that it is the last."""
     runs = _runs(_entries(error.__traceback__))
     if not runs:
         return DSLRecursionError(f"Python's recursion limit is reached: {error}")
@@ -239,8 +257,8 @@ def _endless(error: RecursionError) -> DSLError:
 def _last_entry(
     error: BaseException, entries: Sequence[types.TracebackType]
 ) -> types.TracebackType | None:
-    """The user's line for errors that were raised in no frame of the user's: by the check of
-    arguments, a verifier, ptxas. None if `entries` end there.
+    """The user's line for errors that were raised in no frame of the user's: by a verifier, ptxas.
+    None if `entries` end there, or the call did that raises the error.
     """
     span = error.span if isinstance(error, DSLError) else None
     if span is None or is_internal(span.filename):
@@ -249,7 +267,7 @@ def _last_entry(
         return None
     caller = user_frame(sys._getframe(1))
     if caller is not None and span == span_of_frame(caller):
-        return types.TracebackType(None, caller, caller.f_lasti, caller.f_lineno)
+        return None  # its frame comes by itself
     return _frame_at(span)
 
 

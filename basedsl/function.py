@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from basedsl.binding import Signature, constexpr_type
 from basedsl.calling import INLINE, LAUNCH, decide
 from basedsl.dispatch.entry import NativeEntry, new_entry
-from basedsl.errors import DSLCallError, DSLTypeError, hide_internal_frames
+from basedsl.errors import DSLCallError, DSLTypeError, users_frames
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.tracing import RUNNING, Trace, current
@@ -135,15 +135,11 @@ class DSLFunction:
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         trace = current()
-        try:
-            if trace is None:
-                decide("python", "", self.kind, self.fn)
-                return self.dsl.run(self, args, kwargs)
+        if trace is not None:
             return self._call_traced(trace, args, kwargs)
-        except Exception as error:
-            if trace is None:
-                raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
-            raise
+        with users_frames():
+            decide("python", "", self.kind, self.fn)
+            return self.dsl.run(self, args, kwargs)
 
     def arm(self, compiled: Compiled, values: Sequence[Any]) -> None:
         """Let native code make calls like this one, with these `values`, from now on."""

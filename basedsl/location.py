@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
 
 _internal_prefixes: list[str] = []
@@ -79,13 +79,16 @@ def is_library(filename: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source: 1-based lines, 0-based columns in characters, end exclusive."""
+    """A stretch of source: 1-based lines, 0-based columns in characters, end exclusive. `callers`
+    are the calls that led there, innermost first, where that is known.
+    """
 
     filename: str
     line: int
     col: int = 0
     end_line: int | None = None
     end_col: int | None = None
+    callers: tuple[Span, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}"
@@ -200,6 +203,12 @@ def enclosing_function(span: Span) -> str | None:
             if found := re.match(r"(?:async )?def (\w+)", text.lstrip()):
                 return found[1]
     return None
+
+
+def called_from(span: Span) -> str:
+    """What a note at a call says."""
+    name = enclosing_function(span)
+    return "called from here" if name is None else f"called from {name}()"
 
 
 def lines_of_code(code: CodeType) -> tuple[int, int]:

@@ -49,6 +49,12 @@ class Bindings:
         setattr(self, name, module)
         return module
 
+    def c_library(self) -> Path | None:
+        """The shared library that holds MLIR and LLVM, if it is one of its own."""
+        folder = _folder(self.package)
+        found = sorted((folder / "_mlir_libs").glob("libMLIRPythonCAPI*")) if folder else []
+        return found[0] if found else None
+
     def __repr__(self) -> str:
         return f"Bindings({self.package!r})"
 

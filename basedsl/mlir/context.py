@@ -38,3 +38,11 @@ class MLIRContext:
                 self._context = context
             with self._context, ir.Location.unknown():
                 yield self._context
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[Any]:
+        """The context as the current one of another thread, for which the one that is in
+        `entered()` waits.
+        """
+        with self._context, self.bindings.ir.Location.unknown():
+            yield self._context

@@ -8,6 +8,7 @@ pass here makes it a call of `basedsl_assertion_failed(where)` and a return; aft
 from __future__ import annotations
 
 import ctypes
+import json
 import threading
 from typing import Any
 
@@ -74,8 +75,8 @@ def raise_failed_assertion() -> None:
     _state.failed = None
     with _failures_lock:
         FAILURES.value -= 1
-    filename, line, col, end_line, end_col, message = where.decode(errors="replace").split(
-        _SEPARATOR, 5
+    filename, line, col, end_line, end_col, calls, message = where.decode(errors="replace").split(
+        _SEPARATOR, 6
     )
     span = None
     if filename:
@@ -86,6 +87,7 @@ def raise_failed_assertion() -> None:
             int(col),
             int(end_line) if known_end else None,
             int(end_col) if known_end else None,
+            tuple(Span(*caller) for caller in json.loads(calls)),
         )
     for i, value in enumerate(getattr(_state, "values", ())):
         message = message.replace(f"{{{i}}}", str(value))
@@ -208,9 +210,10 @@ def _where(ir: Any, op: Any, say: Any) -> bytes:
     name = ir.FlatSymbolRefAttr(address.attributes["global_name"]).value
     message = _text_of(ir, ir.SymbolTable(op)[name])
     span = span_of_location(say.location)
-    place: list[object] = ["", "", "", "", ""]
+    place: list[object] = ["", "", "", "", "", "[]"]
     if span is not None:
-        place = [span.filename, span.line, span.col, span.end_line or "", span.end_col or ""]
+        calls = json.dumps([(one.filename, one.line, one.col) for one in span.callers])
+        place = [span.filename, span.line, span.col, span.end_line or "", span.end_col or "", calls]
         if span.end_col is None:
             place[3] = ""
     return (_SEPARATOR.join(map(str, [*place, message])) + "\0").encode()

@@ -7,6 +7,7 @@ diagnostic maps back. What is wrong in the IR goes into a file, not into the mes
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import shlex
@@ -57,13 +58,12 @@ def reject(op: Any, message: str) -> NoReturn:
 def span_of_location(location: Any) -> Span | None:
     """The Python span that an `ir.Location` stands for, or None.
 
-    Of several (fused or call-site locations) the first one in a user's file wins, then any file.
+    Of several (fused or call-site locations) the first one in a user's file wins, then any file;
+    call sites around it are its callers.
     """
     spans = list(_spans(location))
-    for span in spans:
-        if not is_internal(span.filename):
-            return span
-    return spans[0] if spans else None
+    users = (span for span in spans if not is_internal(span.filename))
+    return next(users, spans[0] if spans else None)
 
 
 def _spans(location: Any) -> list[Span]:
@@ -87,7 +87,10 @@ def _spans(location: Any) -> list[Span]:
     if _is_a(location, "name", "NameLoc"):
         return _spans(location.child_loc)
     if _is_a(location, "callsite", "CallSiteLoc"):
-        return _spans(location.callee) + _spans(location.caller)
+        outer = _spans(location.caller)
+        callers = (outer[0], *outer[0].callers) if outer else ()
+        inner = _spans(location.callee)
+        return [dataclasses.replace(one, callers=one.callers + callers) for one in inner] + outer
     if _is_a(location, "fused", "FusedLoc"):
         return [span for inner in location.locations for span in _spans(inner)]
     return []

@@ -74,26 +74,65 @@ class Trace:
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
         self._refused: DSLError | None = None
-        # By the id of a code object, which `_codes` keeps alive, and the instruction.
-        self._locations: dict[tuple[int, int], Any] = {}
+        # By the ids of code objects, which `_codes` keeps alive, and instructions, of each call in
+        # the chain. Hashing a code object reads all of it.
+        self._locations: dict[tuple[int, ...], Any] = {}
         self._codes: dict[int, CodeType] = {}
+        self._body: frozenset[int] = frozenset()
 
     # Locations -------------------------------------------------------------------------------
 
     def loc(self) -> Any:
-        """The `ir.Location` of the innermost user frame."""
+        """The `ir.Location` of the innermost user frame; in a function called from the one that is
+        traced, with the calls that led there.
+        """
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and is_internal(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None:
             return self.ir.Location.unknown()
-        code = frame.f_code
-        key = (id(code), frame.f_lasti)
+        key: tuple[int, ...] = (id(frame.f_code), frame.f_lasti)
+        if key[0] not in self._body:
+            key += self._callers(frame)
         found = self._locations.get(key)
         if found is None:
-            found = self._locations[key] = self.loc_of(span_of_code(code, frame.f_lasti))
-            self._codes[id(code)] = code
+            self._codes[key[0]] = frame.f_code
+            spans = [span_of_code(self._codes[key[i]], key[i + 1]) for i in range(0, len(key), 2)]
+            found, *callers = map(self.loc_of, spans)
+            if callers:
+                found = self.ir.Location.callsite(found, callers)
+            self._locations[key] = found
         return found
+
+    def _callers(self, frame: FrameType) -> tuple[int, ...]:
+        """Code and instruction of each call between the traced function and `frame`; () if it was
+        not called from there.
+        """
+        found: list[int] = []
+        inner, outer = frame.f_code, frame.f_back
+        while outer is not None:
+            code = outer.f_code
+            if not is_internal(code.co_filename):
+                # The bodies of rewritten loops and branches are functions to Python only.
+                if all(one is not inner for one in code.co_consts):
+                    self._codes[id(code)] = code
+                    found += (id(code), outer.f_lasti)
+                if id(code) in self._body:
+                    return tuple(found)
+                inner = code
+            outer = outer.f_back
+        return ()
+
+    @contextlib.contextmanager
+    def body_of(self, function: Callable[..., Any]) -> Iterator[None]:
+        """`function` is traced meanwhile: its lines are called from nowhere."""
+        codes = list(_codes(function.__code__))
+        self._codes |= {id(code): code for code in codes}
+        outer, self._body = self._body, frozenset(map(id, codes))
+        try:
+            yield
+        finally:
+            self._body = outer
 
     def loc_of(self, span: Span | None) -> Any:
         """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""
@@ -242,3 +281,10 @@ def activate(trace: Trace) -> Iterator[Trace]:
         _state.trace = outer
         with _running_lock:
             RUNNING.value -= 1
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

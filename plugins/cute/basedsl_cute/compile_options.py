@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from basedsl.compiled import Compiled
-from basedsl.errors import DSLTypeError, hide_internal_frames
+from basedsl.errors import DSLTypeError, users_frames
 from basedsl.options import OptionError
 from basedsl_cute.dsl import CUTE
 
@@ -124,13 +124,11 @@ class Compile:
         `function` is a @jit function, a bound method, or an object whose `__call__` is one;
         `options` is text as on a command line.
         """
-        try:
+        with users_frames():
             settings = CUTE.settings(options)
             for option in self._options:
                 settings = option.apply(settings)
             return CUTE.compile(function, *args, options=settings, **kwargs)
-        except Exception as error:
-            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
 
 
 def _as_option(given: Any) -> CompileOption:

@@ -192,7 +192,9 @@ def _trace_kernel(
                 ]
                 values.append(rebuild(node, inner))
             args, kwargs = kernel.signature.spread(values)
-            result = kernel.staged(*args, **kwargs)
+            staged = kernel.staged
+            with trace.body_of(staged):
+                result = staged(*args, **kwargs)
             if result is not None:
                 raise DSLTypeError(
                     f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",

@@ -23,7 +23,7 @@ class Recorder(PythonRuntime):
         told = [self.text(names), self.text(undef_ok)]
         if exits is not None:
             told.append(self.text(exits))
-        self.seen[body.__name__.rstrip("0123456789_")] = tuple(told)
+        self.seen[body.__qualname__.rpartition(".")[2].rstrip("0123456789_")] = tuple(told)
 
     def text(self, names: Any) -> str:
         return re.sub(r"_\d+__", "__", " ".join(names))

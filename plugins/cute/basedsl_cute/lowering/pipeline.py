@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
-from basedsl.objectstage import Pipeline, PipelineContext, Step
+from basedsl.location import Span
+from basedsl.mlir.fatal import LLVMGaveUp, surviving
+from basedsl.objectstage import Pipeline, PipelineContext, Step, span_of_location
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.lowering.ptx_only import PtxOnly, restore_parameters
 from basedsl_cute.lowering.rewriter import Rewriter
@@ -83,6 +85,9 @@ class Assemble:
     def __call__(self, op: Any, context: PipelineContext) -> bytes:
         running = context.state.pop("ptxas", None)
         ptx = context.artifacts["ptx"]
+        if not ptx:
+            context.state["assembly"] = ptxas.Assembly(b"", {}, ())
+            return b""
         if running is None or running.ptx != ptx:  # someone has put other PTX in its place
             self.start(ptx, context)
             running = context.state.pop("ptxas")
@@ -139,13 +144,15 @@ class EmitPTX:
         copy = op.clone()
         restore_parameters(copy)
         manager.enable_verifier(False)
-        manager.run(copy.operation)
+        self._run(manager, copy, context)
         texts = []
         for inner in copy.regions[0].blocks[0].operations:
             if inner.operation.name == "gpu.binary":
                 objects = bindings.ir.ArrayAttr(inner.attributes["objects"])
                 texts += [bindings.gpu.ObjectAttr(o).object.decode() for o in objects]
-        if len(texts) != 1:
+        if not texts:  # host code that launches nothing
+            return ""
+        if len(texts) > 1:
             raise CompilerBug(f"expected one gpu.module, found {len(texts)}")
         ptx: str = texts[0].rstrip("\0")
         if self.contract:
@@ -154,6 +161,42 @@ class EmitPTX:
             context.state["emitted"] = self, context.input
             self.assemble.start(ptx, context)
         return ptx
+
+    def _run(self, manager: Any, op: Any, context: PipelineContext) -> None:
+        def work() -> None:
+            with context.mlir.here():
+                manager.run(op.operation)
+
+        try:
+            surviving(context.bindings, work)
+        except LLVMGaveUp as error:
+            reason = str(error)
+            raise CompilerBug(
+                f"LLVM cannot compile this kernel for {self.target.name}: {reason.splitlines()[0]}",
+                _blamed(op, context.bindings.ir, reason),
+                hint=f"look for what {self.target.name} does not have; if there is nothing, "
+                "please report it",
+            ) from None
+
+
+_INTRINSIC = re.compile(r"llvm\.(nvvm\.[\w.]+)")
+
+
+def _blamed(op: Any, ir: Any, reason: str) -> Span | None:
+    """The Python line of the operation whose intrinsic LLVM names, else of the first kernel."""
+    named = _INTRINSIC.search(reason)
+    found: list[Any] = []
+    kernels: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        if inner.name == "llvm.func" and inner.regions[0].blocks:
+            kernels.append(inner)
+        elif named is not None and named[1].startswith(inner.name):
+            found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return span_of_location((found or kernels)[0].location) if found or kernels else None
 
 
 _ROUNDED = re.compile(r"\b((?:mul|add|sub))\.rn(\.(?:f32|f64|f16x2|f16|bf16x2|bf16)\b)")

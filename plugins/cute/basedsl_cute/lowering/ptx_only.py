@@ -17,7 +17,12 @@ from typing import Any
 
 from basedsl.mlir import Bindings
 from basedsl.objectstage import PipelineContext
-from basedsl_cute.lowering import narrow_floats, tensor_map_update, warpgroup
+from basedsl_cute.lowering import (
+    instruction_targets,
+    narrow_floats,
+    tensor_map_update,
+    warpgroup,
+)
 from basedsl_cute.lowering.builder import Builder
 from basedsl_cute.lowering.rules import CACHE_ATTRIBUTE
 from basedsl_cute.lowering.storage import element_of
@@ -111,6 +116,8 @@ class Lowering(Builder):
             if inner.operation.name == "gpu.module":
                 inner.operation.walk(collect, self.ir.WalkOrder.PRE_ORDER)
         for name, op, source in ops:
+            if name.startswith("nvvm."):
+                instruction_targets.check(name, op, self.target)
             self.source_type = source
             found = RULES.get(name)
             if found is None or not self._replace(found, op):

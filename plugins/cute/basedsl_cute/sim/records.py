@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import Span
+from basedsl.location import Span, called_from
 from basedsl_cute.sim.attributes import parse_int, parse_ints, parse_string, parse_word
 from basedsl_cute.sim.types import Type, parse_type
 
@@ -31,7 +31,7 @@ class Site:
 
     @property
     def notes(self) -> tuple[tuple[str, Span | None], ...]:
-        return tuple(("called from here", span) for span in self.callers)
+        return tuple((called_from(span), span) for span in self.callers)
 
 
 class Value:
