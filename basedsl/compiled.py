@@ -60,7 +60,9 @@ class Compiled:
         self._signature = function.signature
         self._parameters = self._signature.parameters
         self._runtime = [
-            i for i, a in enumerate(self.arguments) if not isinstance(a, StaticArgument)
+            i
+            for i, a in enumerate(self.arguments)
+            if not (isinstance(a, StaticArgument) or getattr(a, "implicit", False))
         ]
         self._names = [self._parameters[i].name for i in self._runtime]
         self._native: NativeVariant | None = None
@@ -88,9 +90,12 @@ class Compiled:
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         with users_frames():
             values = self._bind(args, kwargs)
+            given = dict(zip(self._runtime, values, strict=True))
             packed: list[Any] = []
-            for i, value in zip(self._runtime, values, strict=True):
-                packed += self._expect(i, value).pack(value)
+            for i, argument in enumerate(self.arguments):
+                if i in given:
+                    argument = self._expect(i, given[i])
+                packed += argument.pack(given.get(i))
             result = self._invoke(packed)
         if not self._tried_own:
             self._tried_own = True
@@ -113,6 +118,8 @@ class Compiled:
 
     def _arm(self, values: Sequence[Any]) -> None:
         """Let native code make calls like one with these run-time `values` from now on."""
+        if any(getattr(a, "implicit", False) for a in self.arguments):
+            return
         parameters = self._signature.native(self._runtime)
         variant = None if parameters is None else self._make_native(self._runtime, values, True)
         if parameters is None or variant is None:

@@ -179,9 +179,12 @@ class DSL:
     # A call ------------------------------------------------------------------------------------
 
     def run(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call `function` from Python."""
+        """Call `function` from Python. The option `no_cache=True` of a call compiles anew."""
+        fresh = _takes_out("no_cache", function, kwargs)
         values = function.signature.bind(args, kwargs)
         arguments = self.arguments(function, values)
+        if fresh:
+            return self.build(function, values, arguments, self.options).run(values)
         compiled, is_new = self._variant(function, values, arguments, self.options)
         if not is_new:
             function.arm(compiled, values)
@@ -505,6 +508,13 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _takes_out(option: str, function: DSLFunction, kwargs: dict[str, Any]) -> bool:
+    """The value of an option among the keyword arguments, unless it is a parameter's name."""
+    if option not in kwargs or any(p.name == option for p in function.signature.parameters):
+        return False
+    return bool(kwargs.pop(option))
 
 
 def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

@@ -48,6 +48,7 @@ class DSLFunction:
         self.kind = kind
         self.preprocess = preprocess
         self.name_prefix = ""
+        self.name_tag = True
         self.variants: dict[Any, list[Compiled]] = {}
         self.lock = threading.RLock()
         self._signature: tuple[Any, Signature] | None = None
@@ -108,14 +109,22 @@ class DSLFunction:
         Host functions carry the DSL's name, so that one called `sin` does not replace libm's.
         """
         name = self.fn.__qualname__.replace("<lambda>", "lambda").replace("<locals>.", "")
-        if self.kind == "jit":
+        if self.kind == "jit" and (self.name_tag or not self.name_prefix):
             name = f"{self.dsl.name}_{name}"
         return self.name_prefix + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
-    def set_name_prefix(self, prefix: str) -> None:
-        """Put `prefix` before the function's name in the IR and in profilers."""
-        self.name_prefix = prefix
-        self.forget()
+    def set_name_prefix(
+        self, prefix: str, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = True
+    ) -> None:
+        """Put `prefix` before the function's name in the IR and in profilers.
+
+        `remove_cutlass_symbol` leaves out the DSL's name, which host functions carry; arguments
+        are in no name, so there is nothing that `keep_mangled_name=False` would leave out.
+        """
+        changed = (prefix, not remove_cutlass_symbol)
+        if changed != (self.name_prefix, self.name_tag):
+            self.name_prefix, self.name_tag = changed
+            self.forget()
 
     def forget(self) -> None:
         """Drop everything compiled."""
@@ -125,7 +134,7 @@ class DSLFunction:
             self.__call__ = self._call
 
     def __dsl_digest__(self) -> str:
-        return f"{self.dsl.name} {self.kind} {self.preprocess} {self.name_prefix}"
+        return f"{self.dsl.name} {self.kind} {self.preprocess} {self.name_prefix} {self.name_tag}"
 
     def __repr__(self) -> str:
         return f"<@{self.dsl.name}.{self.kind} {self.fn.__qualname__}>"

@@ -194,7 +194,8 @@ def _is_frozen(cls: type) -> bool:
 def _attributes(obj: Any) -> dict[str, Any] | None:
     """The instance attributes of an ordinary object; None for what is not one."""
     cls = type(obj)
-    if cls.__module__.partition(".")[0] in sys.stdlib_module_names and cls.__module__ != "__main__":
+    library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
+    if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
         return None  # loggers, locks, paths, ...: nothing of the program's own state
     found: dict[str, Any] = {}
     slots = _slots(cls)

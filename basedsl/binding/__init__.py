@@ -1,6 +1,7 @@
 """Calls: how Python arguments become parameters of compiled code, and what is static in them."""
 
 from basedsl.binding.arguments import (
+    AdaptedArgument,
     ArgumentType,
     NumericArgument,
     StaticArgument,
@@ -12,6 +13,7 @@ from basedsl.binding.constexpr import Constexpr, constexpr_type
 from basedsl.binding.signature import Parameter, Signature
 
 __all__ = [
+    "AdaptedArgument",
     "ArgumentType",
     "Constexpr",
     "NumericArgument",

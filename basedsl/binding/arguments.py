@@ -34,7 +34,8 @@ class ArgumentType(Protocol):
 
     def __str__(self) -> str: ...
 
-    # Optional: `accepts(self, value, name) -> bool`: a value of another type of this class may be
+    # Optional: `implicit = True`: calls of a `Compiled` leave the argument out, `pack(None)` finds
+    # it. `accepts(self, value, name) -> bool`: a value of another type of this class may be
     # passed to code compiled for this one; it raises DSLCallError to say why not. And
     # `unpacker(self) -> basedsl.dispatch.unpack.Unpacker | None`, with which calls need
     # no Python, and `accepting_unpacker`, for what `accepts` takes; see there. And

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import typing
 from typing import Any
 
@@ -15,8 +16,13 @@ class _ConstexprOf:
     def __repr__(self) -> str:
         return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
 
+    def __call__(self, *args: Any) -> Any:  # so that `typing` takes it for a type
+        raise TypeError(f"{self} is an annotation")
+
     def __or__(self, other: Any) -> Any:
-        return typing.Union[Any, other]  # noqa: UP007 - an annotation only
+        return typing.Union[self, other]  # noqa: UP007 - an annotation only
+
+    __ror__ = __or__
 
 
 class Constexpr:
@@ -35,4 +41,7 @@ def constexpr_type(annotation: Any) -> Any:
         return object
     if isinstance(annotation, _ConstexprOf):
         return annotation.type
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        # Optional[Constexpr[T]]: static; whether it is a T is not checked.
+        return object if any(map(constexpr_type, typing.get_args(annotation))) else None
     return None

@@ -15,7 +15,7 @@ from typing import Any
 from basedsl.dispatch.unpack import Unpacker
 from basedsl.errors import DSLCallError
 from basedsl.metastage import require
-from basedsl.numeric import Int32, Int64, from_dlpack
+from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
@@ -337,6 +337,8 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
                 hint="pass a NumPy, PyTorch, CuPy or JAX array: anything with __dlpack__",
             )
         return None
+    if isinstance(annotation, type) and issubclass(annotation, Numeric):
+        return None  # a number is expected: the core says that this is none
     dtype = from_dlpack(*host.dtype)
     if isinstance(annotation, DeclaredTensor):
         _check_declared(annotation, dtype, host.shape, name)

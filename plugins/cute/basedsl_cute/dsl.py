@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl import DSL, DSLError, location, objectstage
-from basedsl.binding import ArgumentType
+from basedsl.binding import AdaptedArgument, ArgumentType
 from basedsl.function import DSLFunction
 from basedsl.metastage import Emitter, Trace
 from basedsl.mlir import Bindings
@@ -19,6 +19,7 @@ from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl.objectstage.lowering import native_steps
 from basedsl.results import Results
 from basedsl_cute import dialect
+from basedsl_cute.argument_adapters import adapter_of
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.compiled import CuteCompiled
 from basedsl_cute.dialect.definition import COMPANIONS
@@ -29,7 +30,7 @@ from basedsl_cute.lowering.pipeline import KernelOptions, lower_cute, ptx_steps
 from basedsl_cute.lowering.sass import Disassemble
 from basedsl_cute.lowering.targets import Target, detect, target_of
 from basedsl_cute.options import CuteOptions
-from basedsl_cute.stream import Stream, StreamArgument, is_stream
+from basedsl_cute.stream import Stream, is_stream, stream_argument
 
 location.mark_internal(os.path.dirname(__file__))
 
@@ -50,9 +51,24 @@ class Cute(DSL):
     def load_dialects(self, bindings: Bindings) -> None:
         dialect.load(bindings)
 
+    def jit(
+        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Any:
+        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
+    def kernel(
+        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Any:
+        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
     def adapt(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+        adapter = adapter_of(type(value))
+        if adapter is not None:
+            return AdaptedArgument(self.argument(adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
-            return StreamArgument()
+            return stream_argument(value)
         return tensor_argument(value, annotation, name)
 
     def begin(self, trace: Trace, module: Any) -> None:

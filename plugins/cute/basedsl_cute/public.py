@@ -120,6 +120,7 @@ from basedsl_cute.algebra import (
 )
 from basedsl_cute.algebra import congruent as is_congruent
 from basedsl_cute.algebra import weakly_congruent as is_weakly_congruent
+from basedsl_cute.argument_adapters import register_jit_arg_adapter
 from basedsl_cute.atoms import (
     CopyAtom,
     MmaAtom,

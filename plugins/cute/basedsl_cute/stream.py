@@ -6,6 +6,7 @@ argument known at run time. The simulator has only one stream.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from basedsl.dispatch.unpack import Unpacker
 from basedsl.numeric import Int64
 from basedsl_cute.runtime.driver import stream_handle
+from basedsl_cute.runtime.fakes import FakeStream
 from basedsl_cute.runtime.unpack import as_bytes, python_unpacker
 
 
@@ -62,6 +64,31 @@ class StreamArgument:
 
     def __str__(self) -> str:
         return "Stream"
+
+
+@dataclass(frozen=True)
+class EnvironmentStreamArgument(StreamArgument):
+    """The stream that the framework has made current when a compiled function is called."""
+
+    implicit = True
+
+    def pack(self, value: Any) -> tuple[int]:
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_available():
+            return (0,)
+        return (stream_handle(torch.cuda.current_stream()),)
+
+    def unpacker(self) -> Unpacker | None:
+        return None
+
+    def __str__(self) -> str:
+        return "Stream of the framework"
+
+
+def stream_argument(value: Any) -> StreamArgument:
+    """The argument type of a stream."""
+    implicit = isinstance(value, FakeStream) and value.implicit
+    return EnvironmentStreamArgument() if implicit else StreamArgument()
 
 
 def is_stream(value: Any) -> bool:

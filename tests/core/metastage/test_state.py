@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,7 +109,7 @@ def test_an_empty_cell_is_unbound_and_can_be_emptied_again() -> None:
 
 
 GLOBAL = [1, 2]
-LIBRARY = SimpleNamespace(x=1)
+LIBRARY = Path("x")
 
 
 def test_a_changed_global_is_an_error() -> None:

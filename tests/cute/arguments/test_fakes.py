@@ -123,7 +123,6 @@ def test_64_bit_symbols(sim):
         (lambda: make_fake_compact_tensor(cute.Int8, (2, 3), (1, 1)), "does not number"),
         (lambda: make_fake_tensor("f4", (2,), (1,)), "element type"),
         (lambda: cute.sym_int(0), "positive"),
-        (lambda: make_fake_stream(True), "TVM"),
     ],
 )
 def test_errors(make, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.binding import TreeArgument
+from basedsl.binding import AdaptedArgument, TreeArgument
 from basedsl.objectstage import asserts
 from basedsl_cute.arguments import PointerArgument, TensorArgument
 from basedsl_cute.runtime.launch_abi import raise_failed_launch
@@ -23,11 +23,15 @@ def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument | Pointe
 
 
 def _flat(arguments: Sequence[Any]) -> list[Any]:
-    return [
-        leaf
-        for argument in arguments
-        for leaf in (_flat(argument.parts) if isinstance(argument, TreeArgument) else [argument])
-    ]
+    found: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, TreeArgument):
+            found += _flat(argument.parts)
+        elif isinstance(argument, AdaptedArgument):
+            found += _flat([argument.inner])
+        else:
+            found.append(argument)
+    return found
 
 
 def raise_failure() -> None:

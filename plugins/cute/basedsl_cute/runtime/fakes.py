@@ -89,7 +89,10 @@ class FakeTensor:
 
 
 class FakeStream:
-    """A stream to compile with."""
+    """A stream to compile with. `implicit`: calls do not pass one, and run on the framework's."""
+
+    def __init__(self, implicit: bool = False) -> None:
+        self.implicit = implicit
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return (0, 0)
@@ -149,10 +152,12 @@ def make_fake_compact_tensor(
 
 
 def make_fake_stream(use_tvm_ffi_env_stream: bool = False) -> FakeStream:
-    """A placeholder for a stream argument."""
-    if use_tvm_ffi_env_stream:
-        raise DSLCallError("there is no TVM FFI here", hint="leave out use_tvm_ffi_env_stream")
-    return FakeStream()
+    """A placeholder for a stream argument.
+
+    With `use_tvm_ffi_env_stream` calls of the compiled function leave the stream out: they run on
+    PyTorch's current stream, on the default stream where PyTorch is not loaded.
+    """
+    return FakeStream(implicit=use_tvm_ffi_env_stream)
 
 
 def _checked_leaves(x: Any, what: str) -> tuple[Any, ...]:
