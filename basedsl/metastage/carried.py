@@ -456,7 +456,8 @@ def remembered(trace: Trace, body: Any) -> Iterator[Guess]:
     guesses = trace.state.setdefault("loop guesses", {})
     depth = len(places)
     try:
-        yield guesses.setdefault((here, getattr(body, "__code__", None)), Guess())
+        code = getattr(body, "__code__", None)  # kept alive by the guess, so that its id stays its
+        yield guesses.setdefault((here, id(code)), (Guess(), code))[0]
     finally:
         del places[depth - 1 :]
 

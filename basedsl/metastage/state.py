@@ -238,12 +238,23 @@ def _global_variables(functions: Iterable[FunctionType]) -> Iterator[tuple[str, 
                 yield name, value
 
 
-@functools.lru_cache(maxsize=4096)
+# By the id of a code object that the entry keeps alive. Not by the code itself: comparing two that
+# are equal takes time exponential in how deep functions are nested in them.
+_known_names: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
+_MOST_KNOWN = 4096
+
+
 def _names(code: CodeType) -> tuple[str, ...]:
+    known = _known_names.get(id(code))
+    if known is not None:
+        return known[1]
     found = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             found.update(dict.fromkeys(_names(constant)))
+    if len(_known_names) >= _MOST_KNOWN:
+        _known_names.clear()
+    _known_names[id(code)] = code, tuple(found)
     return tuple(found)
 
 
