@@ -53,6 +53,7 @@ from basedsl.objectstage import native
 from basedsl.objectstage.entry import AddEntry
 from basedsl.options import Options
 from basedsl.plugin import plugin_manager
+from basedsl.recursion import deeper
 from basedsl.results import Results
 from basedsl.tracing import Emitter, Trace, activate
 from basedsl.tree import Node, flatten, leaf_paths, same_shape
@@ -436,7 +437,7 @@ class DSL:
         module = ir.Module.create()
         code = function.fn.__code__
         place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
-        with activate(trace), place:
+        with activate(trace), place, deeper():
             self.begin(trace, module)
             types = [a.ir_types(ir) for a in arguments]
             flat = [t for ts in types for t in ts]

@@ -227,6 +227,10 @@ def _shortened(notes: Sequence[Note]) -> tuple[Note, ...]:
     return (*notes[:half], left_out, *notes[-half:])
 
 
+# A function that calls itself without end is met more often than this.
+_FEW_CALLS = 20
+
+
 def endless_recursion(error: RecursionError) -> DSLError:
     """A recursion error of tracing, told as what it is: no call knows that it is the last."""
     runs = _runs(_entries(error.__traceback__))
@@ -237,6 +241,13 @@ def endless_recursion(error: RecursionError) -> DSLError:
         code = run[0].tb_frame.f_code
         counts[code] = counts.get(code, 0) + 1
     code = max(counts, key=lambda c: counts[c])
+    if counts[code] <= _FEW_CALLS:
+        first = runs[0][0]
+        return DSLRecursionError(
+            f"{_name(first.tb_frame.f_code)} is nested too deeply to be compiled",
+            span_of_code(first.tb_frame.f_code, first.tb_lasti),
+            hint="split it into several functions",
+        )
     run = next(r for r in runs if r[0].tb_frame.f_code is code)
     last = run[-1]
     made = DSLRecursionError(

@@ -32,6 +32,7 @@ from basedsl.prestage.resolve import Resolver, Role, dotted_name
 from basedsl.prestage.scopes import Scopes, analyse_scopes
 from basedsl.prestage.source import FunctionSource, find_source
 from basedsl.prestage.unsupported import check_supported
+from basedsl.recursion import deeper
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,8 @@ class StagedFunction:
     @cached_property
     def source(self) -> str:
         """The rewritten function as Python text, for reading."""
-        return readable(self._rewriting.tree)
+        with deeper():
+            return readable(self._rewriting.tree)
 
     @cached_property
     def diffs(self) -> tuple[PassDiff, ...]:
@@ -196,8 +198,9 @@ def stage_function(fn: FunctionType) -> StagedFunction:
     if known is not None and known[0]() is code and resolver.agrees(known[1].answers):
         return StagedFunction(fn, known[1])
     try:
-        tree, generated = _rewrite(fn, resolver)
-        new = compile_tree(tree, code, generated)
+        with deeper():
+            tree, generated = _rewrite(fn, resolver)
+            new = compile_tree(tree, code, generated)
     except RecursionError:
         raise DSLSyntaxError(
             f"{code.co_name!r} is nested too deeply to be compiled",

@@ -1,0 +1,38 @@
+"""Room for deeply nested programs: Python's recursion limit while one is rewritten and traced.
+
+A branch in a branch, an operand of an operand, take several Python calls each. They take no C stack
+(from Python 3.11 on), so the limit can be higher than what protects that. It is one for all
+threads; the first to come raises it, the last to go puts it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+
+LIMIT = 4000
+
+_lock = threading.Lock()
+_inside = 0
+_before = 0
+
+
+@contextlib.contextmanager
+def deeper() -> Iterator[None]:
+    """Until left, allow at least `LIMIT` nested calls."""
+    global _inside, _before
+    with _lock:
+        if _inside == 0:
+            _before = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_before, LIMIT))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                with contextlib.suppress(RecursionError):  # called from deeper than that
+                    sys.setrecursionlimit(_before)
