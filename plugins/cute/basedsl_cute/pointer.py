@@ -401,13 +401,15 @@ def recast_ptr(
 ) -> Pointer:
     """The same address with other elements and/or another swizzle.
 
-    The swizzle acts on bits of the byte address; None leaves the one there is.
+    The swizzle acts on bits of the byte address (the one of a layout of wgmma operands knows how
+    wide its elements are, and is converted); None leaves the one there is.
     """
     if not isinstance(ptr, Pointer):
         raise DSLTypeError(f"recast_ptr takes a pointer, got {type(ptr).__name__}")
     swizzle = ptr.swizzle if swizzle_ is None else swizzle_
     if not isinstance(swizzle, algebra.Swizzle | None):
         raise DSLTypeError(f"recast_ptr takes a Swizzle, got {type(swizzle).__name__}")
+    swizzle = None if swizzle is None else swizzle.of_bytes
     dtype = ptr.dtype if dtype is None else dtype
     offset = ptr.offset
     address: Any = ptr.address

@@ -250,7 +250,9 @@ def test_the_accumulator_stays_in_registers(monkeypatch, options):
     ptx = ptx_of(monkeypatch, Config(**options))
     assert ptx.count("wgmma.mma_async") == 8  # four for the first step of K, four for the others
     assert ".local" not in ptx
-    assert "mbarrier.arrive.release.cluster" not in ptx  # a fence of global memory at every step of K
+    assert (
+        "mbarrier.arrive.release.cluster" not in ptx
+    )  # a fence of global memory at every step of K
     made = ptxas.start(ptx, "sm_90a").finish()
     assert made.warnings == ()
     (kernel,) = made.kernels.values()

@@ -25,27 +25,37 @@ class Swizzle(Frozen):
     ``[base, base + bits)``; a negative shift exchanges the two. Prints ``S<bits,base,shift>``.
     Applying a swizzle twice is the identity. Raises LayoutError if source and target overlap.
 
+    ``unit`` says of how many bits the indexed elements are, where that is known: the part of a
+    layout that a swizzle of memory is made of (`gmma_smem_atom`) can then be put on a pointer.
+
     >>> swizzle = Swizzle(2, 0, 3)
     >>> print(swizzle, [swizzle(8 + i) for i in range(4)])
     S<2,0,3> [9, 8, 11, 10]
     """
 
-    __slots__ = ("base", "bits", "shift")
+    __slots__ = ("base", "bits", "shift", "unit")
 
     bits: int
     base: int
     shift: int
+    unit: int | None
 
-    def __init__(self, bits: int, base: int, shift: int):
+    def __init__(self, bits: int, base: int, shift: int, unit: int | None = None):
         if bits < 0 or base < 0 or abs(shift) < bits:
             raise LayoutError(
                 f"S<{bits},{base},{shift}>: bits and base must not be negative "
                 f"and |shift| must be at least bits"
             )
-        self._set(bits=bits, base=base, shift=shift)
+        self._set(bits=bits, base=base, shift=shift, unit=unit)
 
     def __reduce__(self) -> Any:
         return (Swizzle, self._key())
+
+    @property
+    def of_bytes(self) -> Swizzle:
+        """This swizzle on byte addresses; one of unknown unit is taken to be that."""
+        steps = (self.unit or 8).bit_length() - 4
+        return Swizzle(self.bits, self.base + steps, self.shift) if self.bits else self
 
     @property
     def num_bits(self) -> int:
@@ -100,8 +110,8 @@ class Swizzle(Frozen):
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[int, int, int]:
-        return (self.bits, self.base, self.shift)
+    def _key(self) -> tuple[int, int, int, int | None]:
+        return (self.bits, self.base, self.shift, self.unit)
 
     def __str__(self) -> str:
         return f"S<{self.bits},{self.base},{self.shift}>"

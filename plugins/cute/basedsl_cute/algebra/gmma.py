@@ -42,4 +42,7 @@ def gmma_smem_atom(kind: str, bits: int) -> ComposedLayout:
         outer = Layout((8, row), (row, 1))
     else:
         outer = Layout((row, 8), (1, row))
-    return ComposedLayout(recast_layout(bits, 8, swizzle) if swizzle.bits else swizzle, 0, outer)
+    if swizzle.bits:
+        of_elements = recast_layout(bits, 8, swizzle)
+        swizzle = Swizzle(of_elements.bits, of_elements.base, of_elements.shift, bits)
+    return ComposedLayout(swizzle, 0, outer)

@@ -39,7 +39,8 @@ def upcast(layout: Any, n: int) -> Any:
     """
     if isinstance(layout, Swizzle):
         base = layout.base - _log2(n, layout)
-        return Swizzle(max(layout.bits + min(base, 0), 0), max(base, 0), layout.shift)
+        unit = None if layout.unit is None else layout.unit * n
+        return Swizzle(max(layout.bits + min(base, 0), 0), max(base, 0), layout.shift, unit)
     if isinstance(layout, ComposedLayout):
         offset = layout.offset
         if is_static_int(offset) and offset % n:
@@ -80,7 +81,8 @@ def downcast(layout: Any, n: int) -> Any:
     Raises LayoutError if no mode is contiguous (static stride 1).
     """
     if isinstance(layout, Swizzle):
-        return Swizzle(layout.bits, layout.base + _log2(n, layout), layout.shift)
+        unit = None if layout.unit is None else layout.unit // n or None
+        return Swizzle(layout.bits, layout.base + _log2(n, layout), layout.shift, unit)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(
             downcast(_swizzle_of(layout, "downcast"), n),

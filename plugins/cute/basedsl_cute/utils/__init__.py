@@ -3,7 +3,13 @@
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
 from basedsl_cute.blackwell import absent
 from basedsl_cute.numeric_kinds import is_fp8_dtype
-from basedsl_cute.utils import epilogue, hardware_info, hopper_helpers, tensor_helpers
+from basedsl_cute.utils import (
+    epilogue,
+    hardware_info,
+    hopper_helpers,
+    tensor_helpers,
+    tile_scheduler,
+)
 from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     StaticPersistentGroupTileScheduler,
@@ -24,6 +30,7 @@ from basedsl_cute.utils.tile_scheduler import (
 from basedsl_cute.utils.vector_width import common_vector
 
 sm90 = hopper_helpers
+static_persistent_tile_scheduler = tile_scheduler
 
 __getattr__ = absent(__name__)
 
@@ -52,5 +59,6 @@ __all__ = [
     "print_latex_tv",
     "sm90",
     "smem_report",
+    "static_persistent_tile_scheduler",
     "tensor_helpers",
 ]
