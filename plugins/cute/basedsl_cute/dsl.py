@@ -26,7 +26,7 @@ from basedsl_cute.dialect.definition import COMPANIONS
 from basedsl_cute.emitter import CuteEmitter
 from basedsl_cute.launch import KernelCall, check_launched
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
-from basedsl_cute.lowering.pipeline import KernelOptions, lower_cute, ptx_steps
+from basedsl_cute.lowering.pipeline import KernelOptions, ptx_steps, shared_steps
 from basedsl_cute.lowering.sass import Disassemble
 from basedsl_cute.lowering.targets import Target, detect, target_of
 from basedsl_cute.options import CuteOptions
@@ -91,7 +91,7 @@ class Cute(DSL):
 
     def pipeline(self, settings: Any) -> Pipeline:
         target = self.target(settings)
-        lowered = (lower_cute(target), Step("launches", launch_records))
+        lowered = (*shared_steps(target), Step("launches", launch_records))
         host = (Step("host", lower_launch), *native_steps())
         if not target.is_gpu:
             translate = Step("programs", simulator_programs)

@@ -22,6 +22,7 @@ from basedsl.location import Span
 from basedsl.mlir.fatal import LLVMGaveUp, surviving
 from basedsl.objectstage import Pipeline, PipelineContext, Step, span_of_location
 from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.loop_pipeline import pipeline_loops
 from basedsl_cute.lowering.ptx_only import PtxOnly, restore_parameters
 from basedsl_cute.lowering.rewriter import Rewriter
 from basedsl_cute.lowering.rules import RULES
@@ -223,8 +224,13 @@ def _libdevice() -> Path:
 
 
 def lower_cute(target: Target) -> Step:
-    """The step that both targets share."""
+    """From cute to what both targets take."""
     return Step("lower-cute", LowerCute(target.name))
+
+
+def shared_steps(target: Target) -> tuple[Step, ...]:
+    """The steps that both targets share."""
+    return Step("pipeline-loops", pipeline_loops), lower_cute(target)
 
 
 def ptx_steps(target: Target, options: KernelOptions = KernelOptions()) -> tuple[Step, ...]:
@@ -246,4 +252,4 @@ def ptx_steps(target: Target, options: KernelOptions = KernelOptions()) -> tuple
 
 def cute_to_nvvm(target: Target, options: KernelOptions = KernelOptions()) -> Pipeline:
     """cute -> PTX -> machine code; without ptxas the artifact is PTX, for the driver to compile."""
-    return Pipeline("cute-to-nvvm", (lower_cute(target), *ptx_steps(target, options)), "cute")
+    return Pipeline("cute-to-nvvm", (*shared_steps(target), *ptx_steps(target, options)), "cute")

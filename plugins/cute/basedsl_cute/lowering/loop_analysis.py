@@ -1,0 +1,454 @@
+"""Which loops can run their copies ahead: what `loop_pipeline` needs to know, or why not.
+
+Copies of iteration i + n happen while iteration i computes. That means the same if
+
+- what is copied, and from where, follows from the index and from values that the loop does not
+  change, and the loop writes no global memory that it might copy;
+- registers that both need belong to the copies alone;
+- every iteration writes the same bytes of the tiles, so that what an iteration reads is what it
+  has copied itself: where it writes does not depend on the index, nor (zeros apart) whether;
+- nobody touches the tiles outside of the loop;
+- a barrier of all threads lies between the copies and the uses, at which the pipeline waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from basedsl_cute.dialect import CuteDialect
+
+PREFETCH = "basedsl.prefetch_stages"
+
+
+class Refused(Exception):
+    """Why a loop cannot be pipelined, and the op that is in the way."""
+
+    def __init__(self, why: str, op: Any = None, hint: str | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.op = op
+        self.hint = hint
+
+
+@dataclass
+class CopyLoop:
+    """A loop that copies, waits, and computes. Ops are those of its body's top level, in order."""
+
+    dialect: CuteDialect
+    tiles: list[Any] = field(default_factory=list)  # allocations that it copies into
+    copying: list[Any] = field(default_factory=list)  # the copies and what they need
+    rest: list[Any] = field(default_factory=list)  # all else, with the barrier
+    barrier: Any = None
+    stores: dict[Any, Any] = field(default_factory=dict)  # store -> the load it stores
+    derived: set[Any] = field(default_factory=set)  # values computed from tiles' addresses
+    outside: list[Any] = field(default_factory=list)  # ops before the loop that compute such
+    derived_outside: set[Any] = field(default_factory=set)
+
+    def bits(self, load: Any) -> int:
+        """How much one access reads."""
+        kind = load.results[0].type
+        count = kind.shape[0] if hasattr(kind, "shape") else 1
+        record = self.dialect.record(load.operands[0].type)
+        assert record is not None
+        return int(count * record.element_bits)
+
+    def is_swizzled(self, tile: Any) -> bool:
+        """Whether accesses of a tile may be swizzled by their addresses."""
+        records = [self.dialect.record(value.type) for value in (tile, *self.derived)]
+        return any("S<" in record.layout for record in records if record is not None)
+
+
+_PURE_DIALECTS = ("arith.", "math.", "vector.", "index.")
+_PURE = {
+    "cute.view", "cute.recast", "cute.iterator", "cute.make_memref", "llvm.ptrtoint",
+    "llvm.inttoptr", "llvm.addrspacecast", "llvm.getelementptr", "llvm.mlir.undef",
+    "llvm.insertvalue", "llvm.extractvalue", "llvm.mlir.constant", "nvvm.shfl.sync",
+}  # fmt: skip
+# What the rest of the loop may do besides: nothing that the copies could see.
+_HARMLESS = {
+    "cute.load", "cute.store", "cute.copy", "cute.gemm", "cute.wgmma", "cute.alloc_rmem",
+    "cute.barrier", "nvvm.barrier", "nvvm.bar.warp.sync", "nvvm.fence.proxy", "nvvm.elect.sync",
+    "nvvm.vote.sync", "nvvm.redux.sync", "nvvm.match.sync", "nvvm.wgmma.fence.aligned",
+    "nvvm.wgmma.commit.group.sync.aligned", "nvvm.wgmma.wait.group.sync.aligned", "gpu.printf",
+    "cf.assert", "scf.if", "scf.for", "scf.while", "scf.yield", "scf.condition",
+}  # fmt: skip
+_WAITS = ("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group", "nvvm.cp.async.wait.all")
+_COPY_BITS = (32, 64, 128)
+
+
+def defining(value: Any) -> Any:
+    """The op that computes a value; None for an argument of a block."""
+    owner = value.owner
+    return None if hasattr(owner, "arguments") else owner.operation
+
+
+def analyse(dialect: CuteDialect, loop: Any) -> CopyLoop:
+    """The parts of a loop that can be pipelined; raises Refused for another."""
+    return _Analysis(dialect, loop).run()
+
+
+class _Analysis:
+    def __init__(self, dialect: CuteDialect, loop: Any) -> None:
+        self.dialect = dialect
+        self.ir = dialect.ir
+        self.loop = loop
+        self.block = loop.regions[0].blocks[0]
+        self.ops = [op.operation for op in self.block.operations][:-1]
+        self.place = {op: i for i, op in enumerate(self.ops)}
+        self.plan = CopyLoop(dialect)
+        self.private: set[Any] = set()  # accesses of registers that belong to the copies
+
+    def run(self) -> CopyLoop:
+        roots = [op for op in self.ops if self._has_copies(op)]
+        if not roots:
+            raise Refused("it copies nothing from global to shared memory")
+        for op in roots:
+            self._check_copies(op)
+        waits = [op for op in self.ops if op.name in _WAITS]
+        for op in waits:
+            if op.name == "nvvm.cp.async.wait.group" and self._number(op, "n"):
+                raise Refused("it leaves copies pending: it is a pipeline already", op)
+        for tile in self.plan.tiles:
+            self._follow(tile)
+        self._slice(roots)
+        self._barrier(roots)
+        dropped = {*roots, *waits, *self.private}
+        self.plan.rest = [op for op in self.ops if op not in dropped]
+        self._check_rest()
+        return self.plan
+
+    # Copies ----------------------------------------------------------------------------------
+
+    def _space(self, value: Any) -> str:
+        record = self.dialect.record(value.type)
+        return "" if record is None else record.space
+
+    def _is_copy(self, op: Any) -> bool:
+        if op.name == "cute.copy":
+            spaces = [self._space(value) for value in list(op.operands)[:2]]
+            return spaces == ["gmem", "smem"]
+        return self._loaded_by(op) is not None
+
+    def _loaded_by(self, op: Any) -> Any:
+        """The load of global memory whose result `op` stores to shared memory."""
+        if op.name != "cute.store" or self._space(op.operands[1]) != "smem":
+            return None
+        load = defining(op.operands[0])
+        if load is None or load.name != "cute.load" or self._space(load.operands[0]) != "gmem":
+            return None
+        return load
+
+    def _has_copies(self, op: Any) -> bool:
+        return any(self._is_copy(inner) for inner in walk(op))
+
+    def _check_copies(self, op: Any) -> None:
+        """An op of the body that copies: by itself, or in branches and loops of its own."""
+        for inner in walk(op):
+            if inner.name in ("scf.if", "scf.for"):
+                bounds = list(inner.operands)[: 1 if inner.name == "scf.if" else 3]
+                if inner.results:
+                    raise Refused("its copies are mixed with computations", inner)
+                for value in bounds:
+                    if not self._is_fixed(value):
+                        raise Refused(
+                            "which parts are copied depends on the iteration, so a part may be "
+                            "left from an earlier one",
+                            inner,
+                            "let cp.async write zeros instead: CopyG2SOp(zero_fill=True)",
+                        )
+            elif self._is_copy(inner):
+                self._check_copy(inner, inner is op or inner == op)
+            elif not (_is_pure(inner) or inner.name in ("scf.yield", "cute.load")):
+                raise Refused("its copies are mixed with computations", inner)
+
+    def _check_copy(self, op: Any, at_top: bool) -> None:
+        if op.name == "cute.copy":
+            target = op.operands[1]
+            bits = self._number(op, "bits")
+            predicate = list(op.operands)[2:]
+            zeros = self.ir.StringAttr(op.attributes["atom"]).value == "cp_async"
+            if predicate and not zeros and not self._is_fixed(predicate[0]):
+                raise Refused(
+                    "whether a part is copied depends on the iteration",
+                    op,
+                    "let cp.async write zeros instead: CopyG2SOp(zero_fill=True)",
+                )
+        else:
+            load = self._loaded_by(op)
+            target = op.operands[1]
+            bits = self.plan.bits(load)
+            if not at_top or len(list(load.results[0].uses)) > 1 or load not in self.place:
+                raise Refused("a value that it copies is used for something else too", op)
+            for access in (load, op):
+                if self._alignment(access) * 8 < bits:
+                    raise Refused(
+                        f"this access is not known to be aligned to {bits // 8} bytes", op
+                    )
+            if not self._is_fixed(op.operands[2]):
+                raise Refused("where it copies to depends on the iteration", op)
+            self.plan.stores[op] = load
+        if bits not in _COPY_BITS:
+            raise Refused(
+                f"a copy of {bits} bits cannot run ahead: cp.async has 32, 64 and 128",
+                op,
+                "copy several elements at once",
+            )
+        if not self._is_fixed(target):
+            raise Refused("where it copies to depends on the iteration", op)
+        self._add_tile(target, op)
+
+    def _alignment(self, access: Any) -> int:
+        if "alignment" in access.attributes:
+            return self._number(access, "alignment")
+        memory = list(access.operands)[-2]
+        record = self.dialect.record(memory.type)
+        assert record is not None
+        return max(1, record.element_bits // 8)
+
+    def _add_tile(self, target: Any, op: Any) -> None:
+        value = target
+        while defining(value) is not None and defining(value).name in ("cute.view", "cute.recast"):
+            value = defining(value).operands[0]
+        made = defining(value)
+        if made is None or made.name != "cute.alloc_smem":
+            raise Refused(
+                "where it copies to is not plainly a tile allocated in this kernel",
+                op,
+                "allocate the tile with SmemAllocator.allocate_tensor before the loop",
+            )
+        if value not in self.plan.tiles:
+            self.plan.tiles.append(value)
+
+    # Values ----------------------------------------------------------------------------------
+
+    def _is_fixed(self, value: Any, inner: Any = None) -> bool:
+        """Whether a value is the same in every iteration, and every time the loop is run."""
+        op = defining(value)
+        if op is None:
+            owner = value.owner.owner.operation
+            if owner.name == "gpu.func":
+                return True
+            # The index of a loop among the copies takes the same values in every iteration.
+            is_index = owner.name == "scf.for" and value == value.owner.arguments[0]
+            among = owner != self.loop and self._is_inside(owner)
+            return bool(
+                is_index and among and all(self._is_fixed(v) for v in list(owner.operands)[:3])
+            )
+        if not _is_pure(op) and not op.name.startswith("nvvm.read.ptx.sreg"):
+            if op.name in ("cute.alloc_smem", "gpu.thread_id", "gpu.block_id", "gpu.block_dim"):
+                return True
+            parent = op.parent.operation
+            return bool(parent.name == "gpu.func")  # runs once
+        return all(self._is_fixed(operand) for operand in op.operands)
+
+    def _is_inside(self, op: Any) -> bool:
+        while op is not None and op.name != "gpu.func":
+            if op == self.loop:
+                return True
+            op = op.parent.operation
+        return False
+
+    def _number(self, op: Any, name: str) -> int:
+        return int(self.ir.IntegerAttr(op.attributes[name]).value)
+
+    # Tiles -----------------------------------------------------------------------------------
+
+    def _follow(self, tile: Any) -> None:
+        """Every use of a tile: inside of the loop, and reading apart from the copies."""
+        left = [tile]
+        self.plan.derived.add(tile)
+        while left:
+            for use in left.pop().uses:
+                op = use.owner.operation
+                if _is_pure(op):
+                    inside = self._is_inside(op)
+                    if not inside and op not in self.plan.outside:
+                        self.plan.outside.append(op)
+                    for result in op.results:
+                        if result not in self.plan.derived:
+                            self.plan.derived.add(result)
+                            left.append(result)
+                            if not inside:
+                                self.plan.derived_outside.add(result)
+                    continue
+                if not self._is_inside(op):
+                    raise Refused("a tile that it copies into is used outside of the loop too", op)
+                reads = (op.name == "cute.load" and use.operand_number == 0) or (
+                    op.name == "cute.copy" and use.operand_number == 0
+                )
+                reads = reads or (op.name == "cute.wgmma" and use.operand_number in (1, 2))
+                if not reads and not self._is_copy(op):
+                    raise Refused("it changes a tile that it copies into", op)
+
+    def _slice(self, roots: list[Any]) -> None:
+        """The ops of the body that the copies need, in order."""
+        needed: set[Any] = set()
+        left = list(roots)
+        arguments = list(self.block.arguments)
+        while left:
+            op = left.pop()
+            if op in needed:
+                continue
+            needed.add(op)
+            values = {value for inner in walk(op) for value in inner.operands}
+            for value in values:
+                if value in arguments[1:]:
+                    raise Refused("what it copies depends on what an iteration has computed", op)
+                made = defining(value)
+                if made is None or made not in self.place:
+                    continue
+                if made.name == "cute.load":
+                    left += self._loaded(made)
+                elif made.name == "cute.alloc_rmem":
+                    pass
+                elif not (_is_pure(made) or made.name.startswith("nvvm.read.ptx.sreg")):
+                    raise Refused("what it copies depends on what an iteration has computed", made)
+                left.append(made)
+        for op in self.private:
+            for result in op.results:
+                for use in result.uses:
+                    if self._top(use.owner.operation) not in needed:
+                        raise Refused("registers that its copies depend on are used elsewhere", op)
+        loads = set(self.plan.stores.values())
+        self.plan.copying = [op for op in self.ops if op in needed and op not in loads]
+        for op in loads:  # their operands are needed, they are not
+            self.place.pop(op)
+
+    def _loaded(self, op: Any) -> list[Any]:
+        """What the copies need besides, for a load that they depend on: of registers that the loop
+        writes too, every op of the body that touches them.
+        """
+        space = self._space(op.operands[0])
+        if space not in ("gmem", "rmem"):
+            raise Refused("what it copies depends on shared memory", op)
+        if space == "gmem":
+            return []
+        root = op.operands[0]
+        while defining(root) is not None and defining(root).name in ("cute.view", "cute.recast"):
+            root = defining(root).operands[0]
+        made = defining(root)
+        if made is None or made.name != "cute.alloc_rmem":
+            raise Refused("what it copies depends on registers of unknown origin", op)
+        users = [user for user in self._users(root) if self._is_inside(user)]
+        if all(user.name == "cute.load" for user in users) and not self._is_inside(made):
+            return []
+        tops = {self._top(user) for user in users}
+        for top in tops:
+            for inner in walk(top):
+                plain = inner.name in ("cute.load", "scf.if", "scf.for", "scf.yield")
+                plain = plain or (
+                    inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
+                )
+                if not (plain or _is_pure(inner) or self._is_copy(inner)):
+                    raise Refused("registers that its copies depend on are used elsewhere", inner)
+        self.private |= tops
+        return list(tops)
+
+    def _users(self, root: Any) -> list[Any]:
+        """The ops that access what an allocation holds."""
+        left, out = [root], []
+        while left:
+            for use in left.pop().uses:
+                op = use.owner.operation
+                if _is_pure(op):
+                    left += list(op.results)
+                else:
+                    out.append(op)
+        return out
+
+    def _top(self, op: Any) -> Any:
+        """The op of the body that an op of the loop is in."""
+        while op not in self.place:
+            op = op.parent.operation
+        return op
+
+    # The rest --------------------------------------------------------------------------------
+
+    def _barrier(self, roots: list[Any]) -> None:
+        """The first barrier of all threads after the copies; the tiles are read after it only."""
+        last = max(self.place[op] for op in roots)
+        for op in self.ops[last + 1 :]:
+            if op.name == "cute.barrier" and "id" not in op.attributes:
+                self.plan.barrier = op
+                break
+        else:
+            raise Refused(
+                "there is no barrier of all threads between its copies and their use",
+                None,
+                "write cute.arch.sync_threads() after the copies",
+            )
+        at = self.ops.index(self.plan.barrier)
+        for op in self.ops[:at]:
+            if op in roots:
+                continue
+            for inner in walk(op):
+                touches = any(value in self.plan.derived for value in inner.operands)
+                if touches and not _is_pure(inner):
+                    raise Refused(
+                        "it reads a tile before the barrier that the copies end at", inner
+                    )
+
+    def _check_rest(self) -> None:
+        loads = set(self.plan.stores.values())
+        self.plan.rest = [op for op in self.plan.rest if op not in loads]
+        pending: Any = None
+        other = False  # shared memory besides the tiles
+        for op in self.plan.rest:
+            for inner in walk(op):
+                self._check_effect(inner)
+                if inner.name == "cute.wgmma":
+                    pending = inner
+                if inner.name == "nvvm.wgmma.wait.group.sync.aligned" and inner == op:
+                    pending = pending if self._number(op, "group") else None
+                if not _is_pure(inner):
+                    smem = [v for v in inner.operands if self._is_shared(v)]
+                    other |= any(value not in self.plan.derived for value in smem)
+        if pending is not None:
+            raise Refused(
+                "a wgmma that reads a tile may go on into the next iteration",
+                pending,
+                "end the iteration with warpgroup.wait_group(0)",
+            )
+        if not other:  # further barriers order only uses of the tiles: the one that is left does
+            self.plan.rest = [
+                op
+                for op in self.plan.rest
+                if op == self.plan.barrier
+                or not (op.name == "cute.barrier" and "id" not in op.attributes)
+            ]
+
+    def _is_shared(self, value: Any) -> bool:
+        return self._space(value) == "smem" or str(value.type) == "!llvm.ptr<3>"
+
+    def _check_effect(self, op: Any) -> None:
+        if _is_pure(op) or op.name.startswith("nvvm.read.ptx.sreg"):
+            return
+        if op.name not in _HARMLESS:
+            raise Refused(f"it does more than copy and compute: {op.name}", op)
+        if op.name == "nvvm.barrier" or (op.name == "cute.barrier" and "id" in op.attributes):
+            return
+        memory = {"cute.store": 1, "cute.copy": 1}.get(op.name)
+        if memory is None:
+            return
+        space = self._space(op.operands[memory])
+        if space not in ("rmem", "smem"):
+            raise Refused(
+                "it writes global memory, which a copy that runs ahead might have to see",
+                op,
+                "write the results after the loop, or write the pipeline by hand",
+            )
+
+
+def _is_pure(op: Any) -> bool:
+    return op.name in _PURE or op.name.startswith(_PURE_DIALECTS)
+
+
+def walk(op: Any) -> Iterator[Any]:
+    """An op and all ops inside of it."""
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from walk(inner.operation)

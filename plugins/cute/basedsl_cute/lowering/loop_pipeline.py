@@ -1,0 +1,324 @@
+"""The step `pipeline-loops`: loops with `prefetch_stages=n` become software pipelines.
+
+A loop whose body copies tiles from global to shared memory, waits for all threads, and computes
+from them,
+
+    for i in range(lb, ub, step):          # prefetch_stages = n
+        COPY(i) -> tile;  barrier;  REST(i)
+
+copies n iterations ahead, into n + 1 tiles that take turns:
+
+    for j in 0 .. n-1:                     # unrolled
+        if lb + j step < ub: COPY(lb + j step) -> tile[j]
+        commit
+    for i in range(lb, ub, step):
+        wait for all but n-1 groups;  barrier
+        if i + n step < ub: COPY(i + n step) -> tile[(i/step + n) mod (n+1)]
+        commit;  REST(i) from tile[(i/step) mod (n+1)]
+
+At the barrier of i everyone is through with i-1, whose tile is the one that is copied to next.
+Copies become cp.async (sm_80). `loop_analysis` decides whether the loop is one of this kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.objectstage import PipelineContext, span_of_location
+from basedsl_cute.dialect import CuteDialect, define
+from basedsl_cute.lowering.loop_analysis import PREFETCH, CopyLoop, Refused, analyse, defining, walk
+
+_MAX_STAGES = 16
+
+
+def pipeline_loops(op: Any, context: PipelineContext) -> None:
+    """The step."""
+    bindings = context.bindings
+    ir = bindings.ir
+    found: list[Any] = []
+
+    def collect(inner: Any) -> Any:
+        if inner.name == "scf.for" and PREFETCH in inner.attributes:
+            found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    for module in op.regions[0].blocks[0].operations:
+        if module.operation.name == "gpu.module":
+            module.operation.walk(collect, ir.WalkOrder.POST_ORDER)
+    for loop in found:
+        stages = ir.IntegerAttr(loop.attributes[PREFETCH]).value
+        if not 0 <= stages <= _MAX_STAGES:
+            raise DSLTypeError(
+                f"prefetch_stages is {stages}: it counts the iterations that copies run ahead, 0 "
+                f"to {_MAX_STAGES}",
+                span_of_location(loop.location),
+            )
+        if stages:
+            try:
+                _Pipeline(define(bindings), loop, analyse(define(bindings), loop), stages).build()
+            except Refused as refused:
+                raise _error(loop, refused) from None
+        else:
+            del loop.attributes[PREFETCH]
+
+
+def _error(loop: Any, refused: Refused) -> DSLTypeError:
+    where = loop.location if refused.op is None else refused.op.location
+    return DSLTypeError(
+        f"this loop cannot run its copies ahead (prefetch_stages=): {refused.why}",
+        span_of_location(where),
+        hint=refused.hint or "take prefetch_stages= away, or write the pipeline by hand",
+        notes=(("the loop", span_of_location(loop.location)),),
+    )
+
+
+class _Pipeline:
+    """Builds the pipeline of one loop, and takes the loop away."""
+
+    def __init__(self, dialect: CuteDialect, loop: Any, plan: CopyLoop, stages: int) -> None:
+        self.dialect = dialect
+        self.ir = dialect.ir
+        self.loop = loop
+        self.plan = plan
+        self.stages = stages
+        self.lower, self.upper, self.step, *self.initial = loop.operands
+        self.index = self.lower.type
+        self.i32 = self.ir.IntegerType.get_signless(32)
+        self.tiles: list[tuple[Any, Any, int]] = []  # old allocation, new one, elements between
+
+    def build(self) -> None:
+        ir, loop = self.ir, self.loop
+        with loop.location:
+            for allocation in self.plan.tiles:
+                self._allocate(allocation)
+            with ir.InsertionPoint(loop):
+                for j in range(self.stages):
+                    self._copy_if_there(self._ahead(self.lower, j), self._number(j))
+                    self._emit("nvvm.cp.async.commit.group")
+                new = self._loop()
+        for old, result in zip(loop.results, new.results, strict=False):
+            old.replace_all_uses_with(result)
+        loop.erase()
+        for op in reversed(self.plan.outside):
+            if not any(list(result.uses) for result in op.results):
+                op.erase()
+        for old, _, _ in self.tiles:
+            if not list(old.uses):
+                old.owner.erase()
+
+    # Tiles -----------------------------------------------------------------------------------
+
+    def _allocate(self, old: Any) -> None:
+        """Room for one tile more than copies are ahead. Tiles are a whole swizzle period apart."""
+        record = self.dialect.record(old.type)
+        assert record is not None
+        op = defining(old)
+        size = self.ir.IntegerAttr(op.attributes["bytes"]).value
+        period = max(record.alignment, 1024 if self.plan.is_swizzled(old) else 16)
+        apart = -(-size // period) * period
+        attributes = {"name": op.attributes["name"]} if "name" in op.attributes else {}
+        i64 = self.ir.IntegerType.get_signless(64)
+        attributes["bytes"] = self.ir.IntegerAttr.get(i64, apart * (self.stages + 1))
+        with self.ir.InsertionPoint(op), op.location:
+            new = self._emit("cute.alloc_smem", [], [old.type], attributes).result
+        self.tiles.append((old, new, apart * 8 // record.element_bits))
+
+    def _tiles_at(self, number: Any) -> dict[Any, Any]:
+        """Each allocation's tile `number`."""
+        out = {}
+        for old, new, apart in self.tiles:
+            offset = self._emit("arith.muli", [number, self._number(apart)], [self.i32]).result
+            out[old] = self.dialect.view(new, offset, old.type)
+        return out
+
+    # The loop --------------------------------------------------------------------------------
+
+    def _loop(self) -> Any:
+        ir, loop, plan = self.ir, self.loop, self.plan
+        operands = [self.lower, self.upper, self.step, *self.initial, self._number(0)]
+        kinds = [value.type for value in operands[3:]]
+        attributes = {
+            name: loop.attributes[name] for name in _names(loop.attributes) if name != PREFETCH
+        }
+        new = self._emit("scf.for", operands, kinds, attributes, regions=1)
+        old_body = loop.regions[0].blocks[0]
+        places = [argument.location for argument in old_body.arguments]
+        types = [argument.type for argument in old_body.arguments]
+        body = new.regions[0].blocks.append(*types, self.i32, arg_locs=[*places, loop.location])
+        *arguments, current = body.arguments
+        with ir.InsertionPoint(body):
+            copied = dict(zip(old_body.arguments, arguments, strict=True))
+            copied.update(self._tiles_at(current))
+            copier = _Copier(self.dialect, plan, copied)
+            for op in plan.rest:
+                if op == plan.barrier:
+                    self._wait(self.stages - 1)
+                    copier.copy(op)
+                    ahead = self._ahead(arguments[0], self.stages)
+                    # n tiles on is the one before this, of n + 1.
+                    self._copy_if_there(ahead, self._stepped(current, self.stages))
+                    self._emit("nvvm.cp.async.commit.group")
+                else:
+                    copier.copy(op)
+            terminator = list(old_body.operations)[-1]
+            values = [copier.value(operand) for operand in terminator.operands]
+            self._emit("scf.yield", [*values, self._stepped(current, 1)])
+        return new
+
+    def _wait(self, groups: int) -> None:
+        attributes = {"n": self.ir.IntegerAttr.get(self.i32, groups)}
+        self._emit("nvvm.cp.async.wait.group", [], [], attributes)
+
+    def _stepped(self, number: Any, by: int) -> Any:
+        """(number + by) mod (stages + 1), for by in 0..stages."""
+        count = self._number(self.stages + 1)
+        further = self._emit("arith.addi", [number, self._number(by)], [self.i32]).result
+        wraps = self._compare("sge", further, count)
+        back = self._emit("arith.subi", [further, count], [self.i32]).result
+        return self._emit("arith.select", [wraps, back, further], [self.i32]).result
+
+    def _ahead(self, index: Any, iterations: int) -> tuple[Any, Any]:
+        """The index so many iterations on, and whether it is below the upper bound: computed in 64
+        bits, where it cannot wrap.
+        """
+        i64 = self.ir.IntegerType.get_signless(64)
+
+        def wide(value: Any) -> Any:
+            if str(value.type) == "i64":
+                return value
+            name = "arith.extui" if "unsignedCmp" in self.loop.attributes else "arith.extsi"
+            name = "arith.index_cast" if str(value.type) == "index" else name
+            return self._emit(name, [value], [i64]).result
+
+        count = self._constant(iterations, i64)
+        distance = self._emit("arith.muli", [wide(self.step), count], [i64]).result
+        further = self._emit("arith.addi", [wide(index), distance], [i64]).result
+        there = self._compare("slt", further, wide(self.upper))
+        if str(self.index) == "i64":
+            return further, there
+        name = "arith.index_cast" if str(self.index) == "index" else "arith.trunci"
+        return self._emit(name, [further], [self.index]).result, there
+
+    def _copy_if_there(self, ahead: tuple[Any, Any], number: Any) -> None:
+        index, there = ahead
+        branch = self._emit("scf.if", [there], [], regions=2)
+        with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
+            old_body = self.loop.regions[0].blocks[0]
+            copied = {old_body.arguments[0]: index, **self._tiles_at(number)}
+            copier = _Copier(self.dialect, self.plan, copied)
+            for op in self.plan.copying:
+                copier.copy(op)
+            self._emit("scf.yield")
+
+    # Ops -------------------------------------------------------------------------------------
+
+    def _emit(
+        self,
+        name: str,
+        operands: Any = (),
+        results: Any = (),
+        attributes: Any = None,
+        regions: int = 0,
+    ) -> Any:
+        return self.ir.Operation.create(
+            name,
+            operands=list(operands),
+            results=list(results),
+            attributes=attributes,
+            regions=regions,
+        )
+
+    def _constant(self, value: int, kind: Any) -> Any:
+        attributes = {"value": self.ir.IntegerAttr.get(kind, value)}
+        return self._emit("arith.constant", [], [kind], attributes).result
+
+    def _number(self, value: int) -> Any:
+        return self._constant(value, self.i32)
+
+    def _compare(self, how: str, a: Any, b: Any) -> Any:
+        i64 = self.ir.IntegerType.get_signless(64)
+        predicate = self.ir.IntegerAttr.get(i64, {"slt": 2, "sge": 5}[how])
+        i1 = self.ir.IntegerType.get_signless(1)
+        return self._emit("arith.cmpi", [a, b], [i1], {"predicate": predicate}).result
+
+
+def _names(attributes: Any) -> list[str]:
+    return [item if isinstance(item, str) else item.name for item in attributes]
+
+
+class _Copier:
+    """Clones ops of the loop, with other values for some, at the insertion point.
+
+    What is derived from a tile before the loop is derived again, from the tile of the iteration.
+    """
+
+    def __init__(self, dialect: CuteDialect, plan: CopyLoop, values: dict[Any, Any]) -> None:
+        self.dialect = dialect
+        self.ir = dialect.ir
+        self.plan = plan
+        self.values = values
+
+    def value(self, old: Any) -> Any:
+        """What stands for a value of the old loop."""
+        if old not in self.values and old in self.plan.derived_outside:
+            self.copy(defining(old))
+        return self.values.get(old, old)
+
+    def copy(self, op: Any) -> None:
+        """Clone an op."""
+        pair = self.plan.stores.get(op)
+        if pair is not None:
+            self._copy_elements(op, pair)
+            return
+        for each in walk(op):
+            for operand in each.operands:
+                self.value(operand)  # which may have to be made first
+        new = op.clone()
+        for each in list(walk(new.operation)):
+            for i, operand in enumerate(each.operands):
+                if operand in self.values:
+                    each.operands[i] = self.values[operand]
+            if each.name == "cute.copy":
+                self._make_asynchronous(each)
+        for old, made in zip(op.results, new.results, strict=True):
+            self.values[old] = made
+
+    def _make_asynchronous(self, op: Any) -> None:
+        source, target, *predicate = op.operands
+        spaces = [self.dialect.record(value.type).space for value in (source, target)]  # type: ignore[union-attr]
+        if spaces != ["gmem", "smem"] or self.ir.StringAttr(op.attributes["atom"]).value != (
+            "universal"
+        ):
+            return
+        bits = self.ir.IntegerAttr(op.attributes["bits"]).value
+        if not predicate:
+            op.attributes["atom"] = self.ir.StringAttr.get("cp_async")
+            if "cache" in op.attributes:
+                del op.attributes["cache"]
+            return
+        # A false predicate means: leave the tile alone. For cp.async it would mean zeros.
+        with self.ir.InsertionPoint(op), op.location:
+            branch = self.ir.Operation.create("scf.if", operands=predicate, regions=2)
+            with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
+                self.dialect.copy(source, target, atom="cp_async", bits=bits)
+                self.ir.Operation.create("scf.yield")
+        op.erase()
+
+    def _copy_elements(self, op: Any, load: Any) -> None:
+        """A store of what has just been loaded, as a copy."""
+        with op.location:
+            bits = self.plan.bits(load)
+            source = self._element(load.operands[0], load.operands[1], bits)
+            target = self._element(op.operands[1], op.operands[2], bits)
+            self.dialect.copy(source, target, atom="cp_async", bits=bits)
+
+    def _element(self, memory: Any, index: Any, bits: int) -> Any:
+        """The tensor of one access at `index`; how it is aligned has been checked."""
+        memory, index = self.value(memory), self.value(index)
+        record = self.dialect.record(memory.type)
+        assert record is not None
+        count = bits // record.element_bits
+        layout = f"{count}:1" if count > 1 else "1:0"
+        kind = self.dialect.memref_type(record.element, record.space, layout, bits // 8)
+        return self.dialect.view(memory, index, kind)
