@@ -13,7 +13,7 @@ def blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["writing_a_plugin.md"])
+@pytest.mark.parametrize("page", ["semantics.md", "writing_a_plugin.md"])
 def test_page_runs(page):
     scope = {"__name__": "docs"}
     for i, code in enumerate(blocks((ROOT / "docs" / page).read_text())):
