@@ -56,7 +56,7 @@ def arguments():
     parser.add_argument("--out")
     parser.add_argument("--dtype", action="append", choices=DTYPES)
     parser.add_argument("--shape", action="append", nargs=3, type=int)
-    parser.add_argument("--config", help="arguments of Config, as Python: dict(stagger=1)")
+    parser.add_argument("--config", help="arguments of Config, as Python: dict(stages=3)")
     parser.add_argument("--no-triton", action="store_true")
     parser.add_argument("--no-ncu", action="store_true", help="do not measure occupancy")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)

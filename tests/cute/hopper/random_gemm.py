@@ -97,7 +97,6 @@ def configuration(rng, one, size, out_size):
             "stages": stages,
             "consumers": consumers,
             "takes_turns": turns,
-            "stagger": int(rng.integers(stages)) if consumers == 2 and not turns else 0,
             "cluster": one(((1, 1), (1, 1), (2, 1), (1, 2), (2, 2))),
             "swizzle": int(one((1, 4, 8))),
             "along_m": bool(rng.integers(2)),

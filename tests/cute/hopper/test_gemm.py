@@ -7,7 +7,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops.hopper_gemm import Config, gemm
+from basedsl_cute.ops.hopper_gemm import Config, Kinds, choose, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
 ONE = {"tile": (64, 64, 64), "consumers": 1}
@@ -26,8 +26,6 @@ CASES = {
     "an odd number of pieces": ((300, 192, 8), 2, {"tile": (128, 192, 64)}),
     "one slot": ((128, 128, 64), 2, {"tile": (64, 128, 64), "consumers": 1, "slots": 1}),
     "pieces that are narrow": ((64, 160, 64), 1, {"tile": (64, 80, 64), "consumers": 1}),
-    "staggered": ((256, 128, 320), 1, {"tile": (128, 64, 64), "stages": 3, "stagger": 2}),
-    "staggered, K too short": ((256, 64, 64), 1, {"tile": (128, 64, 64), "stagger": 1}),
     "taking turns": ((200, 136, 136), 2, TURNS),
     "taking turns, many steps": ((192, 128, 520), 2, TURNS),
     "taking turns, multicast": ((256, 128, 72), 4, TURNS | {"cluster": (2, 1)}),
@@ -206,8 +204,8 @@ def test_a_row_of_c_that_tma_cannot_write(hopper):
 
 @pytest.mark.parametrize(
     "options",
-    [{"tile": (64, 64, 64)}, {"tile": (128, 260, 64)}, {"stagger": 4}, {"consumers": 4},
-     {"stagger": 1, "takes_turns": True}, {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}],
+    [{"tile": (64, 64, 64)}, {"tile": (128, 260, 64)}, {"consumers": 4},
+     {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}],
 )  # fmt: skip
 def test_no_such_configuration(options):
     with pytest.raises(ValueError, match="consumer"):
@@ -223,6 +221,27 @@ def test_a_block_that_does_not_fit(sim):
 def test_registers_are_shared(consumers, registers):
     cfg = Config(tile=(64 * consumers, 64, 64), consumers=consumers)
     assert cfg.consumer_registers == registers
+
+
+@pytest.mark.parametrize(
+    "shape", [(8192, 8192, 8192), (2048, 2048, 2048), (16, 512, 100), (1, 1, 1)]
+)
+@pytest.mark.parametrize(
+    "kinds", [(8, np.float16), (16, np.float16), (16, np.float32), (32, np.float32)]
+)
+def test_what_is_chosen_fits(shape, kinds):
+    bits, out = kinds
+    cfg = choose(*shape, bits, 132)
+    assert cfg.tile[2] * bits == 1024
+    dtype = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.TFloat32}[bits]
+    c = cute.Float16 if out is np.float16 else cute.Float32
+    assert cfg.smem_bytes(Kinds(dtype, dtype, c, None, None, None)) <= 227 * 1024
+
+
+def test_larger_problems_get_larger_tiles():
+    sizes = [choose(n, n, n, 16, 132).tile[:2] for n in (256, 1024, 4096)]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == (128, 128)
 
 
 def ptx_of(monkeypatch, *args):
@@ -244,11 +263,15 @@ def test_a_stage_is_released_to_other_blocks_without_a_fence(monkeypatch):
     assert "release.cluster.shared" not in ptx
 
 
+FAST = {"tile": (128, 128, 64), "stages": 6, "takes_turns": True, "cluster": (2, 1)}
+
+
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
-@pytest.mark.parametrize("options", [{}, {"cluster": (2, 1), "stagger": 2}])
-def test_the_accumulator_stays_in_registers(monkeypatch, options):
+@pytest.mark.parametrize("options, rows", [({}, 1), (FAST, 2)])
+def test_the_accumulator_stays_in_registers(monkeypatch, options, rows):
     ptx = ptx_of(monkeypatch, Config(**options))
-    assert ptx.count("wgmma.mma_async") == 8  # four for the first step of K, four for the others
+    # Four for the first step of K and four for the others, for each 64 rows.
+    assert ptx.count("wgmma.mma_async") == 8 * rows
     assert ".local" not in ptx
     assert (
         "mbarrier.arrive.release.cluster" not in ptx

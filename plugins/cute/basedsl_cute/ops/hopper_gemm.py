@@ -6,9 +6,8 @@ consumers, multiply them, each 64 or more rows of a tile, pass the sums through 
 write them through shared memory by TMA, which leaves out what lies beyond M and N. Tiles of C are
 dealt to resident blocks in advance.
 
-Where consumers share a tile they may be staggered: consumer 1 begins a few steps of K late and
-stays behind, so that one multiplies while the other is in its epilogue. Or they take turns, each
-with tiles of its own (`takes_turns`), which needs more loads for the same sums.
+Consumers share each tile, or they take turns, each with tiles of its own (`takes_turns`): then one
+multiplies while another is in its epilogue, for more loads of A and B.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ class Config:
     stages: int = 4  # of A and B in shared memory
     consumers: int = 2  # warpgroups that multiply
     takes_turns: bool = False  # each consumer has tiles of its own
-    stagger: int = 0  # steps of K that consumer 1 begins late
     cluster: tuple[int, int] = (1, 1)  # blocks along (M, N) that multicast B and A to each other
     swizzle: int = 8  # tiles in a band of the raster, see `utils.tile_scheduler`
     along_m: bool = True  # the direction of the raster within a band
@@ -60,8 +58,6 @@ class Config:
             )
         if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
             raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")
-        if self.stagger and (self.sharers != 2 or not 0 < self.stagger < self.stages):
-            raise ValueError(f"{self}: two consumers of a tile are staggered, below stages")
 
     @property
     def sharers(self) -> int:
@@ -117,32 +113,36 @@ class Kinds:
 
 DEFAULT = Config()
 
-# Tiles of C that `choose` weighs, with what goes along. 128 x 256 needs the fewest loads, the
-# others waste less where C is no whole number of rounds of it.
-_TILES = {
-    (128, 256): {"stages": 4},
-    (128, 192): {"stages": 4, "slots": 3},
-    (128, 128): {"stages": 6},
-}
+# Tiles of C that `choose` weighs, with clusters and stages: consumers take turns at all of them.
+_CANDIDATES = (
+    ((128, 128), (2, 1), 6),
+    ((128, 128), (1, 1), 6),
+    ((64, 128), (2, 1), 8),
+    ((64, 128), (1, 1), 8),
+    ((64, 64), (1, 1), 10),
+)
 
 
 def choose(m: int, n: int, k: int, bits: int, blocks: int) -> Config:
     """A configuration for a product of elements of `bits` on a GPU of `blocks` multiprocessors.
 
-    By a model: rounds of tiles over the multiprocessors, each as long as its multiplications (a
-    step of 128 bytes of K takes M * N / 32 cycles, PTX ISA's m64n256k16 taking 128) and a constant
-    for what is not overlapped.
+    The one that takes the fewest cycles by a model: so many tiles in turn on each multiprocessor,
+    and for each step of 128 bytes of K the multiplications (wgmma does 64 x 256 x 32 bytes in 128
+    cycles) or the loads, at the 56 bytes a cycle that a multiprocessor gets from L2 when all of
+    them load, whichever take longer.
     """
-    step = 1024 // bits
-    best: tuple[float, Config] | None = None
-    for (rows, columns), rest in _TILES.items():
-        tiles = -(-m // rows) * -(-n // columns)
-        rounds = -(-tiles // blocks)
-        cycles = rounds * (-(-k // step) * rows * columns / 32 + 1500)
-        if best is None or cycles < best[0] * 0.97:
-            best = cycles, Config(tile=(rows, columns, step), **rest)
-    assert best is not None
-    return best[1]
+    steps = -(-k * bits // 1024)
+
+    def cycles(candidate: Any) -> float:
+        (rows, columns), (cm, cn), _ = candidate
+        clusters = -(-m // (rows * cm)) * -(-n // (columns * cn))
+        rounds = -(-clusters // max(1, blocks // (cm * cn)))
+        loads = 128 * (rows / cn + columns / cm) / 56
+        step = max(rows * columns / 32, loads)
+        return rounds * max(steps * step, 1500) + 6000
+
+    tile, cluster, stages = min(_CANDIDATES, key=cycles)
+    return Config((*tile, 1024 // bits), stages, takes_turns=True, cluster=cluster)
 
 
 def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
@@ -326,12 +326,6 @@ def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras
     is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
     slot = 0  # of the next tile's first piece
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
-    if cute.const_expr(cfg.stagger > 0):
-        if (consumer == 1) & (k_tiles > cfg.stagger):
-            late = read.clone()
-            for _ in cute.range_constexpr(cfg.stagger):
-                late.advance()
-            loads.consumer_wait(late)
     if cute.const_expr(cfg.takes_turns):
         scheduler.advance_to_next_work(advance_count=consumer)
         read.advance(consumer * k_tiles)
