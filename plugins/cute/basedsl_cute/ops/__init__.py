@@ -1,1 +1,5 @@
-"""`basedsl_cute.ops`: whole kernels, ready to call."""
+"""`basedsl_cute.ops`: whole kernels, ready to call; `matmul` picks one for two arrays."""
+
+from basedsl_cute.ops.multiply import matmul
+
+__all__ = ["matmul"]

@@ -10,7 +10,7 @@ in vectors, so that warps need not wait for each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
@@ -50,6 +50,55 @@ class Config:
         m, n, k = self.tile
         stage = (m + n) * k * width // 8
         return self.stages * stage + self.threads // 32 * 16 * (EPILOGUE_N + PADDING) * 4
+
+
+# Tiles (M, N) that `choose` weighs: warps, blocks of a multiprocessor, and which part of the tensor
+# cores' speed they reach.
+_TILES = {
+    (128, 256): ((2, 4), 1, 1.0),
+    (256, 128): ((4, 2), 1, 1.0),
+    (128, 128): ((2, 2), 2, 0.96),
+    (64, 128): ((1, 4), 2, 0.75),
+    (64, 64): ((2, 2), 3, 0.55),
+}
+
+
+def choose(m: int, n: int, k: int, width: int, processors: int, smem: int) -> Config:
+    """A configuration for a product of elements of `width` bits on so many multiprocessors, on each
+    of which a block may have `smem` bytes of shared memory.
+
+    By a model: rounds of tiles over the multiprocessors, each as long as its multiplications and a
+    constant for filling the stages.
+    """
+    best: tuple[float, Config] | None = None
+    for (rows, columns), (warps, together, speed) in _TILES.items():
+        found = _fitting((rows, columns), warps, together, width, smem)
+        if found is None:
+            continue
+        step = found.tile[2]
+        tiles = -(-m // rows) * -(-n // columns)
+        rounds = -(-tiles // (processors * found.blocks_per_sm))
+        steps = max(2, -(-k // step)) + 2
+        cost = rounds * found.blocks_per_sm * rows * columns * steps * step / speed
+        if best is None or cost < best[0]:
+            full = m % rows == 0 and n % columns == 0 and k % step == 0
+            best = cost, replace(found, is_full=full)
+    if best is None:
+        raise DSLTypeError(f"no tile of this kernel fits into {smem} bytes of shared memory")
+    return best[1]
+
+
+def _fitting(
+    tile: tuple[int, int], warps: tuple[int, int], together: int, width: int, smem: int
+) -> Config | None:
+    """Steps of 128 bytes of K or 64, three stages or four, as many blocks together as fit."""
+    for blocks in range(together, 0, -1):
+        for step in (1024 // width, 512 // width):
+            for stages in (4, 3):
+                made = Config((*tile, step), warps, stages, blocks_per_sm=blocks)
+                if made.smem_bytes(width) * blocks <= smem:
+                    return made
+    return None
 
 
 @cute.kernel

@@ -434,6 +434,7 @@ def gemm(
     cfg: cute.Constexpr = DEFAULT,
     epilogue_op: cute.Constexpr = None,
     operands: tuple = (),
+    stream: cute.Constexpr = None,
 ):
     """C = A B^T on at most `blocks` resident blocks (a GPU's number of multiprocessors).
 
@@ -479,6 +480,7 @@ def gemm(
         grid=grid,
         block=(cfg.threads, 1, 1),
         cluster=(cm, cn, 1),
+        stream=stream,
         min_blocks_per_mp=1,
         use_pdl=cfg.overlap,
     )

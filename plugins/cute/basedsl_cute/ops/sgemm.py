@@ -37,6 +37,26 @@ class Config:
         return 32 * self.warps[0] * self.warps[1]
 
 
+# Tiles (M, N) that `choose` weighs: warps, and which part of the speed of the largest they reach.
+_TILES = {
+    (128, 256): ((4, 2), 1.0),
+    (128, 128): ((4, 2), 0.9),
+    (64, 64): ((2, 1), 0.6),
+}
+
+
+def choose(m: int, n: int, processors: int) -> Config:
+    """The configuration that leaves the fewest multiprocessors idle, by their number."""
+    best: tuple[float, Config] | None = None
+    for (rows, columns), (warps, speed) in _TILES.items():
+        rounds = -(-(-(-m // rows) * -(-n // columns)) // processors)
+        cost = rounds * rows * columns / speed
+        if best is None or cost < best[0]:
+            best = cost, Config((rows, columns, 8), warps)
+    assert best is not None
+    return best[1]
+
+
 @cute.kernel
 def sgemm_kernel(
     a: cute.Tensor,

@@ -1,0 +1,177 @@
+"""Arrays of PyTorch, CuPy and NumPy as `matmul` needs them: recognised, viewed, made.
+
+`library(x)` has the same functions for each; other arrays with `__dlpack__` are not made here, as
+there is no common way to.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric
+
+
+class Library:
+    """What one array library does. Subclasses say how."""
+
+    def key(self, x: Any) -> Hashable:
+        """Everything about an array that a kernel for it depends on: extents, strides, element
+        type, alignment to 16 bytes, device.
+        """
+        raise NotImplementedError
+
+    def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
+        """A new array, row-major, on the device of `like`."""
+        raise NotImplementedError
+
+    def dtype(self, kind: type[Numeric]) -> Any:
+        """The library's name of an element type."""
+        raise NotImplementedError
+
+    def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """The elements behind the first one of `x`, in another order; strides count elements."""
+        raise NotImplementedError
+
+    def address(self, x: Any) -> int:
+        """Where the first element is."""
+        raise NotImplementedError
+
+    def compact(self, x: Any) -> Any:
+        """The same elements, row-major."""
+        raise NotImplementedError
+
+    def stream(self, x: Any) -> int:
+        """The CUstream on which the library would work on `x` now."""
+        return 0
+
+    def check(self, x: Any) -> None:
+        """DSLTypeError for an array that may not be passed just now."""
+
+
+class _NumPy(Library):
+    def key(self, x: Any) -> Hashable:
+        address = x.__array_interface__["data"][0]
+        return x.shape, x.strides, x.dtype, address & 15
+
+    def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
+        return np.empty(shape, dtype)
+
+    def dtype(self, kind: type[Numeric]) -> Any:
+        return np.dtype(kind.numpy_dtype)
+
+    def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        in_bytes = [d * x.itemsize for d in strides]
+        return np.lib.stride_tricks.as_strided(x, shape, in_bytes)
+
+    def address(self, x: Any) -> int:
+        return int(x.__array_interface__["data"][0])
+
+    def compact(self, x: Any) -> Any:
+        return np.ascontiguousarray(x)
+
+
+class _CuPy(Library):
+    def __init__(self) -> None:
+        self.cupy = sys.modules["cupy"]
+
+    def key(self, x: Any) -> Hashable:
+        return x.shape, x.strides, x.dtype, x.data.ptr & 15, x.data.device_id
+
+    def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
+        return self.cupy.empty(shape, dtype)
+
+    def dtype(self, kind: type[Numeric]) -> Any:
+        return np.dtype(kind.numpy_dtype)
+
+    def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        in_bytes = [d * x.itemsize for d in strides]
+        return self.cupy.lib.stride_tricks.as_strided(x, shape, in_bytes)
+
+    def address(self, x: Any) -> int:
+        return int(x.data.ptr)
+
+    def compact(self, x: Any) -> Any:
+        return self.cupy.ascontiguousarray(x)
+
+    def stream(self, x: Any) -> int:
+        return int(self.cupy.cuda.get_current_stream().ptr)
+
+
+class _Torch(Library):
+    def __init__(self) -> None:
+        self.torch = torch = sys.modules["torch"]
+        # The handle alone costs a tenth of a stream object; older and newer versions may lack it.
+        self._handle = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+    def key(self, x: Any) -> Hashable:
+        return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device()
+
+    def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
+        return self.torch.empty(shape, dtype=dtype, device=like.device)
+
+    def dtype(self, kind: type[Numeric]) -> Any:
+        name = _TORCH_NAMES.get(kind.__name__, kind.__name__.lower())
+        found = getattr(self.torch, name, None)
+        if found is None:
+            raise DSLTypeError(f"PyTorch has no elements of {kind.__name__}")
+        return found
+
+    def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        return x.as_strided(shape, strides)
+
+    def address(self, x: Any) -> int:
+        return int(x.data_ptr())
+
+    def compact(self, x: Any) -> Any:
+        return x.contiguous()
+
+    def stream(self, x: Any) -> int:
+        if not x.is_cuda:
+            return 0
+        if self._handle is not None:
+            return int(self._handle(x.get_device()))
+        return int(self.torch.cuda.current_stream(x.device).cuda_stream)
+
+    def check(self, x: Any) -> None:
+        if x.requires_grad and self.torch.is_grad_enabled():
+            raise DSLTypeError(
+                "matmul computes no gradients, and an operand requires one",
+                hint="call it under torch.no_grad(), or pass x.detach()",
+            )
+
+
+_TORCH_NAMES = {
+    "Float8E4M3FN": "float8_e4m3fn",
+    "Float8E5M2": "float8_e5m2",
+}
+
+
+def library(x: Any) -> Library:
+    """The library of an array; DSLTypeError for what is none."""
+    return _library(type(x))
+
+
+@functools.lru_cache(maxsize=64)
+def _library(kind: Any) -> Library:
+    if issubclass(kind, np.ndarray):
+        return _made(_NumPy)
+    torch = sys.modules.get("torch")
+    if torch is not None and issubclass(kind, torch.Tensor):
+        return _made(_Torch)
+    if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
+        return _made(_CuPy)
+    raise DSLTypeError(
+        f"matmul takes arrays of PyTorch, CuPy or NumPy, not a {kind.__name__}",
+        hint="wrap it without a copy: torch.from_dlpack(x) or cupy.from_dlpack(x)",
+    )
+
+
+@functools.cache
+def _made(kind: type[Library]) -> Library:
+    return kind()

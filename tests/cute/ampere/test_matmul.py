@@ -1,0 +1,241 @@
+"""`ops.matmul` against NumPy: shapes, views, types, what is fused; what it refuses; its caches."""
+
+import math
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
+from basedsl_cute.ops import ampere_gemm, hopper_gemm, matmul, multiply, sgemm
+from basedsl_cute.ops.views import view_of
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from gemm_problems import close
+
+RNG = np.random.default_rng(11)
+SMALL = ampere_gemm.Config(tile=(64, 64, 32), warps=(2, 1))
+
+
+def normal(*shape, dtype=np.float16):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def wide(x):
+    return x.astype(np.float64)
+
+
+def check(a, b, **options):
+    result = matmul(a, b, config=SMALL, **options)
+    cute.synchronize()
+    exact = wide(a) @ wide(b)
+    assert result.shape == exact.shape
+    close(np.asarray(result), exact)
+
+
+SHAPES = {
+    "matrices": ((40, 24), (24, 56)),
+    "batches": ((3, 40, 24), (3, 24, 56)),
+    "rows of several modes and one matrix": ((2, 5, 8, 24), (24, 56)),
+    "one matrix and batches": ((40, 24), (3, 24, 56)),
+    "modes of one": ((1, 3, 8, 24), (2, 1, 24, 16)),
+    "a row": ((24,), (24, 56)),
+    "a column": ((40, 24), (24,)),
+    "a row and a column": ((24,), (24,)),
+    "one row": ((1, 24), (24, 56)),
+    "one column": ((40, 24), (24, 1)),
+    "one of K": ((40, 1), (1, 56)),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_shapes(target, case):
+    check(*(normal(*shape) for shape in SHAPES[case]))
+
+
+VIEWS = {
+    "transposed": lambda x: np.ascontiguousarray(x.T).T,
+    "every second column": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "backwards": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "columns of a larger one": lambda x: np.pad(x, ((0, 0), (1, 3)))[:, 1:-3],
+}
+
+
+@pytest.mark.parametrize("case", VIEWS)
+def test_views(target, case):
+    view = VIEWS[case]
+    check(view(normal(40, 24)), view(normal(24, 56)))
+
+
+def test_out(target):
+    a, b = normal(40, 24), normal(24, 56)
+    out = np.zeros((56, 40), np.float32).T
+    assert matmul(a, b, out=out, config=SMALL) is out
+    cute.synchronize()
+    close(out, wide(a) @ wide(b))
+    for wrong, text in (
+        (np.zeros((40, 55), np.float16), r"the result is Float16 of \(40, 56\)"),
+        (np.zeros((80, 112), np.float16)[::2, ::2], "leave out= away"),
+        (np.zeros((40, 56), np.float16), None),
+    ):
+        if text is not None:
+            with pytest.raises(DSLTypeError, match=text):
+                matmul(a, b, out=wrong)
+    square = normal(24, 24)
+    with pytest.raises(DSLTypeError, match="out is an operand too"):
+        matmul(square, square, out=square, config=SMALL)
+
+
+def reference(x, activation):
+    if activation == "gelu":
+        return x * (np.vectorize(math.erf)(x / math.sqrt(2)) + 1) / 2
+    if activation == "gelu_tanh":
+        return x * (np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)) + 1) / 2
+    known = {
+        "relu": np.maximum(x, 0),
+        "sigmoid": 1 / (1 + np.exp(-x)),
+        "silu": x / (1 + np.exp(-x)),
+        "tanh": np.tanh(x),
+    }
+    return known[activation]
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"])
+def test_activations(target, activation):
+    a, b = normal(24, 16), normal(16, 32)
+    c = matmul(a, b, activation=activation, out_dtype=np.float32, config=SMALL)
+    cute.synchronize()
+    close(c, reference(wide(a) @ wide(b), activation))
+
+
+def test_everything_at_once(target):
+    a, b = normal(2, 20, 24), normal(24, 56)
+    bias, residual = normal(56, dtype=np.float32), normal(2, 20, 56)
+    c = matmul(
+        a, b, alpha=0.5, bias=bias, activation="relu", residual=residual,
+        out_dtype=np.float32, config=SMALL,
+    )  # fmt: skip
+    cute.synchronize()
+    close(c, np.maximum(0.5 * (wide(a) @ wide(b)) + bias, 0) + wide(residual))
+
+
+def test_operands_that_broadcast(target):
+    a, b = normal(3, 20, 24), normal(3, 24, 40)
+    per_batch = normal(3, 1, 1, dtype=np.float32)
+    c = matmul(a, b, residual=per_batch, bias=normal(1, 20, 1) * 0, config=SMALL)
+    cute.synchronize()
+    close(c, wide(a) @ wide(b) + per_batch)
+
+
+def test_an_epilogue_of_ones_own(target):
+    a, b = normal(20, 24), normal(24, 40)
+    x = normal(20, 40)
+
+    def times(sums, factor, x):
+        return sums * factor + x.to(cute.Float32)
+
+    c = matmul(a, b, epilogue=times, operands=(3.0, x), config=SMALL)
+    cute.synchronize()
+    close(c, 3 * (wide(a) @ wide(b)) + wide(x))
+
+
+def test_types(target):
+    a, b = RNG.integers(-100, 100, (2, 20, 20)).astype(np.int8)
+    c = matmul(a, b)
+    cute.synchronize()
+    assert c.dtype == np.int32
+    np.testing.assert_array_equal(c, a.astype(int) @ b.astype(int))
+    for dtype, out in ((ml_dtypes.bfloat16, None), (np.float32, None), (np.float32, np.float16)):
+        a, b = normal(20, 24, dtype=dtype), normal(24, 40, dtype=dtype)
+        c = matmul(a, b, out_dtype=out)
+        cute.synchronize()
+        assert c.dtype == (out or dtype)
+        close(c, wide(a) @ wide(b))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_hopper_kernel(sim, transposed):
+    a, b = normal(72, 40), normal(56, 40).T if transposed else normal(40, 56)
+    cfg = hopper_gemm.Config(tile=(64, 64, 64), consumers=1, stages=2)
+    c = matmul(a, b, bias=np.ones(56, np.float16), config=cfg)
+    close(c, wide(a) @ wide(b) + 1)
+
+
+def test_nothing_to_compute(sim):
+    assert matmul(normal(0, 8), normal(8, 4)).shape == (0, 4)
+    assert matmul(normal(3, 2, 8), normal(3, 8, 0)).shape == (3, 2, 0)
+
+
+REFUSED = {
+    r"a of \(3, 4\) times b of \(3, 4\): 4 columns and 3 rows": lambda: matmul(
+        normal(3, 4), normal(3, 4)
+    ),
+    "leading modes of .* do not broadcast": lambda: matmul(normal(2, 3, 4), normal(3, 4, 3)),
+    "not Float16 and Float32": lambda: matmul(normal(3, 4), normal(4, 3, dtype=np.float32)),
+    "not Float64 and Float64": lambda: matmul(np.ones((3, 4)), np.ones((4, 3))),
+    "takes vectors and matrices": lambda: matmul(np.float16(3) * np.ones(()), normal(4)),
+    "takes arrays of PyTorch, CuPy or NumPy, not a list": lambda: matmul([1], [2]),
+    "b is a builtins.list, unlike a|not a list": lambda: matmul(normal(3, 4), [1]),
+    "has no columns": lambda: matmul(normal(3, 0), normal(0, 4)),
+    "activation='rely' is none of relu": lambda: matmul(
+        normal(3, 4), normal(4, 3), activation="rely"
+    ),
+    "an epilogue replaces bias": lambda: matmul(
+        normal(3, 4), normal(4, 3), bias=normal(3), epilogue=lambda x: x
+    ),
+    "operands= are those of an epilogue": lambda: matmul(
+        normal(3, 4), normal(4, 3), operands=(1.0,)
+    ),
+    r"an operand of \(4,\) does not broadcast": lambda: matmul(
+        normal(3, 4), normal(4, 3), bias=normal(4)
+    ),
+    "sgemm multiplies Float32": lambda: matmul(normal(3, 4), normal(4, 3), config=sgemm.Config()),
+    "no Config of a kernel": lambda: matmul(normal(3, 4), normal(4, 3), config=3),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_refused(sim, text):
+    with pytest.raises(DSLTypeError, match=text):
+        REFUSED[text]()
+
+
+def test_one_kernel_serves_all_extents(sim, monkeypatch):
+    monkeypatch.setattr(multiply, "_kernels", {})
+    for m, n, k in ((40, 56, 24), (48, 8, 16), (72, 64, 40)):
+        check(normal(m, k), normal(k, n))
+    assert len(multiply._kernels) == 1
+    check(normal(40, 23), normal(23, 56))  # 16 bytes do not divide its rows
+    assert len(multiply._kernels) == 2
+    before = len(multiply._plans)
+    check(normal(40, 23), normal(23, 56))
+    assert (len(multiply._kernels), len(multiply._plans)) == (2, before)
+
+
+def test_tiles_are_chosen_by_shape():
+    def tile(m, n, k=4096):
+        return ampere_gemm.choose(m, n, k, 16, 108, 163 * 1024).tile[:2]
+
+    assert tile(8192, 8192) in ((128, 256), (256, 128))
+    assert tile(64, 4096)[0] == 64
+    assert ampere_gemm.choose(4096, 4096, 4096, 16, 108, 99 * 1024).smem_bytes(16) <= 99 * 1024
+    assert sgemm.choose(8192, 8192, 132).tile[:2] == (128, 256)
+    assert sgemm.choose(512, 512, 132).tile[:2] == (64, 64)
+
+
+def test_views_of_extents_and_strides():
+    rows = view_of((4, 5, 8), (40, 8, 1), (4, 5, 8), 2, batched=False, may_copy=False)
+    assert (rows.shape, rows.strides, rows.lead, rows.is_same) == ((20, 8), (8, 1), -1, False)
+    assert rows.vector(16, 2) == 8
+    assert rows.vector(4, 2) == 2
+    repeated = view_of((8, 8), (8, 1), (3, 8, 8), 2, batched=True, may_copy=False)
+    assert repeated.strides == (0, 8, 1)
+    assert not repeated.suits_tma(0, 2)
+    turned = view_of((6, 8), (1, 6), (6, 8), 2, batched=False, may_copy=False)
+    assert (turned.lead, turned.is_same, turned.vector(0, 2)) == (-2, True, 2)
+    assert view_of((6, 8), (32, 2), (6, 8), 2, batched=False, may_copy=False) is None
+    assert view_of((6, 8), (32, 2), (6, 8), 2, batched=False, may_copy=True).copied
