@@ -8,8 +8,8 @@ from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
 from basedsl_cute import algebra
-from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import SPACES, define
+from basedsl_cute.in_kernel import in_kernel
 from basedsl_cute.integers import as_int
 from basedsl_cute.pointer import RUN, Pointer, element_bytes, memref_type, recast_ptr, storage_bits
 from basedsl_cute.tensor import Tensor

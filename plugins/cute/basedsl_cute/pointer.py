@@ -128,7 +128,7 @@ class Pointer:
 
     `base_align` is what is known of the address, in bytes. With a `swizzle` (on bits of the byte
     address), `value` is the address of the beginning and `offset` how many elements further on the
-    pointer stands.
+    pointer stands. Elements that share a byte are counted in the same way from a byte on.
     """
 
     __slots__ = ("address", "base_align", "dtype", "offset", "space", "swizzle")
@@ -152,7 +152,7 @@ class Pointer:
     # A tree: the address; of a swizzled pointer the offset too.
 
     def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self.address,) if self.swizzle is None else (self.address, _Moved(self.offset))
+        return (self.address, _Moved(self.offset)) if self._counts else (self.address,)
 
     def __dsl_static__(self) -> Any:
         return (self.dtype, self.space, str(self.swizzle))
@@ -182,6 +182,11 @@ class Pointer:
     max_alignment = alignment
 
     @property
+    def _counts(self) -> bool:
+        """Whether the pointer keeps its beginning and counts elements from there."""
+        return self.swizzle is not None or storage_bits(self.dtype) < 8
+
+    @property
     def is_swizzled(self) -> bool:
         return self.swizzle is not None
 
@@ -199,6 +204,11 @@ class Pointer:
         if type(self.offset) is int and self.offset == 0:
             return value
         trace = require("a pointer")
+        if dynamic.divisibility(self.offset) * storage_bits(self.dtype) % 8:
+            raise DSLTypeError(
+                f"{self} stands {self.offset} element(s) behind a byte: it is no address",
+                hint="move it by whole bytes, or read and write through it",
+            )
         kind = memref_type(trace, self.dtype, self.space, RUN, self.alignment)
         return define(trace.bindings).view(value, index_value(self.offset), kind, loc=trace.loc())
 
@@ -243,8 +253,9 @@ class Pointer:
         offset = as_int(offset)
         if type(offset) is int and offset == 0:
             return self.typed(layout)
-        if self.swizzle is not None:
-            return self._moved_swizzled(offset, layout)
+        whole = dynamic.divisibility(offset) * storage_bits(self.dtype) % 8 == 0
+        if self.swizzle is not None or not whole or not dynamic.is_zero(self.offset):
+            return self._moved_within(offset, layout)
         trace = require("moving a pointer")
         align = alignment_after(self.base_align, offset, self.dtype)
         kind = memref_type(trace, self.dtype, self.space, layout, align)
@@ -253,13 +264,14 @@ class Pointer:
         )
         return Pointer(self.dtype, self.space, align, value)
 
-    def _moved_swizzled(self, offset: Any, layout: Any) -> Pointer:
-        """What is whole periods of the swizzle moves the address, which the swizzle commutes with:
-        accesses that differ by it share the arithmetic of one swizzle.
+    def _moved_within(self, offset: Any, layout: Any) -> Pointer:
+        """What is whole periods of the swizzle (without one, whole bytes) moves the address, which
+        the swizzle commutes with: accesses that differ by it share the arithmetic of one swizzle.
         """
         whole = 0
         if self.swizzle_is_relative:
-            period = self.swizzle.period * 8 // storage_bits(self.dtype) or 1
+            period = self.swizzle.period if self.swizzle is not None else 1
+            period = period * 8 // storage_bits(self.dtype) or 1
             if dynamic.divisibility(offset) % period == 0:
                 whole, offset = offset, 0
             elif type(offset) is int:
@@ -291,9 +303,9 @@ class Pointer:
         if nbytes <= self.alignment:
             return self
         offset = self.offset
-        if self.swizzle is not None and not (type(offset) is int and offset == 0):
+        if not (type(offset) is int and offset == 0):
             if is_dynamic(offset) and nbytes <= self.base_align:
-                promised = nbytes // element_bytes(self.dtype)
+                promised = nbytes * 8 // storage_bits(self.dtype)
                 offset = dynamic.with_divby(offset, promised)
                 return Pointer(
                     self.dtype, self.space, self.base_align, self.address, self.swizzle, offset
@@ -334,13 +346,17 @@ class Pointer:
 
     def index(self, offset: Any) -> Any:
         """The index, in elements from the pointer's value, of the element `offset` further on."""
-        if self.swizzle is None:
-            return offset
         at = dynamic.add(self.offset, offset)
+        if self.swizzle is None:
+            return at
         swizzle = self._checked_swizzle()
         if self.swizzle_is_relative:
             return algebra.recast_layout(storage_bits(self.dtype), 8, swizzle)(at)
         size = element_bytes(self.dtype)
+        if storage_bits(self.dtype) < 8:
+            raise DSLTypeError(
+                f"{self} begins at no multiple of {swizzle.period} bytes, the period of its swizzle"
+            )
         plain = Pointer(self.dtype, self.space, self.base_align, self.address)
         base = plain.toint()
         return dynamic.floordiv(
@@ -429,4 +445,6 @@ def recast_ptr(
         trace = require("recast_ptr()")
         kind = memref_type(trace, dtype, ptr.space, RUN, ptr.base_align)
         address = define(trace.bindings).recast(address.ir_value(), kind, loc=trace.loc())
+    if swizzle is None and storage_bits(dtype) >= 8:
+        return Pointer(dtype, ptr.space, ptr.base_align, address).moved(offset)
     return Pointer(dtype, ptr.space, ptr.base_align, address, swizzle, offset)

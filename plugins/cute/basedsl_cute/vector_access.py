@@ -20,7 +20,7 @@ from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.coordinates import compact_col_major
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.dialect import define
-from basedsl_cute.pointer import element_bytes, index_value, storage_bits
+from basedsl_cute.pointer import index_value, storage_bits
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.vectors import extract, from_elements, pick, splat, to_elements
 
@@ -124,10 +124,12 @@ def _indivisible(tensor: Tensor) -> int:
         swizzle = algebra.recast_layout(storage_bits(pointer.dtype), 8, pointer.swizzle)
         limits += [_block(swizzle), dynamic.divisibility(pointer.offset)]
     limit = math.gcd(*limits) if limits else 0
-    if pointer.space == "rmem" and not limits:
+    bits = storage_bits(pointer.dtype)
+    if bits < 8 and not dynamic.is_zero(pointer.offset):
+        limits.append(dynamic.divisibility(pointer.offset))
+    if pointer.space == "rmem" and not limits and bits >= 8:
         return 0
-    size = element_bytes(pointer.dtype)
-    widest = max(1, min(WIDEST, pointer.base_align) // size)
+    widest = max(1, min(WIDEST, pointer.base_align) * 8 // bits)
     limit = math.gcd(limit, widest)
     return limit & -limit
 
@@ -183,7 +185,6 @@ def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
     """The inverse of `load_vector`; of elements that share a place, the last is stored."""
     trace = require("storing a tensor")
     dialect = define(trace.bindings)
-    size = element_bytes(tensor.element_type)
     for access in accesses(tensor):
         order = [positions[-1] for positions in access.positions]
         value = extract(vector, order[0]) if len(order) == 1 else pick(vector, order)
@@ -191,7 +192,7 @@ def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
             value,
             tensor.pointer.address.ir_value(),
             index_value(access.index),
-            alignment=_alignment(tensor, len(order), size),
+            alignment=_alignment(tensor, len(order)),
             cache=cache,
             loc=trace.loc(),
         )
@@ -205,11 +206,12 @@ def _load(trace: Any, tensor: Tensor, access: Access, cache: str | None) -> Any:
         tensor.pointer.address.ir_value(),
         index_value(access.index),
         kind,
-        alignment=_alignment(tensor, n, element_bytes(tensor.element_type)),
+        alignment=_alignment(tensor, n),
         cache=cache,
         loc=trace.loc(),
     )
 
 
-def _alignment(tensor: Tensor, n: int, size: int) -> int | None:
-    return None if n == 1 or tensor.memspace == "rmem" else n * size
+def _alignment(tensor: Tensor, n: int) -> int | None:
+    bits = storage_bits(tensor.element_type)
+    return None if n == 1 or tensor.memspace == "rmem" else n * bits // 8

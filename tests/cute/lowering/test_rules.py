@@ -206,11 +206,32 @@ def test_narrow_floats_are_bytes(lowering):
 
 
 def test_elements_that_share_bytes_are_refused_at_their_line(lowering):
-    four = '!cute.memref<i4, "gmem", "(?):(1)">'
+    six = '!cute.memref<i6, "gmem", "(?):(1)">'
     with pytest.raises(DSLTypeError, match="share bytes"):
         lowering.lowered(
-            f'%b = "cute.load"(%m, %i) : ({four}, i32) -> i4', arguments=f"%m: {four}, %i: i32"
+            f'%b = "cute.load"(%m, %i) : ({six}, i32) -> i6', arguments=f"%m: {six}, %i: i32"
         )
+
+
+def test_elements_of_four_bits_are_halves_of_bytes(lowering):
+    four = '!cute.memref<i4, "gmem align<16>", "(?):(1)">'
+    text = lowering.lowered(
+        f"""%b = "cute.load"(%m, %i) : ({four}, i32) -> i4
+            %v = "cute.load"(%m, %i) {{alignment = 4 : i64}} : ({four}, i32) -> vector<8xi4>
+            "cute.store"(%b, %m, %i) : (i4, {four}, i32) -> ()""",
+        arguments=f"%m: {four}, %i: i32",
+    )
+    filecheck(
+        text,
+        """
+        CHECK: llvm.load {{.*}} -> i8
+        CHECK: arith.trunci %{{.*}} : i8 to i4
+        CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> vector<4xi8>
+        CHECK: vector.bitcast %{{.*}} : vector<4xi8> to vector<8xi4>
+        CHECK: llvm.load {{.*}} -> i8
+        CHECK: llvm.store %{{.*}} : i8, !llvm.ptr<1>
+        """,
+    )
 
 
 def test_atomics_without_an_instruction_are_refused(lowering):

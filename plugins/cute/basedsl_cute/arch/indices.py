@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.metastage import Trace, require
 from basedsl.numeric import Int32
+from basedsl_cute.in_kernel import in_kernel
 
 WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
-
-
-def in_kernel(what: str) -> Trace:
-    """The running trace, which must be tracing a kernel."""
-    from basedsl.errors import DSLError
-
-    trace = require(what)
-    if trace.function_kind != "kernel":
-        raise DSLError(
-            f"{what} has a meaning only on the GPU; '{trace.function_name}' runs on the host",
-            hint="call it in a @kernel function, or in a function that a kernel calls",
-        )
-    return trace
 
 
 def read_register(name: str, what: str) -> Int32:

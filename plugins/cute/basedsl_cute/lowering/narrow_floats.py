@@ -1,4 +1,4 @@
-"""Floats that LLVM does not know, in PTX: 8-bit floats and tf32.
+"""Floats that LLVM does not know, in PTX: 8-bit and 4-bit floats and tf32.
 
 In kernels on the way to PTX their values are integers (an f8 its byte) or f32 (tf32); conversions
 are the instructions `cvt.rn.satfinite.e4m3x2.f32` and its like (PTX ISA 9.7.9.21, "cvt"): to
@@ -15,6 +15,8 @@ from basedsl_cute.lowering.storage import element_of, with_element
 
 # Element type -> PTX's name and the first compute capability whose `cvt` knows it.
 _HARDWARE = {"f8E4M3FN": ("e4m3x2", (8, 9)), "f8E5M2": ("e5m2x2", (8, 9))}
+
+_FLOAT4 = "f4E2M1FN"
 
 _CARRIERS = ("scf.", "cf.", "vector.", "arith.select", "gpu.func", "llvm.load", "llvm.func")
 
@@ -38,6 +40,8 @@ class NarrowFloats:
                 found = with_element(self.b, type, self.b.i8)
             elif element == "tf32":
                 found = with_element(self.b, type, self.b.f32)
+            elif element == _FLOAT4:
+                found = with_element(self.b, type, self.b.ir.IntegerType.get_signless(4))
             self._types[type] = found
         return found
 
@@ -89,6 +93,8 @@ class NarrowFloats:
         name = str(element_of(source_type))
         if name == "tf32":
             return self._from_f32(op.operands[0], op.results[0].type)
+        if name == _FLOAT4:
+            return self._from_f32(self._of_four_bits(op.operands[0]), op.results[0].type)
         if not name.startswith("f8"):
             return None
         wide = self._from_bytes(op.operands[0], self._instruction(op, name))
@@ -172,6 +178,28 @@ class NarrowFloats:
             for lane in self._unpack(b.extract(words, i), instruction)
         ]
         return b.emit("vector.from_elements", [b.ir.VectorType.get(shape, b.f32)], lanes)
+
+    def _of_four_bits(self, value: Any) -> Any:
+        """e2m1 as f32: its exponent and fraction where f16 has them, times the distance of the
+        biases, which gives subnormal numbers their value too.
+        """
+        b = self.b
+
+        def one(x: Any) -> Any:
+            bits = b.emit("arith.extui", [b.i16], [x])
+            moved = [
+                b.emit(
+                    "arith.shli",
+                    [b.i16],
+                    [b.emit("arith.andi", [b.i16], [bits, b.constant(mask, b.i16)]),
+                     b.constant(shift, b.i16)],
+                )
+                for mask, shift in ((7, 9), (8, 12))
+            ]  # fmt: skip
+            half = b.bitcast(b.emit("arith.ori", [b.i16], moved), b.ir.F16Type.get())
+            return b.multiply(b.emit("arith.extf", [b.f32], [half]), 2.0**14)
+
+        return b.elementwise(value, b.f32, one)
 
     def _unpack(self, word: Any, instruction: str) -> list[Any]:
         b = self.b

@@ -20,6 +20,7 @@ from basedsl.objectstage import PipelineContext
 from basedsl_cute.lowering import (
     instruction_targets,
     narrow_floats,
+    packed,
     tensor_map_update,
     warpgroup,
 )
@@ -480,6 +481,12 @@ def truncate(b: Lowering, op: Any) -> Any:
 def extend(b: Lowering, op: Any) -> Any:
     """Conversions from floats that LLVM does not know."""
     return b.floats.extend(op, b.source_type)
+
+
+@rule("vector.bitcast")
+def recast_vector(b: Lowering, op: Any) -> Any:
+    """Between bytes and what shares them."""
+    return packed.recast(b, op)
 
 
 @rule("arith.bitcast")

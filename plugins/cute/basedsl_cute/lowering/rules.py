@@ -14,7 +14,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
 from basedsl_cute.dialect.atoms import COPY_ATOMS
-from basedsl_cute.lowering import tensor_map_update, warp_matrix, warpgroup
+from basedsl_cute.lowering import packed, tensor_map_update, warp_matrix, warpgroup
 from basedsl_cute.lowering.capability import require_capability
 from basedsl_cute.lowering.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.storage import (
@@ -65,6 +65,8 @@ def load(b: Rewriter, op: Operands) -> Any:
         return None
     element = element_of(op.value.type)
     stored = storage_type(b, element)
+    if packed.is_packed(stored):
+        return from_storage(b, packed.load(b, op, _access(b, op, b.i8)), op.value.type)
     address = b.element_pointer(op.memref, op.index, stored)
     raw_type = with_element(b, op.value.type, stored)
     raw = b.emit("llvm.load", [raw_type], [address], _access(b, op, stored))
@@ -75,8 +77,11 @@ def load(b: Rewriter, op: Operands) -> Any:
 def store(b: Rewriter, op: Operands) -> None:
     """getelementptr, `llvm.store`."""
     stored = storage_type(b, element_of(op.value.type))
-    address = b.element_pointer(op.memref, op.index, stored)
     raw = to_storage(b, op.value, stored)
+    if packed.is_packed(stored):
+        packed.store(b, op, raw, _access(b, op, b.i8))
+        return
+    address = b.element_pointer(op.memref, op.index, stored)
     b.emit("llvm.store", [], [raw, address], _access(b, op, stored))
 
 
@@ -131,8 +136,10 @@ def atomic_cas(b: Rewriter, op: Operands) -> Any:
 @rule("cute.view")
 def view(b: Rewriter, op: Operands) -> Any:
     """getelementptr; nothing for a constant zero is left by canonicalisation."""
-    record = _record(op, op.view)
-    return b.element_pointer(op.source, op.offset, storage_type(b, record.element))
+    stored = storage_type(b, _record(op, op.view).element)
+    if packed.is_packed(stored):
+        return packed.pointer(b, op.source, op.offset)
+    return b.element_pointer(op.source, op.offset, stored)
 
 
 @rule("cute.recast")
@@ -186,6 +193,8 @@ def alloc_rmem(b: Rewriter, op: Operands) -> Any:
     ir = b.ir
     record = _record(op, op.memref)
     stored = storage_type(b, record.element)
+    if packed.is_packed(stored):
+        stored = b.i8
     count = -(-(op.integer("bytes") or 0) * 8 // stored.width)
     array = ir.Type.parse(f"!llvm.array<{count} x {stored}>")
     attributes = {"elem_type": ir.TypeAttr.get(array), "alignment": b.integer(record.alignment)}
@@ -216,6 +225,8 @@ def _copy_universal(b: Rewriter, op: Operands) -> None:
     assert source is not None
     bits = op.integer("bits") or 0
     stored = storage_type(b, source.element)
+    if packed.is_packed(stored):
+        stored = b.i8
     width = stored.width
     kind = stored if width == bits else ir.VectorType.get([bits // width], stored)
     alignment = {"alignment": b.integer(bits // 8)}

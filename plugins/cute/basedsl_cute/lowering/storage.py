@@ -1,7 +1,7 @@
 """How elements are kept in memory where LLVM has no such type: booleans and narrow floats.
 
-An i1 is a byte (zero is false, anything else true; written as 0 or 1, as NumPy and PyTorch do), an
-8-bit float is its byte, tf32 an f32 whose low bits do not count.
+Two 4-bit elements are a byte. An i1 is a byte (zero is false, anything else true; written as 0 or 1,
+as NumPy and PyTorch do), an 8-bit float is its byte, tf32 an f32 whose low bits do not count.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from basedsl_cute.dialect.types import memory_bits
 
 if TYPE_CHECKING:
     from basedsl_cute.lowering.builder import Builder
+
+
+PACKED_BITS = 4  # of elements that lie two to a byte, the first in the low half
 
 
 def element_of(type: Any) -> Any:
@@ -41,7 +44,10 @@ def _storage_type(b: Builder, element: Any) -> Any:
         return b.f32
     if text == "index" or text.startswith("!llvm.ptr"):
         return element
-    if memory_bits(element) % 8:
+    bits = memory_bits(element)
+    if bits == PACKED_BITS:
+        return b.ir.IntegerType.get_signless(bits)
+    if bits % 8:
         raise DSLTypeError(
             f"elements of type {text} share bytes; single ones cannot be read or written",
             hint="recast the tensor to an 8-bit or wider type",

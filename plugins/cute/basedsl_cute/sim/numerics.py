@@ -423,6 +423,26 @@ def bitcast(x: Array, old: Any, new: Any, old_count: int, new_count: int) -> Arr
     return got.T
 
 
+def halves_of_bytes(x: Array, count: int) -> Array:
+    """`count` i8 as twice as many i4, the low half of each first, sign-extended."""
+    x = x.reshape(count, -1)
+    out = np.empty((2 * count, x.shape[1]), np.int8)
+    out[0::2] = sign_of_halves(x & 15)
+    out[1::2] = x >> 4
+    return out
+
+
+def bytes_of_halves(x: Array, count: int) -> Array:
+    """The inverse, of `count` i4."""
+    x = x.reshape(count, -1)
+    return (x[0::2] & 15) | (x[1::2] << 4)
+
+
+def sign_of_halves(x: Array) -> Array:
+    """Numbers of 4 bits, sign-extended."""
+    return ((x ^ 8) - 8).astype(np.int8)
+
+
 def _bitcast_bits(x: Array, old: Any, new: Any, old_count: int, new_count: int) -> Array:
     if old is np.bool_:
         weights = (np.uint64(1) << np.arange(old_count, dtype=np.uint64))[:, None]

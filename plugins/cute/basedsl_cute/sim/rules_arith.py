@@ -395,7 +395,12 @@ def _float_to_int(e: Emitter, op: Op) -> None:
 @rule("arith.bitcast")
 def _bitcast(e: Emitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
+    old, new = str(element_type(source.type)), str(element_type(result.type))
     if e.dtype(source.type) == e.dtype(result.type):
         e.let(result, e.ref(source))
+    elif old == "i4":  # an integer is sign-extended in its byte, a float alone in it
+        e.let(result, f"({e.ref(source)} & 15).astype(np.uint8).view({e.dtype(result.type)})")
+    elif new == "i4":
+        e.let(result, f"num.sign_of_halves({e.ref(source)}.view(np.int8) & 15)")
     else:
         e.let(result, f"{e.ref(source)}.view({e.dtype(result.type)})")

@@ -90,6 +90,13 @@ def _bitcast(e: Emitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     if len(_vector(result).shape) != 1:
         raise MissingRuleError(op.site, "on a vector of several dimensions")
+    old, new = str(_vector(source).element), str(_vector(result).element)
+    if "i4" in (old, new) and old != new:
+        name = {("i8", "i4"): "halves_of_bytes", ("i4", "i8"): "bytes_of_halves"}.get((old, new))
+        if name is None:
+            raise MissingRuleError(op.site, f"of {old} as {new}")
+        e.let(result, f"num.{name}({e.ref(source)}, {_vector(source).count})")
+        return
     e.let(
         result,
         f"num.bitcast({e.ref(source)}, {e.dtype(source.type)}, {e.dtype(result.type)}, "
