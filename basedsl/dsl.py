@@ -41,6 +41,7 @@ from basedsl.errors import (
     DSLError,
     DSLRuntimeError,
     endless_recursion,
+    placed,
     users_frames,
 )
 from basedsl.fastcall import Environment
@@ -70,6 +71,8 @@ class DSL:
     `default_int` and `default_float` are what a Python int and float become; `dialects` are those
     the MLIR bindings must have; `options_class` is its record of options. `kept_on_disk` says that
     the outputs of the pipeline's steps are all that `executor` needs, in another process too.
+    `plain_errors` are raised by parts of the DSL that work without compiling, and know no place in
+    a program: raised while tracing, they become DSLErrors as well.
     """
 
     name: ClassVar[str]
@@ -79,6 +82,7 @@ class DSL:
     options_class: ClassVar[type[Options]] = Options
     bindings_package: ClassVar[str | None] = None
     kept_on_disk: ClassVar[bool] = True
+    plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
     compiled_class: ClassVar[type[Compiled]] = Compiled
 
     def __init__(self) -> None:
@@ -473,6 +477,10 @@ def _traced(
         if isinstance(error, DSLError):
             raise
         raise endless_recursion(error) from None
+    except trace.dsl.plain_errors as error:
+        if isinstance(error, DSLError):
+            raise
+        raise placed(error) from None
 
 
 def _rewritten(function: DSLFunction) -> Callable[[], str]:

@@ -13,6 +13,7 @@ import os
 import sys
 import types
 from collections.abc import Sequence
+from typing import Any
 
 from basedsl.location import (
     Span,
@@ -260,6 +261,26 @@ def endless_recursion(error: RecursionError) -> DSLError:
     up_to_here = _linked(entries[: entries.index(last) + 1])
     made.calls = _calls(up_to_here, made.span)
     return made.with_traceback(up_to_here)
+
+
+def placed(error: Exception) -> DSLError:
+    """An error that knows no place, as a DSLError of its class too, at the user's line."""
+    runs = _runs(_entries(error.__traceback__))
+    last = runs[-1][-1] if runs else None
+    span = None if last is None else span_of_code(last.tb_frame.f_code, last.tb_lasti)
+    made: DSLError = _placed_class(type(error))(str(error), span)
+    return made.with_traceback(error.__traceback__)
+
+
+_placed_classes: dict[type[Exception], Any] = {}
+
+
+def _placed_class(cls: type[Exception]) -> Any:
+    # The same name: users see one error, wherever it was raised.
+    if cls not in _placed_classes:
+        attributes = {"__doc__": cls.__doc__, "__module__": cls.__module__}
+        _placed_classes[cls] = type(cls.__name__, (DSLError, cls), attributes)
+    return _placed_classes[cls]
 
 
 # Tracebacks ------------------------------------------------------------------------------------

@@ -205,6 +205,18 @@ def enclosing_function(span: Span) -> str | None:
     return None
 
 
+_ASSIGNMENT = re.compile(r"\s*(\w+)\s*(?::[^=]+)?=(?!=)")
+
+
+def assigned_name() -> str | None:
+    """The variable that the user's line, which is running, assigns to, if it begins so."""
+    frame = user_frame(sys._getframe(1))
+    if frame is None:
+        return None
+    found = _ASSIGNMENT.match(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+    return None if found is None else found[1]
+
+
 def called_from(span: Span) -> str:
     """What a note at a call says."""
     name = enclosing_function(span)

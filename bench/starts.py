@@ -1,6 +1,6 @@
 """A first call in a new process: compiled, against loaded from the disk cache; and whole processes.
 
-    python bench/starts.py [--repeat N]
+    python bench/starts.py [--repeat N] [PROGRAM ...]
 
 Three mid-sized programs: nested loops of toy, native on the CPU; a layer norm and a tiled matrix
 product of cute, on this machine's target. The first call is timed in the process, from the call to
@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -57,10 +58,10 @@ def measure(name: str, repeat: int) -> list[list[tuple[float, float]]]:
     return [cold, warm]
 
 
-def report(repeat: int) -> None:
+def report(repeat: int, names: Sequence[str] = NAMES) -> None:
     print(f"{'a new process, ms':<18} {'compiled':>9} {'loaded':>7} {'ratio':>6}", end="")
     print(f" {'process, compiled':>18} {'loaded':>7} {'ratio':>6}")
-    for name in NAMES:
+    for name in names:
         cold, warm = measure(name, repeat)
         medians = [
             statistics.median(one[i] for one in taken) for i in (0, 1) for taken in (cold, warm)
@@ -75,7 +76,9 @@ def report(repeat: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=7)
-    report(parser.parse_args().repeat)
+    parser.add_argument("program", nargs="*", default=NAMES, choices=(*NAMES, NAMES))
+    chosen = parser.parse_args()
+    report(chosen.repeat, chosen.program)
 
 
 if __name__ == "__main__":

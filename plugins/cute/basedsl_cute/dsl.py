@@ -18,7 +18,7 @@ from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl.objectstage.lowering import native_steps
 from basedsl.results import Results
-from basedsl_cute import dialect
+from basedsl_cute import algebra, dialect
 from basedsl_cute.argument_adapters import adapter_of
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.compiled import CuteCompiled
@@ -43,6 +43,7 @@ class Cute(DSL):
     default_float = Float32
     dialects = (*COMPANIONS, "ext")
     options_class = CuteOptions
+    plain_errors = (algebra.LayoutError,)
     compiled_class = CuteCompiled
 
     def emitter(self, trace: Trace) -> Emitter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.location import assigned_name
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
 from basedsl_cute import algebra
@@ -116,14 +117,24 @@ def make_smem_tensor(
 
 
 def alloc_smem(
-    dtype: Any, nbytes: int, align: int, what: str, layout: Any = RUN, name: str | None = None
+    dtype: Any,
+    nbytes: int,
+    align: int,
+    what: str,
+    layout: Any = RUN,
+    name: str | None = None,
+    fields: str | None = None,
 ) -> Pointer:
-    """`nbytes` of shared memory of their own, at least one."""
+    """`nbytes` of shared memory of their own, at least one. It is called `name`, by default as the
+    variable of the user's that it is assigned to; `fields` is "name:offset" of its parts.
+    """
     trace = in_kernel(what)
     if type(align) is not int or align < 1 or align & (align - 1):
         raise DSLTypeError(f"{what}: an alignment is a power of two of bytes, not {align}")
     kind = memref_type(trace, dtype, "smem", layout, align)
-    value = define(trace.bindings).alloc_smem(kind, max(1, nbytes), name=name, loc=trace.loc())
+    value = define(trace.bindings).alloc_smem(
+        kind, max(1, nbytes), name=name or assigned_name(), fields=fields, loc=trace.loc()
+    )
     return Pointer(dtype, "smem", align, value)
 
 

@@ -283,6 +283,16 @@ class Pointer:
             layout
         )
 
+    def __getitem__(self, index: Any) -> Any:
+        raise DSLTypeError(
+            "a pointer is not indexed",
+            hint="(p + i).load() and (p + i).store(x) are single elements; "
+            "cute.make_tensor(p, layout) is a tensor there",
+        )
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self[index]
+
     def __add__(self, n: Any) -> Pointer:
         n = as_int(n)
         if type(n) is not int and not (isinstance(n, Numeric) and type(n).is_integer):

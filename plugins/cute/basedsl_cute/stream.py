@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.dispatch.unpack import Unpacker
-from basedsl.numeric import Int64
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int64, is_dynamic
 from basedsl_cute.runtime.driver import stream_handle
 from basedsl_cute.runtime.fakes import FakeStream
 from basedsl_cute.runtime.unpack import as_bytes, python_unpacker
@@ -107,4 +108,9 @@ def stream_value(stream: Any) -> Any:
         return None
     if isinstance(stream, Stream):
         return stream.ir_value()
+    if is_dynamic(stream):
+        raise DSLTypeError(
+            f"a dynamic {type(stream).__name__} is no CUDA stream",
+            hint="annotate the parameter that takes the stream: stream: cute.Stream",
+        )
     return Int64(stream_handle(stream)).ir_value()

@@ -193,9 +193,17 @@ class CuteDialect:
         """`cute.make_memref`: the tensor of `type` that begins at an `!llvm.ptr`."""
         return self._create("cute.make_memref", results=[type], operands=[pointer], loc=loc).result
 
-    def alloc_smem(self, type: Any, bytes: int, *, name: str | None = None, loc: Any = None) -> Any:
+    def alloc_smem(
+        self,
+        type: Any,
+        bytes: int,
+        *,
+        name: str | None = None,
+        fields: str | None = None,
+        loc: Any = None,
+    ) -> Any:
         """`cute.alloc_smem`: `bytes` of the block's shared memory, aligned as `type` says."""
-        attributes = {"bytes": self._integer(bytes), **self._texts(name=name)}
+        attributes = {"bytes": self._integer(bytes), **self._texts(name=name, fields=fields)}
         return self._create(
             "cute.alloc_smem", results=[type], attributes=attributes, loc=loc
         ).result

@@ -194,6 +194,7 @@ class MakeMemRef:
 @op("alloc_smem")
 class AllocSmem:
     """Shared memory of the block, `bytes` large: the same memory wherever this op is reached.
+    `name` and `fields` ("a:0;b:64") are for messages.
 
     %s = "cute.alloc_smem"() {bytes = 4096 : i64}
         : () -> !cute.memref<f32, "smem align<16>", "(32,32):(32,1)">
@@ -201,7 +202,7 @@ class AllocSmem:
 
     results = ("memref",)
     attributes = ("bytes",)
-    optional = ("name",)
+    optional = ("name", "fields")
 
     @staticmethod
     def verify(op: Operands) -> str | None:

@@ -28,6 +28,8 @@ from basedsl_cute.lowering.storage import (
 
 RULES: dict[str, Rule] = {}
 
+# On a variable in shared memory: the fields of the struct that it is.
+FIELDS_ATTRIBUTE = "cute.fields"
 CACHE_ATTRIBUTE = "cute.cache"  # on llvm.load and llvm.store; `lowering.ptx_only` reads it
 
 # LLVM's enums AtomicOrdering and AtomicBinOp, as the llvm dialect numbers them.
@@ -174,7 +176,10 @@ def alloc_smem(b: Rewriter, op: Operands) -> Any:
     if b.function.dynamic_bytes:
         return b.byte_pointer(b.dynamic_smem_base(), b.function.next_offset())
     symbol = b.function.next_symbol(op.text("name", "smem") or "smem")
-    b.global_array(symbol, op.integer("bytes") or 0, align, "internal")
+    made = b.global_array(symbol, op.integer("bytes") or 0, align, "internal")
+    fields = op.text("fields")
+    if fields:
+        made.attributes[FIELDS_ATTRIBUTE] = b.ir.StringAttr.get(fields)
     return b.address_of(symbol)
 
 

@@ -9,6 +9,7 @@ Contexts are the primary ones, which PyTorch, CuPy and the CUDA runtime share.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
@@ -350,7 +351,7 @@ def stream_handle(stream: Any) -> int:
     """
     if stream is None:
         return 0
-    if isinstance(stream, int):
+    if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
@@ -362,13 +363,13 @@ def stream_handle(stream: Any) -> int:
         handle = getattr(stream, attribute, None)
         if isinstance(handle, int):
             return handle
-    try:
-        return int(stream)
-    except (TypeError, ValueError):
-        raise DSLTypeError(
-            f"a {type(stream).__name__} is no CUDA stream",
-            hint="pass a stream of PyTorch, CuPy or cuda.bindings, or its handle as an integer",
-        ) from None
+    if not isinstance(stream, bool | float | str | bytes):  # cuda.bindings has a CUstream as int()
+        with contextlib.suppress(TypeError, ValueError):
+            return int(stream)
+    raise DSLTypeError(
+        f"a {type(stream).__name__} is no CUDA stream",
+        hint="pass a stream of PyTorch, CuPy or cuda.bindings, or its handle as an integer",
+    )
 
 
 class Stream:

@@ -264,9 +264,11 @@ def make_ptr(
 
 
 def reaches_beyond_32_bits(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether an offset or an extent does not fit 31 bits."""
+    """Whether an offset, an extent or a stride does not fit 31 bits. The stride of a mode of extent
+    1 moves nothing, and is a number that code can read.
+    """
     furthest = sum([(n - 1) * abs(d) for n, d in zip(shape, strides, strict=True) if n])
-    return furthest >= 2**31 or any([n >= 2**31 for n in shape])  # noqa: C419 - faster
+    return furthest >= 2**31 or any([abs(n) >= 2**31 for n in shape + strides])  # noqa: C419
 
 
 def _checked_align(align: int | None, address: int, dtype: Any) -> int:

@@ -1,4 +1,4 @@
-; made of unpack.c dc3eecc11a4eb48993439e18e9cbd9408112ef5ffc231a47e954031f2fcc1bcb
+; made of unpack.c 81e770fad0325bc3010068b4945232a133eed4d3ec009c2f5c5a6b8f7d6e8de8
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }
@@ -274,246 +274,251 @@ define internal fastcc range(i64 0, 2) i64 @store(ptr noundef readonly captures(
   %12 = getelementptr inbounds nuw i8, ptr %0, i64 96
   %13 = load i64, ptr %12, align 8
   %14 = icmp eq i64 %11, %13
-  br i1 %14, label %15, label %179
+  br i1 %14, label %15, label %182
 
 15:                                               ; preds = %5
   %16 = icmp sgt i64 %7, 0
-  br i1 %16, label %17, label %47
+  br i1 %16, label %17, label %50
 
-17:                                               ; preds = %15, %37
-  %18 = phi i64 [ %38, %37 ], [ 0, %15 ]
-  %19 = phi i64 [ %39, %37 ], [ 0, %15 ]
+17:                                               ; preds = %15, %40
+  %18 = phi i64 [ %41, %40 ], [ 0, %15 ]
+  %19 = phi i64 [ %42, %40 ], [ 0, %15 ]
   %20 = getelementptr inbounds nuw i64, ptr %2, i64 %19
   %21 = load i64, ptr %20, align 8
   %22 = icmp sgt i64 %21, 2147483647
-  br i1 %22, label %41, label %23
+  br i1 %22, label %44, label %23
 
 23:                                               ; preds = %17
-  %24 = icmp eq i64 %21, 0
-  br i1 %24, label %37, label %25
+  %24 = getelementptr inbounds nuw i64, ptr %3, i64 %19
+  %25 = load i64, ptr %24, align 8
+  %26 = add i64 %25, -2147483648
+  %27 = icmp ult i64 %26, -4294967295
+  br i1 %27, label %44, label %28
 
-25:                                               ; preds = %23
-  %26 = getelementptr inbounds nuw i64, ptr %3, i64 %19
-  %27 = load i64, ptr %26, align 8
-  %28 = tail call i64 @llvm.abs.i64(i64 %27, i1 true)
-  %29 = add nsw i64 %21, -1
-  %30 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %29, i64 %28)
-  %31 = extractvalue { i64, i1 } %30, 1
-  br i1 %31, label %41, label %32
+28:                                               ; preds = %23
+  %29 = icmp eq i64 %21, 0
+  br i1 %29, label %40, label %30
 
-32:                                               ; preds = %25
-  %33 = extractvalue { i64, i1 } %30, 0
-  %34 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %18, i64 %33)
-  %35 = extractvalue { i64, i1 } %34, 1
-  %36 = extractvalue { i64, i1 } %34, 0
-  br i1 %35, label %41, label %37
+30:                                               ; preds = %28
+  %31 = tail call i64 @llvm.abs.i64(i64 %25, i1 true)
+  %32 = add nsw i64 %21, -1
+  %33 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %32, i64 %31)
+  %34 = extractvalue { i64, i1 } %33, 1
+  br i1 %34, label %44, label %35
 
-37:                                               ; preds = %32, %23
-  %38 = phi i64 [ %36, %32 ], [ %18, %23 ]
-  %39 = add nuw nsw i64 %19, 1
-  %40 = icmp eq i64 %39, %7
-  br i1 %40, label %41, label %17
+35:                                               ; preds = %30
+  %36 = extractvalue { i64, i1 } %33, 0
+  %37 = tail call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %18, i64 %36)
+  %38 = extractvalue { i64, i1 } %37, 1
+  %39 = extractvalue { i64, i1 } %37, 0
+  br i1 %38, label %44, label %40
 
-41:                                               ; preds = %37, %32, %25, %17
-  %42 = phi i1 [ true, %32 ], [ false, %37 ], [ true, %17 ], [ true, %25 ]
-  %43 = phi i64 [ %36, %32 ], [ %38, %37 ], [ %18, %17 ], [ %18, %25 ]
-  %44 = icmp sgt i64 %43, 2147483647
-  %45 = select i1 %42, i1 true, i1 %44
-  %46 = select i1 %45, i64 2, i64 1
-  br label %47
+40:                                               ; preds = %35, %28
+  %41 = phi i64 [ %39, %35 ], [ %18, %28 ]
+  %42 = add nuw nsw i64 %19, 1
+  %43 = icmp eq i64 %42, %7
+  br i1 %43, label %44, label %17
 
-47:                                               ; preds = %15, %41
-  %48 = phi i64 [ 1, %15 ], [ %46, %41 ]
-  %49 = getelementptr inbounds nuw i8, ptr %0, i64 112
-  %50 = load i64, ptr %49, align 8
-  %51 = and i64 %50, %48
-  %52 = icmp eq i64 %51, 0
-  br i1 %52, label %179, label %53
+44:                                               ; preds = %40, %35, %30, %23, %17
+  %45 = phi i1 [ true, %35 ], [ false, %40 ], [ true, %23 ], [ true, %17 ], [ true, %30 ]
+  %46 = phi i64 [ %39, %35 ], [ %41, %40 ], [ %18, %23 ], [ %18, %17 ], [ %18, %30 ]
+  %47 = icmp sgt i64 %46, 2147483647
+  %48 = select i1 %45, i1 true, i1 %47
+  %49 = select i1 %48, i64 2, i64 1
+  br label %50
 
-53:                                               ; preds = %47
-  %54 = getelementptr inbounds nuw i8, ptr %0, i64 128
-  %55 = load i64, ptr %54, align 8
-  %56 = icmp eq i64 %55, 0
-  br i1 %56, label %124, label %57
+50:                                               ; preds = %15, %44
+  %51 = phi i64 [ 1, %15 ], [ %49, %44 ]
+  %52 = getelementptr inbounds nuw i8, ptr %0, i64 112
+  %53 = load i64, ptr %52, align 8
+  %54 = and i64 %53, %51
+  %55 = icmp eq i64 %54, 0
+  br i1 %55, label %182, label %56
 
-57:                                               ; preds = %53
-  br i1 %16, label %58, label %94
+56:                                               ; preds = %50
+  %57 = getelementptr inbounds nuw i8, ptr %0, i64 128
+  %58 = load i64, ptr %57, align 8
+  %59 = icmp eq i64 %58, 0
+  br i1 %59, label %127, label %60
 
-58:                                               ; preds = %57, %76
-  %59 = phi i64 [ %81, %76 ], [ 0, %57 ]
-  %60 = phi i64 [ %80, %76 ], [ -1, %57 ]
-  %61 = phi i64 [ %79, %76 ], [ 0, %57 ]
-  %62 = phi i64 [ %78, %76 ], [ -1, %57 ]
-  %63 = phi i64 [ %77, %76 ], [ 0, %57 ]
-  %64 = getelementptr inbounds nuw i64, ptr %3, i64 %59
-  %65 = load i64, ptr %64, align 8
-  %66 = icmp eq i64 %65, 1
-  br i1 %66, label %67, label %76
+60:                                               ; preds = %56
+  br i1 %16, label %61, label %97
 
-67:                                               ; preds = %58
-  %68 = add nsw i64 %63, 1
-  %69 = getelementptr inbounds nuw i64, ptr %2, i64 %59
-  %70 = load i64, ptr %69, align 8
-  %71 = icmp sgt i64 %70, 1
-  %72 = zext i1 %71 to i64
-  %73 = add nsw i64 %61, %72
-  %74 = select i1 %71, i64 %59, i64 %60
-  %75 = freeze i64 %73
-  br label %76
+61:                                               ; preds = %60, %79
+  %62 = phi i64 [ %84, %79 ], [ 0, %60 ]
+  %63 = phi i64 [ %83, %79 ], [ -1, %60 ]
+  %64 = phi i64 [ %82, %79 ], [ 0, %60 ]
+  %65 = phi i64 [ %81, %79 ], [ -1, %60 ]
+  %66 = phi i64 [ %80, %79 ], [ 0, %60 ]
+  %67 = getelementptr inbounds nuw i64, ptr %3, i64 %62
+  %68 = load i64, ptr %67, align 8
+  %69 = icmp eq i64 %68, 1
+  br i1 %69, label %70, label %79
 
-76:                                               ; preds = %67, %58
-  %77 = phi i64 [ %63, %58 ], [ %68, %67 ]
-  %78 = phi i64 [ %62, %58 ], [ %59, %67 ]
-  %79 = phi i64 [ %61, %58 ], [ %75, %67 ]
-  %80 = phi i64 [ %60, %58 ], [ %74, %67 ]
-  %81 = add nuw nsw i64 %59, 1
-  %82 = icmp eq i64 %81, %7
-  br i1 %82, label %83, label %58
+70:                                               ; preds = %61
+  %71 = add nsw i64 %66, 1
+  %72 = getelementptr inbounds nuw i64, ptr %2, i64 %62
+  %73 = load i64, ptr %72, align 8
+  %74 = icmp sgt i64 %73, 1
+  %75 = zext i1 %74 to i64
+  %76 = add nsw i64 %64, %75
+  %77 = select i1 %74, i64 %62, i64 %63
+  %78 = freeze i64 %76
+  br label %79
 
-83:                                               ; preds = %76
-  %84 = icmp slt i64 %77, 2
-  %85 = icmp eq i64 %79, 0
-  %86 = select i1 %84, i1 true, i1 %85
-  %87 = icmp eq i64 %79, 1
-  %88 = freeze i1 %86
-  %89 = select i1 %87, i64 %80, i64 -1
-  %90 = select i1 %88, i64 %78, i64 %89
-  %91 = getelementptr inbounds nuw i8, ptr %0, i64 136
-  %92 = load i64, ptr %91, align 8
-  %93 = icmp eq i64 %90, %92
-  br i1 %93, label %98, label %179
+79:                                               ; preds = %70, %61
+  %80 = phi i64 [ %66, %61 ], [ %71, %70 ]
+  %81 = phi i64 [ %65, %61 ], [ %62, %70 ]
+  %82 = phi i64 [ %64, %61 ], [ %78, %70 ]
+  %83 = phi i64 [ %63, %61 ], [ %77, %70 ]
+  %84 = add nuw nsw i64 %62, 1
+  %85 = icmp eq i64 %84, %7
+  br i1 %85, label %86, label %61
 
-94:                                               ; preds = %57
-  %95 = getelementptr inbounds nuw i8, ptr %0, i64 136
-  %96 = load i64, ptr %95, align 8
-  %97 = icmp eq i64 %96, -1
-  br i1 %97, label %114, label %179
+86:                                               ; preds = %79
+  %87 = icmp slt i64 %80, 2
+  %88 = icmp eq i64 %82, 0
+  %89 = select i1 %87, i1 true, i1 %88
+  %90 = icmp eq i64 %82, 1
+  %91 = freeze i1 %89
+  %92 = select i1 %90, i64 %83, i64 -1
+  %93 = select i1 %91, i64 %81, i64 %92
+  %94 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %95 = load i64, ptr %94, align 8
+  %96 = icmp eq i64 %93, %95
+  br i1 %96, label %101, label %182
 
-98:                                               ; preds = %83, %110
-  %99 = phi i64 [ %112, %110 ], [ 0, %83 ]
-  %100 = phi i64 [ %111, %110 ], [ 0, %83 ]
-  %101 = icmp eq i64 %99, %90
-  br i1 %101, label %110, label %102
+97:                                               ; preds = %60
+  %98 = getelementptr inbounds nuw i8, ptr %0, i64 136
+  %99 = load i64, ptr %98, align 8
+  %100 = icmp eq i64 %99, -1
+  br i1 %100, label %117, label %182
 
-102:                                              ; preds = %98
-  %103 = getelementptr inbounds nuw i64, ptr %2, i64 %99
-  %104 = load i64, ptr %103, align 8
-  %105 = icmp sgt i64 %104, 1
-  br i1 %105, label %106, label %110
+101:                                              ; preds = %86, %113
+  %102 = phi i64 [ %115, %113 ], [ 0, %86 ]
+  %103 = phi i64 [ %114, %113 ], [ 0, %86 ]
+  %104 = icmp eq i64 %102, %93
+  br i1 %104, label %113, label %105
 
-106:                                              ; preds = %102
-  %107 = getelementptr inbounds nuw i64, ptr %3, i64 %99
-  %108 = load i64, ptr %107, align 8
-  %109 = or i64 %108, %100
-  br label %110
+105:                                              ; preds = %101
+  %106 = getelementptr inbounds nuw i64, ptr %2, i64 %102
+  %107 = load i64, ptr %106, align 8
+  %108 = icmp sgt i64 %107, 1
+  br i1 %108, label %109, label %113
 
-110:                                              ; preds = %106, %102, %98
-  %111 = phi i64 [ %109, %106 ], [ %100, %102 ], [ %100, %98 ]
-  %112 = add nuw nsw i64 %99, 1
-  %113 = icmp eq i64 %112, %7
-  br i1 %113, label %114, label %98
+109:                                              ; preds = %105
+  %110 = getelementptr inbounds nuw i64, ptr %3, i64 %102
+  %111 = load i64, ptr %110, align 8
+  %112 = or i64 %111, %103
+  br label %113
 
-114:                                              ; preds = %110, %94
-  %115 = phi i64 [ 0, %94 ], [ %111, %110 ]
-  %116 = getelementptr inbounds nuw i8, ptr %0, i64 144
-  %117 = load i64, ptr %116, align 8
-  %118 = and i64 %117, %115
-  %119 = icmp ne i64 %118, 0
-  %120 = zext i1 %119 to i64
-  %121 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %122 = load i64, ptr %121, align 8
-  %123 = icmp eq i64 %122, %120
-  br i1 %123, label %124, label %179
+113:                                              ; preds = %109, %105, %101
+  %114 = phi i64 [ %112, %109 ], [ %103, %105 ], [ %103, %101 ]
+  %115 = add nuw nsw i64 %102, 1
+  %116 = icmp eq i64 %115, %7
+  br i1 %116, label %117, label %101
 
-124:                                              ; preds = %114, %53
+117:                                              ; preds = %113, %97
+  %118 = phi i64 [ 0, %97 ], [ %114, %113 ]
+  %119 = getelementptr inbounds nuw i8, ptr %0, i64 144
+  %120 = load i64, ptr %119, align 8
+  %121 = and i64 %120, %118
+  %122 = icmp ne i64 %121, 0
+  %123 = zext i1 %122 to i64
+  %124 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %125 = load i64, ptr %124, align 8
+  %126 = icmp eq i64 %125, %123
+  br i1 %126, label %127, label %182
+
+127:                                              ; preds = %117, %56
   store ptr %1, ptr %4, align 8
-  %125 = icmp slt i64 %7, 1
-  br i1 %125, label %179, label %126
+  %128 = icmp slt i64 %7, 1
+  br i1 %128, label %182, label %129
 
-126:                                              ; preds = %124
-  %127 = shl nuw i64 %7, 1
-  %128 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %129 = getelementptr inbounds nuw i8, ptr %0, i64 120
-  %130 = tail call i64 @llvm.smax.i64(i64 %127, i64 1)
-  br label %131
+129:                                              ; preds = %127
+  %130 = shl nuw i64 %7, 1
+  %131 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %132 = getelementptr inbounds nuw i8, ptr %0, i64 120
+  %133 = tail call i64 @llvm.smax.i64(i64 %130, i64 1)
+  br label %134
 
-131:                                              ; preds = %126, %175
-  %132 = phi ptr [ %4, %126 ], [ %176, %175 ]
-  %133 = phi i64 [ 0, %126 ], [ %177, %175 ]
-  %134 = getelementptr inbounds nuw %struct.Leaf, ptr %128, i64 %133
-  %135 = icmp slt i64 %133, %7
-  %136 = getelementptr inbounds nuw i64, ptr %2, i64 %133
-  %137 = sub nsw i64 %133, %7
-  %138 = getelementptr inbounds nuw i64, ptr %3, i64 %137
-  %139 = select i1 %135, ptr %136, ptr %138
-  %140 = load i64, ptr %139, align 8
-  br i1 %135, label %145, label %141
-
-141:                                              ; preds = %131
-  %142 = getelementptr inbounds nuw i64, ptr %2, i64 %137
+134:                                              ; preds = %129, %178
+  %135 = phi ptr [ %4, %129 ], [ %179, %178 ]
+  %136 = phi i64 [ 0, %129 ], [ %180, %178 ]
+  %137 = getelementptr inbounds nuw %struct.Leaf, ptr %131, i64 %136
+  %138 = icmp slt i64 %136, %7
+  %139 = getelementptr inbounds nuw i64, ptr %2, i64 %136
+  %140 = sub nsw i64 %136, %7
+  %141 = getelementptr inbounds nuw i64, ptr %3, i64 %140
+  %142 = select i1 %138, ptr %139, ptr %141
   %143 = load i64, ptr %142, align 8
-  %144 = icmp sgt i64 %143, 1
-  br label %145
+  br i1 %138, label %148, label %144
 
-145:                                              ; preds = %141, %131
-  %146 = phi i1 [ true, %131 ], [ %144, %141 ]
-  %147 = load i64, ptr %134, align 8
-  %148 = icmp eq i64 %147, 0
-  br i1 %148, label %154, label %149
+144:                                              ; preds = %134
+  %145 = getelementptr inbounds nuw i64, ptr %2, i64 %140
+  %146 = load i64, ptr %145, align 8
+  %147 = icmp sgt i64 %146, 1
+  br label %148
 
-149:                                              ; preds = %145
-  %150 = getelementptr inbounds nuw i8, ptr %134, i64 8
-  %151 = load i64, ptr %150, align 8
-  %152 = icmp ne i64 %140, %151
-  %153 = select i1 %152, i1 %146, i1 false
-  br i1 %153, label %179, label %175
+148:                                              ; preds = %144, %134
+  %149 = phi i1 [ true, %134 ], [ %147, %144 ]
+  %150 = load i64, ptr %137, align 8
+  %151 = icmp eq i64 %150, 0
+  br i1 %151, label %157, label %152
 
-154:                                              ; preds = %145
-  %155 = load i64, ptr %54, align 8
-  %156 = icmp eq i64 %155, 0
-  br i1 %156, label %157, label %165
+152:                                              ; preds = %148
+  %153 = getelementptr inbounds nuw i8, ptr %137, i64 8
+  %154 = load i64, ptr %153, align 8
+  %155 = icmp ne i64 %143, %154
+  %156 = select i1 %155, i1 %149, i1 false
+  br i1 %156, label %182, label %178
 
-157:                                              ; preds = %154
-  %158 = getelementptr inbounds nuw i8, ptr %134, i64 8
-  %159 = load i64, ptr %158, align 8
-  %160 = icmp ne i64 %159, 1
-  %161 = select i1 %160, i1 %146, i1 false
-  br i1 %161, label %162, label %165
+157:                                              ; preds = %148
+  %158 = load i64, ptr %57, align 8
+  %159 = icmp eq i64 %158, 0
+  br i1 %159, label %160, label %168
 
-162:                                              ; preds = %157
-  %163 = srem i64 %140, %159
-  %164 = icmp eq i64 %163, 0
-  br i1 %164, label %165, label %179
+160:                                              ; preds = %157
+  %161 = getelementptr inbounds nuw i8, ptr %137, i64 8
+  %162 = load i64, ptr %161, align 8
+  %163 = icmp ne i64 %162, 1
+  %164 = select i1 %163, i1 %149, i1 false
+  br i1 %164, label %165, label %168
 
-165:                                              ; preds = %162, %157, %154
-  %166 = getelementptr inbounds nuw i8, ptr %132, i64 8
-  %167 = load i64, ptr %129, align 8
-  %168 = icmp eq i64 %167, 8
-  br i1 %168, label %169, label %170
+165:                                              ; preds = %160
+  %166 = srem i64 %143, %162
+  %167 = icmp eq i64 %166, 0
+  br i1 %167, label %168, label %182
 
-169:                                              ; preds = %165
-  store i64 %140, ptr %166, align 8
-  br label %175
+168:                                              ; preds = %165, %160, %157
+  %169 = getelementptr inbounds nuw i8, ptr %135, i64 8
+  %170 = load i64, ptr %132, align 8
+  %171 = icmp eq i64 %170, 8
+  br i1 %171, label %172, label %173
 
-170:                                              ; preds = %165
-  %171 = add i64 %140, 2147483648
-  %172 = icmp ult i64 %171, 4294967296
-  br i1 %172, label %173, label %179
+172:                                              ; preds = %168
+  store i64 %143, ptr %169, align 8
+  br label %178
 
-173:                                              ; preds = %170
-  %174 = trunc nsw i64 %140 to i32
-  store i32 %174, ptr %166, align 4
-  br label %175
+173:                                              ; preds = %168
+  %174 = add i64 %143, 2147483648
+  %175 = icmp ult i64 %174, 4294967296
+  br i1 %175, label %176, label %182
 
-175:                                              ; preds = %173, %169, %149
-  %176 = phi ptr [ %132, %149 ], [ %166, %173 ], [ %166, %169 ]
-  %177 = add nuw nsw i64 %133, 1
-  %178 = icmp eq i64 %177, %130
-  br i1 %178, label %179, label %131
+176:                                              ; preds = %173
+  %177 = trunc nsw i64 %143 to i32
+  store i32 %177, ptr %169, align 4
+  br label %178
 
-179:                                              ; preds = %149, %170, %162, %175, %124, %94, %114, %83, %47, %5
-  %180 = phi i64 [ 0, %5 ], [ 0, %47 ], [ 0, %83 ], [ 0, %114 ], [ 0, %94 ], [ 1, %124 ], [ 0, %149 ], [ 0, %170 ], [ 0, %162 ], [ 1, %175 ]
-  ret i64 %180
+178:                                              ; preds = %176, %172, %152
+  %179 = phi ptr [ %135, %152 ], [ %169, %176 ], [ %169, %172 ]
+  %180 = add nuw nsw i64 %136, 1
+  %181 = icmp eq i64 %180, %133
+  br i1 %181, label %182, label %134
+
+182:                                              ; preds = %152, %173, %165, %178, %127, %97, %117, %86, %50, %5
+  %183 = phi i64 [ 0, %5 ], [ 0, %50 ], [ 0, %86 ], [ 0, %117 ], [ 0, %97 ], [ 1, %127 ], [ 0, %152 ], [ 0, %173 ], [ 0, %165 ], [ 1, %178 ]
+  ret i64 %183
 }
 
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)

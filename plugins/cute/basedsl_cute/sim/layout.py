@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ class Layout:
 
     def __init__(self, kernel: KernelRecord) -> None:
         self.record: KernelRecord | None = kernel
+        self._kernel = kernel.name
         self.addresses: dict[str, int] = {}
         self._variables: list[tuple[int, str, int]] = []
         at = SHARED_BASE
@@ -62,7 +65,27 @@ class Layout:
 
     def _place(self, variable: Global, at: int) -> None:
         self.addresses[variable.name] = at
-        self._variables.append((at, variable.name, variable.type.size))
+        size = variable.type.size
+        name = self._shown(variable)
+        offsets = [offset for _, offset in variable.fields]
+        one_by_one = offsets and all(a < b for a, b in itertools.pairwise(offsets))
+        fields = variable.fields if one_by_one else (("", 0),)
+        ends = [*(offset for _, offset in fields[1:]), size]
+        for (field, offset), end in zip(fields, ends, strict=True):
+            part = f"{name}.{field}" if field else name
+            self._variables.append((at + offset, part, end - offset))
+
+    def _shown(self, variable: Global) -> str:
+        """A variable's name as the user knows it: lowering puts the kernel's around it."""
+        name = variable.name.removeprefix(f"{self._kernel}_").rpartition("_")[0]
+        if not variable.name.startswith(f"{self._kernel}_"):
+            return variable.name
+        if name != "smem":
+            return name
+        span = variable.site.span
+        if span is None:
+            return "shared memory"
+        return f"shared memory allocated at {os.path.basename(span.filename)}:{span.line}"
 
     def _allocate_local(self, op: Op, itemsize: int | None) -> None:
         count = op.operands[0].defining

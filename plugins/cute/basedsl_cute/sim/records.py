@@ -104,7 +104,9 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """An `llvm.mlir.global`: `init` is its attribute text, None when it has no initial value."""
+    """An `llvm.mlir.global`: `init` is its attribute text, None when it has no initial value;
+    `fields` are name and offset of the parts of a struct.
+    """
 
     name: str
     type: Type
@@ -113,6 +115,7 @@ class Global:
     constant: bool
     init: str | None
     site: Site
+    fields: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -305,4 +308,12 @@ def _read_global(op: Any, site: Site) -> Global:
         constant="constant" in attributes,
         init=attributes.get("value"),
         site=site,
+        fields=tuple(_fields(attributes)),
     )
+
+
+def _fields(attributes: dict[str, str]) -> Iterator[tuple[str, int]]:
+    text = parse_string(attributes.get("cute.fields", '""'))
+    for field_ in filter(None, text.split(";")):
+        name, _, offset = field_.partition(":")
+        yield name, int(offset)

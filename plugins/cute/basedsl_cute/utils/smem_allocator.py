@@ -35,7 +35,10 @@ class SmemAllocator:
         what = "allocate()"
         if isinstance(size_or_type, StructType):
             align = max(byte_alignment, size_or_type.alignment)
-            pointer = alloc_smem(Uint8, size_or_type.size, align, what, name=size_or_type.name)
+            fields = ";".join(f"{name}:{offset}" for name, _, offset in size_or_type.fields)
+            pointer = alloc_smem(
+                Uint8, size_or_type.size, align, what, name=size_or_type.name, fields=fields
+            )
             return size_or_type(pointer)
         if isinstance(size_or_type, type) and issubclass(size_or_type, Numeric):
             size = element_bytes(size_or_type)
