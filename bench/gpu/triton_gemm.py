@@ -17,8 +17,14 @@ def set_blocks(arguments):
 
 
 def configurations():
-    tiles = [(128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 64, 8, 4)]
-    tiles += [(256, 128, 64, 8, 3), (64, 256, 64, 4, 4)]
+    tiles = [
+        (128, 256, 64, 8, 3, 1),
+        (128, 256, 64, 8, 3, 2),
+        (128, 256, 64, 8, 4, 2),
+        (128, 128, 64, 4, 4, 1),
+        (128, 128, 64, 8, 4, 2),
+        (256, 128, 64, 8, 3, 2),
+    ]
     return [
         triton.Config(
             {"BM": m, "BN": n, "BK": k, "GROUP": 8, "PARTS": parts},
@@ -26,8 +32,7 @@ def configurations():
             num_stages=stages,
             pre_hook=set_blocks,
         )
-        for m, n, k, warps, stages in tiles
-        for parts in (1, 2)
+        for m, n, k, warps, stages, parts in tiles
     ]
 
 

@@ -24,6 +24,7 @@ CASES = {
     "three consumers": ((192, 64, 64), 1, {"tile": (192, 64, 64), "consumers": 3}),
     "the tile that is fast": ((128, 256, 128), 1, {}),
     "an odd number of pieces": ((300, 192, 8), 2, {"tile": (128, 192, 64)}),
+    "pieces of 24 columns": ((136, 80, 72), 2, ONE | {"tile": (64, 72, 64)}),
     "one slot": ((128, 128, 64), 2, {"tile": (64, 128, 64), "consumers": 1, "slots": 1}),
     "pieces that are narrow": ((64, 160, 64), 1, {"tile": (64, 80, 64), "consumers": 1}),
     "taking turns": ((200, 136, 136), 2, TURNS),
@@ -212,6 +213,14 @@ def test_no_such_configuration(options):
         Config(**options)
 
 
+def test_a_piece_is_whole_columns_and_16_bytes():
+    widths = {24: 24, 72: 24, 80: 40, 96: 48, 192: 64, 256: 64}
+    for n, columns in widths.items():
+        assert Config(tile=(128, n, 64)).piece(cute.Float16) == (64, columns)
+    with pytest.raises(DSLTypeError, match="goes by 16 columns; a tile has 24"):
+        Config(tile=(128, 24, 64)).piece(cute.Int8)
+
+
 def test_a_block_that_does_not_fit(sim):
     with pytest.raises(DSLTypeError, match=r"bytes of shared memory; a block has 232448"):
         compare((64, 64, 64), 1, {"stages": 8})
@@ -254,13 +263,6 @@ def test_an_epilogue_that_is_not_there_costs_nothing(monkeypatch):
     plain = ptx_of(monkeypatch, Config(**ONE))
     assert ptx_of(monkeypatch, Config(**ONE), lambda acc: acc) == plain
     assert ptx_of(monkeypatch, Config(**ONE), lambda acc: acc * 2.0) != plain
-
-
-def test_a_stage_is_released_to_other_blocks_without_a_fence(monkeypatch):
-    """.release.cluster is a fence of the whole GPU's memory: it took a quarter of the speed."""
-    ptx = ptx_of(monkeypatch, Config(tile=(64, 64, 64), consumers=1, cluster=(2, 1)))
-    assert ptx.count("mbarrier.arrive.shared::cluster.b64") == 2
-    assert "release.cluster.shared" not in ptx
 
 
 FAST = {"tile": (128, 128, 64), "stages": 6, "takes_turns": True, "cluster": (2, 1)}

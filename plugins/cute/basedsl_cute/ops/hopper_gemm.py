@@ -81,10 +81,17 @@ class Config:
         return min(240, (launched - self.producer_registers) // self.consumers // 8 * 8)
 
     def piece(self, dtype: Any) -> tuple[int, int]:
-        """(M, N) of what a consumer stores at once: rows of 128 bytes, if the tile is so wide."""
-        wanted = 1024 // dtype.width
-        n = next(n for n in range(min(wanted, self.tile[1]), 0, -1) if self.tile[1] % n == 0)
-        return 64, n
+        """(M, N) of what a consumer stores at once: rows of 128 bytes, if the tile's N divides
+        into such, or less, in whole instructions' columns and whole 16 bytes.
+        """
+        unit = max(8, 128 // dtype.width)
+        fits = [n for n in range(unit, 1024 // dtype.width + 1, unit) if self.tile[1] % n == 0]
+        if not fits:
+            raise DSLTypeError(
+                f"C of {dtype.__name__} goes by {unit} columns; a tile has {self.tile[1]}",
+                hint=f"take a tile whose N is a multiple of {unit}",
+            )
+        return 64, fits[-1]
 
     def smem_bytes(self, kinds: Kinds) -> int:
         """Shared memory of a block."""
