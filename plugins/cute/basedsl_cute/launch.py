@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,12 @@ from basedsl.location import Span, span_of_function, user_span
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
 from basedsl.tree import flatten, leaf_paths, rebuild
-from basedsl_cute.lowering.launch import COOPERATIVE_ATTRIBUTE, PDL_ATTRIBUTE
+from basedsl_cute.lowering.launch import (
+    CARVEOUT_ATTRIBUTE,
+    COOPERATIVE_ATTRIBUTE,
+    PDL_ATTRIBUTE,
+    SMEM_IS_TOTAL_ATTRIBUTE,
+)
 from basedsl_cute.stream import stream_value
 
 MODULE = "kernels"
@@ -20,6 +26,12 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_CLUSTER = (16, 16, 16)
+MAX_CLUSTER_BLOCKS = 16
+MAX_RESIDENT = 32  # blocks on a multiprocessor
+
+_NO_FALLBACK = "clusters have the shape `cluster=`, on any GPU that has it: leave this out"
+_NO_MERGE = "allocate before the branches, and use the same memory in both"
+_NO_EVENTS = "record an event on the stream after the launch, or use use_pdl=True"
 
 
 class KernelCall:
@@ -46,15 +58,36 @@ class KernelCall:
         min_blocks_per_mp: int = 0,
         use_pdl: bool = False,
         cooperative: bool = False,
+        preferred_smem_carveout: int | None = None,
+        fallback_cluster: Sequence[int] | None = None,
+        smem_merge_branch_allocs: bool = False,
+        hint_smem_base_uniform: bool = True,
+        launch_completion_event: Any = None,
+        launch_completion_event_flags: int = 0,
+        programmatic_event: Any = None,
+        programmatic_event_flags: int = 0,
+        programmatic_event_trigger_at_block_start: Any = 0,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
 
         `cluster` is a static shape of blocks that run together (sm_90 and later); `smem` is
-        dynamic shared memory in bytes on top of what the kernel allocates; `stream` is a CUDA
-        stream, by default the default stream; `max_number_threads` and `min_blocks_per_mp` bound
-        register allocation; `use_pdl` lets the kernel start while its predecessor ends, until
-        `griddepcontrol_wait`; `cooperative` asks that all blocks run at once.
+        shared memory in bytes for a block, by default what the kernel allocates, and never less;
+        `stream` is a CUDA stream, by default the default stream; `max_number_threads` (instead of
+        the exact size of the block) and `min_blocks_per_mp` bound register allocation; `use_pdl`
+        lets the kernel start while its predecessor ends, until `griddepcontrol_wait`; `cooperative`
+        asks that all blocks run at once; `preferred_smem_carveout` is a percentage of the L1 cache
+        that had better be shared memory. `hint_smem_base_uniform` changes nothing. What the other
+        arguments ask for is not there, and an error.
         """
+        asked = {
+            "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
+            "smem_merge_branch_allocs": (smem_merge_branch_allocs, _NO_MERGE),
+            "launch_completion_event": (launch_completion_event is not None, _NO_EVENTS),
+            "programmatic_event": (programmatic_event is not None, _NO_EVENTS),
+        }
+        for name, (is_asked, hint) in asked.items():
+            if is_asked:
+                raise DSLCallError(f"launch({name}=...) is not supported", user_span(), hint=hint)
         trace = require("launching a kernel")
         span = user_span()
         self.launched = True
@@ -71,17 +104,36 @@ class KernelCall:
                 span,
                 hint="use a smaller block, and more blocks in the grid",
             )
-        cluster3 = None if cluster is None else _extents(cluster, "cluster", MAX_CLUSTER, span)
+        cluster3 = None if cluster is None else _cluster(cluster, span)
         attributes = _kernel_attributes(
             trace,
             block3 if threads is not None else None,
             cluster3,
             max_number_threads,
             min_blocks_per_mp,
+            preferred_smem_carveout,
         )
         name, operands = _trace_kernel(trace, self, attributes, span)
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
+        flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
         _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+
+
+def _cluster(given: Any, span: Span | None) -> list[int]:
+    extents = _extents(given, "cluster", MAX_CLUSTER, span)
+    if any(is_dynamic(n) for n in extents):
+        raise DSLTypeError(
+            "the shape of a cluster is static: the kernel is compiled for it",
+            span,
+            hint="pass it as a Constexpr",
+        )
+    if math.prod(extents) > MAX_CLUSTER_BLOCKS:
+        raise DSLCallError(
+            f"a cluster of {tuple(extents)} has {math.prod(extents)} blocks, more than "
+            f"{MAX_CLUSTER_BLOCKS}",
+            span,
+        )
+    return extents
 
 
 def check_launched(trace: Any) -> None:
@@ -126,20 +178,59 @@ def _kernel_attributes(
     cluster: list[Any] | None,
     most_threads: Sequence[int] | None,
     min_blocks: int,
+    carveout: int | None,
 ) -> dict[str, Any]:
     """What the launch says of the kernel itself: MLIR's NVVM dialect, "kernel attributes"."""
+    _check_bounds(most_threads, min_blocks, carveout)
     ir = trace.ir
     attributes: dict[str, Any] = {}
-    if block is not None:
+    bounded = most_threads is not None and any(most_threads)
+    if block is not None and not bounded:
         attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(block)
     if cluster is not None:
         attributes["nvvm.cluster_dim"] = ir.DenseI32ArrayAttr.get(cluster)
-    if most_threads is not None and any(most_threads):
+    if bounded:
+        assert most_threads is not None
+        most = math.prod(n or 1 for n in most_threads)
+        if block is not None and math.prod(block) > most:
+            raise DSLCallError(
+                f"block={tuple(block)} has more threads than max_number_threads="
+                f"{tuple(most_threads)}",
+                user_span(),
+            )
         attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([*most_threads, 1, 1][:3])
     if min_blocks:
         i32 = ir.IntegerType.get_signless(32)
         attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, min_blocks)
+    if carveout is not None:
+        i64 = ir.IntegerType.get_signless(64)
+        attributes[CARVEOUT_ATTRIBUTE] = ir.IntegerAttr.get(i64, carveout + 1)
     return attributes
+
+
+def _check_bounds(
+    most_threads: Sequence[int] | None, min_blocks: Any, carveout: int | None
+) -> None:
+    span = user_span()
+    if type(min_blocks) is not int or not 0 <= min_blocks <= MAX_RESIDENT:
+        raise DSLCallError(
+            f"min_blocks_per_mp is a static integer, 0 to {MAX_RESIDENT}, not {min_blocks!r}", span
+        )
+    if most_threads is not None:
+        extents = list(most_threads)
+        if not 1 <= len(extents) <= 3 or any(type(n) is not int or n < 0 for n in extents):
+            raise DSLCallError(
+                f"max_number_threads is up to three static integers, not {most_threads!r}", span
+            )
+        if math.prod(n or 1 for n in extents) > MAX_THREADS:
+            raise DSLCallError(
+                f"max_number_threads={extents} is more than the {MAX_THREADS} threads of a block",
+                span,
+            )
+    if carveout is not None and (type(carveout) is not int or not 0 <= carveout <= 100):
+        raise DSLCallError(
+            f"preferred_smem_carveout is a static percentage, 0 to 100, not {carveout!r}", span
+        )
 
 
 def _trace_kernel(

@@ -18,6 +18,7 @@ from basedsl_cute.lowering.launch import BYVAL
 from basedsl_cute.lowering.targets import SIM, TARGETS
 from basedsl_cute.lowering.tensor_map import BYTES
 from basedsl_cute.runtime.launch_abi import (
+    COOPERATIVE,
     Launch,
     Limits,
     python_launcher,
@@ -79,6 +80,7 @@ def simulator_executor(
             dynamic_smem=launch.smem,
             options=options,
             cluster=launch.cluster or launch.kernel.cluster or (1, 1, 1),
+            cooperative=bool(launch.flags & COOPERATIVE),
         )
 
     limits = Limits(smem=TARGETS[SIM].smem_per_block)

@@ -61,6 +61,7 @@ class KernelEntry:
     uses_dynamic_smem: bool = False
     block: tuple[int, ...] | None = None
     cluster: tuple[int, ...] | None = None
+    smem_carveout: int = -1  # percent of L1 that had better be shared memory; -1 says nothing
 
 
 @dataclass(frozen=True)

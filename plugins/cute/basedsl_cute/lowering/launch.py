@@ -32,6 +32,8 @@ from basedsl_cute.lowering.storage import is_float
 # Attributes of gpu.launch_func that the front end may set.
 COOPERATIVE_ATTRIBUTE = "cute.cooperative"
 PDL_ATTRIBUTE = "cute.pdl"
+CARVEOUT_ATTRIBUTE = "cute.smem_carveout"  # on a gpu.func: percent + 1
+SMEM_IS_TOTAL_ATTRIBUTE = "cute.smem_is_total"  # it includes what the kernel allocates
 
 STATE = "launches"  # where the step leaves its LaunchTable in the pipeline's state
 FAILED = "launch failed"
@@ -82,6 +84,7 @@ def _entry(op: Any, bindings: Any, has_dynamic: bool) -> KernelEntry:
         uses_dynamic_smem=has_dynamic,
         block=numbers("nvvm.reqntid"),
         cluster=numbers("nvvm.cluster_dim"),
+        smem_carveout=number(CARVEOUT_ATTRIBUTE) - 1,
     )
 
 
@@ -236,7 +239,7 @@ class _HostModule:
             values = [value for segment in segments for value in operands[segment]]
             words = [self._word(value) for value in values]
             if field == "smem":
-                words = [self._smem(words, kernel)]
+                words = [self._smem(words, kernel, SMEM_IS_TOTAL_ATTRIBUTE in op.attributes)]
             elif not words:
                 words = [self.constant(0)] * len(segments)
             for i, word in enumerate(words):
@@ -263,8 +266,12 @@ class _HostModule:
         self.emit("cf.assert", [], [started], msg=ir.StringAttr.get(FAILED))
         op.erase()
 
-    def _smem(self, words: list[Any], kernel: KernelEntry) -> Any:
+    def _smem(self, words: list[Any], kernel: KernelEntry, is_total: bool) -> Any:
         asked = words[0] if words else self.constant(0)
+        if words and is_total:
+            own = self.constant(kernel.smem_bytes + kernel.static_smem)
+            more = self.emit("arith.subi", [self.i64], [asked, own])
+            asked = self.emit("arith.maxsi", [self.i64], [more, self.constant(0)])
         if not kernel.smem_bytes:
             return asked
         return self.emit("arith.addi", [self.i64], [asked, self.constant(kernel.smem_bytes)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 from typing import Any
 
 from basedsl.dispatch.runtime import object_code
@@ -30,6 +31,7 @@ from basedsl_cute.runtime.launch_abi import (
 )
 from basedsl_cute.runtime.tensormap import driver_encoder
 
+PORTABLE_CLUSTER = 8  # blocks; larger clusters have to be allowed (CUDA C++ Programming Guide)
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 # What a driver may say to a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
 # INVALID_HANDLE, CONTEXT_IS_DESTROYED. Only if there is none, it gets one.
@@ -81,6 +83,10 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
         limits.append(Limits(here.max_grid, here.max_block, here.max_threads_per_block, most))
         if entry.uses_dynamic_smem:
             _allow_smem(kernel, most)
+        if entry.cluster is not None and math.prod(entry.cluster) > PORTABLE_CLUSTER:
+            kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, here.number)
+        if entry.smem_carveout >= 0:
+            kernel.set_attribute(driver.SMEM_CARVEOUT, entry.smem_carveout, here.number)
 
     def failed(_: int, config: Any, args: int, code: int) -> int:
         try:

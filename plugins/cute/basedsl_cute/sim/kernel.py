@@ -86,8 +86,10 @@ class SimKernel:
         dynamic_smem: int = 0,
         options: SimOptions | None = None,
         cluster: Any = (1, 1, 1),
+        cooperative: bool = False,
     ) -> None:
-        """Run the kernel on every thread of the grid, blocks of a `cluster` together.
+        """Run the kernel on every thread of the grid, blocks of a `cluster` together, or all of a
+        `cooperative` launch.
 
         `args` are ints and floats (or NumPy scalars), and addresses for pointers. `memory` says
         what may be touched. Raises LaunchError before anything runs, SimulationError for what the
@@ -102,7 +104,8 @@ class SimKernel:
         if any(n % c for n, c in zip(grid, cluster, strict=True)):
             raise LaunchError(f"cluster={cluster} does not divide grid={grid}")
         values = self._values(args)
-        width = self._choose(options) if cluster == (1, 1, 1) else "warp"
+        apart = cluster != (1, 1, 1) or cooperative
+        width = "warp" if apart else self._choose(options)
         variant = self._variant(width)
         pointers = {
             i: int(values[i])
@@ -110,7 +113,9 @@ class SimKernel:
             if isinstance(type_, PtrType)
         }
         layout = variant.layout
-        launch = Launch(grid, block, layout, dynamic_smem, memory, pointers, options, cluster)
+        launch = Launch(
+            grid, block, layout, dynamic_smem, memory, pointers, options, cluster, cooperative
+        )
         launch.run(width, variant.call, values, variant.waits)
 
     def _choose(self, options: SimOptions) -> Width:

@@ -92,8 +92,10 @@ class Launch:
         pointers: dict[int, int],
         options: SimOptions,
         cluster: tuple[int, int, int] = (1, 1, 1),
+        cooperative: bool = False,
     ) -> None:
         self.grid = grid
+        self.cooperative = cooperative
         self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
@@ -139,6 +141,7 @@ class Launch:
             Lanes(self.block, first, min(WARP, self.threads - first), 1)
             for first in range(0, self.threads, WARP)
         ]
+        together: list[Group] = []  # of a cooperative launch: all blocks wait for each other
         for members in self._clusters():
             order = None
             if self.options.check_races and self.shared_size:
@@ -149,14 +152,21 @@ class Launch:
             for block in blocks:
                 block.cluster = cluster
                 groups += [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
-            if waits:
-                tasks = [(group, call(group, *args)) for group in groups]
-                run_together(tasks, self.options.max_spins, lambda: self.stores)
+            if self.cooperative:
+                together += groups
             else:
-                for group in groups:
-                    call(group, *args)
+                self._run(groups, call, args, waits)
+        self._run(together, call, args, waits)
+
+    def _run(self, groups: list[Group], call: Any, args: tuple[Any, ...], waits: bool) -> None:
+        if waits:
+            tasks = [(group, call(group, *args)) for group in groups]
+            run_together(tasks, self.options.max_spins, lambda: self.stores)
+        else:
             for group in groups:
-                group.bulk.finish(group)
+                call(group, *args)
+        for group in groups:
+            group.bulk.finish(group)
 
     def _block(
         self, rank: int, index: tuple[int, int, int], warps: int, order: Order | None

@@ -1,0 +1,160 @@
+"""What `launch(...)` takes besides grid and block, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl_cute import arch
+from basedsl_cute.sim import DeadlockError
+
+
+@cute.kernel
+def meet(out: cute.Tensor, counter: cute.Tensor):
+    """Every block adds its number to the first element; after all have, each copies it."""
+    block = arch.block_idx()[0]
+    if arch.thread_idx()[0] == 0:
+        arch.atomic_add(out.iterator, block)
+        arch.fence_acq_rel_gpu()
+        arch.atomic_add(counter.iterator, cute.Int32(1))
+        while arch.atomic_add(counter.iterator, cute.Int32(0)) < arch.grid_dim()[0]:
+            arch.nanosleep(sleep_time=20)
+        arch.fence_acq_rel_gpu()
+        out[1 + block] = arch.atomic_add(out.iterator, cute.Int32(0))
+
+
+def run_meet(cooperative):
+    @cute.jit
+    def host(out: cute.Tensor, counter: cute.Tensor):
+        meet(out, counter).launch(grid=4, block=32, cooperative=cooperative)
+
+    out, counter = np.zeros(5, np.int32), np.zeros(1, np.int32)
+    host(out, counter)
+    cute.synchronize()
+    return out.tolist()
+
+
+def test_blocks_of_a_cooperative_launch_wait_for_each_other(target):
+    assert run_meet(True) == [6, 6, 6, 6, 6]
+
+
+def test_other_blocks_need_not_run_together(sim):
+    with pytest.raises(DeadlockError, match="polls memory"):
+        run_meet(False)
+
+
+@cute.kernel
+def shared_size(out: cute.Tensor, bytes_: cute.Constexpr):
+    tile = cute.utils.SmemAllocator().allocate_tensor(cute.Uint8, cute.make_layout((bytes_,)), 128)
+    tile[0] = cute.Uint8(7)
+    out[0] = tile[0].to(cute.Int32)
+    out[1] = arch.dynamic_smem_size()
+
+
+@pytest.mark.parametrize(
+    "bytes_, smem, dynamic",
+    [
+        (1024, None, 0),
+        (1024, 1000, 0),
+        (1024, 5120, 4096),
+        (65536, 1024, 65536),
+        (65536, 81920, 81920),
+    ],
+)
+def test_smem_is_what_a_block_has_in_all(target, bytes_, smem, dynamic):
+    @cute.jit
+    def host(out: cute.Tensor):
+        shared_size(out, bytes_).launch(grid=1, block=1, smem=smem)
+
+    out = np.zeros(2, np.int32)
+    host(out)
+    cute.synchronize()
+    assert out.tolist() == [7, dynamic]
+
+
+@cute.kernel
+def nothing(out: cute.Tensor):
+    out[arch.thread_idx()[0]] = 1
+
+
+def compiled(monkeypatch, **options):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+
+    @cute.jit
+    def host(out: cute.Tensor):
+        nothing(out).launch(grid=2, block=64, **options)
+
+    return cute.compile(host, np.zeros(64, np.int32)).stages.text("ptx")
+
+
+def test_bounds_for_the_register_allocation(monkeypatch):
+    ptx = compiled(monkeypatch, min_blocks_per_mp=3, max_number_threads=[128, 1, 1])
+    assert ".minnctapersm 3" in ptx and ".maxntid 128" in ptx
+    assert ".reqntid 64" in compiled(monkeypatch, max_number_threads=[0, 0, 0])
+
+
+def test_hints_that_change_no_code(target):
+    @cute.jit
+    def host(out: cute.Tensor):
+        nothing(out).launch(
+            grid=1,
+            block=64,
+            preferred_smem_carveout=50,
+            hint_smem_base_uniform=False,
+            use_pdl=False,
+        )
+
+    out = np.zeros(64, np.int32)
+    host(out)
+    cute.synchronize()
+    assert out.all()
+
+
+@pytest.mark.parametrize(
+    "options, message, hint",
+    [
+        ({"fallback_cluster": (1, 1, 1)}, "fallback_cluster", "clusters have the shape"),
+        ({"smem_merge_branch_allocs": True}, "smem_merge_branch_allocs", "allocate before"),
+        ({"launch_completion_event": 1}, "launch_completion_event", "record an event"),
+        ({"programmatic_event": 1}, "programmatic_event", "record an event"),
+    ],
+)
+def test_what_is_not_supported_says_what_to_do(sim, options, message, hint):
+    @cute.jit
+    def host(out: cute.Tensor):
+        nothing(out).launch(grid=1, block=64, **options)
+
+    with pytest.raises(DSLCallError, match=rf"launch\({message}=...\) is not supported") as error:
+        host(np.zeros(64, np.int32))
+    assert f"hint: {hint}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"cluster": (4, 4, 2)}, "has 32 blocks, more than 16"),
+        ({"min_blocks_per_mp": -1}, "min_blocks_per_mp is a static integer, 0 to 32, not -1"),
+        ({"max_number_threads": [32]}, "has more threads than max_number_threads"),
+        ({"max_number_threads": [1024, 2, 1]}, "is more than the 1024 threads of a block"),
+        ({"max_number_threads": [1, 1, 1, 1]}, "is up to three static integers"),
+        ({"preferred_smem_carveout": 101}, "is a static percentage, 0 to 100, not 101"),
+    ],
+)
+def test_arguments_out_of_bounds(sim, options, message):
+    @cute.jit
+    def host(out: cute.Tensor):
+        nothing(out).launch(grid=16, block=64, **options)
+
+    with pytest.raises(DSLCallError) as error:
+        host(np.zeros(64, np.int32))
+    assert message in str(error.value)
+
+
+def test_a_cluster_is_static(sim):
+    @cute.jit
+    def host(out: cute.Tensor, n: cute.Int32):
+        nothing(out).launch(grid=16, block=64, cluster=(n, 1, 1))
+
+    with pytest.raises(DSLTypeError, match="the shape of a cluster is static") as error:
+        host(np.zeros(64, np.int32), 2)
+    assert "Constexpr" in str(error.value)
