@@ -22,7 +22,9 @@ def check(job: tuple[str, int]) -> str:
 
     warnings.simplefilter("ignore")  # random programs compare ints with `is`, and the like
     name, seed = job
-    return check_seed(plugin_manager().conformance_adapters()[name].load(), seed)
+    adapter = plugin_manager().conformance_adapters()[name].load()
+    os.environ.update(adapter.environment)
+    return check_seed(adapter, seed)
 
 
 def main() -> None:

@@ -33,6 +33,9 @@ class Adapter:
     raises
         Whether `raise` and `assert` over run-time conditions come back as the same Python
         exceptions. Where not (a GPU kernel traps), any `DSLError` with the message will do.
+    environment
+        Environment variables while its programs run: those that choose a target which comes to
+        no harm by programs that fail.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Adapter:
         raises: bool = True,
         fuzz_share: float = 1.0,
         kernels: bool = False,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.dsl = dsl
@@ -52,6 +56,7 @@ class Adapter:
         self.raises = raises
         self.fuzz_share = fuzz_share
         self.kernels = kernels
+        self.environment = dict(environment or {})
 
     @property
     def int_bits(self) -> int:

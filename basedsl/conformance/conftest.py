@@ -12,3 +12,11 @@ def _no_disk_cache() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BASEDSL_CACHE", "0")
         yield
+
+
+@pytest.fixture(autouse=True)
+def _environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the adapter asks for."""
+    if "adapter" in request.fixturenames:
+        for name, value in request.getfixturevalue("adapter").environment.items():
+            monkeypatch.setenv(name, value)

@@ -96,7 +96,17 @@ def _load(node: Node | None, leaves: Sequence[Any], ints: Any, floats: Any) -> A
     return values[0] if node is None else rebuild(node, values)
 
 
-HOST = HostAdapter("cute-host", CUTE, unsupported=UNSUPPORTED, fuzz_share=0.1, kernels=True)
+# A GPU's context does not survive a kernel that traps, and kernels here do.
+ENVIRONMENT = {"CUTE_DSL_ARCH": "sim"}
+
+HOST = HostAdapter(
+    "cute-host",
+    CUTE,
+    unsupported=UNSUPPORTED,
+    fuzz_share=0.1,
+    kernels=True,
+    environment=ENVIRONMENT,
+)
 KERNEL = KernelAdapter(
     "cute-kernel",
     CUTE,
@@ -105,4 +115,5 @@ KERNEL = KernelAdapter(
     raises=False,
     fuzz_share=0.1,
     kernels=True,
+    environment=ENVIRONMENT,
 )
