@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from string import Formatter
 from typing import Any
 
 from basedsl.errors import DSLTypeError
@@ -11,16 +12,22 @@ from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
 from basedsl_cute import algebra
 from basedsl_cute.dialect import define
 from basedsl_cute.ssa import TensorSSA
+from basedsl_cute.tensor import Tensor
 from basedsl_cute.vectors import to_elements
 
+_INTEGERS = "diouxX"
+# Python's place for a value.
+_PLACE = re.compile(r"\{(:[^{}]*)?\}")
+_SPEC = re.compile(r"([-+ 0]*\d*(?:\.\d+)?)([dxXofeEgG]?)")
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGcsp%])")
 
 
 def printf(*args: Any) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
-    `fmt` has `{}` places, or C's conversions (`%d`, `%f`, ...). Values are numbers, vectors,
-    integer tuples, layouts, or Python strings; of a tensor its type and layout are printed. In a
+    `fmt` has `{}` places (`{:.3f}`, and `{{` for a brace), or C's conversions (`%d`, `%f`, ...).
+    Values are numbers, vectors, integer tuples, layouts, or Python strings; of a tensor its type
+    and layout are printed, of which `print_tensor` prints the elements. In a
     kernel every thread prints; output appears when the stream is synchronised.
     """
     trace = require("printf()")
@@ -33,22 +40,11 @@ def printf(*args: Any) -> None:
 
 
 def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
-    if "{}" in fmt:
-        parts = fmt.replace("%", "%%").split("{}")
-        if len(parts) - 1 != len(values):
-            raise DSLTypeError(
-                f"printf has {len(parts) - 1} places {{}} and {len(values)} value(s)",
-                hint="pass one value for each {}",
-            )
-        text, operands = parts[0], []
-        for value, part in zip(values, parts[1:], strict=True):
-            shown, numbers = _show(value)
-            text += shown + part
-            operands += numbers
-        return text, operands
+    if _PLACE.search(fmt):
+        return _braces(fmt, values)
     kinds = [k for k in _CONVERSION.findall(fmt) if k != "%"]
     if len(kinds) == len(values):
-        return fmt, [_convert(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        return _conversions(fmt, values)
     if kinds:
         raise DSLTypeError(
             f"printf has {len(kinds)} conversion(s) and {len(values)} value(s)",
@@ -62,6 +58,78 @@ def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
     return text if text.endswith("\n") or fmt else text + "\n", operands
 
 
+def _conversions(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
+    """The format in C's style. `%s` shows any value."""
+    operands: list[Any] = []
+    rest = iter(values)
+
+    def place(match: re.Match[str]) -> str:
+        kind = match[1]
+        if kind == "%":
+            return match[0]
+        value = next(rest)
+        if kind == "s":
+            shown, numbers = _show(value)
+            operands.extend(numbers)
+            return shown
+        number = _convert(value, kind)
+        flags = match[0][:-1].rstrip("hlz")
+        if kind in _INTEGERS and (number.width > 32 or match[0][-2] in "lz"):
+            number, kind = number.to(Int64), "ll" + kind  # as wide as what is passed
+        operands.append(number)
+        return flags + kind
+
+    return _CONVERSION.sub(place, fmt), operands
+
+
+def _braces(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
+    """The format in Python's style: `{}`, `{:.3f}`, and `{{` for a brace."""
+    try:
+        pieces = list(Formatter().parse(fmt))
+    except ValueError as error:
+        raise DSLTypeError(f"printf's format {fmt!r}: {error}") from None
+    places = [(field, spec, how) for _, field, spec, how in pieces if field is not None]
+    if len(places) != len(values):
+        raise DSLTypeError(
+            f"printf has {len(places)} places {{}} and {len(values)} value(s)",
+            hint="pass one value for each {}",
+        )
+    text, operands, rest = "", [], iter(values)
+    for literal, field, spec, how in pieces:
+        text += literal.replace("%", "%%")
+        if field is None:
+            continue
+        if field or how:
+            raise DSLTypeError(
+                f"printf takes values in their order, not by {'{' + field + '}'}", hint="write {}"
+            )
+        shown, numbers = _shown_as(next(rest), spec or "")
+        text += shown
+        operands += numbers
+    return text, operands
+
+
+def _shown_as(value: Any, spec: str) -> tuple[str, list[Any]]:
+    """`value` under a format specification of Python's that C has too: width, precision, type."""
+    if not spec:
+        return _show(value)
+    match = _SPEC.fullmatch(spec)
+    number = isinstance(value, Numeric | int | float)
+    if match is None or not number:
+        raise DSLTypeError(
+            f"printf cannot show a {type(value).__name__} as {{:{spec}}}",
+            hint="numbers take width, precision and a type, for instance {:8.3f} or {:04x}",
+        )
+    value = as_numeric(value)
+    flags, kind = match.groups()
+    kind = kind or ("f" if "." in flags else "g" if type(value).is_float else "d")
+    converted = _convert(value, kind)
+    wide = "ll" if kind in _INTEGERS and converted.width == 64 else ""
+    if kind == "d" and not type(value).signed and type(value) is not Boolean:
+        kind = "u"
+    return f"%{flags}{wide}{kind}", [converted]
+
+
 def _show(value: Any) -> tuple[str, list[Any]]:
     """The format and the operands that print `value`."""
     if isinstance(value, str):
@@ -72,6 +140,13 @@ def _show(value: Any) -> tuple[str, list[Any]]:
     if isinstance(value, algebra.Layout):
         shape, stride = _show(value.shape), _show(value.stride)
         return f"{shape[0]}:{stride[0]}", shape[1] + stride[1]
+    if isinstance(value, algebra.ComposedLayout):
+        offset, outer = _show(value.offset), _show(value.outer)
+        return f"{value.inner} o {offset[0]} o {outer[0]}", offset[1] + outer[1]
+    if isinstance(value, Tensor):
+        start, layout = value.iterator, _show(value.layout)
+        begin = _show(start) if isinstance(start, tuple) else (str(start).replace("%", "%%"), [])
+        return f"tensor<{begin[0]} o {layout[0]}>", begin[1] + layout[1]
     if isinstance(value, TensorSSA):
         parts = [_show(value.dtype.from_value(x)) for x in to_elements(value.ir_value())]
         return "[" + ", ".join(p for p, _ in parts) + "]", [x for _, xs in parts for x in xs]

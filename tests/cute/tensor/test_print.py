@@ -89,3 +89,57 @@ def test_what_is_no_tensor(sim):
 
     with pytest.raises(Exception, match="takes a tensor"):
         wrong()
+
+
+@cute.kernel
+def formats_kernel(a: cute.Tensor, n: cute.Int32, wide: cute.Int64):
+    cute.printf("a %d %5.2f %x %s|", n, a[0], 255, "text")
+    cute.printf("b %d %lld %d|", wide, n, n)
+    cute.printf("c {} {:6.3f} {:04d} {:x} {{}} 100%|", n, a[1], n, wide)
+    cute.printf("d {} {}|", a, a.layout)
+    cute.printf("e {} {}|", (1, (n, 2)), cute.make_swizzle(2, 3, 3))
+    swizzle = cute.make_swizzle(1, 2, 3)
+    cute.printf("f {}|", cute.make_composed_layout(swizzle, 0, cute.make_layout((8, n))))
+    cute.printf("g %s %s\n", a[1], cute.make_layout((2, n)))
+
+
+@cute.jit
+def formats(a: cute.Tensor, n: cute.Int32, wide: cute.Int64):
+    formats_kernel(a, n, wide).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+def test_formats(target, capfd):
+    formats(np.array([1.5, 2.25, 3], "f4"), 5, 2**40 + 1)
+    cute.synchronize()
+    assert capfd.readouterr().out.split("|") == [
+        "a 5  1.50 ff text",
+        "b 1099511627777 5 5",
+        "c 5  2.250 0005 10000000001 {} 100%",
+        "d tensor<ptr<Float32, gmem, align<16>> o (3):(1)> (3):(1)",
+        "e (1,(5,2)) S<2,3,3>",
+        "f S<1,2,3> o 0 o (8,5):(1,8)",
+        "g 2.250000 (2,5):(1,2)\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cute.printf("{} {}", 1), "2 places"),
+        (lambda: cute.printf("{0}{}", 1), "in their order"),
+        (lambda: cute.printf("{:>8}{}", 1, 1), "cannot show"),
+        (lambda: cute.printf("%d", 1.5), "use %f"),
+        (lambda: cute.printf("%d %d", 1), "2 conversion"),
+    ],
+)
+def test_wrong_formats(sim, call, message):
+    @cute.kernel
+    def kernel():
+        call()
+
+    @cute.jit
+    def host():
+        kernel().launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    with pytest.raises(Exception, match=message):
+        host()
