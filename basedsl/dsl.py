@@ -15,11 +15,12 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from logging import INFO
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, NoReturn
 
-from basedsl import cache, kept, objectstage, preload
+from basedsl import cache, kept, logs, objectstage, preload
 from basedsl.binding import (
     NumericArgument,
     StaticArgument,
@@ -59,6 +60,7 @@ from basedsl.results import Results
 from basedsl.tracing import Emitter, Trace, activate
 from basedsl.tree import Node, flatten, leaf_paths, same_shape
 
+_log = logs.logger("compile")
 _TREES = ("tuple", "list", "dict", "object", "record", "protocol")
 
 # How many compilations for the same argument types are kept, of which at most one holds.
@@ -255,6 +257,7 @@ class DSL:
         target: Any,
     ) -> Compiled:
         """From the disk if it has this compilation, else compiled, and kept there."""
+        logs.configure(settings)
         before = self._guards([function], arguments)
         key = store = None
         observed = plugin_manager().stage_observer(self.name, function.symbol) is not None
@@ -268,6 +271,7 @@ class DSL:
             found = content and self._restore(function, arguments, settings, before, content)
             if found:
                 self.counts["loaded"] += 1
+                _log.info("%s: %r from the disk", function.symbol, found)
                 return found
         compiled = self.build(function, values, arguments, settings, before)
         self.counts["compiled"] += 1
@@ -378,6 +382,7 @@ class DSL:
         settings: Any,
         before: Guards | None,
     ) -> Compiled:
+        logs.configure(settings)
         seconds: dict[str, float] = {}
         if self._mlir is None:
             needed = libraries(self.bindings_package, self.dialects)
@@ -407,6 +412,11 @@ class DSL:
             results.forget()
             seconds |= stages.seconds
         _show(stages, function.symbol, seconds, settings)
+        if _log.isEnabledFor(INFO):
+            shown = ", ".join(map(str, arguments))
+            took = sum(seconds.values()) * 1e3
+            _log.info("%s(%s): compiled in %.1f ms", function.symbol, shown, took)
+            _log.debug("%s: %s", function.symbol, _milliseconds(seconds))
         start = perf_counter()
         invoke = self.executor(stages, function.symbol, arguments, results, settings)
         seconds["load"] = perf_counter() - start
@@ -501,8 +511,7 @@ def _show(
         names = None if "all" in settings.keep else settings.keep
         stages.save(settings.dump_dir or Path.cwd(), symbol, names)
     if settings.time_stages:
-        took = ", ".join(f"{name} {value * 1e3:.2f}" for name, value in seconds.items())
-        print(f"{symbol}: {took} ms", file=sys.stderr)
+        print(f"{symbol}: {_milliseconds(seconds)} ms", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -517,6 +526,10 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _milliseconds(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value * 1e3:.2f}" for name, value in seconds.items())
 
 
 def _takes_out(option: str, function: DSLFunction, kwargs: dict[str, Any]) -> bool:

@@ -97,11 +97,15 @@ class Options:
     time_stages: bool = option(
         False, "report how long each stage of each compilation took", affects_output=False
     )
+    log_to_console: bool = option(False, "log compilations to stderr", affects_output=False)
+    log_to_file: bool = option(
+        False, "log compilations to basedsl.log in dump_dir", affects_output=False
+    )
     log_level: str = option(
-        "warning",
+        "info",
         "how much is logged",
         affects_output=False,
-        choices=("debug", "info", "warning", "error"),
+        choices=("debug", "info", "warning", "error", "10", "20", "30", "40"),
     )
     mlir: str = option(
         "", "package of MLIR Python bindings; the DSL's choice if not set", affects_output=True

@@ -107,3 +107,27 @@ def test_versions_are_compared_as_numbers():
     assert not cute.target_version(max_version="9.9")
     with pytest.raises(DSLError, match="is no version"):
         cute.target_version(min_version="new")
+
+
+def test_compilations_are_logged_where_the_environment_says(sim, monkeypatch, tmp_path, x, capfd):
+    monkeypatch.setenv("CUTE_DSL_DUMP_DIR", str(tmp_path))
+    monkeypatch.setenv("CUTE_DSL_LOG_TO_FILE", "1")
+    monkeypatch.setenv("CUTE_DSL_LOG_TO_CONSOLE", "1")
+    monkeypatch.setenv("CUTE_DSL_LOG_LEVEL", "20")
+    cute.compile(twice, x)
+    monkeypatch.setenv("CUTE_DSL_LOG_TO_FILE", "0")
+    monkeypatch.setenv("CUTE_DSL_LOG_TO_CONSOLE", "0")
+    cute.compile(twice, x)
+    (line,) = (tmp_path / "basedsl.log").read_text().splitlines()
+    assert "INFO basedsl.compile: cute_twice(Tensor[Float32, 1]" in line
+    assert line in capfd.readouterr().err
+
+
+def test_what_tuning_measures_can_be_shown(sim, monkeypatch, capfd):
+    monkeypatch.setenv("CUTE_DSL_LOG_AUTOTUNE", "1")
+    best = cute.testing.tune(
+        lambda n: lambda: None, params_dict={"n": [4]}, warmup_iterations=0, iterations=1
+    )
+    assert best == {"n": 4}
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0].startswith("autotune: {'n': 4}: ") and lines[1] == "autotune: best: {'n': 4}"

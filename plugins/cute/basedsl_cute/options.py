@@ -68,6 +68,9 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "accepted for programs that ask: compiled functions take arrays directly in any case",
         affects_output=False,
     )
+    log_autotune: bool = option(
+        False, "print what tuning measures, and what it picks", affects_output=False
+    )
     check_races: bool = option(
         False, "the simulator reports unordered accesses to shared memory", affects_output=True
     )

@@ -6,11 +6,11 @@ import contextlib
 import functools
 import inspect
 import itertools
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+from basedsl import logs
 from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError
 from basedsl.metastage import current
 from basedsl.numeric import Boolean, Numeric, is_dynamic
@@ -22,7 +22,7 @@ from basedsl_cute.runtime.graph import Graph
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.utils.hardware_info import HardwareInfo
 
-_log = logging.getLogger("basedsl.cute.autotune")
+_log = logs.logger("cute.autotune")
 
 
 class CantImplementError(DSLError):
@@ -181,6 +181,14 @@ def tune(
 def _fastest(
     params: Mapping[str, Sequence[Any]], time: Callable[[dict[str, Any]], float]
 ) -> dict[str, Any]:
+    logs.configure(CUTE.options)
+    shown = CUTE.options.log_autotune
+
+    def say(text: str) -> None:
+        _log.info("%s", text)
+        if shown:
+            print(f"autotune: {text}")
+
     best: tuple[float, dict[str, Any]] | None = None
     failure: Exception | None = None
     for values in itertools.product(*params.values()):
@@ -189,9 +197,9 @@ def _fastest(
             took = time(config)
         except Exception as error:
             failure = failure or error
-            _log.info("%s: passed over: %s", config, error)
+            say(f"{config}: passed over: {str(error).splitlines()[0]}")
             continue
-        _log.info("%s: %.2f us", config, took)
+        say(f"{config}: {took:.2f} us")
         if best is None or took < best[0]:
             best = took, config
     if best is None:
@@ -199,7 +207,7 @@ def _fastest(
             failure.add_note("No combination of the parameters to tune works; this is the first.")
             raise failure
         raise DSLCallError("there is nothing to tune: a parameter has no values")
-    _log.info("best: %s", best[1])
+    say(f"best: {best[1]}")
     return best[1]
 
 

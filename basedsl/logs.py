@@ -1,0 +1,57 @@
+"""Logging as the options ask for it: compilations on the console, in a file, or nowhere.
+
+All loggers are below `basedsl`, so a program may set up its own handlers instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from pathlib import Path
+
+from basedsl.options import Options
+
+ROOT = "basedsl"
+FILE = "basedsl.log"
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_lock = threading.Lock()
+_installed: tuple[tuple[bool, Path | None, str], list[logging.Handler]] | None = None
+
+
+def logger(name: str) -> logging.Logger:
+    """The logger of a part of the library."""
+    return logging.getLogger(f"{ROOT}.{name}")
+
+
+def configure(settings: Options) -> None:
+    """Have what is logged from now on go where `settings` says."""
+    global _installed
+    file = (settings.dump_dir or Path.cwd()) / FILE if settings.log_to_file else None
+    wanted = (settings.log_to_console, file, settings.log_level)
+    with _lock:
+        if _installed is None and not (settings.log_to_console or file):
+            return
+        if _installed is not None and _installed[0] == wanted:
+            return
+        root = logging.getLogger(ROOT)
+        for handler in [] if _installed is None else _installed[1]:
+            root.removeHandler(handler)
+            handler.close()
+        handlers: list[logging.Handler] = []
+        if settings.log_to_console:
+            handlers.append(logging.StreamHandler(sys.stderr))
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handlers.append(logging.FileHandler(file, delay=True))
+        for handler in handlers:
+            handler.setFormatter(logging.Formatter(_FORMAT))
+            root.addHandler(handler)
+        if handlers:
+            root.setLevel(_level(settings.log_level))
+        _installed = wanted, handlers
+
+
+def _level(text: str) -> int:
+    return int(text) if text.isdigit() else int(getattr(logging, text.upper()))
