@@ -48,7 +48,7 @@ from basedsl.errors import (
 from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
-from basedsl.location import span_of_function
+from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import Bindings, MLIRContext, libraries, load_bindings
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage import native
@@ -397,7 +397,7 @@ class DSL:
             start = perf_counter()
             trace, module, results = self._trace(function, arguments, settings)
             seconds["trace"] = perf_counter() - start
-            guards = self._guards([function, *trace.state.get("functions", ())], arguments)
+            guards = self._guards([function, *_of_programs(trace)], arguments)
             guards.earlier(before)
             start = perf_counter()
             stages = objectstage.run(
@@ -512,6 +512,12 @@ def _show(
         stages.save(settings.dump_dir or Path.cwd(), symbol, names)
     if settings.time_stages:
         print(f"{symbol}: {_milliseconds(seconds)} ms", file=sys.stderr)
+
+
+def _of_programs(trace: Trace) -> list[DSLFunction]:
+    """The functions traced, but for the DSL's own, which change with its version only."""
+    found: list[DSLFunction] = trace.state.get("functions", [])
+    return [one for one in found if not is_internal(one.fn.__code__.co_filename)]
 
 
 @contextlib.contextmanager

@@ -162,3 +162,21 @@ def test_another_version_compiles_anew(program: Any) -> None:
     first = program.run()
     assert first[1] == {"compiled": 1}
     assert program.run()[1] == {"loaded": 1}
+
+
+def test_functions_of_the_dsl_itself_are_kept(program: Any) -> None:
+    own = program.path.parent / "own"
+    own.mkdir()
+    (own / "ops.py").write_text(
+        "from plain_dsl import DSL_\n\n"
+        "@DSL_.jit\ndef inner(x):\n    return x + 1\n\n"
+        "@DSL_.jit\ndef outer(x):\n    return inner(x) * 2\n"
+    )
+    program.path.write_text(
+        "import json, sys\nfrom basedsl.location import mark_internal\n"
+        f"mark_internal({str(own)!r})\nsys.path.append({str(own)!r})\n"
+        "import ops\nfrom plain_dsl import DSL_\n"
+        "print(json.dumps([ops.outer(3), dict(DSL_.counts)]))\n"
+    )
+    assert program.run() == [8, {"compiled": 1}]
+    assert program.run() == [8, {"loaded": 1}]

@@ -1,7 +1,7 @@
 """How elements are kept in memory where LLVM has no such type: booleans and narrow floats.
 
-Two 4-bit elements are a byte. An i1 is a byte (zero is false, anything else true; written as 0 or 1,
-as NumPy and PyTorch do), an 8-bit float is its byte, tf32 an f32 whose low bits do not count.
+Two 4-bit elements are a byte. An i1 is a byte (zero is false, anything else true; written as 0 or
+1, as NumPy and PyTorch do), an 8-bit float is its byte, tf32 an f32 whose low bits do not count.
 """
 
 from __future__ import annotations
