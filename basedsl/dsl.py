@@ -468,6 +468,7 @@ class DSL:
                 args, kwargs = function.signature.spread(proxies)
                 returned = _traced(trace, function.staged, args, kwargs)
                 trace.check_refused()
+                trace.region.check()
                 results = Results(returned, function.fn)
                 _check_unchanged(function, arguments, proxies, before)
                 func.ReturnOp(results.values)

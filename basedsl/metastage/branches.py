@@ -25,6 +25,7 @@ from basedsl.metastage.state import (
     State,
     binding_span,
     describe_leaf,
+    same_content,
 )
 from basedsl.tracing import Region, Trace
 from basedsl.tree import UNBOUND, same_shape, set_cell
@@ -120,6 +121,7 @@ class Branch:
             if self.result is not None:
                 set_cell(self.result, value)
             outcome.picture = self.state.capture(self.before)
+            region.check()
             self.state.check_globals(self.before, outcome.picture, same_content)
             self.state.check_iterators(self.before)
         finally:
@@ -278,11 +280,6 @@ class Branch:
             notes=notes,
             hint=_remedy(path, a, b),
         )
-
-
-def same_content(a: Content, b: Content) -> bool:
-    """Whether a place surely holds the same at two moments."""
-    return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
 
 
 def _remedy(path: str, a: str, b: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from basedsl.errors import CompilerBug, DSLError, DSLTypeError
 from basedsl.location import user_span
-from basedsl.metastage.branches import same_content
+from basedsl.metastage.aliases import check_later, shared_places
 from basedsl.metastage.eager import Eager
 from basedsl.metastage.slots import NumericSlot, Slot, join, same_leaf, slot_of
 from basedsl.metastage.state import (
@@ -29,6 +29,7 @@ from basedsl.metastage.state import (
     State,
     binding_span,
     describe_leaf,
+    same_content,
 )
 from basedsl.numeric import is_dynamic
 from basedsl.tracing import Trace
@@ -91,6 +92,7 @@ class Loop:
         # A body that runs at least once raises in Python what it raises here.
         self.eager = contextlib.nullcontext() if runs else Eager("loop", self.span)
         self.before = self.state.capture()
+        self.shared = set() if runs else shared_places(self.before)
         self.places = place_count(trace)
 
     def stage(self, emit: Callable[[], Any]) -> None:
@@ -117,6 +119,7 @@ class Loop:
 
     def _prepare(self) -> None:
         self.stand_ins: dict[int, Any] = {}  # by id; kept alive here
+        self.origins: dict[int, Any] = {}  # what a stand-in is a copy of
         self.maybe_unbound: set[str] = set()
         for name, (value, picture) in self.guess.first_bound.items():
             copy = _Copier(picture, self.before, self.stand_ins)
@@ -160,6 +163,7 @@ class Loop:
                     old = self.head[id(leaf)]
                     twin = copy_place(old.node, old.leaves)
                     self.stand_ins[id(twin)] = twin
+                    self.origins[id(twin)] = leaf
                     content.leaves[index] = twin
                     content.write()
                     self.head = self.state.capture(self.before)
@@ -203,6 +207,8 @@ class Loop:
         for key in self.stand_ins:
             if key in self.head and self.head[key].name not in self.guess.first_bound:
                 self._check_untouched(self.head[key])
+        for origin in self.origins.values():
+            self._check_origin(self.head[id(origin)])
         return [self._carried_now(c) for c in self.carried]
 
     def _carried_now(self, c: _Carried) -> Any:
@@ -329,6 +335,16 @@ class Loop:
                 hint="do one of the two",
             )
 
+    def _check_origin(self, head: Content) -> None:
+        """In the first iteration the stand-in is this object, under whatever name it changes."""
+        if not same_content(head, self.after[id(head.place)]):
+            raise DSLError(
+                f"the object '{head.prefix}' is changed in place in this loop, which another name "
+                "for it is bound anew in",
+                self.span,
+                hint="do one of the two, or copy the object before the loop",
+            )
+
     def _check_leaf(self, head: Content, index: int, old: Any, new: Any) -> bool:
         path = head.path(index)
         slot = self.guess.slots.get(path)
@@ -360,6 +376,10 @@ class Loop:
             leaf = MaybeUnbound(name, "when the loop does not run once", self.span)
             self.head[key] = self.head[key].unbound(leaf)
         self.state.restore(self.head)
+        for key, origin in self.origins.items():
+            if id(origin) in self.shared:
+                old, new = self.head[id(origin)], self.head[key]
+                check_later(self.trace, new.name, old, new, self.span)
 
     # Errors ------------------------------------------------------------------------------------
 

@@ -22,7 +22,8 @@ from typing import Any
 from basedsl.errors import DSLError, DSLNameError
 from basedsl.location import Span, is_internal
 from basedsl.metastage.iterators import is_iterator, position
-from basedsl.tree import UNBOUND, Node, is_place, leaf_paths, open_place, unflatten
+from basedsl.metastage.slots import same_leaf
+from basedsl.tree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
 
 class Body:
@@ -217,6 +218,17 @@ class State:
                     hint="index a list with a number that the program carries, or unroll the "
                     "loop with range_constexpr",
                 )
+
+
+def same_content(a: Content, b: Content) -> bool:
+    """Whether a place surely holds the same at two moments."""
+    return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
+
+
+def refreshed(content: Content) -> Content:
+    """What is in the place now."""
+    node, leaves = open_place(content.place, [])
+    return Content(node, leaves, content.parent)
 
 
 def functions_of(body: Any) -> Iterator[FunctionType]:

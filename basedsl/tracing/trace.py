@@ -32,13 +32,19 @@ _running_lock = threading.Lock()
 class Region:
     """A stretch of IR being filled. Values made in it must not be used once it is closed."""
 
-    __slots__ = ("closed", "kind", "parent", "span")
+    __slots__ = ("checks", "closed", "kind", "parent", "span")
 
     def __init__(self, kind: str, span: Span | None, parent: Region | None) -> None:
         self.kind = kind
         self.span = span
         self.parent = parent
         self.closed = False
+        self.checks: list[Callable[[], None]] = []  # for when the region is traced
+
+    def check(self) -> None:
+        """Run the checks: errors about what the program did in the region."""
+        for check in self.checks:
+            check()
 
 
 class Trace:
@@ -247,6 +253,7 @@ class Trace:
         self.region = region
         try:
             yield region
+            region.check()
         finally:
             region.closed = True
             self.region = region.parent  # type: ignore[assignment]

@@ -449,3 +449,74 @@ def comprehension_variables_in_a_branch(n):
         m = v + i
     [0 for u, v in ((1, 2),)]
     return m
+
+
+MAYBE = "If the loop does not run it still is the old one, which has another name too"
+
+
+@refused(MAYBE, inputs=[(0,)])
+def changing_what_a_loop_may_have_left_alone(n):
+    e = d = [1, 2]
+    for i in range(n):
+        d = [i, i]
+    d[0] = 50
+    return e[0]
+
+
+@refused(MAYBE, inputs=[(0,)])
+def changing_the_other_name_after_a_loop(n):
+    d = [1, 2]
+    held = [d]
+    while n > 0:
+        d = [n, n]
+        n -= 1
+    held[0][0] = 50
+    return d[0]
+
+
+@refused(MAYBE, inputs=[(0,)])
+def changing_an_argument_that_a_loop_may_have_replaced(n):
+    def inner(d):
+        for i in range(n):
+            d = [i, i]
+        d[0] = 9
+        return d
+
+    x = [1, 2]
+    y = inner(x)
+    return x[0], y[0]
+
+
+@refused("which another name for it is bound anew in", inputs=[(0,)])
+def changing_under_one_name_and_binding_another(n):
+    e = d = [1, 2]
+    total = 0
+    for i in range(n):
+        e[0] += 1
+        total += d[0]
+        d = [i, i]
+    return total
+
+
+@program("", inputs=[(0,), (2,)])
+def reading_what_a_loop_may_have_left_alone(n):
+    e = d = [1, 2]
+    for i in range(n):
+        d = [i, i]
+    return e[0] + d[0], d[1]
+
+
+@program("", inputs=[(0,), (2,), (5,)])
+def changing_what_only_one_name_has(n):
+    d = [0, 0]
+    for i in range(n):
+        d = [d[0] + i, i]
+    d[0] += 1
+    total = 0
+    for k in range(n):
+        inner = [k, 0]
+        for i in range(n):
+            inner = [inner[0] + i, k]
+        inner[1] += 1
+        total += inner[0] + inner[1]
+    return d, total

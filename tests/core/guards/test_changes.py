@@ -332,8 +332,8 @@ def a_class_attribute_overridden(patch: pytest.MonkeyPatch) -> Case:
 
 @case
 def a_class_attribute_shadowed(patch: pytest.MonkeyPatch) -> Case:
-    change = lambda: patch.setattr(MODEL, "step", 4, raising=False)  # noqa: E731
-    return lambda x: MODEL.move(x), change, 11, 14
+    model = Model()  # of its own: not every pytest takes an attribute away again
+    return lambda x: model.move(x), lambda: setattr(model, "step", 4), 11, 14
 
 
 @case

@@ -1,0 +1,55 @@
+"""Objects that a loop may leave under two names, or not: known at run time only.
+
+    e = d = [1, 2]
+    for i in range(n):
+        d = [i, i]
+    d[0] = 50                 # is e[0] 50 now? If n is 0
+
+After the loop `d` is a place of its own, a copy of the old one where the loop did not run. That is
+what Python means as long as neither of the two changes. A change is an error, if anything else
+refers to the old one: Python's reference count says so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from basedsl.errors import DSLError
+from basedsl.location import Span
+from basedsl.metastage.state import Content, Picture, refreshed, same_content
+from basedsl.tracing import Trace
+
+
+def shared_places(picture: Picture) -> set[int]:
+    """The ids of places in a picture just taken to which something else refers too.
+
+    A place that has one holder is referred to by it, by the picture as a leaf of the holder, and by
+    its own node.
+    """
+    held = Counter(id(leaf) for content in picture.values() for leaf in content.leaves)
+    found = set()
+    for content in picture.values():
+        place = content.place
+        expected = 2 * held[id(place)] + 1
+        if held[id(place)] > 1 or sys.getrefcount(place) - 2 > expected:  # `place`, the argument
+            found.add(id(place))
+    return found
+
+
+def check_later(trace: Trace, name: str, old: Content, new: Content, span: Span | None) -> None:
+    """`new` may be `old` at run time: an error if one of them changes in this region."""
+    before = [refreshed(content) for content in (old, new)]
+
+    def check() -> None:
+        if not all(same_content(content, refreshed(content)) for content in before):
+            raise DSLError(
+                f"'{name}' is bound to a new object in this loop. If the loop does not run it "
+                "still is the old one, which has another name too; one of them is changed in "
+                "place after the loop",
+                span,
+                hint=f"give '{name}' a copy of its own before the loop, or build a new object "
+                "after it",
+            )
+
+    trace.region.checks.append(check)
