@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import basedsl_cute as cutlass
 import basedsl_cute as cute
+import basedsl_cute as cutlass
 from basedsl_cute.runtime import from_dlpack, make_ptr
 
 
@@ -28,7 +28,11 @@ class Grid:
 
 @cute.kernel
 def bin_kernel(
-    particles: cute.Pointer, count: cutlass.Int32, masses: cute.Tensor, counts: cute.Tensor, grid: Grid
+    particles: cute.Pointer,
+    count: cutlass.Int32,
+    masses: cute.Tensor,
+    counts: cute.Tensor,
+    grid: Grid,
 ):
     tid = cute.arch.thread_idx()[0]
     shared = cutlass.utils.SmemAllocator().allocate_tensor(
@@ -55,7 +59,11 @@ def bin_kernel(
 
 @cute.jit
 def bin_particles(
-    particles: cute.Pointer, count: cutlass.Int32, masses: cute.Tensor, counts: cute.Tensor, grid: Grid
+    particles: cute.Pointer,
+    count: cutlass.Int32,
+    masses: cute.Tensor,
+    counts: cute.Tensor,
+    grid: Grid,
 ):
     bin_kernel(particles, count, masses, counts, grid).launch(
         grid=(cute.ceil_div(count, grid.threads), 1, 1), block=(grid.threads, 1, 1)

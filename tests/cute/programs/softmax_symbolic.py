@@ -2,9 +2,9 @@
 
 import numpy as np
 
-import basedsl_cute as cutlass
 import basedsl_cute as cute
-from basedsl_cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream
+import basedsl_cute as cutlass
+from basedsl_cute.runtime import make_fake_compact_tensor, make_fake_stream
 
 VECTOR = 4
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-import basedsl_cute as cutlass
 import basedsl_cute as cute
+import basedsl_cute as cutlass
 import basedsl_cute.pipeline as pipeline
 from basedsl_cute.nvgpu import cpasync
 from basedsl_cute.runtime import from_dlpack
@@ -20,9 +20,7 @@ class ColumnSums:
     @cute.jit
     def __call__(self, x: cute.Tensor, out: cute.Tensor):
         assert x.shape[1] == self.tile[1]
-        atom = cute.make_copy_atom(
-            cpasync.CopyG2SOp(), self.dtype, num_bits_per_copy=128
-        )
+        atom = cute.make_copy_atom(cpasync.CopyG2SOp(), self.dtype, num_bits_per_copy=128)
         width = 128 // self.dtype.width
         load = cute.make_tiled_copy_tv(
             atom, cute.make_layout((1, 32), stride=(32, 1)), cute.make_layout((1, width))
@@ -55,9 +53,7 @@ class ColumnSums:
         count = cute.size(source, mode=[2])
 
         if warp == 0:
-            producer = pipeline.make_pipeline_state(
-                pipeline.PipelineUserType.Producer, self.stages
-            )
+            producer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, self.stages)
             thread = load.get_slice(lane)
             tXgX, tXsX = thread.partition_S(source), thread.partition_D(tiles)
             for i in cutlass.range(count, unroll=1):
@@ -67,9 +63,7 @@ class ColumnSums:
                 producer.advance()
             copies.producer_tail(producer)
         if warp == 1:
-            consumer = pipeline.make_pipeline_state(
-                pipeline.PipelineUserType.Consumer, self.stages
-            )
+            consumer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, self.stages)
             sums = cute.make_rmem_tensor((4,), cutlass.Float32)
             sums.fill(0.0)
             columns = cute.logical_divide(tiles, (None, cute.make_layout(32)))

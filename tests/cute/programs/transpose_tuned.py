@@ -2,8 +2,8 @@
 
 import numpy as np
 
-import basedsl_cute as cutlass
 import basedsl_cute as cute
+import basedsl_cute as cutlass
 import basedsl_cute.testing as testing
 from basedsl_cute.runtime import from_dlpack
 
