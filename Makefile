@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= auto
 
-.PHONY: help demo test test-slow lint bench gpu-test gpu-bench clean
+.PHONY: help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make lint       formatting, lint, types, import contracts"
 	@echo "make bench      measure, as ratios against named peers"
 	@echo "make gpu-test   only the tests that need a GPU; an error where there is none"
+	@echo "make gpu-sanitize  memcheck and racecheck of compute-sanitizer on every kernel"
 	@echo "make gpu-bench  kernels on a GPU against copies, PyTorch (installed if absent) and cuBLAS"
 
 $(READY): pyproject.toml plugins/toy/pyproject.toml plugins/cute/pyproject.toml
@@ -47,6 +48,9 @@ gpu-bench: $(READY)
 	@$(BIN)/python bench/gpu/run.py --check
 	@$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
 	@$(BIN)/python bench/gpu/run.py
+
+gpu-sanitize: $(READY)
+	@$(BIN)/python bench/gpu/sanitize.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

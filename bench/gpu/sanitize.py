@@ -1,0 +1,97 @@
+"""compute-sanitizer's memcheck and racecheck on one configuration of each kernel.
+
+    python bench/gpu/sanitize.py [--jobs 8]
+
+Matrix products run as `random_configurations.py --only`, which compares them with float64 too;
+other kernels as their examples. Prints a row for each run; fails where the sanitizer finds
+something or a run does not end well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RANDOM = ROOT / "tests" / "cute" / "hopper" / "random_configurations.py"
+EXAMPLES = ROOT / "examples" / "cute"
+TOOLS = ("memcheck", "racecheck")
+SECONDS = 240  # of one run
+
+# By kernel: the numbers of small cases that together use its paths.
+PRODUCTS = {"hopper": (0, 1, 2), "ampere": (0, 1), "sgemm": (0,)}
+KERNELS = (
+    "block_reduce", "elementwise", "gather_scatter", "hopper_gemm", "hopper_grouped_gemm",
+    "normalization", "row_reduction", "saxpy", "softmax", "tiled_matmul", "transpose",
+    "vector_add_wide",
+)  # fmt: skip
+
+
+def runs() -> dict[str, list[str]]:
+    """What is run, by name."""
+    found = {}
+    for kernel, numbers in PRODUCTS.items():
+        for i in numbers:
+            chosen = ["--small", "--seed", "2", "--kernels", kernel, "--only", str(i)]
+            found[f"{kernel} {i}"] = [str(RANDOM), *chosen]
+    for name in KERNELS:
+        script = EXAMPLES / f"{name}.py"
+        if script.exists():
+            found[name] = [str(script)]
+    return found
+
+
+def sanitize(tool: str, program: list[str]) -> tuple[str, float, str]:
+    """What the sanitizer says in the end, the seconds it took, and all output."""
+    command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable]
+    started = time.perf_counter()
+    try:
+        made = subprocess.run(
+            [*command, *program], capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "did not end", time.perf_counter() - started, ""
+    seconds = time.perf_counter() - started
+    output = made.stdout + made.stderr
+    found = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", output)
+    said = found[1].strip() if found else "no summary"
+    if made.returncode:
+        said += f", exit {made.returncode}"
+    return said, seconds, output
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--only", nargs="*", default=(), help="names of runs")
+    given = parser.parse_args()
+    if shutil.which("compute-sanitizer") is None:
+        print("compute-sanitizer is not here; it comes with the CUDA toolkit")
+        return 2
+    chosen = {n: p for n, p in runs().items() if not given.only or n in given.only}
+    with ThreadPoolExecutor(given.jobs) as pool:
+        tasks = [
+            (name, tool, pool.submit(sanitize, tool, program))
+            for name, program in chosen.items()
+            for tool in TOOLS
+        ]
+        bad = 0
+        for name, tool, task in tasks:
+            said, seconds, output = task.result()
+            is_clean = re.match(r"0 (errors|hazards)", said) is not None and "exit" not in said
+            print(f"{name:22} {tool:10} {seconds:6.1f} s  {said}", flush=True)
+            if not is_clean:
+                bad += 1
+                print("\n".join(f"    {line}" for line in output.splitlines()[:40]), flush=True)
+    print(f"{len(tasks) - bad} of {len(tasks)} runs are clean")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
