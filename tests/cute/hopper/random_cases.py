@@ -8,7 +8,7 @@ tiles, epilogue. A kernel is a class in KERNELS.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -143,26 +143,31 @@ class Hopper:
         while True:
             types = d.one(*self.TYPES)
             options = self.options(d, types, small)
-            case = drawn(d, name, small, types, options)
+            case = self.whole_rows(drawn(d, name, small, types, options))
             if self.fits(case):
                 return case
+
+    def whole_rows(self, case: Case) -> Case:
+        """Rows of C are of whole 16 bytes: TMA stores such, even beyond an extent."""
+        shape, unit = list(case.shape), 16 // case.types[2].itemsize
+        along = 0 if case.transposed[2] else 1
+        shape[along] = -(-shape[along] // unit) * unit
+        return replace(case, shape=tuple(shape))
 
     def options(self, d: Dice, types: Any, small: bool) -> dict[str, Any]:
         consumers = d.often(2, 1, 3)
         takes_turns = consumers > 1 and d.one(True, False, False)
         sharers = 1 if takes_turns else consumers
         widths = (16, 32, 64, 96, 128) if small else (16, 32, 64, 80, 96, 128, 160, 192, 256)
-        stages = d.number(2, 5)
         return {
             "tile": (
                 64 * sharers * d.often(1, 2),
                 d.one(*widths) if types[0] in (S8, U8) else d.often(d.one(*widths), 8, 24, 72),
                 d.often(128, 64, 32) // types[0].itemsize,
             ),
-            "stages": stages,
+            "stages": d.number(2, 5),
             "consumers": consumers,
             "takes_turns": takes_turns,
-            "stagger": d.number(0, stages - 1) if consumers == 2 and not takes_turns else 0,
             "cluster": d.often((1, 1), (2, 1), (1, 2), (2, 2)),
             "swizzle": d.one(1, 2, 4, 8),
             "along_m": d.one(True, False),
@@ -184,7 +189,10 @@ class Hopper:
             return False
         if m // config.rows_of_a_step * n // 2 > config.consumer_registers - 90:
             return False
-        bn, of_c = n * case.types[1].itemsize, config.piece(c)[1] * case.types[2].itemsize
+        columns = config.piece(c)[1]
+        if columns % (16 if a.is_integer else 8):
+            return False
+        bn, of_c = n * case.types[1].itemsize, columns * case.types[2].itemsize
         if (case.transposed[1] and bn % 16) or (not case.transposed[2] and of_c % 16):
             return False
         cm, cn = config.cluster

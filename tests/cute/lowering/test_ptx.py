@@ -206,6 +206,21 @@ def test_narrow_floats(lowering, count):
     assert ptx.count("cvt.rn.satfinite.e4m3x2.f32") == {1: 1, 3: 3, 4: 2}[count]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "stored"),
+    [
+        ("f8E4M3FN", "1.5", 0x3C),
+        ("f8E4M3FN", "-0.0", 128),
+        ("vector<4xf8E4M3FN>", "dense<1.0>", 0x38383838),
+    ],
+)
+def test_narrow_constants(lowering, kind, value, stored):
+    """As the bits of what the format has: 1.5 is 0.0111.100."""
+    body = f"""%v = arith.constant {value} : {kind}
+        "cute.store"(%v, %f8, %i) {{alignment = 4}} : ({kind}, {F8}, i32) -> ()"""
+    assert re.search(rf"\b{stored}\b|\s{stored}[;,]", lowering.ptx(body))
+
+
 def test_narrow_floats_through_control_flow(lowering):
     body = f"""%v = "cute.load"(%f8, %i) : ({F8}, i32) -> f8E4M3FN
         %w = scf.if %p -> (f8E4M3FN) {{ scf.yield %v : f8E4M3FN }} else {{

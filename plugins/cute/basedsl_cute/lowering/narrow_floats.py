@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
 from basedsl_cute.lowering.storage import element_of, with_element
@@ -17,6 +20,14 @@ from basedsl_cute.lowering.storage import element_of, with_element
 _HARDWARE = {"f8E4M3FN": ("e4m3x2", (8, 9)), "f8E5M2": ("e5m2x2", (8, 9))}
 
 _FLOAT4 = "f4E2M1FN"
+
+_DTYPES = {
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3": ml_dtypes.float8_e4m3,
+    "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+}
 
 _CARRIERS = ("scf.", "cf.", "vector.", "arith.select", "gpu.func", "llvm.load", "llvm.func")
 
@@ -110,15 +121,29 @@ class NarrowFloats:
         return value if value.type == carried else self.b.emit("arith.bitcast", [carried], [value])
 
     def constant(self, op: Any) -> Any:
-        """`arith.constant` of a narrow float; None for others."""
-        type = op.results[0].type
-        if self.carried(type) == type:
+        """`arith.constant` of a narrow float: of its byte, or of an f32; None for others."""
+        ir, type = self.b.ir, op.results[0].type
+        carried = self.carried(type)
+        if carried == type:
             return None
-        raise DSLTypeError(
-            f"a constant of type {type} cannot be compiled for {self.b.target.name}",
-            span=span_of_location(op.location),
-            hint="convert a Float32 constant instead",
-        )
+        attribute = op.attributes["value"]
+        is_vector = getattr(type, "shape", None) is not None
+        if is_vector and not attribute.is_splat:
+            raise DSLTypeError(
+                f"a constant vector of {type} cannot be compiled for {self.b.target.name}",
+                span=span_of_location(op.location),
+                hint="convert a Float32 constant instead",
+            )
+        value = (attribute.get_splat_value() if is_vector else attribute).value
+        element = element_of(carried)
+        if element == self.b.f32:
+            made = ir.FloatAttr.get(element, value)
+        else:
+            kind = _DTYPES[str(element_of(type))]
+            made = ir.IntegerAttr.get(element, int(np.array(value, kind).view(np.int8)))
+        if is_vector:
+            made = ir.DenseElementsAttr.get_splat(carried, made)
+        return self.b.emit("arith.constant", [carried], [], {"value": made})
 
     def _instruction(self, op: Any, name: str) -> str:
         known = _HARDWARE.get(name)

@@ -497,5 +497,5 @@ def reinterpret(b: Lowering, op: Any) -> Any:
 
 @rule("arith.constant")
 def constant(b: Lowering, op: Any) -> Any:
-    """Constants of floats that LLVM does not know: there are none."""
+    """Constants of floats that LLVM does not know are such of their bits."""
     return b.floats.constant(op)
