@@ -12,7 +12,7 @@ from pathlib import Path
 from basedsl.testing.hardware import why_no_gpu
 
 HERE = Path(__file__).parent
-PROGRAMS = ("gpu/memory_bound.py", "gpu/gemm.py", "compile.py")
+PROGRAMS = ("gpu/memory_bound.py", "gpu/gemm.py", "gpu/ampere_gemm.py", "compile.py")
 
 
 def main():
