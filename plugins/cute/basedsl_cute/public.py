@@ -68,6 +68,7 @@ from basedsl_cute.algebra import (
     depth,
     dice,
     domain_offset,
+    draw,
     elem_less,
     filter,
     filter_zeros,

@@ -23,7 +23,8 @@ DRAWABLE: dict[str, tuple[Any, int]] = {
     "vector": (cute.make_layout(5, 3), 5),
     "rank 3": (cute.make_layout((2, (2, 2), 3)), 24),
     "identity": (cute.make_identity_layout((2, 3)), 6),
-    "swizzle": (cute.make_swizzle(2, 1, 3), 64),
+    "swizzle": (cute.make_swizzle(2, 1, 3), 32),
+    "wide swizzle": (cute.make_swizzle(3, 4, 3), 64),
     "composed": (cute.gmma_smem_atom("K_SW64", 16), 256),
     "thread-value": ((TV, TILER), 32),
     "tiled copy": (COPY, 2 * 32 * 16),
@@ -61,6 +62,31 @@ def test_text_shows_indices_with_coordinates() -> None:
 def test_a_swizzle_shows_the_permuted_blocks() -> None:
     rows = cute.to_text(cute.make_swizzle(1, 0, 1)).splitlines()[3:]
     assert rows == ["0 | 0 1", "1 | 3 2"]
+    drawn = cute.to_text(cute.make_swizzle(1, 4, 1)).splitlines()
+    assert drawn[0] == "S<1,4,1>, in blocks of 16" and drawn[3:] == rows
+
+
+def test_the_name_of_the_file_says_which_form(tmp_path: Path) -> None:
+    layout = cute.make_layout((2, 3))
+    forms = {"a.svg": cute.to_svg, "a.txt": cute.to_text, "a.tex": cute.to_latex, "a": cute.to_svg}
+    for name, form in forms.items():
+        assert cute.draw(layout, tmp_path / name) == form(layout)
+        assert (tmp_path / name).read_text(encoding="utf-8") == form(layout)
+
+
+def test_tiled_operations_of_the_front_end_draw_themselves() -> None:
+    import basedsl_cute as front
+    from basedsl_cute.nvgpu import warp
+
+    copy = front.make_tiled_copy_tv(
+        front.make_copy_atom(front.nvgpu.CopyUniversalOp(), front.Float16, num_bits_per_copy=64),
+        front.make_layout((4, 8)),
+        front.make_layout((1, 4)),
+    )
+    mma = front.make_tiled_mma(warp.MmaF16BF16Op(front.Float16, front.Float32, (16, 8, 16)))
+    for thing in (copy, mma):
+        assert front.draw(thing) == thing._repr_svg_() == cute.to_svg(thing.tiling)
+        assert "T31" in cute.to_text(thing) and "T31" in cute.to_latex(thing)
 
 
 def test_thread_value_cells_are_labelled_and_coloured_by_thread() -> None:

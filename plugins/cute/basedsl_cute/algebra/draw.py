@@ -70,6 +70,7 @@ def picture(x: Any) -> Picture:
     ``x`` may also be ``(tv_layout, tiler)``, a thread-value layout with its tile's shape. Raises
     LayoutError for dynamic operands and for more than `MAX_CELLS` cells.
     """
+    x = getattr(x, "tiling", x)  # a tiled copy or MMA of the front end
     if isinstance(x, CopyTiling):
         return _copy_picture(x)
     if isinstance(x, MmaTiling):
@@ -127,9 +128,12 @@ def _index_grid(layout: Layout | ComposedLayout) -> Grid:
 
 
 def _swizzle_picture(swizzle: Swizzle) -> Picture:
-    width = 1 << (swizzle.base + abs(swizzle.shift))
+    """What the swizzle does to the blocks that it moves as wholes."""
+    width, block = 1 << abs(swizzle.shift), 1 << swizzle.base
     rows = Layout((1 << swizzle.bits, width), (width, 1))
-    return Picture(str(swizzle), (_index_grid(ComposedLayout(swizzle, 0, rows)),))
+    moved = ComposedLayout(Swizzle(swizzle.bits, 0, swizzle.shift), 0, rows)
+    caption = str(swizzle) if block == 1 else f"{swizzle}, in blocks of {block}"
+    return Picture(caption, (_index_grid(moved),))
 
 
 Holders = dict[int, list[tuple[int, int]]]
@@ -317,7 +321,9 @@ def _svg_grid(grid: Grid) -> list[str]:
     parts += [label(i, -1, str(i)) for i in range(height)]
     parts += [label(-1, j, str(j)) for j in range(width)]
     if grid.title:
-        parts.append(label(-1, -1, grid.title))
+        left, top = corner(-1, -1)
+        place = f'x="{left + _CELL // 2}" y="{top}" text-anchor="start" font-weight="bold"'
+        parts.append(f"<text {place}>{escape(grid.title)}</text>")
     return parts
 
 
@@ -328,15 +334,17 @@ def notebook_svg(x: Any) -> str | None:
 
 
 def draw(x: Any, path: str | Path | None = None) -> str:
-    """Draw ``x`` as SVG, write it to ``path`` if one is given, and return the SVG text.
+    """Draw ``x`` and return the text of the picture, written to ``path`` if one is given: SVG, or
+    a table for a name in ``.txt``, or LaTeX for one in ``.tex``.
 
     ``x`` is a layout, composed layout, swizzle, tiled copy, tiled MMA, or
     ``(tv_layout, tiler)``. Raises LayoutError for dynamic operands.
     """
-    svg = to_svg(x)
+    form = {".txt": to_text, ".tex": to_latex}.get(Path(path or "").suffix, to_svg)
+    drawn = form(x)
     if path is not None:
-        Path(path).write_text(svg, encoding="utf-8")
-    return svg
+        Path(path).write_text(drawn, encoding="utf-8")
+    return drawn
 
 
 def print_latex(x: Any) -> None:
