@@ -20,8 +20,8 @@ from basedsl_cute.sim.memory import (
     SHARED_WINDOW,
     Segment,
 )
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.registers import RegisterArray
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

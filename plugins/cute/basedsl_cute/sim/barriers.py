@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basedsl_cute.sim.errors import BarrierError, SimulationError
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.block import NamedBarrier

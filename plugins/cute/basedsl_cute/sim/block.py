@@ -17,9 +17,9 @@ from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.group import WARP, Group
 from basedsl_cute.sim.memory import Segment
 from basedsl_cute.sim.races import RaceDetector
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.register_pool import RegisterPool
 from basedsl_cute.sim.schedule import Wait
+from basedsl_cute.sim.site import Site
 
 BARRIERS = 16
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.races import Stamp
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

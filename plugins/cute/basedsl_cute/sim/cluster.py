@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.barriers import require_whole_group
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.block import Block

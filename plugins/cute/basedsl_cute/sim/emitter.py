@@ -12,8 +12,9 @@ from typing import Any
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.layout import Layout
-from basedsl_cute.sim.records import KernelRecord, Op, Region, Site, Value
+from basedsl_cute.sim.records import KernelRecord, Op, Region, Value
 from basedsl_cute.sim.rules import rule_of
+from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.types import (
     FloatType,
     IntType,

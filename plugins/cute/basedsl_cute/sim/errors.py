@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.location import Span
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from basedsl_cute.sim.bulk import BulkQueue
 from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, Thread
 from basedsl_cute.sim.memory import LOCAL_BASE, Segment, private_segment
 from basedsl_cute.sim.products import ProductQueue
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait, spin
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.access import Access

@@ -5,43 +5,33 @@ Translating loads the table of rules; a kernel that was kept (`pack`, `unpack`) 
 
 from __future__ import annotations
 
-import operator
 import pickle
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.launch import Launch, SimOptions, Width, check_configuration, triple
-from basedsl_cute.sim.layout import Layout
 from basedsl_cute.sim.memory import Memory
-from basedsl_cute.sim.records import KernelRecord
-from basedsl_cute.sim.types import (
-    IntType,
-    PtrType,
-    Type,
-    VectorType,
-    aggregate_fields,
-    dtype_of,
-    is_aggregate,
-)
+from basedsl_cute.sim.parameter import Parameter
 from basedsl_cute.sim.variant import Variant
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.records import KernelRecord
 
 
 class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`."""
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.translation import widest
+        from basedsl_cute.sim.translation import parameters, place, widest
 
         self.name = record.name
-        self._arguments = tuple(arg.type for arg in record.body.args)
-        self._layout = Layout(record)
+        self._layout = place(record)
         self._record = lambda: record
         self._variants: dict[str, Variant] = {}
         self.width: Width = widest(record)
         self._variant(self.width)
+        self._parameters = parameters(record)
 
     def prepared(self, options: SimOptions) -> SimKernel:
         """This kernel, translated for launches with these options."""
@@ -50,13 +40,13 @@ class SimKernel:
 
     def pack(self) -> bytes:
         """What `unpack` makes this kernel of, in another process of the same Python."""
-        return pickle.dumps((self.name, self._arguments, self.width, self._variants))
+        return pickle.dumps((self.name, self._parameters, self.width, self._variants))
 
     @classmethod
     def unpack(cls, data: bytes, record: Callable[[], KernelRecord]) -> SimKernel:
         """The kernel that `pack` was called on; its `record` is needed only for another width."""
         self = cls.__new__(cls)
-        self.name, self._arguments, self.width, self._variants = pickle.loads(data)
+        self.name, self._parameters, self.width, self._variants = pickle.loads(data)
         self._layout = self._variants[self.width].layout
         self._record = record
         return self
@@ -109,8 +99,8 @@ class SimKernel:
         variant = self._variant(width)
         pointers = {
             i: int(values[i])
-            for i, type_ in enumerate(self._arguments)
-            if isinstance(type_, PtrType)
+            for i, parameter in enumerate(self._parameters)
+            if parameter.is_pointer
         }
         layout = variant.layout
         launch = Launch(
@@ -131,49 +121,31 @@ class SimKernel:
         return options.width
 
     def _values(self, args: Any) -> tuple[Any, ...]:
-        expected = self._arguments
+        expected = self._parameters
         if len(args) != len(expected):
             raise LaunchError(
                 f"kernel {self.name} takes {len(expected)} arguments, {len(args)} were given"
             )
         pairs = zip(args, expected, strict=True)
-        return tuple(_argument(value, type_, i) for i, (value, type_) in enumerate(pairs))
+        return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
     def _variant(self, width: Width) -> Variant:
         found = self._variants.get(width)
         if found is None:
-            from basedsl_cute.sim.translation import translate_at
+            from basedsl_cute.sim.translation import place, translate_at
 
             record = self._record()
             # Translating asks where each allocation of the record is, which is not kept.
-            layout = self._layout if self._layout.record is record else Layout(record)
+            layout = self._layout if self._layout.record is record else place(record)
             found = self._variants[width] = translate_at(record, width, layout)
         return found
 
 
-def _argument(value: Any, type_: Type, number: int) -> Any:
+def _argument(value: Any, parameter: Parameter, number: int) -> Any:
     try:
-        return _convert(value, type_)
+        return parameter.convert(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise LaunchError(f"argument {number} is {value!r}, which is no {type_}") from error
-
-
-def _convert(value: Any, type_: Any) -> Any:
-    if is_aggregate(type_):
-        fields = aggregate_fields(type_)
-        return tuple(_convert(v, t) for v, t in zip(value, fields, strict=True))
-    dtype = dtype_of(type_)
-    if isinstance(type_, VectorType):
-        return np.asarray(value, dtype).reshape(*type_.shape, 1)
-    if isinstance(type_, IntType) and type_.width > 1:
-        number = operator.index(value)
-        half = 1 << (type_.width - 1)
-        if not -half <= number < 2 * half:
-            raise OverflowError(number)
-        return dtype.type((number + half) % (2 * half) - half)
-    if isinstance(type_, PtrType):
-        return dtype.type(operator.index(value))
-    return dtype.type(value)
+        raise LaunchError(f"argument {number} is {value!r}, which is no {parameter}") from error
 
 
 def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:

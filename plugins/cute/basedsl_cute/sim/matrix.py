@@ -18,7 +18,7 @@ import numpy as np
 from basedsl_cute.algebra import warp_mma
 from basedsl_cute.sim.access import Access, load, store
 from basedsl_cute.sim.errors import WarpError
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.warp import FULL, check_members
 
 if TYPE_CHECKING:

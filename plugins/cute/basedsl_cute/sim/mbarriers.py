@@ -14,8 +14,8 @@ import numpy as np
 from basedsl_cute.sim.block import Block, MBarrier
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.memory import CLUSTER_SHIFT, SHARED_WINDOW
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.asynccopy import CopyQueue

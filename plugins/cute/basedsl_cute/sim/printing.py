@@ -8,7 +8,7 @@ import numpy as np
 
 from basedsl_cute.sim.access import Access, load
 from basedsl_cute.sim.output import conversions, format_c
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

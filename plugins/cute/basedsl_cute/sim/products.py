@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.races import Stamp
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

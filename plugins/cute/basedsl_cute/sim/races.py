@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from basedsl_cute.sim.errors import RaceError
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.access import Access

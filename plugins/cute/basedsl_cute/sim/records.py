@@ -12,26 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import Span, called_from
+from basedsl.location import Span
 from basedsl_cute.sim.attributes import parse_int, parse_ints, parse_string, parse_word
+from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.types import Type, parse_type
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where an operation comes from: its name, the user's line, and the lines that inlined it."""
-
-    op: str
-    span: Span | None
-    callers: tuple[Span, ...] = ()
-
-    @property
-    def line(self) -> str:
-        return str(self.span) if self.span else "an unknown line"
-
-    @property
-    def notes(self) -> tuple[tuple[str, Span | None], ...]:
-        return tuple((called_from(span), span) for span in self.callers)
 
 
 class Value:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.barriers import require_whole_group
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.schedule import Wait
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

@@ -16,7 +16,7 @@ from basedsl_cute.runtime.tensormap import TensorMap, TensorMapRecord, decode
 from basedsl_cute.sim.barriers import require_whole_group
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError
 from basedsl_cute.sim.memory import Segment
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

@@ -20,7 +20,7 @@ from basedsl_cute.lowering.tensor_map import REDUCIBLE, TYPE_NAMES
 from basedsl_cute.runtime.tensormap import TensorMap
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
 from basedsl_cute.sim.races import Stamp
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.tensor_maps import active, find
 
 if TYPE_CHECKING:

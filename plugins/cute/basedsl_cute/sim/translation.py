@@ -5,8 +5,19 @@ from __future__ import annotations
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.launch import Width
 from basedsl_cute.sim.layout import Layout
+from basedsl_cute.sim.parameter import Parameter
+from basedsl_cute.sim.placement import place
 from basedsl_cute.sim.records import KernelRecord
 from basedsl_cute.sim.rules import load_rules
+from basedsl_cute.sim.types import (
+    IntType,
+    PtrType,
+    Type,
+    VectorType,
+    aggregate_fields,
+    dtype_of,
+    is_aggregate,
+)
 from basedsl_cute.sim.uniform import Variance, lockstep_is_safe
 from basedsl_cute.sim.variant import Variant
 
@@ -30,3 +41,22 @@ def translate_at(record: KernelRecord, width: Width, layout: Layout) -> Variant:
     return Variant.of_source(
         record.name, width, emitter.source(), emitter.globals, emitter.variables, layout
     )
+
+
+def parameters(record: KernelRecord) -> tuple[Parameter, ...]:
+    """The kernel's parameters."""
+    return tuple(_parameter(arg.type) for arg in record.body.args)
+
+
+def _parameter(type_: Type) -> Parameter:
+    text = str(type_)
+    if is_aggregate(type_):
+        return Parameter(text, fields=tuple(map(_parameter, aggregate_fields(type_))))
+    dtype = dtype_of(type_)
+    if isinstance(type_, VectorType):
+        return Parameter(text, dtype, shape=type_.shape)
+    width = type_.width if isinstance(type_, IntType) else 0
+    return Parameter(text, dtype, width=width, is_pointer=isinstance(type_, PtrType))
+
+
+__all__ = ["parameters", "place", "translate_at", "widest"]

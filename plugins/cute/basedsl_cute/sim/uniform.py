@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from basedsl_cute.sim.records import Global, KernelRecord, Op, Region, Value
-from basedsl_cute.sim.registers import DERIVING, element_sizes
+from basedsl_cute.sim.register_uses import DERIVING, element_sizes
 from basedsl_cute.sim.rules import rule_of
 from basedsl_cute.sim.types import PtrType
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from basedsl_cute.sim.errors import WarpError
-from basedsl_cute.sim.records import Site
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group

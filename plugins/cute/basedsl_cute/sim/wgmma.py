@@ -21,8 +21,8 @@ from basedsl_cute.sim.access import Access, load, store
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.products import Held
 from basedsl_cute.sim.races import Stamp
-from basedsl_cute.sim.records import Site
 from basedsl_cute.sim.registers import load_register, register_range, store_register
+from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
