@@ -180,6 +180,7 @@ from basedsl_cute.memory import (
     recast_tensor,
 )
 from basedsl_cute.native_struct import native_struct
+from basedsl_cute.nvgpu.tma import prefetch
 from basedsl_cute.pointer import Pointer, recast_ptr
 from basedsl_cute.printing import printf
 from basedsl_cute.runtime.driver import DSLCudaRuntimeError

@@ -6,12 +6,13 @@ parameter, whose address the TMA unit takes (CUDA C++ Programming Guide, "Tensor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.metastage import Trace, require
-from basedsl.numeric import Int64, as_numeric
+from basedsl.numeric import Int64, as_numeric, is_dynamic
 from basedsl_cute.lowering.tensor_map import (
     ALIGNMENT,
     BYTES,
@@ -24,10 +25,8 @@ from basedsl_cute.lowering.tensor_map import (
     SWIZZLE_NONE,
 )
 
-_FAILED = (
-    "a tensor map cannot be made of this tensor: TMA needs an address that is a multiple of 16 "
-    "bytes, strides (but the contiguous one) that are multiples of 16 bytes, and extents over 0"
-)
+_FAILED = "the driver has refused to make a tensor map of this tensor (cuTensorMapEncodeTiled)"
+_MAX_EXTENT, _MAX_STRIDE = 1 << 32, 1 << 40  # elements, bytes (CUDA driver API, tensor maps)
 
 
 class TensorMapValue:
@@ -67,11 +66,14 @@ def encode_tensor_map(
     box: Sequence[int],
     swizzle: int = SWIZZLE_NONE,
     element_strides: Sequence[int] | None = None,
+    modes: Sequence[int] | None = None,
 ) -> TensorMapValue:
     """Encode a tensor map in host code.
 
     `address` is an integer; `extents` and `strides` are in elements, mode 0 contiguous and its
-    stride not among the strides. `box` is what one copy moves, up to 256 a mode.
+    stride not among the strides. `box` is what one copy moves, up to 256 a mode. `modes` are what
+    messages call the modes. What TMA cannot copy is an error: when compiling if that is known
+    then, else when the host code runs.
     """
     trace = require("a tensor map")
     if trace.function_kind == "kernel":
@@ -85,6 +87,7 @@ def encode_tensor_map(
     out = host.slot("i8", BYTES, ALIGNMENT)
     size = dtype.width // 8
     wide = [_int64(n) for n in extents], [_int64(n) * size for n in strides]
+    _check_tensor(host, _int64(address), *wide, size, modes or range(rank))
     pointers = [
         host.array("i64", [n.ir_value() for n in wide[0]]),
         host.array("i64", [n.ir_value() for n in wide[1]]),
@@ -116,6 +119,36 @@ def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> No
         raise DSLTypeError(
             f"the contiguous mode of a TMA box is a multiple of 16 bytes{limit}, not {row}"
         )
+
+
+def _check_tensor(
+    host: _Host, address: Any, extents: Any, strides: Any, size: int, modes: Sequence[int]
+) -> None:
+    """The rules of cuTensorMapEncodeTiled for what may be known at run time only."""
+    _demand(host, (address & 15) == 0, "its first element is not at a multiple of 16 bytes")
+    for mode, extent in zip(modes, extents, strict=True):
+        _demand(host, extent > 0, f"mode {mode} has no elements: copy nothing instead")
+        _demand(host, extent <= _MAX_EXTENT, f"mode {mode} has more than 2**32 elements")
+    for mode, stride in zip(modes[1:], strides, strict=True):
+        wanted = f"{16 // math.gcd(16, size)} elements"
+        _demand(
+            host,
+            (stride & 15) == 0,
+            f"the stride of mode {mode} is not one of the multiples of 16 bytes ({wanted}): pad it",
+        )
+        _demand(
+            host,
+            (stride >= 0) & (stride < _MAX_STRIDE),
+            f"the stride of mode {mode} is negative or 2**40 bytes or more",
+        )
+
+
+def _demand(host: _Host, holds: Any, what: str) -> None:
+    message = f"TMA cannot copy this tensor: {what}"
+    if is_dynamic(holds):
+        host.emit("cf.assert", [holds.ir_value()], msg=host.ir.StringAttr.get(message))
+    elif not holds:
+        raise DSLTypeError(message)
 
 
 def _int64(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """TMA atoms: boxes and coordinates, tiles that overlap the edge, and what goes wrong."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -113,10 +114,238 @@ def test_reading_without_waiting_is_found(sim):
         through_smem(a, b, "K_SW128", (32, 64), waits=False)
 
 
-def test_strides_that_tma_does_not_know(sim):
-    a, b = arrays(32, 68)
-    with pytest.raises(DSLRuntimeError, match=r"strides .* multiples of 16 bytes"):
-        through_smem(a, b, "K_SW128", (32, 64))
+@cute.jit
+def make_atom(a: cute.Tensor, rows: cute.Int32, stride: cute.Int32, skip: cute.Int32):
+    """Only encodes a tensor map: of `rows` x 64, from element `skip` of `a` on."""
+    part = cute.make_tensor(a.iterator + skip, cute.make_layout((rows, 64), stride=(stride, 1)))
+    layout = cute.make_layout((8, 64), stride=(64, 1))
+    tma.make_tiled_tma_atom(tma.CopyBulkTensorTileG2SOp(), part, layout, (8, 64))
+
+
+@pytest.mark.parametrize(
+    "numbers, message",
+    [
+        (
+            (32, 68, 0),
+            r"the stride of mode 0 is not one of the multiples of 16 bytes \(8 elements\)",
+        ),
+        ((32, 64, 4), "its first element is not at a multiple of 16 bytes"),
+        ((0, 64, 0), "mode 0 has no elements"),
+        ((32, -64, 0), "the stride of mode 0 is negative"),
+    ],
+)
+def test_tensors_that_tma_does_not_copy(hopper, numbers, message):
+    a = np.zeros(64 * 64, np.float16)
+    make_atom(a, 32, 64, 8)
+    with pytest.raises(DSLRuntimeError, match=f"TMA cannot copy this tensor: {message}") as error:
+        make_atom(a, *numbers)
+    assert "tma.make_tiled_tma_atom(tma.CopyBulkTensorTileG2SOp(), part" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "tile, swizzled, message",
+    [
+        ((8, 4), None, "a multiple of 16 bytes, not 8"),
+        ((8, 64), "K_SW64", "rows of 128 bytes are swizzled within 64"),
+    ],
+)
+def test_boxes_that_tma_does_not_copy(sim, tile, swizzled, message):
+    @cute.jit
+    def host(a: cute.Tensor):
+        if cute.const_expr(swizzled is None):
+            layout = cute.make_layout(tile, stride=(tile[1], 1))
+        else:
+            atom = gmma_smem_atom(swizzled, 16)
+            layout = cute.make_composed_layout(
+                atom.inner, 0, cute.make_layout(tile, stride=(64, 1))
+            )
+        tma.make_tiled_tma_atom(tma.CopyBulkTensorTileG2SOp(), a, layout, tile)
+
+    with pytest.raises(DSLTypeError, match=message):
+        cute.compile(host, np.zeros((32, 64), np.float16))
+
+
+@cute.kernel
+def copy_box(load, source, store, target, shape: cute.Constexpr, dtype: cute.Constexpr):
+    """One tile of any number of modes there and back, by warp 0."""
+    smem = cute.utils.SmemAllocator()
+    barrier = smem.allocate_array(cute.Int64, 1)
+    layout = cute.make_layout(shape)
+    tile = smem.allocate_tensor(dtype, layout, 128)
+    if arch.thread_idx()[0] == 0:
+        arch.mbarrier_init(barrier, 1)
+    arch.mbarrier_init_fence()
+    arch.sync_threads()
+    grouped = cute.group_modes(tile, 0, len(shape))
+    here = cute.zipped_divide(source, shape)[None, arch.block_idx()[0]]
+    there = cute.zipped_divide(target, shape)[None, arch.block_idx()[0]]
+    ts_s, ts_g = tma.tma_partition(load, 0, None, grouped, here)
+    td_s, td_g = tma.tma_partition(store, 0, None, grouped, there)
+    cute.prefetch(load, ts_g)
+    with arch.elect_one():
+        arch.mbarrier_arrive_and_expect_tx(barrier, cute.size(layout) * dtype.width // 8)
+    cute.copy(load, ts_g, ts_s, tma_bar_ptr=barrier)
+    arch.mbarrier_wait(barrier, 0)
+    cute.copy(store, td_s, td_g)
+    arch.cp_async_bulk_commit_group()
+    arch.cp_async_bulk_wait_group(0)
+
+
+STORE = tma.CopyBulkTensorTileS2GOp()
+
+
+@cute.jit
+def copy_boxes(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    shape: cute.Constexpr,
+    op: cute.Constexpr = STORE,
+    internal_type: cute.Constexpr = None,
+):
+    layout, dtype = cute.make_layout(shape), internal_type or a.element_type
+    load, source = tma.make_tiled_tma_atom(
+        tma.CopyBulkTensorTileG2SOp(), a, layout, shape, internal_type=internal_type
+    )
+    store, target = tma.make_tiled_tma_atom(op, b, layout, shape, internal_type=internal_type)
+    tiles = cute.size(cute.zipped_divide(a, shape), mode=[1])
+    copy_box(load, source, store, target, shape, dtype).launch(grid=tiles, block=32)
+
+
+def reversed_modes(x):
+    """The same array with mode 0 contiguous, as CuTe counts."""
+    return x.transpose(*range(x.ndim)[::-1])
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
+def test_tensors_of_every_rank(hopper, rank):
+    extents, tile = (3, 2, 5, 4, 40)[-rank:], (16, 2, 4, 1, 2)[:rank]
+    a = np.arange(np.prod(extents), dtype=np.float32).reshape(extents)
+    b = np.full_like(a, -1)
+    copy_boxes(reversed_modes(a), reversed_modes(b), tile)
+    cute.synchronize()
+    np.testing.assert_array_equal(b, a)
+
+
+TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+TYPES += ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"]
+
+
+@cute.kernel
+def read_edge(load, source, out: cute.Tensor, shape: cute.Constexpr, dtype: cute.Constexpr):
+    """The last tile, half of which lies beyond the tensor, as bytes."""
+    smem = cute.utils.SmemAllocator()
+    barrier = smem.allocate_array(cute.Int64, 1)
+    tile = smem.allocate_tensor(dtype, cute.make_layout(shape), 128)
+    if arch.thread_idx()[0] == 0:
+        arch.mbarrier_init(barrier, 1)
+    arch.mbarrier_init_fence()
+    arch.sync_threads()
+    s, g = tma.tma_partition(
+        load, 0, None, cute.group_modes(tile, 0, 2), cute.zipped_divide(source, shape)
+    )
+    with arch.elect_one():
+        arch.mbarrier_arrive_and_expect_tx(barrier, cute.size(tile) * dtype.width // 8)
+    cute.copy(load, g[None, (0, 1)], s, tma_bar_ptr=barrier)
+    arch.mbarrier_wait(barrier, 0)
+    as_bytes = cute.recast_tensor(tile, cute.Uint8)
+    for i in range(arch.thread_idx()[0], cute.size(as_bytes), 32):
+        out[i] = as_bytes[i]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_zeros_beyond_the_edge_for_every_type(hopper, name):
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    a = np.arange(3 * 16).astype(np.float32).astype(dtype).reshape(3, 16)
+    shape = (16, 2)
+
+    @cute.jit
+    def host(a: cute.Tensor, out: cute.Tensor):
+        op = tma.CopyBulkTensorTileG2SOp()
+        load, source = tma.make_tiled_tma_atom(op, a, cute.make_layout(shape), shape)
+        read_edge(load, source, out, shape, a.element_type).launch(grid=1, block=32)
+
+    out = np.full(32 * dtype.itemsize, 99, np.uint8)
+    host(cute_tensor(a.T), out)
+    cute.synchronize()
+    expected = np.concatenate([a[2], np.zeros(16, dtype)])
+    np.testing.assert_array_equal(out, expected.view(np.uint8))
+
+
+def cute_tensor(x):
+    """An array of any type: NumPy's own go as they are, others by their bits."""
+    if x.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        raw = x.view(np.uint8 if x.itemsize == 1 else np.uint16)
+        tensor = cute.runtime.from_dlpack(raw)
+        tensor.element_type = {
+            "bfloat16": cute.BFloat16,
+            "float8_e4m3fn": cute.Float8E4M3FN,
+            "float8_e5m2": cute.Float8E5M2,
+        }[x.dtype.name]
+        return tensor
+    return x
+
+
+REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "inc": lambda old, limit: np.where(old >= limit, 0, old + 1),
+    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1),
+}
+
+
+@pytest.mark.parametrize(
+    "kind, dtype",
+    [(kind, "uint32") for kind in REDUCTIONS]
+    + [
+        ("add", "float32"),
+        ("add", "float16"),
+        ("max", "float16"),
+        ("min", "int64"),
+        ("add", "int32"),
+    ],
+)
+def test_reductions_into_global_memory(hopper, kind, dtype):
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(0, 9, (6, 40)).astype(dtype) for _ in range(2))
+    expected = REDUCTIONS[kind](b, a).astype(dtype)
+    op = tma.CopyReduceBulkTensorTileS2GOp(kind)
+    copy_boxes(reversed_modes(a), reversed_modes(b), (16, 4), op)
+    cute.synchronize()
+    np.testing.assert_array_equal(b, expected)
+
+
+def test_a_reduction_by_its_name_in_cute(sim):
+    op = tma.CopyReduceBulkTensorTileS2GOp(cute.ReductionOp.MAX)
+    assert op.kind == "max"
+    with pytest.raises(DSLTypeError, match="'mul' is none of add"):
+        tma.CopyReduceBulkTensorTileS2GOp("mul")
+    with pytest.raises(DSLTypeError, match="no reduction 'min' of Float32") as error:
+        a = np.zeros((16, 16), np.float32)
+        copy_boxes(a.T, a.T, (16, 4), tma.CopyReduceBulkTensorTileS2GOp("min"))
+    assert "it has 'min' of Uint32, Int32" in str(error.value)
+
+
+def test_elements_of_another_type_in_shared_memory(hopper):
+    a, b = arrays(40, 16, np.float32)
+    copy_boxes(a.T, b.T, (16, 8), internal_type=cute.TFloat32)
+    cute.synchronize()
+    np.testing.assert_array_equal(b, a)
+    with pytest.raises(
+        DSLTypeError, match="internal_type=Float16 has 16 bits, the tensor's Float32"
+    ):
+        copy_boxes(a.T, b.T, (16, 8), internal_type=cute.Float16)
+
+
+def test_a_tile_longer_than_a_box(hopper):
+    a, b = arrays(384, 16, np.float32)
+    copy_boxes(a.T, b.T, (16, 384))
+    cute.synchronize()
+    np.testing.assert_array_equal(b, a)
+    assert tma.find_box(cute.make_layout((16, 384)), (16, 384), (1, 16), 32).extents == (16, 192)
 
 
 def test_a_barrier_is_needed(sim):

@@ -84,6 +84,14 @@ def tma_reduce(
     emit_op(what, "nvvm.cp.async.bulk.tensor.reduce", operands, attributes=attributes)
 
 
+def tma_prefetch(tensor_map: TensorMapValue | Pointer, coordinates: Sequence[Any]) -> None:
+    """Have a box of global memory in the L2 cache."""
+    what = "a TMA prefetch"
+    operands = [_map(tensor_map), *_coordinates(coordinates)]
+    attributes = _segments([1, len(coordinates), 0, 0])
+    emit_op(what, "nvvm.cp.async.bulk.tensor.prefetch", operands, attributes=attributes)
+
+
 def prefetch_tensor_map(tensor_map: TensorMapValue | Pointer) -> None:
     """Have the tensor map in the descriptor cache before its first use."""
     what = "prefetch_descriptor()"

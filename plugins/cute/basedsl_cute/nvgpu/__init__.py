@@ -9,6 +9,7 @@ from basedsl_cute.nvgpu.common import (
     LoadCacheMode,
     MmaUniversalOp,
 )
+from basedsl_cute.nvgpu.tma import make_tiled_tma_atom_A, make_tiled_tma_atom_B
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
 __getattr__ = absent(__name__)
@@ -22,6 +23,8 @@ __all__ = [
     "OperandMajorMode",
     "OperandSource",
     "cpasync",
+    "make_tiled_tma_atom_A",
+    "make_tiled_tma_atom_B",
     "tma",
     "warp",
     "warpgroup",

@@ -16,6 +16,7 @@ global tensor, the first of which is the contiguous one.
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -36,11 +37,12 @@ from basedsl_cute.arch.tma import (
     REDUCTIONS,
     prefetch_tensor_map,
     tma_load,
+    tma_prefetch,
     tma_reduce,
     tma_store,
 )
 from basedsl_cute.copy_access import when
-from basedsl_cute.lowering.tensor_map import MAX_BOX, SWIZZLE_BYTES
+from basedsl_cute.lowering.tensor_map import MAX_BOX, REDUCIBLE, SWIZZLE_BYTES
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensormap import TensorMapValue, encode_tensor_map
 
@@ -62,13 +64,29 @@ class CopyBulkTensorTileS2GOp:
 
 @dataclass(frozen=True)
 class CopyReduceBulkTensorTileS2GOp:
-    """A tile of shared memory combined into global memory."""
+    """A tile of shared memory combined into global memory: by "add", "min", "max", "inc", "dec",
+    "and", "or" or "xor", or a `ReductionOp`.
+    """
 
-    reduction_kind: str = "add"
+    reduction_kind: Any = "add"
 
     def __post_init__(self) -> None:
-        if self.reduction_kind not in REDUCTIONS:
+        if self.kind not in REDUCTIONS:
             raise DSLTypeError(f"{self.reduction_kind!r} is none of {', '.join(REDUCTIONS)}")
+
+    @property
+    def kind(self) -> str:
+        given = self.reduction_kind
+        return given.name.lower() if isinstance(given, enum.Enum) else given
+
+
+def _check_reduction(kind: str, dtype: Any) -> None:
+    name = {"TFloat32": "Float32"}.get(dtype.__name__, dtype.__name__)
+    if name not in REDUCIBLE[kind]:
+        raise DSLTypeError(
+            f"the TMA unit has no reduction {kind!r} of {dtype.__name__}",
+            hint=f"it has {kind!r} of {', '.join(REDUCIBLE[kind])}",
+        )
 
 
 __all__ = [
@@ -86,6 +104,9 @@ __all__ = [
     "fence_tma_desc_release",
     "find_box",
     "make_tiled_tma_atom",
+    "make_tiled_tma_atom_A",
+    "make_tiled_tma_atom_B",
+    "prefetch",
     "prefetch_descriptor",
     "tma_partition",
     "update_tma_descriptor",
@@ -131,6 +152,20 @@ class TmaAtom:
 
     def __str__(self) -> str:
         return f"{type(self.op).__name__} of {self.dtype.__name__}, box {self.box.extents}"
+
+    def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
+        """`cute.prefetch` by this atom: have a partitioned tile in the L2 cache."""
+        if not isinstance(self.op, _LOADS) or src.has_memory:
+            raise DSLTypeError(
+                f"prefetch takes a TMA load and its coordinate tensor, not {self} and {src}",
+                hint="partition the tensor with tma_partition",
+            )
+        size, each = int(algebra.size(src.shape)), self.box.size
+        tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
+        with arch.elect_one():
+            for at in range(0, size, each):
+                tile = algebra.add_offset(src.iterator, src.layout(at))
+                tma_prefetch(tensor_map, [tile[mode] for mode in self.box.order])
 
     def copy_tensors(
         self,
@@ -179,7 +214,7 @@ class TmaAtom:
                         cache_hint=cache_policy,
                     )
                 elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
-                    tma_reduce(tensor_map, place, where, self.op.reduction_kind)
+                    tma_reduce(tensor_map, place, where, self.op.kind)
                 else:
                     tma_store(tensor_map, place, where, cache_hint=cache_policy)
 
@@ -203,15 +238,21 @@ def make_tiled_tma_atom(
     """A TMA atom for tiles of `cta_tiler` (extents by mode) of a tensor in global memory.
 
     `smem_layout` is that of one tile, swizzled or not. With `num_multicast`, each of so many blocks
-    loads an equal part of the tile for all. Host code only.
+    loads an equal part of the tile for all. `internal_type`, of the same width, is what the
+    elements are in shared memory: their bits stay. Host code only.
     """
     if not isinstance(op, _LOADS + _STORES):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
-    if internal_type is not None and internal_type is not gmem_tensor.element_type:
-        raise DSLTypeError("internal_type= other than the tensor's element type is not supported")
+    dtype = gmem_tensor.element_type if internal_type is None else internal_type
+    if dtype.width != gmem_tensor.element_type.width:
+        raise DSLTypeError(
+            f"internal_type={dtype.__name__} has {dtype.width} bits, the tensor's "
+            f"{gmem_tensor.element_type.__name__} has {gmem_tensor.element_type.width}"
+        )
+    if isinstance(op, CopyReduceBulkTensorTileS2GOp):
+        _check_reduction(op.kind, dtype)
     shape, stride = _flat_modes(gmem_tensor)
     tiler = tuple(cta_tiler) + (1,) * (len(shape) - len(tuple(cta_tiler)))
-    dtype = gmem_tensor.element_type
     box = find_box(smem_layout, tiler, stride, dtype.width)
     part = _divided(box, num_multicast)
     tensor_map = encode_tensor_map(
@@ -221,6 +262,7 @@ def make_tiled_tma_atom(
         [stride[mode] for mode in part.order[1:]],
         part.extents,
         part.swizzle,
+        modes=part.order,
     )
     modes = tuple(algebra.E(i) for i in range(len(shape)))
     coordinates = Tensor((0,) * len(shape), algebra.Layout(shape, modes))
@@ -257,8 +299,8 @@ def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], 
         if step != 1 or mode in order or (not order and mode not in leading):
             break
         order.append(mode)
-        extents.append(min(extent, MAX_BOX))
-        if extent > MAX_BOX:
+        extents.append(_most(extent))
+        if extents[-1] < extent:
             break
     if not order:
         raise DSLTypeError(
@@ -270,6 +312,11 @@ def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], 
         raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
     rest = [mode for mode in range(len(stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
+
+
+def _most(extent: int) -> int:
+    """The largest number of elements that a box can have of a mode, which divides it."""
+    return next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
 
 
 def _walk(outer: Any, tiler: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -298,6 +345,48 @@ def _divided(box: Box, parts: int) -> Box:
         raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
     extents[slowest] //= parts
     return box._replace(extents=tuple(extents))
+
+
+def make_tiled_tma_atom_A(
+    op: Any,
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    mma_tiler_mnk: Any,
+    tiled_mma: Any,
+    cluster_shape_vmnk: Any = None,
+    internal_type: Any = None,
+) -> TmaInfo:
+    """A TMA atom for tiles (M, K) of operand A, multicast to the blocks of the cluster along N."""
+    m, _, k = mma_tiler_mnk
+    blocks = _along(op, cluster_shape_vmnk, 2)
+    return make_tiled_tma_atom(
+        op, gmem_tensor, smem_layout, (m, k), blocks, internal_type=internal_type
+    )
+
+
+def make_tiled_tma_atom_B(
+    op: Any,
+    gmem_tensor: Tensor,
+    smem_layout: Any,
+    mma_tiler_mnk: Any,
+    tiled_mma: Any,
+    cluster_shape_vmnk: Any = None,
+    internal_type: Any = None,
+) -> TmaInfo:
+    """A TMA atom for tiles (N, K) of operand B, multicast to the blocks of the cluster along M."""
+    _, n, k = mma_tiler_mnk
+    blocks = _along(op, cluster_shape_vmnk, 1)
+    return make_tiled_tma_atom(
+        op, gmem_tensor, smem_layout, (n, k), blocks, internal_type=internal_type
+    )
+
+
+def _along(op: Any, cluster_shape_vmnk: Any, mode: int) -> int:
+    """How many blocks of the cluster, a shape or a layout (V, M, N, K), get a tile."""
+    if not isinstance(op, CopyBulkTensorTileG2SMulticastOp) or cluster_shape_vmnk is None:
+        return 1
+    shape = getattr(cluster_shape_vmnk, "shape", cluster_shape_vmnk)
+    return int(algebra.size(shape[mode]))
 
 
 def tma_partition(
@@ -380,3 +469,10 @@ def _atom(atom: Any) -> TmaAtom:
     if not isinstance(atom, TmaAtom):
         raise DSLTypeError(f"{atom} is no TMA atom", hint="make one with make_tiled_tma_atom")
     return atom
+
+
+def prefetch(atom: TmaAtom, src: Tensor, *, tma_desc_ptr: Any = None) -> None:
+    """Have a tile that a TMA load will copy in the L2 cache: called by a whole warp. `src` is a
+    tensor that `tma_partition` gave.
+    """
+    _atom(atom).prefetch_tensors(src, tma_desc_ptr)

@@ -56,6 +56,15 @@ def _reduce(e: Emitter, op: Op) -> None:
     )
 
 
+@rule("nvvm.cp.async.bulk.tensor.prefetch")
+def _prefetch(e: Emitter, op: Op) -> None:
+    """Nothing but the cache changes; the tensor map has to be one."""
+    _only_tiles(op)
+    e.globals["tma"] = tma
+    map_, coordinates, *_ = op.segments()
+    e.line(f"tma.prefetch(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {_lanes(e, coordinates)})")
+
+
 @rule("cute.tensormap_replace")
 def _replace(e: Emitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps

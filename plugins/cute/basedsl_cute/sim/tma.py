@@ -54,6 +54,13 @@ def load(
             block.send(barrier, _landing(block, barrier, place, box, stamp))
 
 
+def prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
+    """A box of global memory into the L2 cache."""
+    for lane in active(g, m):
+        tensor = find(g, int(maps[lane]), lane, site)
+        _elements(g, tensor, tuple(int(c[lane]) for c in coordinates), lane, site)
+
+
 def _landing(block: Block, barrier: int, place: Any, box: Any, stamp: Stamp | None) -> Any:
     def land() -> None:
         block.shared.raw[place] = box

@@ -1,0 +1,116 @@
+"""The grouped Hopper GEMM against a loop of torch.matmul, in one run.
+
+    python bench/gpu/grouped_gemm.py [--out rows.json]
+
+Groups are of random sizes as a mixture of experts has them, or all alike. Inputs are random normal
+fp16; outputs are filled with NaN before the checked call and compared with float64. Timing: events
+around several calls, contenders in turns, medians over the rounds. The loop is also timed as a CUDA
+graph, which takes the CPU out of it.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+import torch
+
+import basedsl_cute as cute
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "cute"))
+
+from hopper_grouped_gemm import Config, grouped_gemm, tables
+
+ROUNDS, CALLS = 15, 3
+CONFIGS = {
+    "128x128": Config(),
+    "128x256": Config(tile=(128, 256, 64)),
+}
+
+
+def cases():
+    generator = torch.Generator().manual_seed(0)
+    experts = (torch.rand(32, generator=generator) * 1024).int().tolist()
+    few = (torch.rand(64, generator=generator) * 128).int().tolist()
+    return {
+        "32 experts, M up to 1024, N 4096, K 2048": [(m, 4096, 2048) for m in experts],
+        "64 experts, M up to 128, N 2048, K 1024": [(m, 2048, 1024) for m in few],
+        "8 of 2048 x 2048 x 2048": [(2048, 2048, 2048)] * 8,
+        "16 of 512 x 512 x 512": [(512, 512, 512)] * 16,
+    }
+
+
+def measure(name, shapes):
+    triples = [
+        (
+            torch.randn(m, k, device="cuda").half(),
+            torch.randn(n, k, device="cuda").half(),
+            torch.full((m, n), float("nan"), device="cuda", dtype=torch.float16),
+        )
+        for m, n, k in shapes
+    ]
+    described = [torch.from_numpy(x).cuda() for x in tables(triples)]
+    blocks = torch.cuda.get_device_properties(0).multi_processor_count
+    outputs = [torch.empty_like(c) for _, _, c in triples]
+
+    def loop():
+        for (a, b, _), out in zip(triples, outputs, strict=True):
+            torch.matmul(a, b.T, out=out)
+
+    contenders = {"loop": loop}
+    for label, config in CONFIGS.items():
+        maps = torch.zeros(blocks, config.maps, 16, dtype=torch.int64, device="cuda")
+        arguments = (*described, maps)
+        contenders[label] = lambda arguments=arguments, config=config: grouped_gemm(
+            *arguments, cute.Float16, cfg=config
+        )
+    row = {"case": name, "error": {}}
+    for label in CONFIGS:
+        for _, _, c in triples:
+            c.fill_(float("nan"))
+        contenders[label]()
+        torch.cuda.synchronize()
+        row["error"][label] = max(
+            ((c.double() - a.double() @ b.double().T).abs().max().item() if c.numel() else 0.0)
+            for a, b, c in triples
+        )
+    loop()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loop()
+    contenders["loop, as a graph"] = graph.replay
+    times = {label: [] for label in contenders}
+    for turn in range(ROUNDS + 2):
+        for label, call in contenders.items():
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda._sleep(200_000)
+            begin.record()
+            for _ in range(CALLS):
+                call()
+            end.record()
+            torch.cuda.synchronize()
+            if turn >= 2:
+                times[label].append(begin.elapsed_time(end) / CALLS)
+    flops = sum(2 * m * n * k for m, n, k in shapes)
+    row["TFLOP/s"] = {k: flops / statistics.median(v) / 1e9 for k, v in times.items()}
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    rows = [measure(*case) for case in cases().items()]
+    for row in rows:
+        print(row["case"], "| largest errors", {k: f"{v:.3g}" for k, v in row["error"].items()})
+        rates = row["TFLOP/s"]
+        for label, rate in rates.items():
+            ratio = rate / max(rates["loop"], rates["loop, as a graph"])
+            print(f"    {label:18} {rate:7.1f} TFLOP/s  {ratio:.2f} of the better loop")
+    if options.out:
+        Path(options.out).write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
