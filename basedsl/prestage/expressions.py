@@ -6,6 +6,7 @@
     a < b < c               __dsl__.compare(a, ('<', lambda: b), ('<', lambda: c))
     a in b                  __dsl__.compare(a, ('in', lambda: b))
     max(a, b), math.sin(a)  __dsl__.fn(max)(a, b), __dsl__.fn(math.sin)(a)
+    f(a) (f a variable)     __dsl__.fn(f)(a)
     a[i]; a[i] = v          __dsl__.getitem(a, i); __dsl__.setitem(v, a, i)
     x (maybe unbound)       __dsl__.read(lambda: x, 'x')
     g = v (global)          g = v; __dsl__.check_outer('g', g, 'global')
@@ -33,6 +34,7 @@ from basedsl.prestage.nodes import (
     has_walrus,
     walk,
 )
+from basedsl.prestage.resolve import dotted_name
 from basedsl.prestage.scopes import Scope, Scopes
 from basedsl.prestage.static import RoleOf, is_static_test
 
@@ -84,6 +86,13 @@ class Expressions:
 
     def run(self, tree: ast.FunctionDef | ast.Lambda) -> None:
         """Rewrite the body of `tree` and the functions in it."""
+        self.defined: set[str] = set()
+        self.imported: set[str] = set()
+        for node in walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                self.defined.add(node.name)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self.imported.update((a.asname or a.name).split(".")[0] for a in node.names)
         if isinstance(tree, ast.Lambda):
             tree.body = self.expr(tree.body, _Context(None))
         else:
@@ -289,11 +298,20 @@ class Expressions:
         return At.node(node).callback("compare", args, names)
 
     def call(self, node: ast.Call, context: _Context) -> ast.expr:
-        known = self.role_of(node.func) == "callback"
+        known = self.role_of(node.func) == "callback" or self.may_be_builtin(node.func)
         self.fields(node, context)
         if known:
             node.func = At.node(node.func).callback("fn", [node.func])
         return node
+
+    def may_be_builtin(self, callee: ast.expr) -> bool:
+        """Whether a local name is called that may hold a builtin or a function of `math`: one that
+        no `def` or `class` binds, or a module imported here.
+        """
+        if isinstance(callee, ast.Name):
+            return callee in self.scopes.owner and callee.id not in self.defined
+        found = dotted_name(callee)
+        return found is not None and found[0].id in self.imported and found[0] in self.scopes.owner
 
     def subscript(self, node: ast.Subscript, context: _Context) -> ast.expr:
         self.fields(node, context)

@@ -364,3 +364,33 @@ def jit_returns_trees(jit):
         return sample, table["a"] + sample.x
 
     return main
+
+
+@program("int")
+def functions_imported_inside(n):
+    import math as m
+    from math import floor as low
+    from math import sqrt
+
+    return low(n / 2), m.ceil(n / 2), sqrt(abs(n)), m.floor(n / 3)
+
+
+@program("int int")
+def builtins_as_values(n, m):
+    def reduced(op, a, b):
+        return op(a, b)
+
+    pick = max if n is not None else min
+    return pick(n, m), reduced(min, n, m), reduced(max, n, m), [f(n, 3) for f in (max, divmod)]
+
+
+@program_of("int int")
+def builtins_as_constexpr(jit):
+    @jit
+    def reduced(op: Constexpr, a, b):
+        return op(a, b)
+
+    def main(n, m):
+        return reduced(max, n, m), reduced(min, n, m), reduced(divmod, n, 7)
+
+    return main

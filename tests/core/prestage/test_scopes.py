@@ -342,7 +342,9 @@ def test_known_callees_are_intercepted() -> None:
     runtime = Noting()
     new = stage_function(f).bind(runtime)
     assert new(0) == f(0)
-    assert runtime.seen == [max, math.floor, math.cos, math.sin]
+    # A variable may hold anything; `sorted` and `str` are known to need nothing.
+    *known, local = runtime.seen
+    assert known == [max, math.floor, math.cos, math.sin] and local(0) == 7
 
 
 def test_a_shadowed_builtin_is_not_intercepted(tools: Any) -> None:
