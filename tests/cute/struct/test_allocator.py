@@ -122,3 +122,67 @@ def error(which: cute.Constexpr):
 def test_errors(sim, which):
     with pytest.raises(Exception, match=which):
         error(which)
+
+
+@cute.struct
+class Storage:
+    barriers: cute.struct.MemRange[cute.Int64, 4]
+    tile: cute.struct.Align[cute.struct.MemRange[cute.Float16, 512], 128]
+    count: cute.Int32
+
+
+@pytest.mark.parametrize("elements", [64, 32768])  # static and dynamic shared memory
+def test_the_report_shows_every_byte_with_the_fields_of_structs(sim, elements):
+    @cute.kernel
+    def kernel():
+        smem = cute.utils.SmemAllocator()
+        smem.allocate_tensor(cute.Float32, cute.make_layout(3))
+        smem.allocate(Storage)
+        smem.allocate_tensor(cute.Float16, cute.make_layout(elements), 1024)
+
+    @cute.jit
+    def host():
+        kernel().launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    (plan,) = cute.smem_report(cute.compile(host)).kernels
+    first, storage, last = plan.allocations
+    assert (first.offset, first.bytes, storage.offset, last.offset) == (0, 12, 128, 2048)
+    assert storage.fields == (("barriers", 0), ("tile", 128), ("count", 1152))
+    assert plan.dynamic == (elements > 64)
+    assert "    256    .tile" in str(plan)
+
+
+@pytest.mark.parametrize("dtype", [cute.Float16, cute.Float32, cute.Int8])
+def test_a_composed_layout_is_a_swizzle_of_bytes_and_a_plain_layout(sim, dtype):
+    """Pointer swizzles act on bits of the byte address, layouts on elements: one conversion."""
+    from basedsl_cute.nvgpu import warpgroup
+
+    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
+    layout = cute.tile_to_shape(atom, (16, 8 * atom.outer.shape[1]), order=(0, 1))
+    swizzle = cute.recast_layout(8, dtype.width, layout.inner)
+    assert str(swizzle) == "S<3,4,3>"
+
+    def texts(allocate):
+        @cute.kernel
+        def kernel():
+            tile = allocate(cute.utils.SmemAllocator())
+            i = cute.arch.thread_idx()[0]
+            tile[i, 3] = tile[1, i]
+
+        @cute.jit
+        def host():
+            kernel().launch(grid=(1, 1, 1), block=(8, 1, 1))
+
+        return re.sub(r', name = "\w+"', "", cute.compile(host).__mlir__)
+
+    Plan = cute.struct(
+        type("Plan", (), {"__annotations__": {
+            "tile": cute.struct.Align[cute.struct.MemRange[dtype, cute.cosize(layout)], 1024]
+        }})
+    )  # fmt: skip
+    composed = texts(lambda smem: smem.allocate_tensor(dtype, layout, 1024))
+    assert composed == texts(lambda smem: smem.allocate_tensor(dtype, layout.outer, 1024, swizzle))
+    of_struct = texts(lambda smem: smem.allocate(Plan).tile.get_tensor(layout))
+    assert of_struct == texts(
+        lambda smem: smem.allocate(Plan).tile.get_tensor(layout.outer, swizzle=swizzle)
+    )

@@ -16,13 +16,16 @@ from basedsl_cute.lowering.rewriter import (
 
 @dataclass(frozen=True)
 class Allocation:
-    """One `cute.alloc_smem`: bytes from `offset` on, by the type of its tensor."""
+    """One `cute.alloc_smem`: bytes from `offset` on, by the type of its tensor. Of a struct, the
+    fields with their offsets from its beginning.
+    """
 
     name: str
     offset: int
     bytes: int
     alignment: int
     type: str
+    fields: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class SmemPlan:
                 f"  {a.offset:>7} .. {a.offset + a.bytes:<7} {a.name or '-'}: {a.type}, "
                 f"{a.bytes} bytes, align {a.alignment}"
             )
+            lines += [f"  {a.offset + at:>7}    .{name}" for name, at in a.fields]
         return "\n".join(lines)
 
 
@@ -71,7 +75,7 @@ class SmemReport:
 
 _FUNCTION = re.compile(r"gpu\.func @([\w$.]+)")
 _ALLOC = re.compile(
-    r'"cute\.alloc_smem"\(\) \{bytes = (\d+) : i64(?:, name = "([^"]*)")?\} : \(\) -> '
+    r'"cute\.alloc_smem"\(\) \{([^}]*)\} : \(\) -> '
     r'!cute\.memref<([^,]+), "([^"]*)", "([^"]*)">'
 )
 
@@ -98,10 +102,15 @@ def _plan(kernel: str, found: list[Any]) -> SmemPlan:
     allocations: list[Allocation] = []
     end = 0
     for match in found:
-        nbytes, name, element, place, layout = match.groups()
+        given, element, place, layout = match.groups()
+        nbytes = re.search(r"bytes = (\d+)", given)[1]  # type: ignore[index]
+        texts = dict(re.findall(r'(\w+) = "([^"]*)"', given))
+        parts = [part.split(":") for part in texts.get("fields", "").split(";") if part]
+        fields = tuple((name, int(at)) for name, at in parts)
         alignment = max(read_space(place)[1] or 1, SMEM_ALIGNMENT)
         start = -(-end // alignment) * alignment
         end = start + int(nbytes)
         kind = f"{element} {layout}"
-        allocations.append(Allocation(name or "", start, int(nbytes), alignment, kind))
+        name = texts.get("name", "")
+        allocations.append(Allocation(name, start, int(nbytes), alignment, kind, fields))
     return SmemPlan(kernel, tuple(allocations), end > STATIC_SMEM_LIMIT)
