@@ -123,3 +123,30 @@ def test_cuda_errors_have_their_code():
     with pytest.raises(cutlass.DSLCudaRuntimeError) as caught:
         cutlass.cuda.checkCudaErrors((700,))
     assert caught.value.error_code == 700
+
+
+@cute.jit
+def first_element(x: cute.Tensor, launches: cute.Constexpr):
+    if launches:
+        one_kernel(x).launch(grid=(1, 1, 1), block=(1, 1, 1))
+    cute.printf("{}\n", x[0])
+    return x[0]
+
+
+def test_host_code_has_elements_only_where_no_gpu_reaches_them(monkeypatch):
+    x = np.ones(1, np.float32)
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
+    assert first_element(x, True) == 2
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    cute.compile(first_element, x, False)
+    with pytest.raises(DSLError, match=r"read or written on the host; for the kernels"):
+        cute.compile(first_element, x, True)
+    fake = cute.runtime.make_fake_compact_tensor(cute.Float32, (4,))
+    with pytest.raises(DSLError, match=r"the memory of 'x' is the GPU's"):
+        cute.compile(first_element, fake, False)
+
+
+@pytest.mark.gpu
+def test_host_code_without_kernels_works_on_the_hosts_memory(monkeypatch):
+    monkeypatch.delenv("CUTE_DSL_ARCH", raising=False)
+    assert first_element(np.full(1, 3, np.float32), False) == 3

@@ -29,6 +29,7 @@ from basedsl_cute.runtime.unpack import as_bytes, python_unpacker, tensor_unpack
 from basedsl_cute.tensor import Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
+ON_GPU = "cute on GPU"  # a trace's state: an argument whose memory only the GPU reaches
 _ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
 
 
@@ -98,6 +99,8 @@ class TensorArgument:
         return leaves if self.profile is None else unflatten_tuple(leaves, self.profile)
 
     def proxy(self, values: Sequence[Any]) -> Tensor:
+        if self.device != "cpu":
+            require("a tensor argument").state[ON_GPU] = self.name
         integer = Int64 if self.wide else Int32
         symbols = self.symbols or (None,) * self._dynamic_leaves
         numbers = iter(

@@ -20,9 +20,9 @@ from basedsl.objectstage.lowering import native_steps
 from basedsl.results import Results
 from basedsl_cute import algebra, dialect
 from basedsl_cute.argument_adapters import adapter_of
-from basedsl_cute.arguments import tensor_argument
+from basedsl_cute.arguments import ON_GPU, tensor_argument
 from basedsl_cute.compiled import CuteCompiled
-from basedsl_cute.dialect.definition import COMPANIONS
+from basedsl_cute.dialect.definition import COMPANIONS, HOST_ACCESS
 from basedsl_cute.emitter import CuteEmitter
 from basedsl_cute.launch import KernelCall, check_launched
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
@@ -77,6 +77,9 @@ class Cute(DSL):
 
     def finish(self, trace: Trace, module: Any) -> None:
         check_launched(trace)
+        access = trace.state.get(HOST_ACCESS)
+        if access is not None and self.target(trace.options).is_gpu:
+            _check_host_access(trace, access)
 
     def launch(
         self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -130,6 +133,21 @@ class Cute(DSL):
         from basedsl_cute.executors.gpu import gpu_executor
 
         return gpu_executor(stages, symbol, arguments, results, settings)
+
+
+def _check_host_access(trace: Trace, span: Any) -> None:
+    """Elements of tensors that kernels on the GPU reach cannot be had on the host."""
+    name = trace.state.get(ON_GPU)
+    if name is None and trace.state.get("gpu module") is None:
+        return
+    why = "for the kernels that this function launches, its memory is the GPU's"
+    if name is not None:
+        why = f"the memory of '{name}' is the GPU's"
+    raise DSLError(
+        f"an element of a tensor is read or written on the host; {why}",
+        span,
+        hint="do it in a kernel, or in a function of its own that gets an array in host memory",
+    )
 
 
 def simulator_records(op: Any, context: PipelineContext) -> bytes:

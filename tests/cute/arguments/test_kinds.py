@@ -49,6 +49,18 @@ def test_a_stream_with_a_default(target, x):
     assert (x == 4).all()
 
 
+@cute.kernel
+def optional_kernel(
+    x: cute.Tensor,
+    bias: Optional[cute.Tensor],  # noqa: UP045
+    scale: Optional[cutlass.Float32],  # noqa: UP045
+):
+    value = cutlass.Float32(1.0) if bias is None else bias[0]
+    if cutlass.const_expr(scale is not None):
+        value = value * scale
+    x[cute.arch.thread_idx()[0]] += value
+
+
 def test_what_is_optional(target, x):
     @cute.jit
     def f(
@@ -58,10 +70,7 @@ def test_what_is_optional(target, x):
         count: Optional[cutlass.Constexpr[int]] = None,  # noqa: UP045
     ):
         assert count is None or type(count) is int
-        value = 1.0 if bias is None else bias[0]
-        if cutlass.const_expr(scale is not None):
-            value = value * scale
-        add(x, value)
+        optional_kernel(x, bias, scale).launch(grid=[1], block=[4])
 
     f(x)
     f(x, np.full(1, 3, np.float32), count=2)

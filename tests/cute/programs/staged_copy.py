@@ -29,7 +29,6 @@ class ColumnSums:
 
     @cute.kernel
     def kernel(self, x: cute.Tensor, out: cute.Tensor, load: cute.TiledCopy):
-        tid, _, _ = cute.arch.thread_idx()
         warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
         lane = cute.arch.lane_idx()
 

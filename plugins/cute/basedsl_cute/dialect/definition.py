@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
+from basedsl.metastage import current
 from basedsl.mlir import Bindings
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
@@ -25,6 +27,16 @@ from basedsl_cute.dialect.types import MemRef, read_space, space_text
 # Dialects that cute IR stands in or lowers to. Importing them up front means that no lookup by the
 # bindings happens later, at a moment that nobody chose.
 COMPANIONS = ("arith", "builtin", "cf", "func", "gpu", "llvm", "math", "nvvm", "scf", "vector")
+
+# A trace's state: where code of the host accesses an element.
+HOST_ACCESS = "cute host access"
+
+
+def note_access() -> None:
+    """Remember where code of the host first reads or writes an element: `dsl.finish` asks."""
+    trace = current()
+    if trace is not None and trace.function_kind != "kernel" and HOST_ACCESS not in trace.state:
+        trace.state[HOST_ACCESS] = user_span()
 
 
 class CuteDialect:
@@ -112,6 +124,7 @@ class CuteDialect:
         """`cute.load`: an element, or `type` (a vector of elements)."""
         if type is None:
             type = self._record_of(memref).element
+        note_access()
         attributes = self._access_attributes(alignment, cache, volatile, order, scope)
         if if_used:
             attributes = {**(attributes or {}), "if_used": self.ir.UnitAttr.get()}
@@ -133,6 +146,7 @@ class CuteDialect:
         loc: Any = None,
     ) -> None:
         """`cute.store` of an element or a vector of elements."""
+        note_access()
         attributes = self._access_attributes(alignment, cache, volatile, order, scope)
         self._create("cute.store", operands=[value, memref, index], attributes=attributes, loc=loc)
 

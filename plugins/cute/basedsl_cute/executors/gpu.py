@@ -46,7 +46,9 @@ def gpu_executor(
         native.native = replace(native.native, failed=failed, keep=keep)
         return native
 
-    on_host = any(tensor.device == "cpu" for _, tensor in tensors(arguments))
+    # Without kernels the host's code works on the host's memory.
+    launches = bool(pickle.loads(stages.data("launches")).kernels)
+    on_host = launches and any(tensor.device == "cpu" for _, tensor in tensors(arguments))
     return _WithCopies(load, arguments) if on_host else _Launches(load)
 
 
