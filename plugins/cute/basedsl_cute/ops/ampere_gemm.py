@@ -240,27 +240,29 @@ class Copies:
         self.all = own.partition_S(cute.local_tile(x, tile, (None, None)))  # (V, M, K, m, k, batch)
         self.target = own.partition_D(staged)  # (V, M, K, stages)
         self.count = (cute.size(self.target, mode=[1]), cute.size(self.target, mode=[2]))
-        self.inside = cute.Uint32(0)  # a bit for each i of (V, i, K)
         self.is_full = cfg.is_full
+        self.words = -(-self.count[0] // 32)
+        self.inside = (cute.Uint32(0),) * self.words  # a bit for each i of (V, i, K)
 
     def at(self, row, batch):
         """Go to a row of tiles."""
         self.source = self.all[None, None, None, row, None, batch]
-        self.inside = cute.Uint32(0)
+        words = [cute.Uint32(0)] * self.words
         for i in range(0 if self.is_full else self.count[0]):
             inside = self.coords[0, i, 0, row, 0][0] < self.rows
-            self.inside |= cute.where(inside, cute.Uint32(1 << i), cute.Uint32(0))
+            words[i // 32] |= cute.where(inside, cute.Uint32(1 << i % 32), cute.Uint32(0))
+        self.inside = tuple(words)
 
     def copy(self, tile, stage):
         """Copy tile `tile` of K."""
         for j in range(self.count[1]):
             begun = self.coords[0, 0, j, 0, tile][1] >= 0
-            rows = cute.where(begun, self.inside, cute.Uint32(0))
+            rows = [cute.where(begun, word, cute.Uint32(0)) for word in self.inside]
             for i in range(self.count[0]):
                 source, target = self.source[None, i, j, tile], self.target[None, i, j, stage]
                 if self.atom.num_bits < 32:  # not a cp.async, which would write zeros
                     target.fill(0)
-                inside = True if self.is_full else (rows & (1 << i)) != 0
+                inside = True if self.is_full else (rows[i // 32] & (1 << i % 32)) != 0
                 cute.copy_atom_call(self.atom, source, target, pred=inside)
 
 
