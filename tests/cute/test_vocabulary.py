@@ -146,7 +146,6 @@ MODULES = """typing core runtime testing math arch nvgpu nvgpu.warp nvgpu.warpgr
 
 BLACKWELL = {
     "nvgpu.tcgen05": "MmaF16BF16Op CtaGroup Ld32x32bOp make_tmem_copy",
-    "nvgpu": "make_tiled_tma_atom_A make_tiled_tma_atom_B",
     "nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field",
     "arch": """alloc_tmem dealloc_tmem retrieve_tmem_ptr relinquish_tmem_alloc_permit
         get_max_tmem_alloc_cols get_min_tmem_alloc_cols fence_view_async_tmem_load

@@ -30,7 +30,6 @@ TABLE = {
     "arch": """alloc_tmem dealloc_tmem retrieve_tmem_ptr relinquish_tmem_alloc_permit
         get_max_tmem_alloc_cols get_min_tmem_alloc_cols fence_view_async_tmem_load
         fence_view_async_tmem_store""",
-    "nvgpu": "make_tiled_tma_atom_A make_tiled_tma_atom_B",
     "pipeline": """PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma PipelineClcFetchAsync
         PipelineTmaMultiConsumersAsync ClcState""",
     "utils": """TmemAllocator get_num_tmem_alloc_cols ClcDynamicPersistentTileScheduler

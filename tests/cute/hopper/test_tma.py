@@ -1,5 +1,7 @@
 """TMA atoms: boxes and coordinates, tiles that overlap the edge, and what goes wrong."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -380,3 +382,34 @@ def test_a_tensor_map_is_made_by_the_host(sim):
 
     with pytest.raises(DSLError, match="encoded by the host"):
         host(arrays(64, 64, transposed=True)[0])
+
+
+@pytest.mark.parametrize(
+    "operand, cluster, blocks", [("A", (1, 1, 2, 1), 2), ("B", (1, 4, 2, 1), 4)]
+)
+def test_atoms_of_operands_are_divided_among_the_blocks_of_a_cluster(sim, operand, cluster, blocks):
+    """The same box as with the tile and the number of blocks written out."""
+    op = tma.CopyBulkTensorTileG2SMulticastOp()
+
+    @cute.kernel
+    def kernel(load, source):
+        tma.prefetch_descriptor(load)
+
+    @cute.jit
+    def host(a: cute.Tensor, by_operand: cute.Constexpr):
+        layout = smem_layout("K_SW128", (64, 64), cute.Float16)
+        if cute.const_expr(not by_operand):
+            made = tma.make_tiled_tma_atom(op, a, layout, (64, 64), blocks)
+        else:
+            make = cute.nvgpu.make_tiled_tma_atom_A
+            if cute.const_expr(operand == "B"):
+                make = cute.nvgpu.make_tiled_tma_atom_B
+            made = make(op, a, layout, (64, 64, 64), None, cluster)
+        kernel(*made).launch(grid=1, block=32)
+
+    a = np.zeros((64, 64), np.float16)
+    boxes = []
+    for by_operand in (False, True):
+        text = cute.compile(host, a, by_operand).stages.text("llvmir")
+        boxes.append(re.findall(r"store i32 (\d+),", text))
+    assert boxes[0] == boxes[1] and str(64 // blocks) in boxes[0]
