@@ -1,5 +1,7 @@
 """The Hopper GEMM of `ops`: every path of it against NumPy, and what ptxas says of it."""
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -128,6 +130,26 @@ def test_float32_is_rounded_to_tf32(hopper):
 @pytest.mark.parametrize("options", [ONE, TURNS])
 def test_batches(hopper, options):
     compare((72, 136, 80), 2, options, batch=(3,))
+
+
+def test_a_chain_of_products(hopper):
+    """Each begins while the one before it ends, and reads what that has written."""
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((256, 256)).astype(np.float16)
+    turn, _ = np.linalg.qr(rng.standard_normal((256, 256)))  # keeps the sizes of numbers
+    turn = turn.astype(np.float16)
+    exact = x.astype(np.float64)
+    products = [x, *(np.full((256, 256), np.nan, np.float16) for _ in range(3))]
+    if hopper == "gpu":
+        torch = pytest.importorskip("torch")
+        products = [torch.from_numpy(p).cuda() for p in products]
+        turn_there = torch.from_numpy(turn).cuda()
+    for before, after in itertools.pairwise(products):
+        gemm(before, turn if hopper == "sim" else turn_there, after, 2, Config(**ONE))
+        exact = exact @ turn.T.astype(np.float64)
+    cute.synchronize()
+    last = products[-1] if hopper == "sim" else products[-1].cpu().numpy()
+    check(last, exact, 2e-2)
 
 
 def bias_relu(acc, bias):

@@ -184,6 +184,9 @@ def gemm_kernel(
     cfg: cute.Constexpr,
     epilogue_op: cute.Constexpr,
 ):
+    if cute.const_expr(cfg.overlap):
+        # The next kernel may take over multiprocessors as they become free.
+        arch.griddepcontrol_launch_dependents()
     layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
     smem = cute.utils.SmemAllocator()
     barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
@@ -220,12 +223,6 @@ def gemm_kernel(
         cta_layout_vmnk=cute.make_layout((1, cm, cn, 1)),
     )
     scheduler = StaticPersistentTileScheduler.create(schedule, arch.block_idx(), arch.grid_dim())
-    if cute.const_expr(cfg.overlap):
-        # The next kernel may take over multiprocessors as they become free; global memory is
-        # touched when the kernel before this one is complete.
-        arch.griddepcontrol_launch_dependents()
-        arch.griddepcontrol_wait()
-
     if warp_idx < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         if warp_idx == 0:
@@ -272,6 +269,7 @@ def produce(
 
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
     work = scheduler.initial_work_tile_info()
+    wait_for_predecessor(cfg)
     while work.is_valid_tile:
         m, n, batch = work.tile_idx
         rest = (batch,) if kinds.is_batched else ()
@@ -338,6 +336,7 @@ def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras
         read.advance(consumer * k_tiles)
     done = read.clone()
     work = scheduler.get_current_work()
+    wait_for_predecessor(cfg)
     while work.is_valid_tile:
         if cute.const_expr(turns is not None):
             turns.wait()  # a barrier's parity tells one round of the ring from the next, not more
@@ -391,6 +390,12 @@ def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras
         work = scheduler.get_current_work()
     if is_storer:
         stores.producer_tail()
+
+
+def wait_for_predecessor(cfg: Config) -> None:
+    """Global memory is touched when the kernel before this one is complete."""
+    if cfg.overlap:
+        arch.griddepcontrol_wait()
 
 
 def multiply(mma: Any, acc: Any, ra: Any, rb: Any, stage: Any) -> None:
