@@ -287,6 +287,11 @@ def _remedy(path: str, a: str, b: str) -> str:
         if path == _spoken(RETURN_VALUE):
             return "return a value on every path"
         return f"give {path} a number instead of None; a flag beside it can say that there is none"
+    if a == b:
+        return (
+            f"compiled code cannot choose between objects: use {path} in each branch, or make the "
+            "condition Constexpr"
+        )
     if a.startswith("the ") or b.startswith("the "):
         return "use numbers for what is known at run time only, or make the condition Constexpr"
     if " of " in a or " of " in b:

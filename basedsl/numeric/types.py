@@ -582,8 +582,8 @@ def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLEr
 def _condition_hint(frame: FrameType | None) -> str:
     if frame is not None and is_rewritten(frame.f_code):
         return (
-            "Python itself asks for the truth here, as comparing or sorting containers does: "
-            "compare the numbers in them one by one"
+            "Python itself asks for the truth here, as comparing or sorting containers and the "
+            "`if` of a comprehension do: compare numbers one by one, choose with `a if c else b`"
         )
     helper = f"`{frame.f_code.co_name}`" if frame is not None else "the function"
     return (

@@ -108,3 +108,25 @@ def strings_by_condition(n):
 def return_some_paths_only(n):
     if n > 0:
         return 1
+
+
+@refused("cannot choose between objects", "int")
+def functions_by_condition(n):
+    if n > 0:
+        f = lambda x: x + 1  # noqa: E731
+    else:
+        f = lambda x: x - 1  # noqa: E731
+    return f(n)
+
+
+@refused("is used as a Python condition", "int")
+def comprehension_by_a_dynamic_condition(n):
+    return sum([x for x in (1, 2, 3) if x > n])  # error
+
+
+@refused("on one path and", "int")
+def bool_or_int_variable(n):
+    x = True
+    if n > 3:
+        x = 5
+    return x
