@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from basedsl.compiled import Compiled
 from basedsl_cute.lowering.sass import disassemble
 
@@ -32,3 +34,19 @@ class CuteCompiled(Compiled):
             return str(self.stages.data("sass"))
         cubin = self.__cubin__
         return None if cubin is None else disassemble(cubin, self.settings.nvdisasm_options)
+
+    def export_to_c(
+        self,
+        file_path: str | Path,
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        function_name: str | None = None,
+    ) -> tuple[Path, Path]:
+        """Write `NAME.o` and `NAME.h`, with which C programs call this function; their paths.
+        `file_path` is a folder, or the object's path if there is no `file_name`; `function_prefix`
+        (or `function_name`) begins the names in the header. See `basedsl_cute.aot`.
+        """
+        from basedsl_cute import aot
+
+        return aot.export_to_c(self, file_path, file_name, function_prefix or function_name)

@@ -166,10 +166,10 @@ def _encode_again(code: int) -> int:
 def _native_code(encoder: int) -> native.NativeCode:
     again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
     symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
-    return native.load(object_code(_llvmir() + _encode_llvmir()), symbols)
+    return native.load(object_code(launch_llvmir() + _encode_llvmir()), symbols)
 
 
-def _llvmir() -> str:
+def launch_llvmir() -> str:
     """`i32 basedsl_gpu_launch(ptr launcher, ptr config, ptr args)`.
 
     Offsets are those of `Launcher` and `LaunchConfig` above, and of cuda.h:

@@ -1,0 +1,142 @@
+"""The C interface of an exported function: its parameters, and the header that declares them.
+
+A tensor is a struct of its address and of the extents and strides that are known at run time only,
+in order; numbers go by value, a stream is a CUstream. Results are written through pointers behind
+the parameters. Functions return 0 or a CUresult.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.binding import AdaptedArgument, NumericArgument, StaticArgument, TreeArgument
+from basedsl.errors import DSLCallError
+from basedsl.tree import leaf_paths
+from basedsl_cute.arguments import PointerArgument, TensorArgument
+from basedsl_cute.stream import StreamArgument
+
+# `struct` codes -> C types, and LLVM's. Half floats and narrower ones go as their bits.
+C_TYPES = {
+    "b": "int8_t", "B": "uint8_t", "h": "int16_t", "H": "uint16_t", "e": "uint16_t",
+    "i": "int32_t", "I": "uint32_t", "q": "int64_t", "Q": "uint64_t", "f": "float", "d": "double",
+}  # fmt: skip
+LLVM_TYPES = {
+    "b": "i8", "B": "i8", "h": "i16", "H": "i16", "e": "i16", "i": "i32", "I": "i32", "q": "i64",
+    "Q": "i64", "f": "float", "d": "double",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter in C. `kind` is tensor, pointer, stream or number; a tensor's `formats` are
+    those of its address and its dynamic leaves.
+    """
+
+    name: str
+    kind: str
+    formats: tuple[str, ...]
+    extents: int = 0
+    text: str = ""
+
+    @property
+    def strides(self) -> int:
+        return len(self.formats) - 1 - self.extents
+
+
+def parameters_of(names: Sequence[str], arguments: Sequence[Any]) -> list[Parameter]:
+    """The parameters in C for those of a compiled function; DSLCallError for what has none."""
+    return [
+        one
+        for name, argument in zip(names, arguments, strict=True)
+        for one in _parameters(name, argument)
+    ]
+
+
+def _parameters(name: str, argument: Any) -> Iterator[Parameter]:
+    if isinstance(argument, StaticArgument):
+        return
+    if isinstance(argument, AdaptedArgument):
+        yield from _parameters(name, argument.inner)
+    elif isinstance(argument, TreeArgument):
+        paths = leaf_paths(argument.node, name)
+        for path, part in zip(paths, argument.parts, strict=True):
+            yield from _parameters(path, part)
+    elif isinstance(argument, TensorArgument):
+        extents = sum(n is None for n in argument.shape)
+        yield Parameter(_c_name(name), "tensor", argument.formats, extents, str(argument))
+    elif isinstance(argument, PointerArgument):
+        yield Parameter(_c_name(name), "pointer", ("Q",), text=str(argument))
+    elif isinstance(argument, StreamArgument):
+        yield Parameter(_c_name(name), "stream", ("Q",))
+    elif isinstance(argument, NumericArgument) and argument.formats[0] in C_TYPES:
+        yield Parameter(_c_name(name), "number", argument.formats, text=str(argument))
+    else:
+        raise DSLCallError(f"'{name}' is {argument}, which has no form in C")
+
+
+def _c_name(path: str) -> str:
+    return re.sub(r"\W+", "_", path).strip("_")
+
+
+def header(prefix: str, title: str, parameters: Sequence[Parameter], results: Sequence[str]) -> str:
+    """The text of the C header."""
+    module = f"{prefix}_Kernel_Module_t"
+    lines = [
+        f"/* {title}: made by basedsl_cute. Link with -lcuda. */",
+        "#pragma once",
+        "#include <stdint.h>",
+        "#include <cuda.h>",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        "/* The kernels. All functions return 0 or a CUresult; errors count for one thread at a "
+        "time. */",
+        f"typedef struct {{ void *library; }} {module};",
+        "",
+        "/* For the device of the current context. */",
+        f"int32_t {prefix}_Kernel_Module_Load({module} *module);",
+        f"int32_t {prefix}_Kernel_Module_Unload({module} *module);",
+        "",
+    ]
+    declared = [f"{module} *module"]
+    for one in parameters:
+        if one.kind == "tensor":
+            kind = f"{prefix}_Tensor_{one.name}_t"
+            lines += [f"/* {one.text} */", *_tensor_struct(kind, one), ""]
+            declared.append(f"const {kind} *{one.name}")
+        elif one.kind == "number":
+            declared.append(f"{C_TYPES[one.formats[0]]} {one.name}")
+        else:
+            declared.append(f"{'void *' if one.kind == 'pointer' else 'CUstream '}{one.name}")
+    declared += [f"{C_TYPES[code]} *result{i}" for i, code in enumerate(results)]
+    return "\n".join(
+        [
+            *lines,
+            f"int32_t {wrapper_name(prefix)}({', '.join(declared)});",
+            "",
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def _tensor_struct(kind: str, one: Parameter) -> list[str]:
+    integer = C_TYPES[one.formats[1]] if len(one.formats) > 1 else ""
+    fields = ["  void *data;"]
+    if one.extents:
+        fields.append(f"  {integer} dynamic_shapes[{one.extents}];")
+    if one.strides:
+        fields.append(f"  {integer} dynamic_strides[{one.strides}];")
+    return ["typedef struct {", *fields, f"}} {kind};"]
+
+
+def wrapper_name(prefix: str) -> str:
+    """The C function that calls the exported one."""
+    return f"cute_dsl_{prefix}_wrapper"
