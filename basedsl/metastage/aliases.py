@@ -21,6 +21,20 @@ from basedsl.metastage.state import Content, Picture, refreshed, same_content
 from basedsl.tracing import Trace
 
 
+def _references(place: object) -> int:
+    return sys.getrefcount(place)
+
+
+def _own_references() -> int:
+    """How many of `_references` are those of the call itself: versions of Python differ."""
+    held = [[0]]
+    place = held[0]
+    return _references(place) - 1
+
+
+_OWN_REFERENCES = _own_references()
+
+
 def shared_places(picture: Picture) -> set[int]:
     """The ids of places in a picture just taken to which something else refers too.
 
@@ -31,8 +45,8 @@ def shared_places(picture: Picture) -> set[int]:
     found = set()
     for content in picture.values():
         place = content.place
-        expected = 2 * held[id(place)] + 1
-        if held[id(place)] > 1 or sys.getrefcount(place) - 2 > expected:  # `place`, the argument
+        holders = _references(place) - _OWN_REFERENCES
+        if held[id(place)] > 1 or holders > 2 * held[id(place)] + 1:
             found.add(id(place))
     return found
 
