@@ -148,7 +148,9 @@ def round_float(value: float, row: Format) -> float:
 
     Storage formats that hardware converts to with saturation (`saturates`, PTX cvt.satfinite) clamp
     to the largest finite value, infinities included; the others overflow to infinity. BFloat16 and
-    the storage formats round through Float32 first, as hardware does.
+    the storage formats round through Float32 first, as hardware does; TFloat32 too, and from there
+    to nearest with halves away from zero (PTX cvt.rna.tf32.f32, the one conversion that every GPU
+    with the format has).
     """
     if row.name == "Float64":
         return value
@@ -179,7 +181,7 @@ def _round_tf32(value: float) -> float:
     if not math.isfinite(single):
         return single
     (bits,) = struct.unpack("<I", struct.pack("<f", single))
-    bits += 0xFFF + ((bits >> 13) & 1)
+    bits += 0x1000
     rounded: float
     (rounded,) = struct.unpack("<f", struct.pack("<I", bits & 0xFFFFE000))
     return rounded

@@ -238,7 +238,9 @@ def test_conversion_of_the_same_type_emits_nothing(program: Callable[..., Any]) 
 def test_scales_and_tf32_hold_what_hardware_holds() -> None:
     assert Float8E8M0FNU(3.0).value in (2.0, 4.0) and Float8E8M0FNU(0.0).value == 2.0**-127
     assert (
-        TFloat32(1.0 + 2.0**-11).value == 1.0
+        TFloat32(1.0 + 2.0**-11).value == 1.0 + 2.0**-10  # a half, away from zero
+        and TFloat32(-1.0 - 2.0**-11).value == -1.0 - 2.0**-10
+        and TFloat32(1.0 + 2.0**-11 - 2.0**-20).value == 1.0
         and TFloat32(1.0 + 3 * 2.0**-11).value == 1.0 + 2.0**-9
     )
     assert Int8(5).to(Uint8).value == 5

@@ -147,3 +147,39 @@ def test_what_is_refused(sim):
         with pytest.raises(DSLError) as caught:
             per_thread(wrong, x, out=np.float32)
         assert text in str(caught.value)
+
+
+BITS = np.random.default_rng(7).integers(-(2**31), 2**31, 64).astype(np.int32)
+REALS = np.linspace(0.1, 6, 64, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "text, x, expected",
+    [
+        ("tanh.approx.f32 $0, $1;", REALS, np.tanh(REALS)),
+        ("ex2.approx.ftz.f32 $0, $1;", REALS, np.exp2(REALS)),
+        ("rsqrt.approx.f32 $0, $1;", REALS, 1 / np.sqrt(REALS)),
+        ("fma.rn.f32 $0, $1, $1, $1;", REALS, REALS * REALS + REALS),
+        ("max.f32 $0, $1, $1;", REALS, REALS),
+        ("  mul.lo.s32 $0, $1, 3 ;\n", BITS, BITS * np.int32(3)),
+        ("mul.hi.u32 $0, $1, 0x80000000;", BITS, (BITS.view(np.uint32) >> 1).view(np.int32)),
+        ("shl.b32 $0, $1, 33;", BITS, BITS * 0),
+        ("shr.u32 $0, $1, 4;", BITS, (BITS.view(np.uint32) >> 4).view(np.int32)),
+        ("lop3.b32 $0, $1, 0xFF, $1, 0x78;", BITS, (BITS & 255) ^ BITS),
+        ("popc.b32 $0, $1;", BITS, np.array([int(b).bit_count() for b in BITS.view(np.uint32)])),
+        ("min.u32 $0, $1, 7;", BITS, np.minimum(BITS.view(np.uint32), 7).view(np.int32)),
+    ],
+)
+def test_inline_ptx_of_one_instruction_runs(target, text, x, expected):
+    kind = cute.Float32 if x.dtype == np.float32 else cute.Int32
+    got = per_thread(lambda v: arch.inline_ptx(text, [v], kind), x, out=x.dtype)
+    if x.dtype == np.float32:
+        np.testing.assert_allclose(got, expected, rtol=2e-3 if "tanh" in text else 1e-6)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_inline_ptx_that_the_simulator_does_not_know_names_the_text(sim):
+    with pytest.raises(Exception, match=r"of PTX text: 'bar.warp.sync -1; mov.b32 \$0, \$1;'"):
+        text = "bar.warp.sync -1; mov.b32 $0, $1;"
+        per_thread(lambda v: arch.inline_ptx(text, [v], cute.Int32), BITS, out=np.int32)

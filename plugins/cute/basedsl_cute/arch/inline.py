@@ -1,4 +1,6 @@
-"""PTX that has no name here, as text. The simulator cannot run it."""
+"""PTX that has no name here, as text. The simulator runs what is one common instruction
+(`sim.ptx_text`), and refuses other text.
+"""
 
 from __future__ import annotations
 

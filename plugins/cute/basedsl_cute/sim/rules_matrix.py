@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim import matrix
+from basedsl_cute.sim import matrix, ptx_text
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op
@@ -43,14 +43,32 @@ _TEXT = re.compile(
 
 @rule("llvm.inline_asm", uniform=never)
 def _mma_text(e: Emitter, op: Op) -> None:
-    """The shapes and types that the nvvm dialect has no mma.sync for; no other text."""
-    match = _TEXT.fullmatch(op.string("asm_string"))
+    """The shapes and types that the nvvm dialect has no mma.sync for, and what `ptx_text` knows."""
+    text = op.string("asm_string")
+    match = _TEXT.fullmatch(text)
     if match is None or not set(match.group(4, 5, 6)) <= matrix.TYPES:
-        raise MissingRuleError(op.site, "of PTX text")
+        _one_instruction(e, op, text)
+        return
     m, n, k = shape = tuple(map(int, match.group(1, 2, 3)))
     d, a, b = match.group(4, 5, 6)
     sizes = [matrix.registers(count, kind) for count, kind in ((m * k, a), (n * k, b), (m * n, d))]
     _multiply(e, op, (shape, d, a, b), op.operands, sizes)
+
+
+def _one_instruction(e: Emitter, op: Op, text: str) -> None:
+    found = ptx_text.read(text, len(op.operands)) if len(op.results) == 1 else None
+    if found is None:
+        raise MissingRuleError(op.site, f"of PTX text: {text.strip()!r}")
+    name, sources = found
+    e.globals["ptx_text"] = ptx_text
+    # A number as written is one value for all lanes, but the table of lop3, which is no operand.
+    arguments = [
+        e.lanes(op.operands[source])
+        if isinstance(source, int)
+        else (source if name.startswith("lop3") else f"np.full(1, {source}).astype(np.int32)")
+        for source in sources
+    ]
+    e.let(op.results[0], f"ptx_text.run({name!r}, {', '.join(arguments)})")
 
 
 def _multiply(e: Emitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
