@@ -14,9 +14,11 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import generic, map_place
+from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
 from basedsl_cute.pointer import Pointer
 from basedsl_cute.tensormap import TensorMapValue
 
+TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
@@ -28,11 +30,13 @@ def tma_load(
     *,
     mcast_mask: Any = None,
     cache_hint: Any = None,
+    nbytes: int = 0,
 ) -> None:
     """Copy a box from global to shared memory; its bytes count at the mbarrier when they land.
 
     With `mcast_mask` the box lands in the same place of each block of the cluster whose bit is
-    set, and counts at that block's mbarrier.
+    set, and counts at that block's mbarrier. Without `mbar_ptr` the loop around it, which has
+    `prefetch_stages=`, waits for the `nbytes` of the box.
     """
     what = "a TMA load"
     target = shared_address(smem_ptr, what)
@@ -40,15 +44,20 @@ def tma_load(
     number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result
     cluster = emit_op(what, "llvm.inttoptr", [number], ["!llvm.ptr<7>"]).result
     operands = [cluster, _map(tensor_map), *_coordinates(coordinates)]
-    operands.append(shared_address(mbar_ptr, what))
+    if mbar_ptr is None:
+        operands.append(emit_op(what, "llvm.mlir.zero", [], ["!llvm.ptr<3>"]).result)
+    else:
+        operands.append(shared_address(mbar_ptr, what))
     if mcast_mask is not None:
         operands.append(as_numeric(mcast_mask).to(Int16).ir_value())
     if cache_hint is not None:
         operands.append(as_numeric(cache_hint).to(Int64).ir_value())
     segments = [1, 1, len(coordinates), 1, 0, int(mcast_mask is not None)]
     segments += [int(cache_hint is not None), 0]
-    name = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
-    emit_op(what, name, operands, attributes=_segments(segments))
+    attributes = _segments(segments)
+    if mbar_ptr is None:
+        attributes[UNBOUND_BYTES] = f"{nbytes} : i64"
+    emit_op(what, TMA_LOAD, operands, attributes=attributes)
 
 
 def tma_store(

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl_cute.dialect import CuteDialect
+from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
 
 PREFETCH = "basedsl.prefetch_stages"
 
@@ -39,6 +40,7 @@ class CopyLoop:
     dialect: CuteDialect
     tiles: list[Any] = field(default_factory=list)  # allocations that it copies into
     copying: list[Any] = field(default_factory=list)  # the copies and what they need
+    loads: list[Any] = field(default_factory=list)  # those by TMA
     rest: list[Any] = field(default_factory=list)  # all else, with the barrier
     barrier: Any = None
     stores: dict[Any, Any] = field(default_factory=dict)  # store -> the load it stores
@@ -64,7 +66,8 @@ _PURE_DIALECTS = ("arith.", "math.", "vector.", "index.")
 _PURE = {
     "cute.view", "cute.recast", "cute.iterator", "cute.make_memref", "llvm.ptrtoint",
     "llvm.inttoptr", "llvm.addrspacecast", "llvm.getelementptr", "llvm.mlir.undef",
-    "llvm.insertvalue", "llvm.extractvalue", "llvm.mlir.constant", "nvvm.shfl.sync",
+    "llvm.insertvalue", "llvm.extractvalue", "llvm.mlir.constant", "llvm.mlir.zero",
+    "nvvm.shfl.sync",
 }  # fmt: skip
 # What the rest of the loop may do besides: nothing that the copies could see.
 _HARMLESS = {
@@ -76,6 +79,8 @@ _HARMLESS = {
 }  # fmt: skip
 _WAITS = ("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group", "nvvm.cp.async.wait.all")
 _COPY_BITS = (32, 64, 128)
+_ADDRESSES = ("cute.view", "cute.recast", "cute.iterator", "llvm.ptrtoint", "llvm.inttoptr")
+TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 
 
 def defining(value: Any) -> Any:
@@ -102,6 +107,13 @@ class _Analysis:
 
     def run(self) -> CopyLoop:
         roots = [op for op in self.ops if self._has_copies(op)]
+        for op in walk(self.loop):
+            if op.name == TMA_LOAD and UNBOUND_BYTES not in op.attributes:
+                raise Refused(
+                    "its TMA copies complete a barrier of the program's own",
+                    op,
+                    "leave tma_bar_ptr= out, and have all threads of the block call the copy",
+                )
         if not roots:
             raise Refused("it copies nothing from global to shared memory")
         for op in roots:
@@ -126,6 +138,8 @@ class _Analysis:
         return "" if record is None else record.space
 
     def _is_copy(self, op: Any) -> bool:
+        if op.name == TMA_LOAD:
+            return True
         if op.name == "cute.copy":
             spaces = [self._space(value) for value in list(op.operands)[:2]]
             return spaces == ["gmem", "smem"]
@@ -164,7 +178,16 @@ class _Analysis:
                 raise Refused("its copies are mixed with computations", inner)
 
     def _check_copy(self, op: Any, at_top: bool) -> None:
-        if op.name == "cute.copy":
+        if op.name == TMA_LOAD:
+            if not at_top:
+                raise Refused(
+                    "not all threads of the block call this TMA copy",
+                    op,
+                    "take it out of the branch: one thread of the block issues it",
+                )
+            target, bits = op.operands[0], _COPY_BITS[0]
+            self.plan.loads.append(op)
+        elif op.name == "cute.copy":
             target = op.operands[1]
             bits = self._number(op, "bits")
             predicate = list(op.operands)[2:]
@@ -209,7 +232,7 @@ class _Analysis:
 
     def _add_tile(self, target: Any, op: Any) -> None:
         value = target
-        while defining(value) is not None and defining(value).name in ("cute.view", "cute.recast"):
+        while defining(value) is not None and defining(value).name in _ADDRESSES:
             value = defining(value).operands[0]
         made = defining(value)
         if made is None or made.name != "cute.alloc_smem":

@@ -17,19 +17,32 @@ copies n iterations ahead, into n + 1 tiles that take turns:
         commit;  REST(i) from tile[(i/step) mod (n+1)]
 
 At the barrier of i everyone is through with i-1, whose tile is the one that is copied to next.
-Copies become cp.async (sm_80). `loop_analysis` decides whether the loop is one of this kind.
+Copies become cp.async (sm_80). TMA loads complete an mbarrier for each tile instead of a group;
+one thread issues them. `loop_analysis` decides whether the loop is one of this kind.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import PipelineContext, span_of_location
 from basedsl_cute.dialect import CuteDialect, define
-from basedsl_cute.lowering.loop_analysis import PREFETCH, CopyLoop, Refused, analyse, defining, walk
+from basedsl_cute.lowering.loop_analysis import (
+    PREFETCH,
+    TMA_LOAD,
+    CopyLoop,
+    Refused,
+    analyse,
+    defining,
+    walk,
+)
+from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
 
 _MAX_STAGES = 16
+_SUSPEND_TICKS = 0x989680  # nanoseconds a wait may sleep, as in arch.mbarrier
 
 
 def pipeline_loops(op: Any, context: PipelineContext) -> None:
@@ -37,15 +50,20 @@ def pipeline_loops(op: Any, context: PipelineContext) -> None:
     bindings = context.bindings
     ir = bindings.ir
     found: list[Any] = []
+    unbound: list[Any] = []
 
     def collect(inner: Any) -> Any:
         if inner.name == "scf.for" and PREFETCH in inner.attributes:
             found.append(inner)
+        if inner.name == TMA_LOAD and UNBOUND_BYTES in inner.attributes:
+            unbound.append(inner)
         return ir.WalkResult.ADVANCE
 
     for module in op.regions[0].blocks[0].operations:
         if module.operation.name == "gpu.module":
             module.operation.walk(collect, ir.WalkOrder.POST_ORDER)
+    for load in unbound:
+        _check_place(load, ir)
     for loop in found:
         stages = ir.IntegerAttr(loop.attributes[PREFETCH]).value
         if not 0 <= stages <= _MAX_STAGES:
@@ -61,6 +79,19 @@ def pipeline_loops(op: Any, context: PipelineContext) -> None:
                 raise _error(loop, refused) from None
         else:
             del loop.attributes[PREFETCH]
+
+
+def _check_place(load: Any, ir: Any) -> None:
+    """A TMA load without a barrier is in a loop that gives it one."""
+    parent = load.parent
+    while parent is not None and PREFETCH not in parent.operation.attributes:
+        parent = parent.operation.parent
+    if parent is None or not ir.IntegerAttr(parent.operation.attributes[PREFETCH]).value:
+        raise DSLTypeError(
+            "a TMA load needs the mbarrier that it completes: tma_bar_ptr=",
+            span_of_location(load.location),
+            hint="or a loop that waits for it: cute.range(..., prefetch_stages=1) or more",
+        )
 
 
 def _error(loop: Any, refused: Refused) -> DSLTypeError:
@@ -86,21 +117,26 @@ class _Pipeline:
         self.index = self.lower.type
         self.i32 = self.ir.IntegerType.get_signless(32)
         self.tiles: list[tuple[Any, Any, int]] = []  # old allocation, new one, elements between
+        self.barriers: Any = None  # the address of the mbarriers, one for each tile
 
     def build(self) -> None:
-        ir, loop = self.ir, self.loop
+        ir, loop, plan = self.ir, self.loop, self.plan
         with loop.location:
-            for allocation in self.plan.tiles:
+            for allocation in plan.tiles:
                 self._allocate(allocation)
             with ir.InsertionPoint(loop):
+                if plan.loads:
+                    self._make_barriers()
                 for j in range(self.stages):
                     self._copy_if_there(self._ahead(self.lower, j), self._number(j))
                     self._emit("nvvm.cp.async.commit.group")
                 new = self._loop()
+                if plan.loads:
+                    self._end_barriers()
         for old, result in zip(loop.results, new.results, strict=False):
             old.replace_all_uses_with(result)
         loop.erase()
-        for op in reversed(self.plan.outside):
+        for op in reversed(plan.outside):
             if not any(list(result.uses) for result in op.results):
                 op.erase()
         for old, _, _ in self.tiles:
@@ -136,7 +172,9 @@ class _Pipeline:
 
     def _loop(self) -> Any:
         ir, loop, plan = self.ir, self.loop, self.plan
-        operands = [self.lower, self.upper, self.step, *self.initial, self._number(0)]
+        # Carried besides: the number of the tile, and the parity of its barrier's phase.
+        own = [self._number(0), self._number(0)]
+        operands = [self.lower, self.upper, self.step, *self.initial, *own]
         kinds = [value.type for value in operands[3:]]
         attributes = {
             name: loop.attributes[name] for name in _names(loop.attributes) if name != PREFETCH
@@ -145,15 +183,17 @@ class _Pipeline:
         old_body = loop.regions[0].blocks[0]
         places = [argument.location for argument in old_body.arguments]
         types = [argument.type for argument in old_body.arguments]
-        body = new.regions[0].blocks.append(*types, self.i32, arg_locs=[*places, loop.location])
-        *arguments, current = body.arguments
+        body = new.regions[0].blocks.append(
+            *types, self.i32, self.i32, arg_locs=[*places, loop.location, loop.location]
+        )
+        *arguments, current, parity = body.arguments
         with ir.InsertionPoint(body):
             copied = dict(zip(old_body.arguments, arguments, strict=True))
             copied.update(self._tiles_at(current))
             copier = _Copier(self.dialect, plan, copied)
             for op in plan.rest:
                 if op == plan.barrier:
-                    self._wait(self.stages - 1)
+                    self._wait(current, parity)
                     copier.copy(op)
                     ahead = self._ahead(arguments[0], self.stages)
                     # n tiles on is the one before this, of n + 1.
@@ -163,12 +203,68 @@ class _Pipeline:
                     copier.copy(op)
             terminator = list(old_body.operations)[-1]
             values = [copier.value(operand) for operand in terminator.operands]
-            self._emit("scf.yield", [*values, self._stepped(current, 1)])
+            further = self._stepped(current, 1)
+            wrapped = self._compare("eq", further, self._number(0))
+            flip = self._emit("arith.extui", [wrapped], [self.i32]).result
+            flipped = self._emit("arith.xori", [parity, flip], [self.i32]).result
+            self._emit("scf.yield", [*values, further, flipped])
         return new
 
-    def _wait(self, groups: int) -> None:
-        attributes = {"n": self.ir.IntegerAttr.get(self.i32, groups)}
+    def _wait(self, current: Any, parity: Any) -> None:
+        """For the copies of this iteration."""
+        attributes = {"n": self.ir.IntegerAttr.get(self.i32, self.stages - 1)}
         self._emit("nvvm.cp.async.wait.group", [], [], attributes)
+        if self.plan.loads:
+            ticks = self._number(_SUSPEND_TICKS)
+            operands = [self._barrier(current), parity, ticks]
+            self._emit("nvvm.mbarrier.try_wait.parity", operands)
+
+    # Barriers of TMA loads -------------------------------------------------------------------
+
+    def _make_barriers(self) -> None:
+        count = self.stages + 1
+        with self.ir.InsertionPoint(defining(self.plan.tiles[0])):
+            i64 = self.ir.IntegerType.get_signless(64)
+            kind = self.dialect.memref_type(i64, "smem", f"{count}:1", 16)
+            words = self.dialect.alloc_smem(kind, 8 * count, name="barriers")
+        self.barriers = self.dialect.iterator(words)
+        with self._one_thread():
+            for j in range(count):
+                at = self._barrier(self._number(j))
+                self._emit("nvvm.mbarrier.init", [at, self._number(1)])
+        self._emit("nvvm.fence.mbarrier.init")
+        self.dialect.barrier()
+
+    def _end_barriers(self) -> None:
+        """Everyone is past the last wait: the words may be something else from now on."""
+        self.dialect.barrier()
+        with self._one_thread():
+            for j in range(self.stages + 1):
+                self._emit("nvvm.mbarrier.inval", [self._barrier(self._number(j))])
+
+    def _barrier(self, number: Any) -> Any:
+        attributes = {
+            "elem_type": self.ir.TypeAttr.get(self.ir.IntegerType.get_signless(64)),
+            "rawConstantIndices": self.ir.DenseI32ArrayAttr.get([-(2**31)]),
+        }
+        pointer = self.barriers.type
+        return self._emit(
+            "llvm.getelementptr", [self.barriers, number], [pointer], attributes
+        ).result
+
+    @contextlib.contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        """What is built inside is done by the first thread of the block."""
+        ids = [
+            self._emit(f"nvvm.read.ptx.sreg.tid.{axis}", [], [self.i32]).result for axis in "xyz"
+        ]
+        any_bit = self._emit("arith.ori", ids[:2], [self.i32]).result
+        any_bit = self._emit("arith.ori", [any_bit, ids[2]], [self.i32]).result
+        first = self._compare("eq", any_bit, self._number(0))
+        branch = self._emit("scf.if", [first], [], regions=2)
+        with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
+            yield
+            self._emit("scf.yield")
 
     def _stepped(self, number: Any, by: int) -> Any:
         """(number + by) mod (stages + 1), for by in 0..stages."""
@@ -207,9 +303,27 @@ class _Pipeline:
             old_body = self.loop.regions[0].blocks[0]
             copied = {old_body.arguments[0]: index, **self._tiles_at(number)}
             copier = _Copier(self.dialect, self.plan, copied)
+            loads = []
             for op in self.plan.copying:
-                copier.copy(op)
+                if op in self.plan.loads:
+                    loads.append(op)
+                else:
+                    copier.copy(op)
+            if loads:
+                self._issue(loads, copier, number)
             self._emit("scf.yield")
+
+    def _issue(self, loads: list[Any], copier: _Copier, number: Any) -> None:
+        """One thread announces the bytes of the TMA loads and issues them."""
+        total = sum(self.ir.IntegerAttr(op.attributes[UNBOUND_BYTES]).value for op in loads)
+        with self._one_thread():
+            barrier = self._barrier(number)
+            self._emit("nvvm.mbarrier.arrive.expect_tx", [barrier, self._number(total)])
+            for op in loads:
+                made = copier.copy(op)
+                sizes = list(self.ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+                made.operands[sum(sizes[:3])] = barrier
+                del made.attributes[UNBOUND_BYTES]
 
     # Ops -------------------------------------------------------------------------------------
 
@@ -238,7 +352,7 @@ class _Pipeline:
 
     def _compare(self, how: str, a: Any, b: Any) -> Any:
         i64 = self.ir.IntegerType.get_signless(64)
-        predicate = self.ir.IntegerAttr.get(i64, {"slt": 2, "sge": 5}[how])
+        predicate = self.ir.IntegerAttr.get(i64, {"eq": 0, "slt": 2, "sge": 5}[how])
         i1 = self.ir.IntegerType.get_signless(1)
         return self._emit("arith.cmpi", [a, b], [i1], {"predicate": predicate}).result
 
@@ -265,12 +379,12 @@ class _Copier:
             self.copy(defining(old))
         return self.values.get(old, old)
 
-    def copy(self, op: Any) -> None:
+    def copy(self, op: Any) -> Any:
         """Clone an op."""
         pair = self.plan.stores.get(op)
         if pair is not None:
             self._copy_elements(op, pair)
-            return
+            return None
         for each in walk(op):
             for operand in each.operands:
                 self.value(operand)  # which may have to be made first
@@ -283,6 +397,7 @@ class _Copier:
                 self._make_asynchronous(each)
         for old, made in zip(op.results, new.results, strict=True):
             self.values[old] = made
+        return new
 
     def _make_asynchronous(self, op: Any) -> None:
         source, target, *predicate = op.operands

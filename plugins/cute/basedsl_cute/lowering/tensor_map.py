@@ -9,6 +9,9 @@ Host code calls the symbol `ENCODE_SYMBOL`, which has the signature of the drive
 
 from __future__ import annotations
 
+# On a TMA load without a barrier: the bytes of its box. The step `pipeline-loops` gives it one.
+UNBOUND_BYTES = "cute.tma_bytes"
+
 ENCODE_SYMBOL = "basedsl_encode_tensor_map"
 BYTES, ALIGNMENT = 128, 64
 

@@ -16,6 +16,7 @@ global tensor, the first of which is the contiguous one.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import math
 from dataclasses import dataclass
@@ -180,6 +181,9 @@ class TmaAtom:
     ) -> None:
         """`cute.copy` by this atom: partitioned tensors, called by a whole warp. The tensor map is
         the atom's own, or one in global memory at `tma_desc_ptr` that was made from it.
+
+        In a loop with `prefetch_stages=` a load needs no barrier: all threads of the block call it,
+        one of them issues it, and the tile is there after the loop's `sync_threads()`.
         """
         tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
         is_load = isinstance(self.op, _LOADS)
@@ -190,7 +194,8 @@ class TmaAtom:
                 f"to {dst}",
                 hint="partition both with tma_partition",
             )
-        if is_load and tma_bar_ptr is None:
+        unbound = is_load and tma_bar_ptr is None
+        if unbound and (pred is not None or mcast_mask is not None):
             raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
         if isinstance(self.op, CopyBulkTensorTileG2SMulticastOp) and mcast_mask is None:
             raise DSLTypeError("a multicast needs the blocks that get the tile: mcast_mask=")
@@ -199,7 +204,8 @@ class TmaAtom:
             raise DSLTypeError(
                 f"{self}: {src.shape} to {dst.shape} are no whole boxes of {each} elements"
             )
-        with when(pred), arch.elect_one():
+        # The loop that waits for a load without a barrier has one thread issue it.
+        with when(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):
                 place = shared.pointer.moved(shared.layout(at))
                 tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
@@ -212,6 +218,7 @@ class TmaAtom:
                         where,
                         mcast_mask=mcast_mask,
                         cache_hint=cache_policy,
+                        nbytes=each * self.dtype.width // 8,
                     )
                 elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
                     tma_reduce(tensor_map, place, where, self.op.kind)
