@@ -235,6 +235,8 @@ def test_views_of_extents_and_strides():
     repeated = view_of((8, 8), (8, 1), (3, 8, 8), 2, batched=True, may_copy=False)
     assert repeated.strides == (0, 8, 1)
     assert not repeated.suits_tma(0, 2)
+    padded = view_of((8, 60), (64, 1), (8, 60), 2, batched=False, may_copy=False)
+    assert padded.suits_tma(0, 2) and not padded.suits_tma_store(2) and padded.suits_tma_store(4)
     turned = view_of((6, 8), (1, 6), (6, 8), 2, batched=False, may_copy=False)
     assert (turned.lead, turned.is_same, turned.vector(0, 2)) == (-2, True, 2)
     assert view_of((6, 8), (32, 2), (6, 8), 2, batched=False, may_copy=False) is None

@@ -223,6 +223,10 @@ def test_what_does_not_go_together(sim, change, text):
 def test_a_row_of_c_that_tma_cannot_write(hopper):
     with pytest.raises(DSLError, match="multiples of 16 bytes"):
         compare((64, 60, 64), 1, ONE)
+    a, b, c = operands((64, 64, 64), np.float16)
+    with pytest.raises(DSLError, match="multiples of 16 bytes"):  # it would write 64 columns
+        gemm(a, b[:60], c[:, :60], 1, Config(**ONE))
+    assert (c == 77).all()
 
 
 @pytest.mark.parametrize(

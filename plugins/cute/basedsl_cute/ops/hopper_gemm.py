@@ -452,11 +452,15 @@ def gemm(
 
     With `epilogue_op`, C = epilogue_op(A B^T, *operands), see `utils.epilogue`. Elements are
     Float16, BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to TFloat32; of
-    all but the first two, K is contiguous. C may have any type that the sums convert to.
+    all but the first two, K is contiguous. C may have any type that the sums convert to; the extent
+    of its contiguous mode is a multiple of 16 bytes, since TMA writes whole 16 bytes of a row, even
+    beyond its end (seen on an H200).
     """
     a, b = as_tf32(a), as_tf32(b)
     kinds = kinds_of(a, b, c)
     check(kinds, cfg)
+    along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0
+    assert c.shape[along] * kinds.c.width % 128 == 0, "rows of C must be multiples of 16 bytes"
     layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster

@@ -261,6 +261,7 @@ def _plan(
     every = list(zip(matrices, addresses, sizes, strict=True))
     leads = [v.lead == -1 for v in matrices]
     tma = all(v.suits_tma(x, size) for v, x, size in every)
+    tma = tma and matrices[2].suits_tma_store(of_c.size)
     tma = tma and (of_a.dtype.width == 16 or leads[:2] == [True, False])
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()

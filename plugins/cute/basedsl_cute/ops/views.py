@@ -56,6 +56,10 @@ class View:
         aligned = self.copied is not None or address % LINE == 0
         return aligned and all(d > 0 and d * size % LINE == 0 for d in self._others)
 
+    def suits_tma_store(self, size: int) -> bool:
+        """TMA writes whole 16 bytes of a row, even beyond its end: seen on an H200."""
+        return self.shape[self.lead] * size % LINE == 0
+
     @property
     def _others(self) -> list[int]:
         lead = len(self.strides) + self.lead
