@@ -70,6 +70,8 @@ def elementwise_apply(
     `threads` of a block lie on a grid whose second mode is contiguous in memory. Each has `rows`
     vectors of 16 bytes, loaded one after another.
     """
+    if any(cute.rank(x) != 2 for x in (*inputs, result)):
+        raise ValueError("elementwise_apply takes tensors of two modes: reshape the arrays")
     row_major = result.leading_dim != 0
     vector = cute.utils.common_vector((*inputs, result), 1 if row_major else 0)
     if cute.const_expr(row_major):

@@ -103,6 +103,8 @@ def autovec_copy(
         raise DSLTypeError(
             f"l1c_evict_priority is one of nvgpu.CacheEvictionPriority, not {l1c_evict_priority!r}"
         )
+    if algebra.size(src.shape) == 0:
+        return
     loading, storing = (priority if x.memspace == "gmem" else None for x in (src, dst))
     store_vector(dst, load_vector(src, loading), storing)
 
@@ -191,6 +193,8 @@ def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> 
 
 def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
     _same_shape(src, dst, "cute.copy")
+    if algebra.size(src.shape) == 0:
+        return
     if pred is None:
         store_vector(dst, load_vector(src))
         return

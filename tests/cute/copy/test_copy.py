@@ -387,6 +387,21 @@ def test_an_eviction_priority_reaches_the_instructions(priority):
     np.testing.assert_array_equal(x, y)
 
 
+def test_a_copy_of_nothing_is_nothing(target):
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor):
+        atom = cute.make_copy_atom(CopyUniversalOp(), x.element_type)
+        cute.autovec_copy(x, y)
+        cute.basic_copy(x, y)
+        cute.copy(atom, x, y)
+
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor):
+        kernel(x, y).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    host(*(from_dlpack(np.zeros(0, np.float32)) for _ in range(2)))
+
+
 def test_what_is_no_eviction_priority_is_refused():
     @cute.kernel
     def kernel(x: cute.Tensor):

@@ -67,6 +67,28 @@ def test_elementwise_add_in_mixed_orders():
     np.testing.assert_array_equal(c, a + b)
 
 
+@pytest.mark.parametrize("shape", [(0, 8), (8, 0), (0, 0)])
+@pytest.mark.parametrize("layout", ["static", "dynamic"])
+def test_elementwise_of_nothing_does_nothing(shape, layout):
+    arrays = [random(shape), random(shape), poisoned(shape)]
+    elementwise.elementwise_add(*(arrays if layout == "dynamic" else static(*arrays)))
+
+
+@pytest.mark.parametrize("shape", [(), (8,), (2, 3, 4)])
+def test_elementwise_of_other_ranks_is_refused(shape):
+    x = random(shape)
+    with pytest.raises(Exception, match="takes tensors of two modes"):
+        elementwise.elementwise_add(x, x, x)
+
+
+def test_elementwise_of_arrays_that_run_backwards_and_in_steps():
+    a, b = random((16, 40), seed=1), random((8, 20), seed=2)
+    for view in (a[::-2, ::-2], a[::2, :20], a[:8, ::-2], np.broadcast_to(a[:1, :20], (8, 20))):
+        c = poisoned((8, 20))
+        elementwise.elementwise_add(view, b[::-1], c[:, ::-1])
+        np.testing.assert_array_equal(c[:, ::-1], view + b[::-1])
+
+
 def test_elementwise_of_marked_layouts():
     a, b = random((40, 256), seed=1), random((40, 256), seed=2)
     c = poisoned((40, 256))
@@ -328,3 +350,54 @@ def test_norms_of_several_rows_one_after_another(monkeypatch, steps, threads):
     centred = wide - wide.mean(axis=1, keepdims=True)
     expected = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * weight + bias
     assert_close(y, expected, "f16")
+
+
+# Every kernel, aligned and ragged, in rows and in columns, static and dynamic ---------------------
+
+
+def normalized(x, weight, bias, centre):
+    wide = x.astype(np.float64)
+    wide = wide - wide.mean(axis=1, keepdims=True) if centre else wide
+    scale = np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-5)
+    return wide / scale * weight.astype(np.float64) + bias
+
+
+def case(kernel, x, order):
+    """The function of a kernel, its arguments but for the output, the output, what it should be."""
+    weight, bias = random(x.shape[1:], seed=1), random(x.shape[1:], seed=2)
+    index = np.random.default_rng(3).permutation(x.shape[0])
+    y = poisoned(x.shape, order=order)
+    back = np.empty_like(x)
+    back[index] = x
+    return {
+        "softmax": (softmax.softmax, (x,), (), y, softmax_of(x)),
+        "rms_norm": (
+            normalization.rms_norm, (x, weight), (1e-5,), y, normalized(x, weight, 0.0, False)
+        ),
+        "layer_norm": (
+            normalization.layer_norm, (x, weight, bias), (1e-5,), y,
+            normalized(x, weight, bias, True),
+        ),
+        "row_sum": (row_reduction.row_sum, (x,), (), poisoned(x.shape[:1]), x.sum(axis=1)),
+        "gather": (gather_scatter.gather, (x, index), (), y, x[index]),
+        "scatter": (gather_scatter.scatter, (x, index), (), y, back),
+        "transpose": (transpose.transpose, (x,), (), poisoned(x.shape[::-1], order=order), x.T),
+        "elementwise": (elementwise.elementwise_add, (x, x), (), y, x + x),
+    }[kernel]  # fmt: skip
+
+
+KERNELS = ("softmax", "rms_norm", "layer_norm", "row_sum", "gather", "scatter", "transpose",
+    "elementwise")  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("layout", ["static", "dynamic"])
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("shape", [(8, 64), (7, 37)])
+def test_each_kernel_in_each_layout(kernel, layout, order, shape):
+    x = random(shape, order=order)
+    function, inputs, scalars, out, expected = case(kernel, x, order)
+    bounded = layout == "dynamic" and kernel not in ("transpose", "elementwise")
+    wrap = static if layout == "static" else (lambda *a: a)
+    function(*wrap(*inputs, out), *scalars, **({"columns": 64} if bounded else {}))
+    assert_close(out, expected, "f32")
