@@ -7,10 +7,10 @@ arrays. All of it is found from code objects and objects as they are, without ru
 
 Followed are the user's own things. What belongs to the standard library or an installed package is
 known by name and identity only; its objects' attributes are not followed, but for plain containers
-of attributes, dataclasses and arrays. Not seen: what Python code finds by a name made at run time
-(`globals()[...]`, `getattr(module, text)`), and files, clocks and random numbers that tracing
-reads, and changes inside arrays of more than 64 KiB. A read of `os.environ` or `os.getenv` makes
-the code depend on the whole environment.
+of attributes, dataclasses, arrays and what `held` lists. Arrays of more than 64 KiB are compared by
+a digest, a millisecond for each megabyte. A read of `os.environ` or `os.getenv` makes the code
+depend on the whole environment; `globals()`, `vars`, `eval` and `exec` on all globals. Not seen:
+`getattr(module, text)` with a text made at run time, and files, clocks and random numbers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import argparse
 import builtins
 import dataclasses
 import functools
+import hashlib
 import os
 import sys
 import types
@@ -43,6 +44,7 @@ from basedsl.dispatch.reads import (
     Read,
     Row,
 )
+from basedsl.held import reader_of
 from basedsl.location import is_internal
 
 R = TypeVar("R", bound=Read)
@@ -52,6 +54,10 @@ _CONTAINERS = (types.SimpleNamespace, argparse.Namespace)
 _ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 # With these, an attribute that a module does not have matters too.
 _ASKING = frozenset({"hasattr", "getattr", "AttributeError"})
+# With these, any global may be read.
+_ALL_GLOBALS = frozenset({"globals", "vars", "eval", "exec"})
+# Containers of libraries are followed up to this length: `sys.argv`, not `sys.modules`.
+_LONGEST = 64
 
 
 class Guards:
@@ -183,6 +189,9 @@ class Guards:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
             for name, part in inner:
                 self._named(name, part)
+        held = None if inner else reader_of(value)
+        if held is not None:
+            self._value(self._read(PythonRead(held), "held", id(value)).recorded)
         if value is os.environ or value is getattr(os, "environb", None):
             self._whole_environment()
         elif not inner or not self._foreign(type(value).__module__):
@@ -192,7 +201,9 @@ class Guards:
         self._say(digest.of_value(fn))
         if fn is os.getenv or fn is getattr(os, "getenvb", None):
             self._whole_environment()
-        if is_internal(fn.__code__.co_filename) or self._foreign(fn.__module__):
+        # Functions made by `exec` without a module's name say that they are of `builtins`.
+        module = None if fn.__module__ == "builtins" else fn.__module__
+        if is_internal(fn.__code__.co_filename) or (module and self._foreign(module)):
             return
         offsets = layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -209,6 +220,10 @@ class Guards:
                 self._read(read, "cell", id(cell))
                 self._named(name, read.recorded)
         self._globals(fn.__globals__, names)
+        if not _ALL_GLOBALS.isdisjoint(names):
+            scope = fn.__globals__
+            self._say(None)
+            self._read(PythonRead(lambda: tuple(scope.items())), "all globals", id(scope))
         if "__wrapped__" in vars(fn):
             self._named("__wrapped__", vars(fn)["__wrapped__"])
 
@@ -229,7 +244,7 @@ class Guards:
 
     def _module(self, module: types.ModuleType) -> None:
         self._say(digest.of_value(module))
-        if module is os or not self._foreign_module(module):
+        if not is_internal(getattr(module, "__file__", None) or ""):
             self._modules[id(module)] = module, set()
 
     def _follow_modules(self) -> None:
@@ -240,9 +255,10 @@ class Guards:
             for module, done in list(self._modules.values()):
                 for name in sorted(self._names - done):
                     done.add(name)
-                    if module is os:
-                        if name in _ENVIRONMENT:
-                            self._whole_environment()
+                    if module is os and name in _ENVIRONMENT:
+                        self._whole_environment()
+                    elif self._foreign_module(module):
+                        self._of_library(module, name)
                     elif name in vars(module) or self._names & _ASKING:
                         self._item(vars(module), name)
                         found = True
@@ -252,6 +268,17 @@ class Guards:
                     if not self._foreign_module(module_):
                         self._value(module_)
                         found = True
+
+    def _of_library(self, module: types.ModuleType, name: str) -> None:
+        """An attribute of a library's module, which a program may have put there."""
+        table = vars(module)
+        if name not in table or ("item", id(table), name) in self._reads:
+            return
+        value = self._read(ItemRead(table, name), "item", id(table), name).recorded
+        if isinstance(value, PLAIN):
+            self._say(f"{module.__name__}.{name} = {digest.of_value(value)}")
+        elif isinstance(value, list | dict | set) and len(value) <= _LONGEST:
+            self._named(f"{module.__name__}.{name}", value)
 
     def _whole_environment(self) -> None:
         self._say(None)
@@ -296,6 +323,8 @@ class Guards:
         self._say(digest.of_class(cls))
         if self._foreign(cls.__module__):
             return
+        if type(cls) is not type:
+            self._value(type(cls))
         read: ClassRead = self._read(ClassRead(cls), "class", id(cls))
         for name, value in sorted(read.recorded.items()):
             self._named(name, value)
@@ -322,20 +351,20 @@ class Guards:
         self._content(obj)
 
     def _content(self, obj: Any) -> bool:
-        """The bytes of an array or buffer, unless there are very many."""
+        """The bytes of an array or buffer; of a large one their digest."""
         try:
             view = memoryview(obj)
         except (TypeError, ValueError, BufferError):
             return False
         with view:
-            size, text = view.nbytes, f"{view.format} {view.shape} {view.strides}"
-        if size > _LARGEST_ARRAY:
-            self._say(None)
-            return True
+            large, text = view.nbytes > _LARGEST_ARRAY, f"{view.format} {view.shape} {view.strides}"
 
         def read() -> Any:
             with memoryview(obj) as now:
-                return now.format, now.shape, now.tobytes()
+                content = now if large and now.c_contiguous else now.tobytes()
+                if large:
+                    content = hashlib.sha256(content).digest()
+                return now.format, now.shape, content
 
         recorded = self._read(PythonRead(read), "content", id(obj)).recorded
         self._say(f"{digest.of_class(type(obj))} {text} {recorded[2].hex()}")

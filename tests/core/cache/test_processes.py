@@ -180,3 +180,34 @@ def test_functions_of_the_dsl_itself_are_kept(program: Any) -> None:
     )
     assert program.run() == [8, {"compiled": 1}]
     assert program.run() == [8, {"loaded": 1}]
+
+
+HELPER = "K = {k}\n\ndef h(x):\n    return x + {n}\n"
+USER = """
+import json
+import helper_module
+from helper_module import K as imported
+from plain_dsl import DSL_
+
+@DSL_.jit
+def f(x):
+    return helper_module.h(x) * helper_module.K * imported
+
+if __name__ == "__main__":
+    print(json.dumps([f(1), dict(DSL_.counts)]))
+"""
+
+
+def test_an_edit_of_a_helper_in_another_file_is_seen(program: Any) -> None:
+    program.path.write_text(USER)
+    helper = program.path.parent / "helper_module.py"
+    seen = []
+    for k, n in ((1, 1), (1, 1), (1, 5), (3, 5), (3, 5), (1, 1)):
+        helper.write_text(HELPER.format(k=k, n=n))
+        os.utime(helper, (1e9 + 10 * k + n,) * 2)  # as if hours lay between the edits
+        seen.append(program.run())
+    compiled, loaded = {"compiled": 1}, {"loaded": 1}
+    assert seen == [
+        *([2, compiled], [2, loaded], [6, compiled]),
+        *([54, compiled], [54, loaded], [2, loaded]),
+    ]
