@@ -59,7 +59,7 @@ def accesses_kernel(out: cute.Tensor, n: cute.Tensor):
 
 @cute.jit
 def accesses(out: cute.Tensor, n: cute.Tensor):
-    accesses_kernel(out, n).launch(grid=(1, 1, 1), block=(32, 1, 1), smem=64)
+    accesses_kernel(out, n).launch(grid=(1, 1, 1), block=(32, 1, 1), smem=128 + 64)
 
 
 def test_loads_and_stores_with_semantics(target):

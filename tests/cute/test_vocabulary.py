@@ -5,6 +5,7 @@ must be there. What belongs to data-center Blackwell is not offered, and says so
 """
 
 import importlib
+import inspect
 import operator
 
 import pytest
@@ -196,3 +197,38 @@ def test_other_unknown_names_are_plain_attribute_errors():
     for module in (basedsl_cute.arch, basedsl_cute.nvgpu, basedsl_cute.utils):
         with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
             _ = module.nonsense
+
+
+OPERATIONS = """arch math pipeline nvgpu.cpasync nvgpu.warpgroup utils.hopper_helpers
+    pipeline.PipelineAsync pipeline.PipelineTmaAsync pipeline.PipelineTmaStore
+    pipeline.PipelineCpAsync pipeline.PipelineState pipeline.PipelineOrder pipeline.NamedBarrier
+    pipeline.PipelineProducer pipeline.PipelineConsumer utils.StaticPersistentTileScheduler
+    utils.TensorMapManager utils.SmemAllocator"""
+
+
+def is_operation(f):
+    """Not what a module imports for itself."""
+    helpers = ("basedsl_cute.ssa", "basedsl_cute.vectors")
+    name = getattr(f, "__module__", None) or ""
+    return inspect.isfunction(f) and name.startswith("basedsl_cute") and name not in helpers
+
+
+@pytest.mark.parametrize("path", OPERATIONS.split())
+def test_operations_take_a_location(path):
+    where = place(path)
+    names = getattr(where, "__all__", None) or [n for n in dir(where) if not n.startswith("_")]
+    functions = {n: getattr(getattr(where, n), "__func__", getattr(where, n)) for n in names}
+    without = [
+        name
+        for name, f in functions.items()
+        if is_operation(f)
+        and not {"loc", "ip"} <= {*(f.__kwdefaults__ or ()), *inspect.signature(f).parameters}
+    ]
+    assert not without
+    assert sum(map(is_operation, functions.values())) > 1
+
+
+def test_operations_on_layouts_take_a_location():
+    layout = basedsl_cute.make_layout((4, 8), loc=None, ip=None)
+    assert basedsl_cute.size(layout, mode=[1], loc=None, ip=None) == 8
+    assert basedsl_cute.crd2idx((1, 2), layout, loc=None, ip=None) == 9

@@ -22,7 +22,7 @@ _SPEC = re.compile(r"([-+ 0]*\d*(?:\.\d+)?)([dxXofeEgG]?)")
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGcsp%])")
 
 
-def printf(*args: Any) -> None:
+def printf(*args: Any, loc: Any = None, ip: Any = None) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
     `fmt` has `{}` places (`{:.3f}`, and `{{` for a brace), or C's conversions (`%d`, `%f`, ...).

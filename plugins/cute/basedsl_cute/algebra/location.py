@@ -28,3 +28,20 @@ def take_location_everywhere(names: dict[str, Any], public: list[str]) -> None:
         found = names[name]
         if isinstance(found, types.FunctionType) and "loc" not in (found.__kwdefaults__ or ()):
             names[name] = taking_location(found)
+
+
+def methods_take_location(*classes: type) -> None:
+    """Have the public methods of classes take ``loc`` and ``ip``, those of their bases too."""
+    for cls in {base: None for one in classes for base in one.__mro__}:
+        if cls.__module__.partition(".")[0] != __name__.partition(".")[0]:
+            continue
+        for name, found in list(vars(cls).items()):
+            if name.startswith("_"):
+                continue
+            inner = found.__func__ if isinstance(found, classmethod | staticmethod) else found
+            if not isinstance(inner, types.FunctionType) or "loc" in (inner.__kwdefaults__ or ()):
+                continue
+            made: Any = taking_location(inner)
+            if isinstance(found, classmethod | staticmethod):
+                made = type(found)(made)
+            setattr(cls, name, made)

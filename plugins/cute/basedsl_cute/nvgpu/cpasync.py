@@ -11,6 +11,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute.algebra import CopyAtomLayout
+from basedsl_cute.algebra.location import take_location_everywhere
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.copy_access import move, when
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
@@ -84,3 +85,6 @@ class CopyG2SOp(CopyOp):
             return
         with when(pred):
             move(src, dst, bits, atom="cp_async", cache=cache, name=name)
+
+
+take_location_everywhere(globals(), __all__)

@@ -36,6 +36,7 @@ from basedsl.numeric import (
 )
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout
+from basedsl_cute.algebra.location import take_location_everywhere
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
@@ -439,3 +440,6 @@ def _start(a: Any, offset: int) -> Any:
     if isinstance(a, DescriptorTensor):
         return (a.start + offset).ir_value()
     return _at(a, offset)
+
+
+take_location_everywhere(globals(), __all__)

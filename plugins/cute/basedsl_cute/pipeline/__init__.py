@@ -1,5 +1,6 @@
 """`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
 
+from basedsl_cute.algebra.location import methods_take_location, take_location_everywhere
 from basedsl_cute.blackwell import absent
 from basedsl_cute.pipeline.groups import (
     Agent,
@@ -48,3 +49,16 @@ __all__ = [
     "pipeline_init_wait",
     "sync",
 ]
+
+take_location_everywhere(globals(), __all__)
+methods_take_location(
+    NamedBarrier,
+    PipelineAsync,
+    PipelineConsumer,
+    PipelineCpAsync,
+    PipelineOrder,
+    PipelineProducer,
+    PipelineState,
+    PipelineTmaAsync,
+    PipelineTmaStore,
+)

@@ -1,6 +1,7 @@
 """`cute.utils`: helpers above the hardware."""
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
+from basedsl_cute.algebra.location import methods_take_location
 from basedsl_cute.blackwell import absent
 from basedsl_cute.numeric_kinds import is_fp8_dtype
 from basedsl_cute.utils import (
@@ -62,3 +63,12 @@ __all__ = [
     "static_persistent_tile_scheduler",
     "tensor_helpers",
 ]
+
+methods_take_location(
+    GroupedGemmTileSchedulerHelper,
+    PersistentTileSchedulerParams,
+    StaticPersistentGroupTileScheduler,
+    StaticPersistentRuntimeTileScheduler,
+    StaticPersistentTileScheduler,
+    TensorMapManager,
+)

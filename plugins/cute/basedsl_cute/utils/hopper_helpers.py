@@ -7,6 +7,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric
 from basedsl_cute import algebra
+from basedsl_cute.algebra.location import take_location_everywhere
 from basedsl_cute.atoms.copy import CopyAtom, make_copy_atom
 from basedsl_cute.atoms.mma import TiledMma, make_tiled_mma
 from basedsl_cute.nvgpu.common import CopyUniversalOp
@@ -142,3 +143,6 @@ def compute_tile_shape_or_override(
     if is_cooperative:
         return (min(128, m), min(32, n))
     return (min(64, m), min(64 if element_type.width == 8 else 32, n))
+
+
+take_location_everywhere(globals(), __all__)
