@@ -227,11 +227,11 @@ def checked(torch, a, b, out, tf32=False):
     worst = 0.0
     rows = max(1, 2**26 // max(out.shape[1], k))
     epsilon = torch.finfo(out.dtype).eps if out.dtype.is_floating_point else 0
-    terms = 2**-10 if tf32 else 2**-22
+    sums = 16 * k * 2**-25 + (8 * 2**-10 * k**0.5 if tf32 else 0)
     for first in range(0, out.shape[0], rows):
         part = slice(first, first + rows)
         exact = a[part].double() @ b.double()
-        allowed = epsilon * exact.abs() + 8 * terms * k**0.5 + 1e-9
+        allowed = epsilon * exact.abs() + sums
         error = ((out[part].double() - exact).abs() / allowed).max().item()
         worst = max(worst, error) if error == error else float("inf")
     return worst

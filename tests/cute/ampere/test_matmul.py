@@ -143,6 +143,26 @@ def test_an_epilogue_of_ones_own(target):
     close(c, 3 * (wide(a) @ wide(b)) + wide(x))
 
 
+FACTOR = 2.0
+
+
+def test_what_an_epilogue_reads_may_change(sim, monkeypatch):
+    a, b = normal(20, 24), normal(24, 40)
+
+    def scaled(sums):
+        return sums * FACTOR
+
+    close(matmul(a, b, epilogue=scaled, config=SMALL), 2 * (wide(a) @ wide(b)))
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3.0)
+    close(matmul(a, b, epilogue=scaled, config=SMALL), 3 * (wide(a) @ wide(b)))
+
+
+def test_alpha_is_a_number_or_an_array_of_one(sim):
+    a, b = normal(20, 24), normal(24, 40)
+    for alpha in (2, np.float32(2), np.array([2], np.float16)):
+        close(matmul(a, b, alpha=alpha, config=SMALL), 2 * (wide(a) @ wide(b)))
+
+
 def test_types(target):
     a, b = RNG.integers(-100, 100, (2, 20, 20)).astype(np.int8)
     c = matmul(a, b)

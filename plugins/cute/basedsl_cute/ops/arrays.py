@@ -22,7 +22,7 @@ class Library:
 
     def key(self, x: Any) -> Hashable:
         """Everything about an array that a kernel for it depends on: extents, strides, element
-        type, alignment to 16 bytes, device.
+        type, alignment to 16 bytes, device. DSLTypeError for one that may not be passed just now.
         """
         raise NotImplementedError
 
@@ -49,9 +49,6 @@ class Library:
     def stream(self, x: Any) -> int:
         """The CUstream on which the library would work on `x` now."""
         return 0
-
-    def check(self, x: Any) -> None:
-        """DSLTypeError for an array that may not be passed just now."""
 
 
 class _NumPy(Library):
@@ -110,6 +107,11 @@ class _Torch(Library):
         self._handle = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
     def key(self, x: Any) -> Hashable:
+        if x.requires_grad and self.torch.is_grad_enabled():
+            raise DSLTypeError(
+                "matmul computes no gradients, and an operand requires one",
+                hint="call it under torch.no_grad(), or pass x.detach()",
+            )
         return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device()
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
@@ -137,13 +139,6 @@ class _Torch(Library):
         if self._handle is not None:
             return int(self._handle(x.get_device()))
         return int(self.torch.cuda.current_stream(x.device).cuda_stream)
-
-    def check(self, x: Any) -> None:
-        if x.requires_grad and self.torch.is_grad_enabled():
-            raise DSLTypeError(
-                "matmul computes no gradients, and an operand requires one",
-                hint="call it under torch.no_grad(), or pass x.detach()",
-            )
 
 
 _TORCH_NAMES = {

@@ -8,30 +8,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.host import current_target
 from basedsl_cute.lowering.targets import ENVIRONMENT_VARIABLE
 from basedsl_cute.ops import ampere_gemm, hopper_gemm, sgemm
 from basedsl_cute.ops.arrays import Library, library
+from basedsl_cute.ops.decisions import (
+    check_devices,
+    check_types,
+    checked_out,
+    choose,
+    element_type,
+    extents_of,
+    facts,
+    views_of,
+)
 from basedsl_cute.ops.fused import Fused
 from basedsl_cute.ops.operands import matrix
-from basedsl_cute.ops.views import View, view_of
+from basedsl_cute.ops.views import View
 from basedsl_cute.runtime.dlpack import HostTensor
 from basedsl_cute.utils.epilogue import per_column
 from basedsl_cute.utils.hardware_info import HardwareInfo
 
 _MOST_PLANS = 4096
-_FLOATS_16 = (cute.Float16, cute.BFloat16)
-_FLOATS_8 = (cute.Float8E4M3FN, cute.Float8E5M2)
-_INTEGERS = (cute.Int8, cute.Uint8)
 
 
 def matmul(
@@ -63,10 +69,10 @@ def matmul(
 
     `bias` has an element for each column; it and `residual` may have any shape that broadcasts to
     the result's. `activation` is "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", or a
-    function of a vector. Instead of all these, `epilogue(sums, *operands)` makes the result of the
-    sums and of arrays like `residual` or numbers, see `utils.epilogue`; each function object is
-    compiled apart. `config` is a `Config` of `ampere_gemm`, `hopper_gemm` or `sgemm`, instead of
-    the one chosen.
+    function of a vector. `alpha` is a number, or an array of one. Instead of all these,
+    `epilogue(sums, *operands)` makes the result of the sums and of arrays like `residual` or
+    numbers, see `utils.epilogue`; each function object is compiled apart. `config` is a `Config` of
+    `ampere_gemm`, `hopper_gemm` or `sgemm`, instead of the one chosen.
     """
     lib = library(a)
     extras = _extras(lib, bias, residual, alpha, epilogue, operands)
@@ -85,8 +91,6 @@ def matmul(
     )
     plan = _plans.get(key)
     if plan is None:
-        for x in (a, b, *filter(_is_array, extras)):
-            lib.check(x)
         if epilogue is None and (extras or activation is not None):
             fused = Fused(activation, alpha is not None, bias is not None, residual is not None)
         else:
@@ -102,6 +106,11 @@ def _is_array(x: Any) -> bool:
     return not isinstance(x, int | float)
 
 
+def _is_users(epilogue: Any) -> bool:
+    """Whether an epilogue runs code that is not this package's."""
+    return callable(epilogue.activation if isinstance(epilogue, Fused) else epilogue)
+
+
 def _key(lib: Library, x: Any, name: str) -> Any:
     if library(x) is not lib:
         raise DSLTypeError(
@@ -115,17 +124,19 @@ def _extras(
     lib: Library, bias: Any, residual: Any, alpha: Any, epilogue: Any, operands: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """The epilogue's operands in the order in which `Fused` takes them, or the user's own."""
+    if isinstance(alpha, int | np.generic):
+        alpha = float(alpha)
     own = tuple([x for x in (alpha, bias, residual) if x is not None])
     if epilogue is None:
         if operands:
             raise DSLTypeError("operands= are those of an epilogue", hint="pass epilogue= too")
-        return (float(alpha), *own[1:]) if alpha is not None and not _is_array(alpha) else own
+        return own
     if own:
         raise DSLTypeError(
             "an epilogue replaces bias, residual and alpha",
             hint="take them as operands: epilogue=lambda sums, bias: ..., operands=(bias,)",
         )
-    return tuple(operands)
+    return tuple([x.item() if isinstance(x, np.generic) else x for x in operands])
 
 
 # Plans -------------------------------------------------------------------------------------------
@@ -186,34 +197,6 @@ _plans: dict[Any, Plan] = {}
 _kernels: dict[Any, Callable[..., Any]] = {}
 
 
-@dataclass
-class _Facts:
-    """An array that is given."""
-
-    host: HostTensor
-    dtype: Any
-    shape: tuple[int, ...]  # with a mode of 1 for what a vector lacks
-    strides: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        return int(self.dtype.width) // 8
-
-    def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> View | None:
-        return view_of(
-            self.shape, self.strides, full, self.size, batched=batched, may_copy=True, **options
-        )
-
-
-def _facts(x: Any, name: str, new_mode: int | None = None) -> _Facts:
-    host = HostTensor.of(x, name)
-    shape, strides = list(host.shape), list(host.strides)
-    if new_mode is not None:
-        shape.insert(new_mode, 1)
-        strides.insert(new_mode, 1)
-    return _Facts(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
-
-
 def _plan(
     lib: Library,
     a: Any,
@@ -228,33 +211,33 @@ def _plan(
     ranks = tuple(len(HostTensor.of(x, name).shape) for x, name in ((a, "a"), (b, "b")))
     if 0 in ranks:
         raise DSLTypeError("matmul takes vectors and matrices, not a single number")
-    of_a = _facts(a, "a", 0 if ranks[0] == 1 else None)
-    of_b = _facts(b, "b", 1 if ranks[1] == 1 else None)
-    _check_types(of_a.dtype, of_b.dtype)
-    batch, (m, n, k) = _extents(of_a, of_b)
+    of_a = facts(a, "a", 0 if ranks[0] == 1 else None)
+    of_b = facts(b, "b", 1 if ranks[1] == 1 else None)
+    check_types(of_a.dtype, of_b.dtype)
+    batch, (m, n, k) = extents_of(of_a, of_b)
     full = (*batch, m, n)
     shape = (*batch, *((m,) if ranks[0] > 1 else ()), *((n,) if ranks[1] > 1 else ()))
     column = len(shape) if ranks[1] == 1 else None  # the mode that results lack
     if ranks[0] == 1:
         column = None if column is None else 0
-    kind = _element_type(lib, out_dtype, of_a.dtype, a)
+    kind = element_type(lib, out_dtype, of_a.dtype, a)
     made = lib.dtype(kind)
     if out is not None:
-        kind = _checked_out(out, shape, kind if out_dtype is not None else None)
-    given = [_facts(x, "an operand", column) if _is_array(x) else None for x in extras]
-    _check_devices(of_a, of_b, *given, *([] if out is None else [_facts(out, "out")]))
+        kind = checked_out(out, shape, kind if out_dtype is not None else None)
+    given = [facts(x, "an operand", column) if _is_array(x) else None for x in extras]
+    check_devices(of_a, of_b, *given, *([] if out is None else [facts(out, "out")]))
     if 0 in full:
         return Plan(None, (View((), (), is_same=True),) * 3, shape, made, 0, ())
 
     result = lib.empty(shape, made, a) if out is None else out
-    of_c = _facts(result, "out")
+    of_c = facts(result, "out")
     if ranks == (1, 1):
         of_c.shape, of_c.strides = (1, 1), (1, 1)
     elif 1 in ranks:
         place = len(batch) if ranks[0] == 1 else len(batch) + 1
         of_c.shape = (*of_c.shape[:place], 1, *of_c.shape[place:])
         of_c.strides = (*of_c.strides[:place], 1, *of_c.strides[place:])
-    views = _views(of_a, of_b, of_c, given, batch, (m, n, k))
+    views = views_of(of_a, of_b, of_c, given, batch, (m, n, k))
     matrices, seen, columns = views
     addresses = [x.host.address for x in (of_a, of_b, of_c)]
     sizes = [x.size for x in (of_a, of_b, of_c)]
@@ -266,7 +249,7 @@ def _plan(
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
     rows = m * int(np.prod(batch, dtype=np.int64))
-    kernel, config = _choose(of_a.dtype, of_b.dtype, (rows, n, k), tf32, tma, config, processors)
+    kernel, config = choose(of_a.dtype, of_b.dtype, (rows, n, k), tf32, tma, config, processors)
     problem = Problem(
         kernel,
         config,
@@ -281,67 +264,13 @@ def _plan(
     return Plan(_compiled(problem, arrays, more, blocks), matrices, shape, made, blocks, seen)
 
 
-def _views(
-    a: _Facts,
-    b: _Facts,
-    c: _Facts,
-    given: list[_Facts | None],
-    batch: tuple[int, ...],
-    extents: tuple[int, int, int],
-) -> tuple[tuple[View, View, View], tuple[View | None, ...], tuple[bool, ...]]:
-    """The matrices A, B and C, the operands of the epilogue, and which of these are a row.
-
-    With one B for all of A, all modes of A but the last are rows; else they are batches.
-    """
-    m, n, k = extents
-    full = (*batch, m, n)
-    columns = tuple(x is not None and x.shape == (n,) for x in given)
-    for x in given:
-        if x is not None and not _broadcasts(x.shape, full):
-            raise DSLTypeError(
-                f"an operand of {tuple(x.host.shape)} does not broadcast to a result of {full}"
-            )
-    one_b = all(extent == 1 for extent in b.shape[:-2])
-    for batched in (False, True) if one_b else (True,):
-        if batched:
-            full_b = (*batch, k, n)
-        else:
-            full_b, b = (k, n), replace(b, shape=b.shape[-2:], strides=b.strides[-2:])
-        first = a.view((*batch, m, k), batched), b.view(full_b, batched)
-        second = view_of(c.shape, c.strides, full, c.size, batched=batched, may_copy=False)
-        seen = tuple(
-            None if x is None else _row(x) if is_row else x.view(full, batched, strided=True)
-            for x, is_row in zip(given, columns, strict=True)
-        )
-        matrices = (*first, second)
-        needed = [x is None or v is not None for x, v in zip(given, seen, strict=True)]
-        # Rows of all of A save B's repetitions, unless something must be copied for it.
-        copied = any(v is not None and v.copied for v in (*matrices, *seen))
-        cheap = batched or not batch or not copied
-        if None not in matrices and all(needed) and cheap:
-            return matrices, seen, columns  # type: ignore[return-value]
-    raise DSLTypeError(
-        f"out, {c.host.shape} with strides {c.host.strides}, is no batches of one stride with "
-        "contiguous rows or columns",
-        hint="leave out= away and copy the result",
-    )
-
-
-def _broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
-    try:
-        return np.broadcast_shapes(shape, full) == full
-    except ValueError:
-        return False
-
-
-def _row(x: _Facts) -> View:
-    return View(x.shape, x.strides, is_same=True)
-
-
 def _compiled(
     problem: Problem, arrays: tuple[Any, ...], extras: tuple[Any, ...], blocks: int
 ) -> Callable[..., Any]:
-    """The compiled product for arrays of these kinds."""
+    """The product for arrays of these kinds, compiled."""
+    if _is_users(problem.epilogue):
+        # What a user's function reads may change; a call of the jit function notices.
+        return lambda *arguments: product(*arguments, problem)
     kinds = tuple(tensor_argument(x, None, "") for x in arrays)
     more = tuple(tensor_argument(x, None, "") if _is_array(x) else type(x) for x in extras)
     key = (problem, kinds, more, current_target().name)
@@ -390,103 +319,3 @@ def _kernel_order(x: Any) -> Any:
     if cute.rank(x.layout) == 3:
         return cute.select(x, [1, 2, 0])
     return cute.append_ones(x, up_to_rank=3)
-
-
-# Decisions ---------------------------------------------------------------------------------------
-
-
-def _choose(
-    dtype: Any,
-    dtype_b: Any,
-    shape: tuple[int, int, int],
-    tf32: bool,
-    tma: bool,
-    config: Any,
-    processors: int,
-) -> tuple[str, Any]:
-    """The kernel and its configuration."""
-    m, n, k = shape
-    target = current_target()
-    if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
-        if dtype is not cute.Float32:
-            raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
-        return "simt", config or sgemm.choose(m, n, processors)
-    if config is None and target.name == "sm_90a" and tma:
-        return "hopper", hopper_gemm.choose(m, n, k, dtype.width, processors)
-    if isinstance(config, hopper_gemm.Config):
-        if not tma:
-            raise DSLTypeError(
-                "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
-                "bytes, and of elements that are not 16-bit those with K contiguous"
-            )
-        return "hopper", config
-    if dtype is not dtype_b:
-        raise DSLTypeError(
-            f"operands of {dtype.__name__} and {dtype_b.__name__} do not mix here",
-            hint="convert one of them",
-        )
-    if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
-        raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
-    if config is None:
-        config = ampere_gemm.choose(m, n, k, dtype.width, processors, target.smem_per_block)
-    elif not isinstance(config, ampere_gemm.Config):
-        raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
-    return "warp", config
-
-
-def _check_types(a: Any, b: Any) -> None:
-    known = (*_FLOATS_16, *_FLOATS_8, *_INTEGERS, cute.Float32)
-    if a not in known or b not in known or (a is not b and not {a, b} <= set(_FLOATS_8)):
-        raise DSLTypeError(
-            f"matmul multiplies two arrays of {', '.join(t.__name__ for t in known)}, not "
-            f"{a.__name__} and {b.__name__}",
-            hint="convert one of them to the other's type" if a is not b else None,
-        )
-
-
-def _element_type(lib: Library, asked: Any, dtype: Any, like: Any) -> Any:
-    """The result's element type, from what the user said or from that of `a`."""
-    if asked is None:
-        if dtype in _FLOATS_8:
-            return cute.Float32
-        return cute.Int32 if dtype in _INTEGERS else dtype
-    if isinstance(asked, type) and issubclass(asked, Numeric):
-        return asked
-    return from_dlpack(*HostTensor.of(lib.empty((1,), asked, like)).dtype)
-
-
-def _checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
-    """The element type of `out`."""
-    host = HostTensor.of(out, "out")
-    kind = from_dlpack(*host.dtype)
-    if tuple(host.shape) != shape or (asked is not None and asked is not kind):
-        raise DSLTypeError(
-            f"out is {kind.__name__} of {tuple(host.shape)}; the result is "
-            f"{(asked or kind).__name__} of {shape}"
-        )
-    return kind
-
-
-def _check_devices(*arrays: _Facts | None) -> None:
-    names = {x.host.device_name for x in arrays if x is not None}
-    if len(names) > 1:
-        raise DSLTypeError(f"matmul takes arrays of one device, not of {', '.join(sorted(names))}")
-
-
-def _extents(a: _Facts, b: _Facts) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """The leading modes of the result, and (M, N, K)."""
-    (m, k), (kb, n) = a.shape[-2:], b.shape[-2:]
-    if k != kb:
-        raise DSLTypeError(
-            f"a of {a.host.shape} times b of {b.host.shape}: {k} columns and {kb} rows",
-            hint="a is (..., M, K) and b is (..., K, N); for an (N, K) weight pass weight.T",
-        )
-    if k == 0:
-        raise DSLTypeError(f"a of {a.host.shape} has no columns: there is nothing to add up")
-    try:
-        batch = tuple(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
-    except ValueError:
-        raise DSLTypeError(
-            f"the leading modes of {a.host.shape} and {b.host.shape} do not broadcast"
-        ) from None
-    return batch, (m, n, k)

@@ -1,8 +1,8 @@
 """C = epilogue(A B^T) in float32 on the CUDA cores: cp.async stages, fused multiply-adds.
 
-A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. In shared memory
-consecutive rows of A and B are contiguous, so a thread reads four of them at once; while it
-multiplies by one column of K it reads the next one.
+A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. In shared memory rows
+of A and B are contiguous, so a thread reads four of them at once; while it multiplies by one column
+of K it reads the next one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import basedsl_cute as cute
 from basedsl_cute import arch
-from basedsl_cute.nvgpu import CopyUniversalOp, MmaUniversalOp, cpasync
+from basedsl_cute.nvgpu import MmaUniversalOp, cpasync
 from basedsl_cute.ops.operands import Results, matrix, three_modes, transposed
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
@@ -73,13 +73,15 @@ def sgemm_kernel(
     dtype = a.element_type
     thread = arch.thread_idx()[0]
     m, n, batch = schedule.locate(arch.block_idx()[0])
+    # K begins so far before 0 that tile 0 is the one that is not full: all others need no check.
     k_tiles = cute.ceil_div(a.shape[1], bk)
+    before = a.shape[1] - k_tiles * bk
 
     smem = cute.utils.SmemAllocator()
     sa = smem.allocate_tensor(dtype, padded((bm, bk, stages)), 16)
     sb = smem.allocate_tensor(dtype, padded((bn, bk, stages)), 16)
-    load_a = Loads(a[None, None, batch], sa, (bm, bk), m, vectors[0], cfg, thread)
-    load_b = Loads(b[None, None, batch], sb, (bn, bk), n, vectors[1], cfg, thread)
+    load_a = Loads(a[None, None, batch], sa, (bm, bk), m, before, vectors[0], cfg, thread)
+    load_b = Loads(b[None, None, batch], sb, (bn, bk), n, before, vectors[1], cfg, thread)
 
     mma = make_mma(dtype, cfg)
     own = mma.get_slice(thread)
@@ -91,10 +93,8 @@ def sgemm_kernel(
 
     for s in cute.range_constexpr(stages - 1):
         if s < k_tiles:
-            load_a.fetch(s, s)
-            load_b.fetch(s, s)
-            load_a.put(s)
-            load_b.put(s)
+            load_a.whole(s, s, first=s == 0)
+            load_b.whole(s, s, first=s == 0)
         arch.cp_async_commit_group()
     arch.cp_async_wait_group(stages - 2)
     arch.sync_threads()
@@ -108,14 +108,10 @@ def sgemm_kernel(
         following = 0 if following == stages else following
         following = following if tile + 1 < k_tiles else read  # there is nothing behind the last
         for k in cute.range_constexpr(bk):
-            if cute.const_expr(k == 0):
-                if ahead < k_tiles:
-                    load_a.fetch(ahead, write)
-                    load_b.fetch(ahead, write)
+            if ahead < k_tiles:
+                load_a.part(ahead, write, k, bk)
+                load_b.part(ahead, write, k, bk)
             if cute.const_expr(k == bk - 1):
-                if ahead < k_tiles:
-                    load_a.put(write)
-                    load_b.put(write)
                 arch.cp_async_commit_group()
                 arch.cp_async_wait_group(stages - 2)
                 arch.sync_threads()
@@ -156,64 +152,53 @@ def make_mma(dtype, cfg):
 
 
 class Loads:
-    """How a thread copies tiles of an operand (rows, K) into the stages of shared memory.
-
-    Where rows are contiguous, by cp.async. Where K is, 16 bytes of a row come into registers and
-    are put into shared memory one by one later; without wide accesses, cp.async of one element.
-    K begins so far before 0 that the first tile of K is the one that is not full.
-    """
+    """How a thread copies tiles of an operand (rows, K) into the stages of shared memory."""
 
     __dsl_leaf__ = True
 
-    def __init__(self, x, staged, tile, row, vector, cfg, thread):
-        rows, columns = tile
+    def __init__(self, x, staged, tile, row, before, vector, cfg, thread):
         by_rows = type(x.stride[0]) is int and x.stride[0] == 1
-        self.through_registers = not by_rows and vector == VECTOR
+        dtype = x.element_type
+        rows, columns = tile
         if by_rows:
             along = min(rows // vector, cfg.threads)
-            threads, values = cute.make_layout((along, cfg.threads // along)), (vector, 1)
-        elif self.through_registers:
-            # Half a warp has consecutive rows, which are other banks of shared memory.
-            across = columns // vector
-            most = 32 // across
-            shape = ((most, cfg.threads // 32), across)
-            threads, values = cute.make_layout(shape, stride=((1, 32), most)), (1, vector)
+            threads = cute.make_layout((along, cfg.threads // along))
         else:
-            vector = 1
-            shape = (cfg.threads // columns, columns)
-            threads, values = cute.make_layout(shape, stride=(columns, 1)), (1, 1)
-        bits = vector * x.element_type.width
-        op = CopyUniversalOp()
-        if not self.through_registers:
-            mode = cpasync.LoadCacheMode.GLOBAL if bits == 128 else cpasync.LoadCacheMode.ALWAYS
-            op = cpasync.CopyG2SOp(mode, zero_fill=True)
-        self.atom = cute.make_copy_atom(op, x.element_type, num_bits_per_copy=bits)
-        tiled = cute.make_tiled_copy_tv(self.atom, threads, cute.make_layout(values))
+            vector = 1  # K is contiguous: its elements are spread over shared memory
+            threads = cute.make_layout((cfg.threads // columns, columns), stride=(columns, 1))
+        mode = cpasync.LoadCacheMode.GLOBAL if vector == 4 else cpasync.LoadCacheMode.ALWAYS
+        op = cpasync.CopyG2SOp(mode, zero_fill=True)
+        self.atom = cute.make_copy_atom(op, dtype, num_bits_per_copy=vector * dtype.width)
+        tiled = cute.make_tiled_copy_tv(self.atom, threads, cute.make_layout((vector, 1)))
         own = tiled.get_slice(thread)
-        before = x.shape[1] - cute.ceil_div(x.shape[1], columns) * columns
         coords = cute.domain_offset((0, before), cute.make_identity_tensor(x.shape))
-        x, self.rows = cute.domain_offset((0, before), x), x.shape[0]
-        self.at = own.partition_S(cute.local_tile(coords, tile, (row, None)))
+        x = cute.domain_offset((0, before), x)
+        at = own.partition_S(cute.local_tile(coords, tile, (row, None)))
         self.source = own.partition_S(cute.local_tile(x, tile, (row, None)))
         self.target = own.partition_D(staged)
-        self.held = cute.make_rmem_tensor(self.target[None, None, None, 0].shape, x.element_type)
+        self.count = (cute.size(self.source, mode=[1]), cute.size(self.source, mode=[2]))
+        self.inside = cute.make_rmem_tensor((self.count[0],), cute.Boolean)
+        self.begun = cute.make_rmem_tensor((self.count[1],), cute.Boolean)
+        for i in cute.range_constexpr(self.count[0]):
+            self.inside[i] = at[0, i, 0, 0][0] < x.shape[0]
+        for k in cute.range_constexpr(self.count[1]):
+            self.begun[k] = at[0, 0, k, 0][1] >= 0
 
-    def fetch(self, tile, stage):
-        """Begin to copy tile `tile` of K."""
-        for i in range(cute.size(self.target, mode=[1])):
-            for k in range(cute.size(self.target, mode=[2])):
-                row, column = self.at[0, i, k, tile]
-                inside = (row < self.rows) & (column >= 0)
-                source, target = self.source[None, i, k, tile], self.target[None, i, k, stage]
-                if self.through_registers:
-                    target = self.held[None, i, k]
-                    target.fill(0)
-                cute.copy_atom_call(self.atom, source, target, pred=inside)
+    def whole(self, tile, stage, first):
+        """Copy a tile; the first one begins before K does."""
+        self._copy(tile, stage, range(self.count[0] * self.count[1]), first)
 
-    def put(self, stage):
-        """Write what has been fetched into registers."""
-        if self.through_registers:
-            cute.autovec_copy(self.held, self.target[None, None, None, stage])
+    def part(self, tile, stage, k, parts):
+        """Copy the k-th of `parts` of a tile."""
+        count = self.count[0] * self.count[1]
+        self._copy(tile, stage, range(count * k // parts, count * (k + 1) // parts), False)
+
+    def _copy(self, tile, stage, pieces, first):
+        for piece in pieces:
+            i, k = piece % self.count[0], piece // self.count[0]
+            inside = self.inside[i] & self.begun[k] if first else self.inside[i]
+            source, target = self.source[None, i, k, tile], self.target[None, i, k, stage]
+            cute.copy_atom_call(self.atom, source, target, pred=inside)
 
 
 @cute.jit

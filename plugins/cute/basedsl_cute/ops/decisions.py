@@ -1,0 +1,206 @@
+"""What `matmul` decides: what a product is, how kernels see its operands, which kernel is taken.
+
+Nothing here is compiled or run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric, from_dlpack
+from basedsl_cute.host import current_target
+from basedsl_cute.ops import ampere_gemm, hopper_gemm, sgemm
+from basedsl_cute.ops.arrays import Library
+from basedsl_cute.ops.views import View, view_of
+from basedsl_cute.runtime.dlpack import HostTensor
+
+_FLOATS_16 = (cute.Float16, cute.BFloat16)
+_FLOATS_8 = (cute.Float8E4M3FN, cute.Float8E5M2)
+_INTEGERS = (cute.Int8, cute.Uint8)
+
+
+@dataclass
+class Facts:
+    """An array that is given."""
+
+    host: HostTensor
+    dtype: Any
+    shape: tuple[int, ...]  # with a mode of 1 for what a vector lacks
+    strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return int(self.dtype.width) // 8
+
+    def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> View | None:
+        return view_of(
+            self.shape, self.strides, full, self.size, batched=batched, may_copy=True, **options
+        )
+
+
+def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
+    host = HostTensor.of(x, name)
+    shape, strides = list(host.shape), list(host.strides)
+    if new_mode is not None:
+        shape.insert(new_mode, 1)
+        strides.insert(new_mode, 1)
+    return Facts(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
+
+
+def views_of(
+    a: Facts,
+    b: Facts,
+    c: Facts,
+    given: list[Facts | None],
+    batch: tuple[int, ...],
+    extents: tuple[int, int, int],
+) -> tuple[tuple[View, View, View], tuple[View | None, ...], tuple[bool, ...]]:
+    """The matrices A, B and C, the operands of the epilogue, and which of these are a row.
+
+    With one B for all of A, all modes of A but the last are rows; else they are batches.
+    """
+    m, n, k = extents
+    full = (*batch, m, n)
+    columns = tuple(x is not None and x.shape == (n,) for x in given)
+    for x in given:
+        if x is not None and not _broadcasts(x.shape, full):
+            raise DSLTypeError(
+                f"an operand of {tuple(x.host.shape)} does not broadcast to a result of {full}"
+            )
+    one_b = all(extent == 1 for extent in b.shape[:-2])
+    for batched in (False, True) if one_b else (True,):
+        if batched:
+            full_b = (*batch, k, n)
+        else:
+            full_b, b = (k, n), replace(b, shape=b.shape[-2:], strides=b.strides[-2:])
+        first = a.view((*batch, m, k), batched), b.view(full_b, batched)
+        second = view_of(c.shape, c.strides, full, c.size, batched=batched, may_copy=False)
+        seen = tuple(
+            None if x is None else _row(x) if is_row else x.view(full, batched, strided=True)
+            for x, is_row in zip(given, columns, strict=True)
+        )
+        matrices = (*first, second)
+        needed = [x is None or v is not None for x, v in zip(given, seen, strict=True)]
+        # Rows of all of A save B's repetitions, unless something must be copied for it.
+        copied = any(v is not None and v.copied for v in (*matrices, *seen))
+        cheap = batched or not batch or not copied
+        if None not in matrices and all(needed) and cheap:
+            return matrices, seen, columns  # type: ignore[return-value]
+    raise DSLTypeError(
+        f"out, {c.host.shape} with strides {c.host.strides}, is no batches of one stride with "
+        "contiguous rows or columns",
+        hint="leave out= away and copy the result",
+    )
+
+
+def _broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, full) == full
+    except ValueError:
+        return False
+
+
+def _row(x: Facts) -> View:
+    return View(x.shape, x.strides, is_same=True)
+
+
+def choose(
+    dtype: Any,
+    dtype_b: Any,
+    shape: tuple[int, int, int],
+    tf32: bool,
+    tma: bool,
+    config: Any,
+    processors: int,
+) -> tuple[str, Any]:
+    """The kernel and its configuration."""
+    m, n, k = shape
+    target = current_target()
+    if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
+        if dtype is not cute.Float32:
+            raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
+        return "simt", config or sgemm.choose(m, n, processors)
+    if config is None and target.name == "sm_90a" and tma:
+        return "hopper", hopper_gemm.choose(m, n, k, dtype.width, processors)
+    if isinstance(config, hopper_gemm.Config):
+        if not tma:
+            raise DSLTypeError(
+                "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
+                "bytes, and of elements that are not 16-bit those with K contiguous"
+            )
+        return "hopper", config
+    if dtype is not dtype_b:
+        raise DSLTypeError(
+            f"operands of {dtype.__name__} and {dtype_b.__name__} do not mix here",
+            hint="convert one of them",
+        )
+    if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
+        raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
+    if config is None:
+        config = ampere_gemm.choose(m, n, k, dtype.width, processors, target.smem_per_block)
+    elif not isinstance(config, ampere_gemm.Config):
+        raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
+    return "warp", config
+
+
+def check_types(a: Any, b: Any) -> None:
+    known = (*_FLOATS_16, *_FLOATS_8, *_INTEGERS, cute.Float32)
+    if a not in known or b not in known or (a is not b and not {a, b} <= set(_FLOATS_8)):
+        raise DSLTypeError(
+            f"matmul multiplies two arrays of {', '.join(t.__name__ for t in known)}, not "
+            f"{a.__name__} and {b.__name__}",
+            hint="convert one of them to the other's type" if a is not b else None,
+        )
+
+
+def element_type(lib: Library, asked: Any, dtype: Any, like: Any) -> Any:
+    """The result's element type, from what the user said or from that of `a`."""
+    if asked is None:
+        if dtype in _FLOATS_8:
+            return cute.Float32
+        return cute.Int32 if dtype in _INTEGERS else dtype
+    if isinstance(asked, type) and issubclass(asked, Numeric):
+        return asked
+    return from_dlpack(*HostTensor.of(lib.empty((1,), asked, like)).dtype)
+
+
+def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
+    """The element type of `out`."""
+    host = HostTensor.of(out, "out")
+    kind = from_dlpack(*host.dtype)
+    if tuple(host.shape) != shape or (asked is not None and asked is not kind):
+        raise DSLTypeError(
+            f"out is {kind.__name__} of {tuple(host.shape)}; the result is "
+            f"{(asked or kind).__name__} of {shape}"
+        )
+    return kind
+
+
+def check_devices(*arrays: Facts | None) -> None:
+    names = {x.host.device_name for x in arrays if x is not None}
+    if len(names) > 1:
+        raise DSLTypeError(f"matmul takes arrays of one device, not of {', '.join(sorted(names))}")
+
+
+def extents_of(a: Facts, b: Facts) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """The leading modes of the result, and (M, N, K)."""
+    (m, k), (kb, n) = a.shape[-2:], b.shape[-2:]
+    if k != kb:
+        raise DSLTypeError(
+            f"a of {a.host.shape} times b of {b.host.shape}: {k} columns and {kb} rows",
+            hint="a is (..., M, K) and b is (..., K, N); for an (N, K) weight pass weight.T",
+        )
+    if k == 0:
+        raise DSLTypeError(f"a of {a.host.shape} has no columns: there is nothing to add up")
+    try:
+        batch = tuple(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
+    except ValueError:
+        raise DSLTypeError(
+            f"the leading modes of {a.host.shape} and {b.host.shape} do not broadcast"
+        ) from None
+    return batch, (m, n, k)
