@@ -13,8 +13,9 @@ def blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["semantics.md", "writing_a_plugin.md"])
-def test_page_runs(page):
+@pytest.mark.parametrize("page", ["from_cute_dsl.md", "semantics.md", "writing_a_plugin.md"])
+def test_page_runs(page, monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
     scope = {"__name__": "docs"}
     for i, code in enumerate(blocks((ROOT / "docs" / page).read_text())):
         name = f"<{page} {i}>"
