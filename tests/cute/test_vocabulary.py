@@ -20,7 +20,7 @@ NUMERICS = """Boolean Int4 Int8 Int16 Int32 Int64 Int128 Uint8 Uint16 Uint32 Uin
 NAMES = {
     # `import basedsl_cute as cutlass`
     "": f"""{NUMERICS} Constexpr const_expr range range_constexpr dynamic_expr min max dtype
-        AddressSpace cuda torch utils pipeline runtime testing cute register_jit_arg_adapter
+        AddressSpace cuda torch utils pipeline runtime testing jax cute register_jit_arg_adapter
         CUDA_VERSION DSLRuntimeError DSLCudaRuntimeError target_version cutlass_dsl
         jit kernel compile struct union native_struct printf print_tensor
         GenerateLineInfo KeepPTX KeepCUBIN KeepSASS OptLevel EnableAssertions PtxasOptions
@@ -58,6 +58,8 @@ NAMES = {
         CantImplementError""",
     "cutlass_dsl": """dsl_user_op T Boolean Int8 Int16 Int32 Int64 Uint32 Uint64 Float32 Integer
         Numeric min max const_expr extract_mlir_values new_from_mlir_values DSLCudaRuntimeError""",
+    "jax": "cutlass_call TensorSpec cutlass_to_jax_dtype get_export_disabled_safety_checks",
+    "jax.testing": "create_tensor",
     "math": "exp exp2 log log2 log10 sqrt rsqrt sin cos tan tanh erf floor ceil max min rcp",
     "AddressSpace": "generic gmem smem rmem tmem dsmem",
     "Float32": "width is_integer is_float signed inf zero is_same_kind __name__ to",
@@ -140,7 +142,7 @@ MODULES = """typing core runtime testing math arch nvgpu nvgpu.warp nvgpu.warpgr
     nvgpu.common nvgpu.tcgen05 pipeline utils utils.hopper_helpers utils.blackwell_helpers
     utils.sm90 utils.sm100 utils.blockscaled_layout utils.tensor_helpers utils.hardware_info
     utils.gemm utils.distributed utils.mixed_input_helpers utils.static_persistent_tile_scheduler
-    torch cuda cutlass_dsl cute cute.nvgpu cute.nvgpu.warp cute.runtime cute.testing cute.typing
+    torch jax jax.testing cuda cutlass_dsl cute cute.nvgpu cute.nvgpu.warp cute.runtime cute.testing cute.typing
     cute.math cute.arch
     base_dsl.typing base_dsl.arch base_dsl.dsl base_dsl.runtime.cuda"""
 

@@ -22,7 +22,7 @@ _loading = False
 # What modules of this package import from it by name: found without loading the rest, which may be
 # what is being imported.
 _PACKAGES = (
-    "algebra", "arch", "core", "cuda", "cute", "cutlass_dsl", "dialect", "math", "nvgpu",
+    "algebra", "arch", "core", "cuda", "cute", "cutlass_dsl", "dialect", "jax", "math", "nvgpu",
     "pipeline", "runtime", "testing", "torch", "typing", "utils",
 )  # fmt: skip
 
