@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 RANDOM = ROOT / "tests" / "cute" / "hopper" / "random_configurations.py"
 EXAMPLES = ROOT / "examples" / "cute"
+PROGRAMS = ROOT / "tests" / "errors" / "programs"
 TOOLS = ("memcheck", "racecheck")
 SECONDS = 240  # of one run
 
@@ -31,6 +32,10 @@ KERNELS = (
     "normalization", "row_reduction", "saxpy", "softmax", "tiled_matmul", "transpose",
     "vector_add_wide",
 )  # fmt: skip
+
+
+# Programs that are wrong, and the tool that has to say so: it looks where kernels run.
+WRONG = {"memcheck": "sim_out_of_bounds", "racecheck": "sim_race"}
 
 
 def runs() -> dict[str, list[str]]:
@@ -66,6 +71,11 @@ def sanitize(tool: str, program: list[str]) -> tuple[str, float, str]:
     return said, seconds, output
 
 
+def is_clean(said: str) -> bool:
+    """Whether a summary is one of nothing found, at the end of a program that ended well."""
+    return re.match(r"0 (errors|hazards)", said) is not None and "exit" not in said
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=8)
@@ -81,15 +91,25 @@ def main() -> int:
             for name, program in chosen.items()
             for tool in TOOLS
         ]
+        controls = [
+            (tool, name, pool.submit(sanitize, tool, [str(PROGRAMS / f"{name}.py")]))
+            for tool, name in WRONG.items()
+        ]
         bad = 0
+        for tool, name, task in controls:
+            said, seconds, _ = task.result()
+            print(f"{name:22} {tool:10} {seconds:6.1f} s  {said} (a program that is wrong)")
+            if is_clean(said):
+                print(f"    {tool} does not see what is wrong with it", flush=True)
+                bad += 1
         for name, tool, task in tasks:
             said, seconds, output = task.result()
-            is_clean = re.match(r"0 (errors|hazards)", said) is not None and "exit" not in said
             print(f"{name:22} {tool:10} {seconds:6.1f} s  {said}", flush=True)
-            if not is_clean:
+            if not is_clean(said):
                 bad += 1
                 print("\n".join(f"    {line}" for line in output.splitlines()[:40]), flush=True)
-    print(f"{len(tasks) - bad} of {len(tasks)} runs are clean")
+    count = len(tasks) + len(controls)
+    print(f"{count - bad} of {count} runs are as they should be")
     return 1 if bad else 0
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.ops.sgemm import Config, sgemm
 from basedsl_cute.utils.epilogue import per_column
@@ -65,3 +66,9 @@ def test_machine_code(monkeypatch):
     assert ptx.count("ld.shared.v4.b32") == (2 + 4) * (8 + 1)
     (kernel,) = ptxas.start(ptx, "sm_80").finish().kernels.values()
     assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
+
+
+def test_a_tile_that_threads_do_not_share(sim):
+    a, b, c, _ = operands((64, 64, 32), np.float32, "mkn")
+    with pytest.raises(DSLTypeError, match="256 threads cannot copy tiles of 64 x 8, 4 element"):
+        sgemm(a, b, c, Config(tile=(64, 64, 8), warps=(4, 2)), vectors=(4, 4, 4))

@@ -176,24 +176,22 @@ class Hopper:
         }
 
     def fits(self, case: Case) -> bool:
-        """Accumulators in registers, stages in shared memory, pieces of whole 16 bytes."""
+        """Accumulators in registers, stages in shared memory, pieces as instructions have them."""
+        a, b, c = (cute_type(t) for t in case.types)
         try:
             config = self.config(case)
-        except ValueError:  # it says so, for example of tiles with more than 256 rows
+            columns = config.piece(c)[1]
+        except (ValueError, DSLTypeError):  # it says so, for example of tiles of over 256 rows
             return False
         m, n, _ = config.tile
-        a, b, c = (cute_type(t) for t in case.types)
-        majors = (None,) * 3
-        kinds = hopper_gemm.Kinds(a, b, c, *majors)
+        kinds = hopper_gemm.Kinds(a, b, c, None, None, None)
         if config.smem_bytes(kinds) > hopper_gemm.SHARED_MEMORY:
             return False
         if m // config.rows_of_a_step * n // 2 > config.consumer_registers - 90:
             return False
-        columns = config.piece(c)[1]
-        if columns % (16 if a.is_integer else 8):
+        if a.is_integer and columns % 16:
             return False
-        bn, of_c = n * case.types[1].itemsize, columns * case.types[2].itemsize
-        if (case.transposed[1] and bn % 16) or (not case.transposed[2] and of_c % 16):
+        if case.transposed[1] and n * case.types[1].itemsize % 16:
             return False
         cm, cn = config.cluster
         return n % (8 * cm) == 0 and case.blocks >= cm * cn
@@ -255,9 +253,7 @@ class Ampere:
             ampere_gemm.check(config, op, (b, a, c) if case.transposed[2] else (a, b, c))
         except DSLTypeError:  # it says so
             return False
-        # A thread has a word of predicates, a bit for each row that it copies.
-        line = min(config.tile[2], 128 // case.types[0].itemsize)
-        return all(rows * line // v <= 32 * config.threads for rows in (m, n) for v in (a, b))
+        return True
 
     def run(self, case: Case, a: Any, b: Any, c: Any, extras: dict[str, Any]) -> None:
         arguments = (case.blocks, self.config(case), case.options["vectors"])
@@ -283,14 +279,13 @@ class Simt:
                 return case
 
     def fits(self, case: Case) -> bool:
-        """All threads copy, where a row is copied in vectors."""
+        """Tiles that all threads copy, as `sgemm` wants them."""
         m, n, k = self.config(case).tile
         threads = self.config(case).threads
         return all(
-            rows * k // v >= threads or not turned
-            for rows, v, turned in zip(
-                (m, n), case.options["vectors"], case.transposed, strict=False
-            )
+            rows * k % (threads * (v if turned or v == sgemm.VECTOR else 1)) == 0
+            for rows in (m, n)
+            for v, turned in zip(case.options["vectors"][:2], case.transposed, strict=False)
         )
 
     def config(self, case: Case) -> Any:

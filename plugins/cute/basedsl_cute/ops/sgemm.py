@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import MmaUniversalOp, cpasync
 from basedsl_cute.ops.operands import Results, matrix, three_modes, transposed
@@ -166,6 +167,12 @@ class Loads:
         else:
             vector = 1  # K is contiguous: its elements are spread over shared memory
             threads = cute.make_layout((cfg.threads // columns, columns), stride=(columns, 1))
+        if rows * columns % (cfg.threads * vector):
+            raise DSLTypeError(
+                f"{cfg.threads} threads cannot copy tiles of {rows} x {columns}, {vector} "
+                "element(s) at a time",
+                hint="take a larger tile, or fewer warps",
+            )
         mode = cpasync.LoadCacheMode.GLOBAL if vector == 4 else cpasync.LoadCacheMode.ALWAYS
         op = cpasync.CopyG2SOp(mode, zero_fill=True)
         self.atom = cute.make_copy_atom(op, dtype, num_bits_per_copy=vector * dtype.width)
