@@ -45,7 +45,8 @@ class NumericSlot:
 
     def from_ir(self, value: Any) -> Any:
         number = self.type.from_value(value, weak=self.weak)
-        return number.with_divby(self.divby) if self.divby > 1 else number
+        known = self.divby & -self.divby  # a power of two still divides a number that wrapped
+        return number.with_divby(known) if known > 1 else number
 
     def undefined(self) -> Any:
         return self.type(0).ir_value()
