@@ -120,6 +120,11 @@ REFUSED = {
         (wgmma(a_steps="array<i64: 0>"), "a and b have different numbers of steps"),
         (wgmma("%g", G), "acc is !cute.memref<f32"),
     ],
+    "dsmem_store": [
+        ("(%p, %p, %i) : (!llvm.ptr<1>, !llvm.ptr<1>, i32) -> ()", "the target is !llvm.ptr<1>"),
+        ("(%c, %p, %i) : (!llvm.ptr<7>, !llvm.ptr<1>, i32) -> ()", "the barrier is !llvm.ptr<1>"),
+        ("(%c, %c, %x) : (!llvm.ptr<7>, !llvm.ptr<7>, f32) -> ()", "the value is f32, not i32"),
+    ],
     "tensormap_replace": [
         (replace('"global_dim"', "%i", "i32", "%g", G), "map is !cute.memref<f32"),
         (replace('"box_dim"', "%i", "i32"), "'box_dim' is none of the fields global_address"),
@@ -134,7 +139,8 @@ REFUSED = {
 }
 
 ARGUMENTS = f"""%g: {G}, %g16: {G16}, %s: {S}, %s16: {S16}, %r: {R}, %n: {I}, %i: i32, %x: f32,
-  %h: f16, %d: i64, %p: !llvm.ptr<1>, %bad: !cute.memref<f32, "moon", "(1):(0)">"""
+  %h: f16, %d: i64, %p: !llvm.ptr<1>, %c: !llvm.ptr<7>,
+  %bad: !cute.memref<f32, "moon", "(1):(0)">"""
 
 
 def function(body: str, arguments: str = ARGUMENTS) -> str:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute import arch, pipeline
+from basedsl_cute.lowering import ptxas
 from basedsl_cute.nvgpu import cpasync
 from basedsl_cute.sim import DeadlockError
 from basedsl_cute.utils.tile_scheduler import (
@@ -299,6 +300,95 @@ def test_blocks_of_a_cluster_know_their_place_and_signal_each_other(hopper):
     for i, (y, x) in enumerate(itertools.product(range(6), range(4))):
         rank, place = x % 2 + 2 * (y % 3), x % 2 + 10 * (y % 3)
         assert out[i].tolist() == [rank, place, x // 2 + 10 * (y // 3), 22, 32]
+
+
+@cute.kernel
+def give_to_the_next(a: cute.Tensor, b: cute.Tensor, bits: cute.Constexpr, waits: cute.Constexpr):
+    """Each block of a cluster stores its numbers into the shared memory of the next one."""
+    smem = cute.utils.SmemAllocator()
+    barrier = smem.allocate_array(cute.Int64, 1)
+    count = bits // a.element_type.width  # a thread's elements
+    tile = smem.allocate_tensor(a.element_type, cute.make_layout((32 * count,)), 128)
+    t = arch.thread_idx()[0]
+    block, blocks = arch.block_idx_in_cluster(), arch.cluster_size()
+    if t == 0:
+        arch.mbarrier_init(barrier, 1)
+    arch.mbarrier_init_fence()
+    arch.cluster_arrive()
+    arch.cluster_wait()
+    if t == 0:
+        arch.mbarrier_arrive_and_expect_tx(barrier, 32 * bits // 8)
+    mine = cute.make_rmem_tensor((count,), a.element_type)
+    cute.autovec_copy(cute.local_tile(a, (count,), (block * 32 + t,)), mine)
+    atom = cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), a.element_type, num_bits_per_copy=bits)
+    following = (block + 1) % blocks
+    there = cute.make_tensor(arch.map_dsmem_ptr(tile.iterator, following), tile.layout)
+    target = cute.local_tile(there, (count,), (t,))
+    cute.copy(atom, mine, target, mbar_ptr=arch.map_dsmem_ptr(barrier, following))
+    if cute.const_expr(waits):
+        arch.mbarrier_wait(barrier, 0)
+    for i in cute.range_constexpr(count):
+        b[(block * 32 + t) * count + i] = tile[t * count + i]
+    arch.cluster_arrive()
+    arch.cluster_wait()
+
+
+def run_give_to_the_next(bits, dtype, waits=True):
+    @cute.jit
+    def host(a: cute.Tensor, b: cute.Tensor):
+        give_to_the_next(a, b, bits, waits).launch(grid=3, block=32, cluster=(3, 1, 1))
+
+    a = np.arange(3 * 32 * bits // (8 * np.dtype(dtype).itemsize)).astype(dtype)
+    b = np.full_like(a, -1)
+    host(a, b)
+    cute.synchronize()
+    np.testing.assert_array_equal(b, np.roll(a, a.size // 3))
+
+
+@pytest.mark.parametrize("bits, dtype", [(32, "int32"), (64, "float32"), (128, "float16")])
+def test_stores_into_another_block_of_the_cluster(hopper, bits, dtype):
+    run_give_to_the_next(bits, dtype)
+
+
+def test_the_instruction_of_stores_between_blocks(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+
+    @cute.jit
+    def host(a: cute.Tensor, b: cute.Tensor, bits: cute.Constexpr):
+        give_to_the_next(a, b, bits, True).launch(grid=3, block=32, cluster=(3, 1, 1))
+
+    a = np.zeros(1024, np.int32)
+    for bits, kind in ((32, "b32"), (64, "b64"), (128, "v4.b32")):
+        ptx = cute.compile(host, a, a.copy(), bits).stages.text("ptx")
+        assert f"st.async.shared::cluster.mbarrier::complete_tx::bytes.{kind}" in ptx
+        ptxas.start(ptx, "sm_90a").finish()
+
+
+def test_a_store_from_another_block_that_nobody_waits_for(sim):
+    with pytest.raises(DSLError, match="read of shared memory that no thread has written"):
+        run_give_to_the_next(32, "int32", waits=False)
+
+
+def test_a_store_between_blocks_needs_a_mapped_barrier(sim):
+    @cute.kernel
+    def kernel(bits: cute.Constexpr):
+        smem = cute.utils.SmemAllocator()
+        barrier = smem.allocate_array(cute.Int64, 1)
+        tile = smem.allocate_tensor(cute.Int32, cute.make_layout((1,)), 128)
+        there = cute.make_tensor(arch.map_dsmem_ptr(tile.iterator, 0), tile.layout)
+        atom = cute.make_copy_atom(cpasync.CopyDsmemStoreOp(), cute.Int32, num_bits_per_copy=bits)
+        mine = cute.make_rmem_tensor((1,), cute.Int32)
+        mine[0] = 1
+        cute.copy(atom, mine, there, mbar_ptr=barrier)
+
+    @cute.jit
+    def host(bits: cute.Constexpr):
+        kernel(bits).launch(grid=1, block=32, cluster=(1, 1, 1))
+
+    with pytest.raises(DSLTypeError, match="needs an mbarrier of the block that it stores into"):
+        host(32)
+    with pytest.raises(DSLTypeError, match="stores 32, 64 or 128 bits, not 256"):
+        host(256)
 
 
 @pytest.mark.parametrize("cluster", [(1, 1, 1), (2, 1, 1), (1, 2, 1)])

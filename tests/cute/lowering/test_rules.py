@@ -145,6 +145,11 @@ LOWERED = {
         """CHECK: %[[ACC:.*]] = llvm.alloca
            CHECK: "cute.wgmma"(%[[ACC]], %{{.*}}, %{{.*}}) {{.*}} : (!llvm.ptr, i64, i64) -> ()""",
     ),
+    "dsmem_store": (
+        """%at = llvm.mlir.zero : !llvm.ptr<7>
+           "cute.dsmem_store"(%at, %at, %i) : (!llvm.ptr<7>, !llvm.ptr<7>, i32) -> ()""",
+        """CHECK: "cute.dsmem_store"(%{{.*}}, %{{.*}}, %{{.*}}) : (!llvm.ptr<7>, !llvm.ptr<7>, i32)""",
+    ),
     "tensormap_replace": (
         f"""%at = "cute.iterator"(%g) : ({G}) -> !llvm.ptr<1>
             "cute.tensormap_replace"(%at, %i) {{field = "global_dim", ordinal = 1 : i64}} : (!llvm.ptr<1>, i32) -> ()""",
@@ -166,7 +171,12 @@ def test_lowering(lowering, name):
     body, checks = LOWERED[name]
     text = lowering.lowered(body)
     left = text.replace('cute.cache = "', "")
-    for kept in ("wgmma", "tensormap_replace", "tensormap_release"):  # `ptx-only` takes these
+    for kept in (
+        "wgmma",
+        "dsmem_store",
+        "tensormap_replace",
+        "tensormap_release",
+    ):  # `ptx-only` takes these
         left = left.replace(f'"cute.{kept}"', "")
     assert "cute.memref" not in text and '"cute.' not in left
     filecheck(text, checks)

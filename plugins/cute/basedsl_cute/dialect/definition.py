@@ -17,6 +17,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import current
 from basedsl.mlir import Bindings
+from basedsl_cute.dialect import cluster as _cluster  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import tensor_map as _tensor_map  # noqa: F401  (fills OPS)

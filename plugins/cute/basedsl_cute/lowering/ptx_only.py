@@ -439,6 +439,23 @@ def wgmma(b: Lowering, op: Any) -> Any:
     return ERASED
 
 
+@rule("cute.dsmem_store")
+def dsmem_store(b: Lowering, op: Any) -> Any:
+    """`st.async` as inline PTX."""
+    target, barrier, value = op.operands
+    wide = str(value.type) == "vector<4xi32>"
+    words = [value]
+    if wide:
+        words = [b.emit("llvm.extractelement", [b.i32], [value, b.constant(i)]) for i in range(4)]
+    letter = "l" if str(value.type) == "i64" else "r"
+    kind = ".v4.b32" if wide else ".b64" if letter == "l" else ".b32"
+    given = "{$2, $3, $4, $5}" if wide else "$2"
+    text = f"st.async.shared::cluster.mbarrier::complete_tx::bytes{kind} [$0], {given}, [$1];"
+    constraints = ",".join(["r", "r", *[letter] * len(words), "~{memory}"])
+    b.assembly(text, constraints, [], [target, barrier, *words], has_side_effects=True)
+    return ERASED
+
+
 @rule("cute.tensormap_replace")
 def tensormap_replace(b: Lowering, op: Any) -> Any:
     """`tensormap.replace` as inline PTX."""

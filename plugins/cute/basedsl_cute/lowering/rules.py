@@ -303,6 +303,12 @@ def tensormap_replace(b: Rewriter, op: Operands) -> None:
     tensor_map_update.keep(b, op)
 
 
+@rule("cute.dsmem_store")
+def dsmem_store(b: Rewriter, op: Operands) -> None:
+    """The same op, for the simulator and for `ptx-only`."""
+    tensor_map_update.keep(b, op)
+
+
 @rule("cute.tensormap_release")
 def tensormap_release(b: Rewriter, op: Operands) -> None:
     """The same op, for the simulator and for `ptx-only`."""

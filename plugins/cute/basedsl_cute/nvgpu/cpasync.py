@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.location import take_location_everywhere
+from basedsl_cute.arch.emit import emit_op
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.copy_access import move, when
+from basedsl_cute.memory import recast_tensor
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
     CopyBulkTensorTileG2SMulticastOp,
@@ -35,6 +38,7 @@ __all__ = [
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
+    "CopyDsmemStoreOp",
     "CopyG2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "LoadCacheMode",
@@ -85,6 +89,50 @@ class CopyG2SOp(CopyOp):
             return
         with when(pred):
             move(src, dst, bits, atom="cp_async", cache=cache, name=name)
+
+
+@dataclass(frozen=True)
+class CopyDsmemStoreOp(CopyOp):
+    """Stores of 32, 64 or 128 bits from registers into another block of the cluster (sm_90); their
+    bytes count at `mbar_ptr=`, an mbarrier of that block. Target and mbarrier come from
+    `cute.arch.map_dsmem_ptr`.
+    """
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        moved = bits or width
+        if moved not in _DSMEM_WORDS:
+            raise DSLTypeError(f"CopyDsmemStoreOp stores 32, 64 or 128 bits, not {moved}")
+        return thread_layout(width, bits)
+
+    def issue(
+        self, atom: CopyAtom, src: Any, dst: Any, pred: Any, *, mbar_ptr: Any = None, **fields: Any
+    ) -> None:
+        _no_fields(self, fields)
+        if src.memspace != "rmem" or dst.memspace != "dsmem":
+            raise DSLTypeError(
+                f"CopyDsmemStoreOp stores rmem to dsmem, not {src.memspace} to {dst.memspace}",
+                hint="map the target: cute.arch.map_dsmem_ptr(pointer, block of the cluster)",
+            )
+        if getattr(mbar_ptr, "space", None) != "dsmem":
+            raise DSLTypeError(
+                "CopyDsmemStoreOp needs an mbarrier of the block that it stores into: mbar_ptr=",
+                hint="cute.arch.map_dsmem_ptr(barrier, block of the cluster)",
+            )
+        bits = atom.num_bits or atom.width
+        if dst.iterator.alignment * 8 < bits:
+            raise DSLTypeError(f"{dst} is not known to be aligned to {bits // 8} bytes")
+        dtype, count = _DSMEM_WORDS[bits]
+        words = [recast_tensor(src, dtype)[i].ir_value() for i in range(count)]
+        what = "CopyDsmemStoreOp"
+        value = words[0]
+        if count > 1:
+            value = emit_op(what, "vector.from_elements", words, ["vector<4xi32>"]).result
+        operands = [dst.iterator.llvm_ptr, mbar_ptr.llvm_ptr, value]
+        with when(pred):
+            emit_op(what, "cute.dsmem_store", operands)
+
+
+_DSMEM_WORDS = {32: (Int32, 1), 64: (Int64, 1), 128: (Int32, 4)}
 
 
 take_location_everywhere(globals(), __all__)

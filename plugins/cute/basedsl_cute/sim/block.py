@@ -16,7 +16,7 @@ from basedsl_cute.sim.cluster import Cluster
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.group import WARP, Group
 from basedsl_cute.sim.memory import Segment
-from basedsl_cute.sim.races import RaceDetector
+from basedsl_cute.sim.races import RaceDetector, Stamp
 from basedsl_cute.sim.register_pool import RegisterPool
 from basedsl_cute.sim.schedule import Wait
 from basedsl_cute.sim.site import Site
@@ -186,6 +186,15 @@ class Block:
         when that mbarrier is next looked at.
         """
         self._in_flight.setdefault(offset, []).append(land)
+
+    def land(self, offset: int, place: Any, data: Any, stamp: Stamp | None) -> None:
+        """Bytes that count at the mbarrier at `offset` arrive at `place` in shared memory."""
+        self.shared.raw[place] = data
+        if self.shared.written is not None:
+            self.shared.written[place] = 255
+        self.mbarriers[offset].transactions -= data.nbytes
+        if stamp is not None and self.races is not None:
+            self.races.order.land(self.token(offset), stamp)
 
     def receive(self, offset: int) -> None:
         """Let what counts at the mbarrier at `offset` arrive."""

@@ -1,13 +1,18 @@
-"""Clusters: blocks that run together, and the barrier of all their threads (PTX ISA,
-barrier.cluster). A block's rank is its place in `blocks`.
+"""Clusters: blocks that run together, the barrier of all their threads (PTX ISA, barrier.cluster),
+and stores into each other's shared memory. A block's rank is its place in `blocks`.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from basedsl_cute.sim.barriers import require_whole_group
+from basedsl_cute.sim.errors import MemoryAccessError, SimulationError
+from basedsl_cute.sim.memory import CLUSTER_SHIFT
 from basedsl_cute.sim.schedule import Wait
 from basedsl_cute.sim.site import Site
 
@@ -58,3 +63,44 @@ def leave(g: Group) -> None:
     """The warp goes on: it knows what the others did before they arrived."""
     if g.races is not None:
         g.races.order.acquire("cluster", g.agent)
+
+
+def home(g: Group, at: int, lane: int, site: Site) -> tuple[Block, int]:
+    """The block whose shared memory an address of the cluster means, and the address there."""
+    rank, offset = at >> CLUSTER_SHIFT, at & ((1 << CLUSTER_SHIFT) - 1)
+    if not rank:
+        return g.block, at
+    blocks = g.block.cluster.blocks
+    if rank > len(blocks):
+        message = f"block {rank - 1} of a cluster of {len(blocks)}"
+        raise SimulationError(message, site, g.thread(lane))
+    return blocks[rank - 1], offset
+
+
+def store(g: Group, m: Any, site: Site, target: Any, barrier: Any, value: Any, size: int) -> None:
+    """st.async: the bytes arrive when someone next looks at the mbarrier, which counts them."""
+    data = np.ascontiguousarray(value.T).view(np.uint8).reshape(g.lanes, size)
+    for lane in range(g.lanes) if m is None else np.flatnonzero(m).tolist():
+        block, at = home(g, int(target[lane]), lane, site)
+        there, word = home(g, int(barrier[lane]), lane, site)
+        if there is not block:
+            raise SimulationError(
+                f"a store into block {block.rank} of the cluster completes an mbarrier of block "
+                f"{there.rank}: it must be in the same block",
+                site,
+                g.thread(lane),
+            )
+        shared = block.shared
+        if at % size or not shared.base <= at <= shared.end - size:
+            raise MemoryAccessError(
+                f"a store of {size} bytes to shared address {at:#x} is misaligned or beyond the "
+                f"block's shared memory, which ends at {shared.end:#x}",
+                site,
+                g.thread(lane),
+            )
+        block.mbarrier(word, g, site, lane)
+        place = np.arange(at - shared.base, at - shared.base + size)
+        stamp = None
+        if block.races is not None:
+            stamp = block.races.async_write(g, site, "asynchronous store", place, lane)
+        block.send(word, functools.partial(block.land, word, place, data[lane].copy(), stamp))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from basedsl_cute.sim.block import Block, MBarrier
+from basedsl_cute.sim.block import MBarrier
+from basedsl_cute.sim.cluster import home
 from basedsl_cute.sim.errors import SimulationError
-from basedsl_cute.sim.memory import CLUSTER_SHIFT, SHARED_WINDOW
+from basedsl_cute.sim.memory import SHARED_WINDOW
 from basedsl_cute.sim.schedule import Wait
 from basedsl_cute.sim.site import Site
 
@@ -30,18 +31,6 @@ def _lanes(g: Group, address: Any, m: Mask) -> Iterator[tuple[int, int]]:
     for lane in range(g.lanes) if m is None else np.flatnonzero(m).tolist():
         at = int(address[lane])
         yield lane, at - SHARED_WINDOW if at >= SHARED_WINDOW else at
-
-
-def _block(g: Group, at: int, lane: int, site: Site) -> tuple[Block, int]:
-    """The block whose mbarrier a shared address means, and the address in that block."""
-    rank, offset = at >> CLUSTER_SHIFT, at & ((1 << CLUSTER_SHIFT) - 1)
-    if not rank:
-        return g.block, at
-    blocks = g.block.cluster.blocks
-    if rank > len(blocks):
-        message = f"block {rank - 1} of a cluster of {len(blocks)}"
-        raise SimulationError(message, site, g.thread(lane))
-    return blocks[rank - 1], offset
 
 
 def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
@@ -72,7 +61,7 @@ def arrive(
     """Arrive `count` times, first expecting `transactions` more bytes; the phases arrived at."""
     tokens = np.zeros(g.lanes, np.int64)
     for lane, at in _lanes(g, address, m):
-        block, at = _block(g, at, lane, site)
+        block, at = home(g, at, lane, site)
         barrier = block.mbarrier(at, g, site, lane)
         tokens[lane] = barrier.phase
         barrier.transactions += int(transactions[lane])
@@ -127,7 +116,7 @@ def _check_count(g: Group, barrier: MBarrier, number: int, site: Site, lane: int
 def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int) -> None:
     """Expect (`sign` 1) or complete (-1) some bytes of the current phase."""
     for lane, at in _lanes(g, address, m):
-        block, at = _block(g, at, lane, site)
+        block, at = home(g, at, lane, site)
         barrier = block.mbarrier(at, g, site, lane)
         barrier.transactions += sign * int(nbytes[lane])
         if sign < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from basedsl_cute.dialect.cluster import STORED
 from basedsl_cute.sim import cluster
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.memory import CLUSTER_SHIFT
@@ -26,3 +27,14 @@ def _wait(e: Emitter, op: Op) -> None:
 def _mapa(e: Emitter, op: Op) -> None:
     address, rank = e.refs(op)
     e.let(op.results[0], f"{address} + (({rank}).astype(i64) + 1 << {CLUSTER_SHIFT})")
+
+
+@rule("cute.dsmem_store", sync="warp")
+def _store(e: Emitter, op: Op) -> None:
+    e.globals["cluster"] = cluster
+    target, barrier, value = op.operands
+    size = STORED[str(op.operands[2].type)]
+    e.line(
+        f"cluster.store(g, {e.mask}, {e.at()}, {e.lanes(target)}, {e.lanes(barrier)}, "
+        f"{e.lanes(value)}, {size})"
+    )

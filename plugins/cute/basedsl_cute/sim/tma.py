@@ -19,7 +19,6 @@ import numpy as np
 from basedsl_cute.lowering.tensor_map import REDUCIBLE, TYPE_NAMES
 from basedsl_cute.runtime.tensormap import TensorMap
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
-from basedsl_cute.sim.races import Stamp
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.tensor_maps import active, find
 
@@ -51,7 +50,7 @@ def load(
             stamp = None
             if block.races is not None:
                 stamp = block.races.async_write(g, site, "write by a TMA load", place, lane)
-            block.send(barrier, _landing(block, barrier, place, box, stamp))
+            block.send(barrier, functools.partial(block.land, barrier, place, box, stamp))
 
 
 def prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
@@ -59,18 +58,6 @@ def prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None
     for lane in active(g, m):
         tensor = find(g, int(maps[lane]), lane, site)
         _elements(g, tensor, tuple(int(c[lane]) for c in coordinates), lane, site)
-
-
-def _landing(block: Block, barrier: int, place: Any, box: Any, stamp: Stamp | None) -> Any:
-    def land() -> None:
-        block.shared.raw[place] = box
-        if block.shared.written is not None:
-            block.shared.written[place] = 255
-        block.mbarriers[barrier].transactions -= box.nbytes
-        if stamp is not None and block.races is not None:
-            block.races.order.land(block.token(barrier), stamp)
-
-    return land
 
 
 def store(
