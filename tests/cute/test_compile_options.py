@@ -1,10 +1,14 @@
 """`cute.compile`: options as types and as text, artifacts of the result, the environment's."""
 
+import os
+
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
+from basedsl_cute.lowering import sass
+from basedsl_cute.lowering.ptxas import find_tool
 from basedsl_cute.options import CuteOptions
 
 
@@ -91,6 +95,26 @@ def test_kept_artifacts_are_files_and_attributes(monkeypatch, tmp_path, x):
     if compiled.__cubin__ is not None:  # there is ptxas
         assert compiled.__cubin__[:4] == b"\x7fELF"
     assert "gpu.func @twice_kernel" in compiled.__mlir__
+
+
+def test_sass_is_what_nvdisasm_says(monkeypatch, tmp_path, x):
+    tool = tmp_path / "nvdisasm"
+    tool.write_text('#!/bin/sh\necho "$1 $2" && head -c 4 "$3" | tail -c 3\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("CUTE_DSL_DUMP_DIR", str(tmp_path))
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    options = cute.KeepSASS, cute.NvdisasmOptions("-g -hex")
+    compiled = cute.compile[options](twice, x)
+    if compiled.__cubin__ is None:
+        pytest.skip("no ptxas")
+    (saved,) = tmp_path.glob("*.sass")
+    if find_tool("nvdisasm") == tool:
+        assert compiled.__sass__ == saved.read_text() == "-g -hex\nELF"
+        assert cute.compile(twice, x).__sass__ == "-g -c\nELF"
+    monkeypatch.setattr(sass, "find_tool", lambda *names: None)
+    with pytest.raises(DSLError, match="there is no nvdisasm"):
+        cute.compile(twice, x, options="--keep-sass")
 
 
 def test_the_simulator_has_no_machine_code(sim, x):
