@@ -267,16 +267,21 @@ class Copies:
 
 
 def contiguous_copy(major, tile, dtype, vector, threads):
-    """Thread and value layouts of a copy in which neighbours copy neighbouring vectors, 128 bytes
-    of a row (or as long as it is).
-    """
+    """Thread and value layouts of a copy in which neighbours copy neighbouring vectors."""
     by_row = major is sm90.LayoutEnum.ROW_MAJOR
-    extent = tile[1] if by_row else tile[0]
-    along = min(extent, 128 * 8 // dtype.width) // vector
+    along = lanes_of_a_line(*(reversed(tile) if by_row else tile), dtype.width, vector, threads)
     across = threads // along
     if by_row:
         return cute.make_layout((across, along), stride=(along, 1)), cute.make_layout((1, vector))
     return cute.make_layout((along, across)), cute.make_layout((vector, 1))
+
+
+def lanes_of_a_line(along: int, across: int, width: int, vector: int, threads: int) -> int:
+    """How many threads copy from one line of `along` contiguous elements, of `across` lines: 128
+    bytes of it, or more where there are too few lines for the others.
+    """
+    lanes = min(along, 1024 // width) // vector
+    return max(lanes, threads // across)
 
 
 class Fragments:
@@ -362,11 +367,11 @@ def check(cfg, op, vectors):
             f"no tile {cfg.tile} for {cfg.warps} warps: M is a multiple of {m * wm}, N of "
             f"{2 * n * wn}, K of {2 * k}, and there are two stages or more"
         )
-    line = 1024 // op.dtypes[1].width  # elements of 128 bytes
+    width = op.dtypes[1].width
     for name, rows, vector in (("A", tile_m, vectors[0]), ("B", tile_n, vectors[1])):
         for along, across in ((tile_k, rows), (rows, tile_k)):  # either mode may be contiguous
-            lanes = min(along, line) // vector
-            if along % min(along, line) or cfg.threads % lanes or across % (cfg.threads // lanes):
+            lanes = lanes_of_a_line(along, across, width, vector, cfg.threads)
+            if along % (lanes * vector) or cfg.threads % lanes or across % (cfg.threads // lanes):
                 raise DSLTypeError(
                     f"{cfg.threads} threads cannot copy tiles of {name}, {rows} x {tile_k}, "
                     f"{vector} elements at a time",
