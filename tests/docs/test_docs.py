@@ -13,7 +13,9 @@ def blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["from_cute_dsl.md", "semantics.md", "writing_a_plugin.md"])
+@pytest.mark.parametrize(
+    "page", ["from_cute_dsl.md", "matmul.md", "semantics.md", "writing_a_plugin.md"]
+)
 def test_page_runs(page, monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
     scope = {"__name__": "docs"}
