@@ -35,6 +35,7 @@ class Bindings:
         _stand_in_for_parent(package)
         self.ir: Any = importlib.import_module(f"{package}.ir")
         self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
+        _lean_dialects(package)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -156,6 +157,44 @@ class _StandIn(types.ModuleType):
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         return importlib.import_module(self.__name__)
+
+
+class _LeanDialect(types.ModuleType):
+    """Stands for a dialect of whose module only attributes and types are wanted, until somebody
+    names one of its hundreds of op classes: making those takes a quarter of loading MLIR.
+
+    Without them its ops are generic objects in Python, and no less valid.
+    """
+
+    def __init__(self, name: str, extension: Any) -> None:
+        super().__init__(name)
+        self._extension = extension
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(name)
+        if hasattr(self._extension, name):
+            return getattr(self._extension, name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        real = importlib.import_module(self.__name__)
+        if name == "__all__":  # of `from ... import *`
+            return [key for key in vars(real) if not key.startswith("_")]
+        return getattr(real, name)
+
+
+# With the extension module that has their attributes and types, if there is one.
+_LEAN = {"llvm": "_mlirDialectsLLVM", "nvvm": ""}
+
+
+def _lean_dialects(package: str) -> None:
+    for dialect, extension in _LEAN.items():
+        name = f"{package}.dialects.{dialect}"
+        if name not in sys.modules and not _missing(package, (dialect,)):
+            found: Any = None
+            if extension:
+                found = importlib.import_module(f"{package}._mlir_libs.{extension}")
+            sys.modules[name] = _LeanDialect(name, found)
 
 
 class _ParentFirst:

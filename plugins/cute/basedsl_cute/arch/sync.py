@@ -22,4 +22,4 @@ def sync_warp(mask: int = FULL_MASK) -> None:
     """Wait until the warp's threads in `mask` are here (PTX `bar.warp.sync`)."""
     trace = in_kernel("sync_warp()")
     value = Int32(mask - 2**32 if mask >= 2**31 else mask) if isinstance(mask, int) else mask
-    trace.emit(trace.bindings.nvvm.SyncWarpOp, value.ir_value())
+    trace.emit(trace.ir.Operation.create, "nvvm.bar.warp.sync", operands=[value.ir_value()])
