@@ -9,6 +9,7 @@ from basedsl.compiled import Compiled
 from basedsl.dsl import DSL
 from basedsl.errors import (
     CompilerBug,
+    DSLAttributeError,
     DSLCallError,
     DSLError,
     DSLNameError,
@@ -26,6 +27,7 @@ __all__ = [
     "Compiled",
     "CompilerBug",
     "Constexpr",
+    "DSLAttributeError",
     "DSLCallError",
     "DSLError",
     "DSLFunction",

@@ -85,6 +85,10 @@ class DSLNameError(DSLError, NameError):
     """A read of a name that is not bound on every path."""
 
 
+class DSLAttributeError(DSLError, AttributeError):
+    """A name after a dot that an object of the DSL does not have."""
+
+
 class DSLCallError(DSLError, TypeError):
     """A call that the calling convention forbids, or arguments that do not fit."""
 

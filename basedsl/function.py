@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from basedsl.binding import Signature, constexpr_type
 from basedsl.calling import INLINE, LAUNCH, decide
 from basedsl.dispatch.entry import NativeEntry, new_entry
-from basedsl.errors import DSLCallError, DSLTypeError, users_frames
+from basedsl.errors import DSLAttributeError, DSLCallError, DSLTypeError, users_frames
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.tracing import RUNNING, Trace, current
@@ -138,6 +138,15 @@ class DSLFunction:
 
     def __repr__(self) -> str:
         return f"<@{self.dsl.name}.{self.kind} {self.fn.__qualname__}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "launch" and self.__dict__.get("kind") == "kernel":
+            called = f"{self.fn.__name__}(...)"
+            raise DSLAttributeError(
+                f"the kernel '{self.fn.__qualname__}' has no launch of its own: a call of it has",
+                hint=f"call it with its arguments first: {called}.launch(grid=..., block=...)",
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundFunction(self, instance)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
 from basedsl_cute.copy_access import as_predicate, check_elements, when
@@ -18,7 +18,7 @@ from basedsl_cute.vector_access import load_vector, store_vector
 def copy(
     atom: Any,
     src: Tensor,
-    dst: Tensor,
+    dst: Tensor | None = None,
     *,
     pred: Any = None,
     loc: Any = None,
@@ -33,6 +33,13 @@ def copy(
     atom without `num_bits_per_copy` copies as wide as contiguity and alignment prove, and takes a
     predicate for each element as well. `fields` are what an atom's operation needs beyond.
     """
+    if dst is None:
+        raise DSLCallError(
+            f"cute.copy takes a copy atom, a source and a destination; the first is a "
+            f"{type(atom).__name__}",
+            hint="cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype), src, dst), "
+            "or cute.autovec_copy(src, dst)",
+        )
     if hasattr(atom, "copy_tensors"):  # a TMA atom, which has run-time state and copies whole boxes
         atom.copy_tensors(src, dst, pred, **fields)
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -49,8 +51,8 @@ class KernelCall:
     def launch(
         self,
         *,
-        grid: Sequence[Any],
-        block: Sequence[Any],
+        grid: Any = None,
+        block: Any = None,
         cluster: Sequence[int] | None = None,
         smem: Any = None,
         stream: Any = None,
@@ -67,6 +69,7 @@ class KernelCall:
         programmatic_event: Any = None,
         programmatic_event_flags: int = 0,
         programmatic_event_trigger_at_block_start: Any = 0,
+        **unknown: Any,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
 
@@ -79,6 +82,7 @@ class KernelCall:
         that had better be shared memory. `hint_smem_base_uniform` changes nothing. What the other
         arguments ask for is not there, and an error.
         """
+        _check_named(unknown, grid, block)
         asked = {
             "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
             "smem_merge_branch_allocs": (smem_merge_branch_allocs, _NO_MERGE),
@@ -144,6 +148,21 @@ def check_launched(trace: Any) -> None:
                 f"the kernel '{call.kernel.fn.__qualname__}' is called and never launched",
                 call.span,
                 hint="write kernel(...).launch(grid=..., block=...)",
+            )
+
+
+def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
+    known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, 1)
+        raise DSLCallError(
+            f"launch() has no argument '{name}'",
+            hint=f"did you mean {near[0]}=?" if near else "grid= and block= are what it needs",
+        )
+    for name, value in (("grid", grid), ("block", block)):
+        if value is None:
+            raise DSLCallError(
+                f"launch() needs {name}=", hint="launch(grid=(blocks, 1, 1), block=(threads, 1, 1))"
             )
 
 

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLAttributeError, DSLTypeError
 from basedsl.numeric import Numeric, Uint8, is_dynamic
 from basedsl_cute.memory import place_tensor
 from basedsl_cute.pointer import Pointer, element_bytes, recast_ptr, storage_bits
@@ -111,7 +111,7 @@ class StructType:
         for field, _, offset in self.fields:
             if field == name:
                 return offset
-        raise AttributeError(f"{self.name} has no field {name!r}")
+        raise _no_field(self, name)
 
     def overlay(self, pointer: Pointer) -> Struct:
         return Struct(self, pointer)
@@ -129,6 +129,13 @@ class StructType:
     def __str__(self) -> str:
         fields = ", ".join(f"{name} at {offset}" for name, _, offset in self.fields)
         return f"{self.name}({fields}; {self.size} bytes, align {self.alignment})"
+
+
+def _no_field(kind: StructType, name: str) -> AttributeError:
+    if name.startswith("__"):  # Python asks for these on its own
+        return AttributeError(name)
+    names = ", ".join(field for field, _, _ in kind.fields)
+    return DSLAttributeError(f"{kind.name} has no field '{name}'", hint=f"its fields are {names}")
 
 
 class Struct:
@@ -171,7 +178,7 @@ class Struct:
         for field, kind, offset in object.__getattribute__(self, "_type").fields:
             if field == name:
                 return kind, self._pointer + offset
-        raise AttributeError(f"{self._type.name} has no field {name!r}")
+        raise _no_field(self._type, name)
 
     def __str__(self) -> str:
         return f"{self._type} at {self._pointer}"

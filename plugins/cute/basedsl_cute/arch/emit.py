@@ -33,6 +33,8 @@ def emit_op(
 def i32(value: Any) -> Any:
     """`value` as an SSA value of type i32."""
     number = as_numeric(value)
+    if type(number).is_float:
+        raise DSLTypeError(f"an integer is needed here, not a {type(number).__name__}")
     return (number if number.width == 32 else number.to(Int32)).ir_value()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32
 from basedsl_cute.arch.indices import FULL_MASK, in_kernel
 from basedsl_cute.dialect import define
@@ -15,6 +16,12 @@ def sync_threads() -> None:
 def barrier(barrier_id: int | None = None, number_of_threads: int | None = None) -> None:
     """Wait at a hardware barrier (0 to 15) for `number_of_threads`, a multiple of 32."""
     trace = in_kernel("a barrier")
+    if type(barrier_id) is int and not 0 <= barrier_id <= 15:
+        raise DSLTypeError(f"there is no barrier {barrier_id}: a block has barriers 0 to 15")
+    if type(number_of_threads) is int and (number_of_threads <= 0 or number_of_threads % 32):
+        raise DSLTypeError(
+            f"a barrier counts whole warps: {number_of_threads} threads are no multiple of 32"
+        )
     define(trace.bindings).barrier(barrier_id, number_of_threads, loc=trace.loc())
 
 

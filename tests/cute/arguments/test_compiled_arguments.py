@@ -1,0 +1,136 @@
+"""A compiled function refuses what it was not compiled for, naming argument, expected and got; on
+the first call, by Python, and on later ones, when native code makes the calls.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+import basedsl_toy as toy
+from basedsl.errors import DSLCallError
+from basedsl_cute.runtime import from_dlpack
+from basedsl_cute.runtime.dlpack import CUDA, HostTensor
+from basedsl_cute.runtime.tensor import Tensor
+
+
+@cute.kernel
+def copy(source: cute.Tensor, target: cute.Tensor):
+    i = cute.arch.thread_idx()[0]
+    target[i] = source[i]
+
+
+@cute.jit
+def copied(source: cute.Tensor, target: cute.Tensor):
+    copy(source, target).launch(grid=1, block=8)
+
+
+@toy.jit
+def scaled(values: toy.Buffer, by: toy.Float64):
+    return values[0] * by
+
+
+def aligned(n, offset=0, dtype=np.float32):
+    """`n` elements at `offset` bytes behind a multiple of 64."""
+    store = np.zeros(n * 8 + 128, np.uint8)
+    skip = -store.ctypes.data % 64 + offset
+    return store[skip : skip + n * np.dtype(dtype).itemsize].view(dtype)
+
+
+def on_gpu(number=0):
+    """A tensor that says it is on a GPU; nothing reads what is there."""
+    return Tensor(HostTensor(0x10000, (2, 32, 1), (8,), (1,), (CUDA, number)), None, False)
+
+
+def frozen():
+    array = aligned(8)
+    array.flags.writeable = False
+    return array
+
+
+WRONG = {
+    "dtype": (lambda: aligned(8, dtype=np.float64), "the elements are Float64"),
+    "rank": (lambda: aligned(8).reshape(2, 4), r"it has 2 mode\(s\)"),
+    "alignment": (lambda: aligned(8, offset=4), "is not aligned to 16 bytes"),
+    "device": (on_gpu, "it is on cuda:0"),
+    "read-only": (frozen, "it is read-only"),
+}
+
+
+def torch_values():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    return {
+        "dtype": torch.zeros(8, dtype=torch.float64),
+        "rank": torch.zeros(2, 4),
+        "alignment": torch.zeros(9)[1:],
+    }
+
+
+@pytest.mark.parametrize("warm", [0, 4], ids=["python", "native"])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("what", WRONG)
+def test_cute(what, library, warm):
+    make, words = WRONG[what]
+    if library == "torch":
+        values = torch_values()
+        if what not in values:
+            pytest.skip("as for NumPy")
+        make = lambda: values[what]  # noqa: E731
+    source, target = aligned(8), aligned(8)
+    source[:] = range(8)
+    compiled = cute.compile(copied, source, target)
+    for _ in range(warm):
+        compiled(source, target)
+    target[:] = -1
+    expected = rf"^'source' was compiled as Tensor\[Float32, 1\] \(\?\):\(1\) on cpu.*; .*{words}"
+    with pytest.raises(DSLCallError, match=expected):
+        compiled(make(), target)
+    assert (target == -1).all()
+    compiled(source, target)
+    assert (target == range(8)).all()
+
+
+@pytest.mark.parametrize("warm", [0, 4], ids=["python", "native"])
+def test_static_shape(warm):
+    source, target = (from_dlpack(aligned(8)) for _ in range(2))
+    compiled = cute.compile(copied, source, target)
+    for _ in range(warm):
+        compiled(source, target)
+    with pytest.raises(DSLCallError, match=r"^'target' was.*\(8\):\(1\).*mode 0 is 9, not 8"):
+        compiled(source, from_dlpack(aligned(9)))
+    with pytest.raises(DSLCallError, match=r"^'source' was.*\(8\):\(1\).*mode 0 is 4, not 8"):
+        compiled(aligned(4), target)
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_code_for_a_gpu_refuses_other_places(number):
+    compiled = cute.compile(copied, on_gpu(), on_gpu(), options="--arch sm_90a")
+    wrong, place = (aligned(8), "cpu") if number is None else (on_gpu(number), f"cuda:{number}")
+    with pytest.raises(DSLCallError, match=rf"^'target' was .* on cuda:0.*; it is on {place}"):
+        compiled(on_gpu(), wrong)
+
+
+@pytest.mark.parametrize("warm", [0, 4], ids=["python", "native"])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ((np.zeros(4, np.float32), 2.0), r"^'values' was compiled as .*float64.*, got .*float32"),
+        ((np.zeros((2, 2)), 2.0), r"^'values' was compiled as .*1.*, got .*2"),
+        ((np.zeros(4), "2"), r"^'by' is declared Float64, got"),
+        ((3, 2.0), r"^'values'"),
+        ((np.zeros(4),), r"^missing the argument 'by'$"),
+        ((np.zeros(4), 1.0, 2.0), r"^this compiled function takes 2 arguments"),
+    ],
+    ids=["dtype", "rank", "no number", "no buffer", "too few", "too many"],
+)
+def test_toy(wrong, words, warm):
+    compiled = toy.compile(scaled, np.ones(4), 2.0)
+    for _ in range(warm):
+        assert compiled(np.ones(4), 2.0) == 2.0
+    with pytest.raises(DSLCallError) as caught:
+        compiled(*wrong)
+    message = caught.value.message
+    assert re.search(words, message, re.IGNORECASE), message

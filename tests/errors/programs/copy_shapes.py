@@ -1,0 +1,19 @@
+import numpy as np
+
+import basedsl_cute as cute
+
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    source = cute.make_tensor(x.iterator, cute.make_layout(16))
+    fragment = cute.make_rmem_tensor(8, cute.Float32)
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    cute.copy(atom, source, fragment)
+
+
+@cute.jit
+def host(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+
+host(np.zeros(32, np.float32))

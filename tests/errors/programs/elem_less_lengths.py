@@ -1,0 +1,18 @@
+import numpy as np
+
+import basedsl_cute as cute
+
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    if cute.elem_less((t, 0), (32,)):
+        x[t] = 1.0
+
+
+@cute.jit
+def host(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+
+host(np.zeros(32, np.float32))

@@ -1,0 +1,18 @@
+import numpy as np
+
+import basedsl_cute as cute
+
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    n = cute.size(x)
+    a = cute.make_rmem_tensor(n, cute.Float32)
+    a.fill(0.0)
+
+
+@cute.jit
+def host(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+
+host(np.zeros(32, np.float32))

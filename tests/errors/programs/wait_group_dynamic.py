@@ -1,0 +1,16 @@
+import numpy as np
+
+import basedsl_cute as cute
+
+
+@cute.kernel
+def kernel(x: cute.Tensor):
+    cute.arch.cp_async_wait_group(cute.arch.thread_idx()[0])
+
+
+@cute.jit
+def host(x: cute.Tensor):
+    kernel(x).launch(grid=1, block=32)
+
+
+host(np.zeros(32, np.float32))
