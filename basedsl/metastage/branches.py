@@ -83,6 +83,7 @@ class Branch:
         """Emit the branch on the i1 `condition`; returns the merged value, if it has one."""
         trace = self.trace
         self.before = self.state.capture()
+        self.state.watch()
         outer = trace.region
         outcomes: list[_Outcome] = []
         try:
@@ -123,7 +124,7 @@ class Branch:
             outcome.picture = self.state.capture(self.before)
             region.check()
             self.state.check_globals(self.before, outcome.picture, same_content)
-            self.state.check_iterators(self.before)
+            self.state.check_outside(self.before)
         finally:
             trace.region = outer
         return outcome

@@ -92,6 +92,7 @@ class Loop:
         # A body that runs at least once raises in Python what it raises here.
         self.eager = contextlib.nullcontext() if runs else Eager("loop", self.span)
         self.before = self.state.capture()
+        self.state.watch()
         self.shared = set() if runs else shared_places(self.before)
         self.places = place_count(trace)
 
@@ -188,7 +189,7 @@ class Loop:
         """The carried values now; improves the guess and starts over if it does not fit."""
         after = self.state.capture(self.head)
         self.state.check_globals(self.head, after, same_content)
-        self.state.check_iterators(self.before)
+        self.state.check_outside(self.before)
         self.after = after
         self.pairs: dict[int, Content] = {}  # the new contents of each place at the head
         self.taken: dict[int, int] = {}

@@ -218,7 +218,14 @@ class ControlFlow:
         return found
 
     def check_outer(self, name: str, value: Any, kind: str) -> None:
-        if current() is not None and is_dynamic(value):
+        trace = current()
+        if trace is not None and trace.region.kind not in ("function", "kernel"):
+            raise DSLError(
+                f"the {kind} variable '{name}' is bound inside staged control flow, which would "
+                "happen once, while compiling",
+                hint="return what changes, and bind it where the function is called",
+            )
+        if trace is not None and is_dynamic(value):
             raise DSLError(
                 f"the {kind} variable '{name}' cannot hold a dynamic value",
                 hint="a value known only at run time does not exist after compilation: return it, "

@@ -168,6 +168,7 @@ def _try_iteration(
     """Run one iteration; take it back if only the run time knows whether it happens."""
     state = State((test, body), names)
     before = state.capture()
+    state.watch()
     count = place_count(trace)
     undo = trace.checkpoint()
     with trace.held_prints() as prints:
@@ -180,7 +181,7 @@ def _try_iteration(
             if not is_dynamic(flag):
                 return _ENDED if flag else _GOES_ON
         prints.clear()
-    state.check_iterators(before)
+    state.check_outside(before)
     undo()
     state.restore(before)
     reset_places(trace, count)

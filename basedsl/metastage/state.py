@@ -22,6 +22,7 @@ from typing import Any
 from basedsl.errors import DSLError, DSLNameError
 from basedsl.location import Span, is_internal
 from basedsl.metastage.iterators import is_iterator, position
+from basedsl.metastage.namespaces import Namespaces
 from basedsl.metastage.slots import same_leaf
 from basedsl.tree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
@@ -147,7 +148,8 @@ class State:
             self.cells.update(zip(names_of_cells, function.__closure__ or (), strict=True))
         self.cells.pop("__dsl__", None)
         self.names = frozenset(name for name in names if name in self.cells)
-        held = dict(_global_variables(functions))
+        self._functions = functions
+        held = {name: x for name, x in _global_values(functions) if _is_followed(x)}
         self.globals = {name: x for name, x in held.items() if not is_iterator(x)}
         self.global_iterators = [(k, x, position(x)) for k, x in held.items() if is_iterator(x)]
 
@@ -203,8 +205,17 @@ class State:
                     "array",
                 )
 
-    def check_iterators(self, before: Picture) -> None:
-        """An error if an iterator made outside was advanced: that cannot be taken back."""
+    def watch(self) -> None:
+        """Note what classes, functions and modules hold, for `check_outside`."""
+        cells = [(name, self.value(name)) for name in self.cells]
+        codes = [function.__code__ for function in self._functions]
+        self._namespaces = Namespaces([*cells, *_global_values(self._functions)], codes)
+
+    def check_outside(self, before: Picture) -> None:
+        """An error if something was done that cannot be taken back: an iterator made outside was
+        advanced, an attribute of a class, function or module set.
+        """
+        self._namespaces.check()
         found = [
             (content.path(index), content.leaves[index], where)
             for content in before.values()
@@ -238,16 +249,18 @@ def functions_of(body: Any) -> Iterator[FunctionType]:
             yield function
 
 
-def _global_variables(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any]]:
+def _global_values(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any]]:
     for function in functions:
         variables = function.__globals__
         for name in _names(function.__code__):
             value = variables.get(name)
-            kind: Any = type(value)
-            if value is None:
-                continue
-            if (_is_users(kind) and is_place(value)) or is_iterator(value):
+            if value is not None:
                 yield name, value
+
+
+def _is_followed(value: Any) -> bool:
+    kind: Any = type(value)
+    return (_is_users(kind) and is_place(value)) or is_iterator(value)
 
 
 # By the id of a code object that the entry keeps alive. Not by the code itself: comparing two that

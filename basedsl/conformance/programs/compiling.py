@@ -520,3 +520,84 @@ def changing_what_only_one_name_has(n):
         inner[1] += 1
         total += inner[0] + inner[1]
     return d, total
+
+
+# What classes, functions, modules and global variables hold ---------------------------------------
+
+ONCE = "inside staged control flow, which would happen once, while compiling"
+STATE = 0
+
+
+class Shared:
+    count = 0
+
+    @classmethod
+    def add(cls, x):
+        cls.count = cls.count + x
+
+
+@refused("the global variable 'STATE' is bound " + ONCE, "int")
+def static_global_write_in_a_branch(n):
+    global STATE
+    if n > 0:
+        STATE = 4  # error
+    return n
+
+
+@program_of("int", message="the nonlocal variable 'kept' is bound " + ONCE)
+def static_nonlocal_write_in_a_loop(jit):
+    kept = 0
+
+    def main(n):
+        nonlocal kept
+        for i in range(n):
+            kept = 5  # error
+        return n
+
+    return main
+
+
+@refused("'Shared.count' is set " + ONCE, "int")
+def class_attribute_in_a_branch(n):
+    if n > 0:  # error
+        Shared.count = Shared.count + 5
+    return n
+
+
+@refused("'Shared.count' is set " + ONCE, "count")
+def class_attribute_by_a_method_in_a_loop(n):
+    for i in range(n):  # error
+        Shared.add(1)
+    return n
+
+
+@refused("'Local.k' is set " + ONCE, "count")
+def attribute_of_a_local_class_in_a_loop(n):
+    class Local:
+        k = 0
+
+    for i in range(n):  # error
+        Local.k = Local.k + i
+    return Local.k
+
+
+@refused("'f.calls' is set " + ONCE, "count")
+def attribute_of_a_function_in_a_loop(n):
+    def f():
+        f.calls = f.calls + 1
+
+    f.calls = 0
+    for i in range(n):  # error
+        f()
+    return f.calls
+
+
+@program("int")
+def static_class_attribute(n):
+    class Local:
+        k = 1
+
+    for i in (1, 2, 3):
+        Local.k = Local.k + i
+    Local.k = Local.k + n
+    return Local.k

@@ -1,0 +1,93 @@
+"""Classes, functions and modules of the program: what staged code sets in them is set for good.
+
+They are no values that a loop or branch could carry. A change of one inside staged control flow
+would happen once, while compiling, whatever happens at run time.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from basedsl.errors import DSLError
+from basedsl.location import is_internal, is_library
+
+_KINDS = (type, FunctionType, ModuleType)
+_MISSING = object()
+
+
+class Namespaces:
+    """What some classes, functions and modules hold now."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, named: Iterable[tuple[str, Any]], codes: Iterable[CodeType]) -> None:
+        self._held: dict[int, tuple[str, Any, dict[str, Any], tuple[str, ...] | None]] = {}
+        stored: tuple[str, ...] | None = None
+        for name, value in named:
+            if not isinstance(value, _KINDS) or id(value) in self._held or _is_foreign(value):
+                continue
+            names = None
+            if isinstance(value, ModuleType):  # of many names only those that are set here
+                if stored is None:
+                    stored = tuple({s for code in codes for s in stored_attributes(code)})
+                names = stored
+            self._held[id(value)] = name, value, _content(value, names), names
+
+    def check(self) -> None:
+        """An error if one of them holds something else now."""
+        for name, value, before, stored in self._held.values():
+            now = _content(value, stored)
+            if before.keys() == now.keys() and all(now[k] is v for k, v in before.items()):
+                continue
+            changed = next(
+                k for k in (*before, *now) if before.get(k, _MISSING) is not now.get(k, _MISSING)
+            )
+            raise DSLError(
+                f"'{name}.{changed}' is set inside staged control flow, which would happen once, "
+                "while compiling",
+                hint=f"keep '{changed}' in a variable or in an object of the function's own",
+            )
+
+
+def _content(value: Any, stored: tuple[str, ...] | None) -> dict[str, Any]:
+    table = vars(value)
+    if stored is not None:
+        return {k: table[k] for k in stored if k in table}
+    return {k: v for k, v in table.items() if not k.startswith("__")}
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether it belongs to a library."""
+    if isinstance(value, FunctionType):
+        filename: str | None = value.__code__.co_filename
+    else:
+        name = value.__name__ if isinstance(value, ModuleType) else value.__module__
+        if name in sys.builtin_module_names:
+            return True
+        module = value if isinstance(value, ModuleType) else sys.modules.get(name)
+        filename = getattr(module, "__file__", None)
+    return filename is not None and (is_internal(filename) or is_library(filename))
+
+
+_known: dict[int, tuple[CodeType, frozenset[str]]] = {}
+
+
+def stored_attributes(code: CodeType) -> frozenset[str]:
+    """The names of attributes that code sets or deletes, also in functions in it."""
+    known = _known.get(id(code))
+    if known is not None:
+        return known[1]
+    found = {
+        str(one.argval)
+        for one in dis.get_instructions(code)
+        if one.opname in ("STORE_ATTR", "DELETE_ATTR")
+    }
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= stored_attributes(constant)
+    _known[id(code)] = code, frozenset(found)
+    return _known[id(code)][1]
