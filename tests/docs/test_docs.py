@@ -14,7 +14,8 @@ def blocks(text):
 
 
 @pytest.mark.parametrize(
-    "page", ["from_cute_dsl.md", "matmul.md", "semantics.md", "writing_a_plugin.md"]
+    "page",
+    ["asynchronous.md", "from_cute_dsl.md", "matmul.md", "semantics.md", "writing_a_plugin.md"],
 )
 def test_page_runs(page, monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
