@@ -163,7 +163,7 @@ def multiply(
         warpgroup.OperandMajorMode.K,
         warpgroup.OperandMajorMode.K,
     )
-    mma = warpgroup.WarpgroupMma(op)
+    mma = cute.make_tiled_mma(op)
     atom = warpgroup.make_smem_layout_atom("K_SW32", cute.Float16)
     layout = cute.tile_to_shape(atom, (64, 16), (0, 1))
     swizzle = cute.recast_layout(8, 16, layout.inner)

@@ -12,7 +12,6 @@ when their group has been waited for:
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,9 +40,15 @@ from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
 from basedsl_cute.atoms.mma import MmaOp, disagree, extents
-from basedsl_cute.atoms.mma import make_tiled_mma as WarpgroupMma
 from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, refused_width
 from basedsl_cute.nvgpu.matrix_descriptor import DescriptorTensor, descriptors
+from basedsl_cute.nvgpu.operands import (
+    Field,
+    OperandMajorMode,
+    OperandSource,
+    SmemLayoutAtomKind,
+    make_smem_layout_atom,
+)
 from basedsl_cute.tensor import Tensor
 
 __all__ = [
@@ -55,54 +60,11 @@ __all__ = [
     "OperandMajorMode",
     "OperandSource",
     "SmemLayoutAtomKind",
-    "WarpgroupMma",
     "commit_group",
     "fence",
     "make_smem_layout_atom",
     "wait_group",
 ]
-
-
-class OperandMajorMode(enum.StrEnum):
-    """Which mode of an operand is contiguous."""
-
-    K = "k"
-    MN = "mn"
-
-
-class OperandSource(enum.StrEnum):
-    """Where an operand is read from."""
-
-    SMEM = "smem"
-    RMEM = "rmem"
-
-
-class Field(enum.StrEnum):
-    """What can be set on a tiled MMA: ACCUMULATE at run time too, NEGATE_A and NEGATE_B (of floats:
-    the instruction multiplies -A or -B) only when it is compiled.
-    """
-
-    ACCUMULATE = "accumulate"
-    NEGATE_A = "negate_a"
-    NEGATE_B = "negate_b"
-
-
-class SmemLayoutAtomKind(enum.StrEnum):
-    """The canonical layouts of operands in shared memory: major mode and width of the swizzle."""
-
-    K_SW128 = "K_SW128"
-    K_SW64 = "K_SW64"
-    K_SW32 = "K_SW32"
-    K_INTER = "K_INTER"
-    MN_SW128 = "MN_SW128"
-    MN_SW64 = "MN_SW64"
-    MN_SW32 = "MN_SW32"
-    MN_INTER = "MN_INTER"
-
-
-def make_smem_layout_atom(kind: Any, dtype: Any) -> Any:
-    """The canonical layout `kind` in elements of `dtype`, to be tiled by `tile_to_shape`."""
-    return algebra.gmma_smem_atom(str(SmemLayoutAtomKind(kind)), dtype.width)
 
 
 # How `cute.wgmma` names element types.
