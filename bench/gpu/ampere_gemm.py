@@ -241,7 +241,12 @@ def resources(cfg):
     """Registers and spills of the kernel that was compiled with a configuration."""
     from basedsl_cute.ops import multiply
 
-    found = [call for key, call in multiply._kernels.items() if key[0].config == cfg]
+    found = [
+        call
+        for key, call in multiply._kernels.items()
+        if type(key[0].config) is type(cfg)
+        and (key[0].config.tile, key[0].config.stages) == (cfg.tile, cfg.stages)
+    ]
     text = found[-1].stages.text("resources") if found else ""
     numbers = dict(
         part.split("=") for part in text.partition("(")[2].partition(")")[0].split(", ") if part

@@ -247,6 +247,16 @@ def test_tiles_are_chosen_by_shape():
     assert sgemm.choose(512, 512, 132).tile[:2] == (64, 64)
 
 
+def test_full_tiles_are_those_of_a_batch(sim):
+    """8 batches of 40 rows are 5 tiles of 64 rows, and none of them is full."""
+    a, b = normal(8, 40, 64), normal(8, 64, 64)
+    close(matmul(a, b, config=SMALL), wide(a) @ wide(b))
+    a, b, out = normal(64, 64), normal(64, 40), np.zeros((40, 64), np.float16).T
+    full = ampere_gemm.Config(tile=(64, 32, 32), warps=(2, 1), is_full=True)  # not so of C^T
+    matmul(a, b, out=out, config=full)
+    close(out, wide(a) @ wide(b))
+
+
 def test_views_of_extents_and_strides():
     rows = view_of((4, 5, 8), (40, 8, 1), (4, 5, 8), 2, batched=False, may_copy=False)
     assert (rows.shape, rows.strides, rows.lead, rows.is_same) == ((20, 8), (8, 1), -1, False)

@@ -10,7 +10,7 @@ in vectors, so that warps need not wait for each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
@@ -39,7 +39,7 @@ class Config:
     swizzle: int = 8
     along_m: bool = True
     blocks_per_sm: int = 1
-    is_full: bool = False  # promises that M, N and K are multiples of the tile's
+    is_full: bool = False  # promises that M, N and K are multiples of the tile's; `matmul` checks
 
     @property
     def threads(self) -> int:
@@ -63,7 +63,9 @@ _TILES = {
 }
 
 
-def choose(m: int, n: int, k: int, width: int, processors: int, smem: int) -> Config:
+def choose(
+    m: int, n: int, k: int, width: int, processors: int, smem: int, batches: int = 1
+) -> Config:
     """A configuration for a product of elements of `width` bits on so many multiprocessors, on each
     of which a block may have `smem` bytes of shared memory.
 
@@ -76,13 +78,12 @@ def choose(m: int, n: int, k: int, width: int, processors: int, smem: int) -> Co
         if found is None:
             continue
         step = found.tile[2]
-        tiles = -(-m // rows) * -(-n // columns)
+        tiles = -(-m // rows) * -(-n // columns) * batches
         rounds = -(-tiles // (processors * found.blocks_per_sm))
         steps = max(2, -(-k // step)) + 2
         cost = rounds * found.blocks_per_sm * rows * columns * steps * step / speed
         if best is None or cost < best[0]:
-            full = m % rows == 0 and n % columns == 0 and k % step == 0
-            best = cost, replace(found, is_full=full)
+            best = cost, found
     if best is None:
         raise DSLTypeError(f"no tile of this kernel fits into {smem} bytes of shared memory")
     return best[1]

@@ -112,21 +112,21 @@ def _row(x: Facts) -> View:
 def choose(
     dtype: Any,
     dtype_b: Any,
-    shape: tuple[int, int, int],
+    shape: tuple[int, int, int, int],
     tf32: bool,
     tma: bool,
     config: Any,
     processors: int,
 ) -> tuple[str, Any]:
-    """The kernel and its configuration."""
-    m, n, k = shape
+    """The kernel and its configuration, for extents as `kernel_extents` gives them."""
+    m, n, k, batches = shape
     target = current_target()
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
-        return "simt", config or sgemm.choose(m, n, processors)
+        return "simt", config or sgemm.choose(m, n, processors, batches)
     if config is None and target.name == "sm_90a" and tma:
-        return "hopper", hopper_gemm.choose(m, n, k, dtype.width, processors)
+        return "hopper", hopper_gemm.choose(m * batches, n, k, dtype.width, processors)
     if isinstance(config, hopper_gemm.Config):
         if not tma:
             raise DSLTypeError(
@@ -142,10 +142,19 @@ def choose(
     if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
         raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
     if config is None:
-        config = ampere_gemm.choose(m, n, k, dtype.width, processors, target.smem_per_block)
+        smem = target.smem_per_block
+        config = ampere_gemm.choose(m, n, k, dtype.width, processors, smem, batches)
     elif not isinstance(config, ampere_gemm.Config):
         raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
-    return "warp", config
+    full = all(x % tile == 0 for x, tile in zip((m, n, k), config.tile, strict=True))
+    return "warp", replace(config, is_full=full)
+
+
+def kernel_extents(matrices: tuple[View, View, View], k: int) -> tuple[int, int, int, int]:
+    """(M, N, K, batches) as the kernels walk them, which compute C^T where C is column-major."""
+    c = matrices[2]
+    m, n = c.shape[-2:] if c.lead == -1 else c.shape[:-3:-1]
+    return m, n, k, c.shape[0] if len(c.shape) == 3 else 1
 
 
 def check_types(a: Any, b: Any) -> None:

@@ -28,6 +28,7 @@ from basedsl_cute.ops.decisions import (
     element_type,
     extents_of,
     facts,
+    kernel_extents,
     views_of,
 )
 from basedsl_cute.ops.fused import Fused
@@ -248,8 +249,9 @@ def _plan(
     tma = tma and (of_a.dtype.width == 16 or leads[:2] == [True, False])
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
-    rows = m * int(np.prod(batch, dtype=np.int64))
-    kernel, config = choose(of_a.dtype, of_b.dtype, (rows, n, k), tf32, tma, config, processors)
+    kernel, config = choose(
+        of_a.dtype, of_b.dtype, kernel_extents(matrices, k), tf32, tma, config, processors
+    )
     problem = Problem(
         kernel,
         config,

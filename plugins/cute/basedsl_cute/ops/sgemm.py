@@ -23,12 +23,14 @@ VECTOR = 4  # consecutive rows that a thread has
 @dataclass(frozen=True)
 class Config:
     """What is chosen at compile time: the tile (M, N, K), and the warps along M and N that share
-    it. `swizzle` and `along_m` are those of `ampere_gemm.Config`.
+    it. The copies of a stage are issued in `parts`, with as many columns of K of an earlier one.
+    `swizzle` and `along_m` are those of `ampere_gemm.Config`.
     """
 
     tile: tuple[int, int, int] = (128, 256, 8)
     warps: tuple[int, int] = (4, 2)
     stages: int = 3
+    parts: int = 1
     swizzle: int = 8
     along_m: bool = True
     blocks_per_sm: int = 1
@@ -46,11 +48,12 @@ _TILES = {
 }
 
 
-def choose(m: int, n: int, processors: int) -> Config:
+def choose(m: int, n: int, processors: int, batches: int = 1) -> Config:
     """The configuration that leaves the fewest multiprocessors idle, by their number."""
     best: tuple[float, Config] | None = None
     for (rows, columns), (warps, speed) in _TILES.items():
-        rounds = -(-(-(-m // rows) * -(-n // columns)) // processors)
+        tiles = -(-m // rows) * -(-n // columns) * batches
+        rounds = -(-tiles // processors)
         cost = rounds * rows * columns / speed
         if best is None or cost < best[0]:
             best = cost, Config((rows, columns, 8), warps)
@@ -109,9 +112,10 @@ def sgemm_kernel(
         following = 0 if following == stages else following
         following = following if tile + 1 < k_tiles else read  # there is nothing behind the last
         for k in cute.range_constexpr(bk):
-            if ahead < k_tiles:
-                load_a.part(ahead, write, k, bk)
-                load_b.part(ahead, write, k, bk)
+            if cute.const_expr(k < cfg.parts):
+                if ahead < k_tiles:
+                    load_a.part(ahead, write, k, cfg.parts)
+                    load_b.part(ahead, write, k, cfg.parts)
             if cute.const_expr(k == bk - 1):
                 arch.cp_async_commit_group()
                 arch.cp_async_wait_group(stages - 2)
