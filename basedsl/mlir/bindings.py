@@ -7,14 +7,17 @@ Dialects are attributes: `bindings.arith`, `bindings.nvvm`, ...
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
 import importlib.util
 import os
+import signal
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +30,40 @@ _lock = threading.RLock()
 _loaded: dict[str, Bindings] = {}
 
 
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: a dialect whose import was left halfway registers
+    itself a second time at the next one, which fails for the rest of the process.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    held: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda *interrupt: held.append(interrupt))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            handler(*held[0])
+
+
 class Bindings:
     """One MLIR Python bindings package. `bindings.X` is its dialect module X, imported on use."""
 
     def __init__(self, package: str) -> None:
         self.package = package
-        _stand_in_for_parent(package)
-        self.ir: Any = importlib.import_module(f"{package}.ir")
-        self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
+        with uninterrupted():
+            _stand_in_for_parent(package)
+            self.ir: Any = importlib.import_module(f"{package}.ir")
+            self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
         _lean_dialects(package)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        with _lock:
+        with _lock, uninterrupted():
             try:
                 module = importlib.import_module(f"{self.package}.dialects.{name}")
             except ModuleNotFoundError as error:
