@@ -57,7 +57,11 @@ class ScfEmitter:
         except BaseException:
             op.erase()
             raise
+        self.loop_traced(op, hints)
         return list(op.results)
+
+    def loop_traced(self, op: Any, hints: LoopHints) -> None:
+        """Called with each complete `scf.for`; a DSL may give it attributes."""
 
     def while_(
         self,

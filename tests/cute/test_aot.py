@@ -163,6 +163,6 @@ def test_an_exported_function_in_python(monkeypatch, tmp_path, linked):
     assert "sums" in dir(module)
     with pytest.raises(DSLError, match="takes 5 arguments"):
         module.sums(x, y)
-    with pytest.raises(DSLError, match="'x' was compiled as .* the elements are Float64"):
+    with pytest.raises(DSLError, match=r"'x' was compiled as .* the elements are Float64"):
         module.sums(x.double(), y, 0.5, 41, stream)
     assert np.isfinite(x.cpu().numpy()).all()

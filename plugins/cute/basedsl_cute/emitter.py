@@ -6,7 +6,12 @@ division by zero gives an infinity, the root of a negative number NaN.
 
 from __future__ import annotations
 
-from basedsl.metastage import ScfEmitter, Trace
+from typing import Any
+
+from basedsl.metastage import LoopHints, ScfEmitter, Trace
+from basedsl_cute.register_loops import indexes_registers
+
+_FULL = "#llvm.loop_annotation<unroll = <full = true>>"
 
 
 class CuteEmitter(ScfEmitter):
@@ -20,3 +25,11 @@ class CuteEmitter(ScfEmitter):
     def float_checks(self) -> bool:
         """Whether a float operation that Python refuses stops the program."""
         return self.trace.function_kind != "kernel"
+
+    def loop_traced(self, op: Any, hints: LoopHints) -> None:
+        """A loop over registers is unrolled unless a hint says how: only then they are registers
+        and no memory.
+        """
+        hinted = hints != LoopHints()
+        if self.trace.function_kind == "kernel" and not hinted and indexes_registers(op):
+            op.attributes["loop_annotation"] = self.trace.ir.Attribute.parse(_FULL)

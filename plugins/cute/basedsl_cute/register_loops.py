@@ -1,0 +1,63 @@
+"""Which loops index registers: those with static bounds whose index picks elements of tensors in
+registers. Registers have no addresses, so such a loop has to be unrolled completely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+# The most iterations, and operations after unrolling, for which that is done without being asked.
+MOST_TRIPS = 512
+MOST_OPERATIONS = 1 << 15
+
+_ACCESSES = {"cute.load": 1, "cute.store": 2, "cute.view": 1}  # op -> place of the index
+
+
+def indexes_registers(loop: Any) -> bool:
+    """Whether an `scf.for` has static bounds, few iterations, and an index that picks registers."""
+    trips = _trips(loop)
+    if trips is None or not 1 < trips <= MOST_TRIPS:
+        return False
+    body = loop.regions[0].blocks[0]
+    derived = {body.arguments[0]}
+    found, count = False, 0
+    for op in _operations(body):
+        count += 1
+        operands = list(op.operands)
+        depends = any(value in derived for value in operands)
+        if not depends:
+            continue
+        derived.update(op.results)
+        place = _ACCESSES.get(op.name)
+        if place is not None and operands[place] in derived:
+            found = found or '"rmem' in str(operands[place - 1].type)
+    return found and count * trips <= MOST_OPERATIONS
+
+
+def _operations(block: Any) -> Iterator[Any]:
+    """The operations of a block and of all regions in it, each before what is in it."""
+    for op in block.operations:
+        inner = op.operation
+        yield inner
+        for region in inner.regions:
+            for one in region.blocks:
+                yield from _operations(one)
+
+
+def _trips(loop: Any) -> int | None:
+    """How often the loop runs, if its bounds are constants."""
+    bounds = [_constant(value) for value in list(loop.operands)[:3]]
+    if None in bounds:
+        return None
+    start, stop, step = bounds
+    return max(0, -(-(stop - start) // step)) if step > 0 else None
+
+
+def _constant(value: Any) -> int | None:
+    owner = value.owner
+    if getattr(owner, "name", "") != "arith.constant":
+        return None
+    number = owner.attributes["value"]
+    found = getattr(number, "value", None)
+    return found if type(found) is int else None

@@ -1,0 +1,56 @@
+"""Loops over register tensors end up unrolled: fragments stay in registers."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+
+SIZE = 64
+
+
+@cute.kernel
+def loops_kernel(x: cute.Tensor, how: cute.Constexpr):
+    i = cute.arch.thread_idx()[0]
+    mine = x[i, None]
+    fragment = cute.make_fragment_like(mine)
+    other = cute.make_rmem_tensor((4, SIZE // 4), cute.Float32)
+    cute.autovec_copy(mine, fragment)
+    if cute.const_expr(how == "full"):
+        for j in cute.range(SIZE, unroll_full=True):
+            fragment[j] = fragment[j] * 2.0 + j
+    elif cute.const_expr(how == "plain"):
+        for j in range(cute.size(fragment)):
+            fragment[j] = fragment[j] * 2.0 + j
+    else:
+        for j in range(4):
+            for k in cute.range(SIZE // 4, unroll_full=True):
+                other[j, k] = fragment[j + 4 * k] * 2.0 + (j + 4 * k)
+        for j in range(SIZE):
+            fragment[j] = other[j]
+    if i < 1000:
+        cute.autovec_copy(fragment, mine)
+
+
+@cute.jit
+def loops(x: cute.Tensor, how: cute.Constexpr):
+    loops_kernel(x, how).launch(grid=(1, 1, 1), block=(x.shape[0], 1, 1))
+
+
+@pytest.fixture
+def x():
+    return np.arange(2 * SIZE, dtype=np.float32).reshape(2, SIZE)
+
+
+@pytest.mark.parametrize("how", ["full", "plain", "nested"])
+def test_what_they_compute(target, x, how):
+    wanted = x * 2 + np.arange(SIZE, dtype=np.float32)
+    loops(cute.runtime.from_dlpack(x), how)
+    np.testing.assert_array_equal(x, wanted)
+
+
+@pytest.mark.parametrize("how", ["full", "plain", "nested"])
+def test_no_local_memory(monkeypatch, x, how):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    ptx = cute.compile(loops, cute.runtime.from_dlpack(x, assumed_align=16), how).__ptx__
+    assert ".local" not in ptx
+    assert "ld.global.v4" in ptx
