@@ -339,9 +339,17 @@ class DSL:
         return self._tree(value, name)
 
     def _tree(self, value: Any, name: str) -> ArgumentType:
-        node, leaves = flatten(value)
+        try:
+            node, leaves = flatten(value)
+            contains_itself = node is not None and _contains_itself(node, frozenset())
+        except RecursionError:
+            raise DSLCallError(f"'{name}' is nested too deeply to be an argument") from None
         if node is None or node.kind not in _TREES:
             self._unknown(value, name)
+        if contains_itself:
+            raise DSLCallError(
+                f"'{name}' contains itself: an argument is made of finitely many numbers and arrays"
+            )
         if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
             self._unknown(value, name)
         annotations = _field_annotations(node, len(leaves))
@@ -558,6 +566,13 @@ def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[An
         f"compile takes a @jit function, got a {type(function).__name__}",
         hint="decorate the function with @jit",
     )
+
+
+def _contains_itself(node: Node, above: frozenset[int]) -> bool:
+    if node.kind == "again":
+        return id(node.obj) in above
+    above |= {id(node.obj)}
+    return any(_contains_itself(child, above) for child in node.children if child is not None)
 
 
 def _field_annotations(node: Node | None, count: int) -> list[Any]:
