@@ -137,7 +137,7 @@ def simt(torch, options):
     for order, shape in SIMT_SHAPES:
         m, n, k = shape
         processors = torch.cuda.get_device_properties(0).multi_processor_count
-        cfg = sgemm.choose(m, n, processors)
+        cfg = sgemm.choose(m, n, processors, 1, (order[0] == "k", order[1] == "k"))
         if options.config:
             cfg = sgemm.Config(**eval(options.config))
         a, b, out = operands(torch, "float32", order, shape)

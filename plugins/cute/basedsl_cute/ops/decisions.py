@@ -6,7 +6,7 @@ Nothing here is compiled or run.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,19 +112,19 @@ def _row(x: Facts) -> View:
 def choose(
     dtype: Any,
     dtype_b: Any,
-    shape: tuple[int, int, int, int],
+    walked: Walked,
     tf32: bool,
     tma: bool,
     config: Any,
     processors: int,
 ) -> tuple[str, Any]:
-    """The kernel and its configuration, for extents as `kernel_extents` gives them."""
-    m, n, k, batches = shape
+    """The kernel and its configuration."""
+    m, n, k, batches, k_contiguous = walked
     target = current_target()
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
-        return "simt", config or sgemm.choose(m, n, processors, batches)
+        return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
     if config is None and target.name == "sm_90a" and tma:
         return "hopper", hopper_gemm.choose(m * batches, n, k, dtype.width, processors)
     if isinstance(config, hopper_gemm.Config):
@@ -150,11 +150,23 @@ def choose(
     return "warp", replace(config, is_full=full)
 
 
-def kernel_extents(matrices: tuple[View, View, View], k: int) -> tuple[int, int, int, int]:
-    """(M, N, K, batches) as the kernels walk them, which compute C^T where C is column-major."""
-    c = matrices[2]
-    m, n = c.shape[-2:] if c.lead == -1 else c.shape[:-3:-1]
-    return m, n, k, c.shape[0] if len(c.shape) == 3 else 1
+class Walked(NamedTuple):
+    """A product as kernels walk it, which compute C^T = B^T A^T where C is column-major."""
+
+    m: int
+    n: int
+    k: int
+    batches: int
+    k_contiguous: tuple[bool, bool]  # in A, in B
+
+
+def walked(a: View, b: View, c: View, k: int) -> Walked:
+    """The product of views of (M, K) and (K, N)."""
+    lines = (a.lead == -1, b.lead == -2)
+    (m, n), batches = c.shape[-2:], c.shape[0] if len(c.shape) == 3 else 1
+    if c.lead == -2:
+        m, n, lines = n, m, lines[::-1]
+    return Walked(m, n, k, batches, lines)
 
 
 def check_types(a: Any, b: Any) -> None:

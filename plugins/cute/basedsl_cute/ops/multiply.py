@@ -28,8 +28,8 @@ from basedsl_cute.ops.decisions import (
     element_type,
     extents_of,
     facts,
-    kernel_extents,
     views_of,
+    walked,
 )
 from basedsl_cute.ops.fused import Fused
 from basedsl_cute.ops.operands import matrix
@@ -250,7 +250,7 @@ def _plan(
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
     kernel, config = choose(
-        of_a.dtype, of_b.dtype, kernel_extents(matrices, k), tf32, tma, config, processors
+        of_a.dtype, of_b.dtype, walked(*matrices, k), tf32, tma, config, processors
     )
     problem = Problem(
         kernel,

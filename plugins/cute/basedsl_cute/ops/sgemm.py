@@ -46,17 +46,28 @@ _TILES = {
     (128, 128): ((4, 2), 0.9),
     (64, 64): ((2, 1), 0.6),
 }
+# In how many parts copies of a stage are best issued, where not in one (measured on an H200).
+_PARTS = {(True, False): 8}
 
 
-def choose(m: int, n: int, processors: int, batches: int = 1) -> Config:
-    """The configuration that leaves the fewest multiprocessors idle, by their number."""
+def choose(
+    m: int,
+    n: int,
+    processors: int,
+    batches: int = 1,
+    k_contiguous: tuple[bool, bool] = (False, False),
+) -> Config:
+    """The configuration that leaves the fewest multiprocessors idle, by their number.
+    `k_contiguous` says for A and B whether K is.
+    """
     best: tuple[float, Config] | None = None
     for (rows, columns), (warps, speed) in _TILES.items():
         tiles = -(-m // rows) * -(-n // columns) * batches
         rounds = -(-tiles // processors)
         cost = rounds * rows * columns / speed
         if best is None or cost < best[0]:
-            best = cost, Config((rows, columns, 8), warps)
+            parts = _PARTS.get(k_contiguous, 1)
+            best = cost, Config((rows, columns, 8), warps, parts=parts)
     assert best is not None
     return best[1]
 
