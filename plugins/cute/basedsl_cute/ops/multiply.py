@@ -125,6 +125,8 @@ def _extras(
     lib: Library, bias: Any, residual: Any, alpha: Any, epilogue: Any, operands: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """The epilogue's operands in the order in which `Fused` takes them, or the user's own."""
+    if alpha is None and bias is None and residual is None and epilogue is None and not operands:
+        return ()
     if isinstance(alpha, int | np.generic):
         alpha = float(alpha)
     own = tuple([x for x in (alpha, bias, residual) if x is not None])
