@@ -9,16 +9,14 @@ coordinate tensor like the original, partitions it, and copies:
                                cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2))
     cute.copy(atom, tAgA[None, k], tAsA[None, stage], tma_bar_ptr=barrier)
 
-PTX ISA 5.5, "Tensors", and 9.7.9.27, "cp.async.bulk.tensor". A box is what is contiguous in shared
-memory at once: the walk through the shared layout, as far as it steps through whole modes of the
-global tensor, the first of which is the contiguous one.
+PTX ISA 5.5, "Tensors", and 9.7.9.27, "cp.async.bulk.tensor". What one instruction copies is in
+`nvgpu.tma_box`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import enum
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,7 +41,8 @@ from basedsl_cute.arch.tma import (
     tma_store,
 )
 from basedsl_cute.copy_access import when
-from basedsl_cute.lowering.tensor_map import MAX_BOX, REDUCIBLE, SWIZZLE_BYTES
+from basedsl_cute.lowering.tensor_map import REDUCIBLE
+from basedsl_cute.nvgpu.tma_box import Box, divided, find_box, flat_modes
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensormap import TensorMapValue, encode_tensor_map
 
@@ -115,18 +114,6 @@ __all__ = [
 
 _LOADS = (CopyBulkTensorTileG2SOp, CopyBulkTensorTileG2SMulticastOp)
 _STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
-
-
-class Box(NamedTuple):
-    """What one instruction copies: `order[i]` is the tensor's mode that is the map's mode i."""
-
-    order: tuple[int, ...]
-    extents: tuple[int, ...]
-    swizzle: int
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.extents)
 
 
 class TmaAtom:
@@ -258,10 +245,10 @@ def make_tiled_tma_atom(
         )
     if isinstance(op, CopyReduceBulkTensorTileS2GOp):
         _check_reduction(op.kind, dtype)
-    shape, stride = _flat_modes(gmem_tensor)
+    shape, stride = flat_modes(gmem_tensor)
     tiler = tuple(cta_tiler) + (1,) * (len(shape) - len(tuple(cta_tiler)))
     box = find_box(smem_layout, tiler, stride, dtype.width)
-    part = _divided(box, num_multicast)
+    part = divided(box, num_multicast)
     tensor_map = encode_tensor_map(
         dtype,
         gmem_tensor.iterator.toint(),
@@ -274,84 +261,6 @@ def make_tiled_tma_atom(
     modes = tuple(algebra.E(i) for i in range(len(shape)))
     coordinates = Tensor((0,) * len(shape), algebra.Layout(shape, modes))
     return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates)
-
-
-def _flat_modes(tensor: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    layout = tensor.layout
-    if not isinstance(layout, algebra.Layout) or tensor.memspace != "gmem":
-        raise DSLTypeError(f"TMA copies to and from plain tensors in global memory, not {tensor}")
-    shape, stride = layout.shape, layout.stride
-    if not isinstance(shape, tuple):
-        shape, stride = (shape,), (stride,)
-    if any(isinstance(n, tuple) for n in shape):
-        raise DSLTypeError(f"TMA needs flat modes, not {layout}", hint="flatten the tensor")
-    return shape, stride
-
-
-def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], bits: int) -> Box:
-    """The largest box that one instruction can copy between a tile and its shared layout."""
-    swizzle, outer = 0, smem_layout
-    if isinstance(smem_layout, algebra.ComposedLayout):
-        inner = algebra.recast_layout(8, bits, smem_layout.inner)
-        if (inner.base, inner.shift) != (4, 3) and inner.bits:
-            raise DSLTypeError(f"TMA cannot write shared memory swizzled as {smem_layout}")
-        swizzle, outer = inner.bits, smem_layout.outer
-    if int(algebra.size(outer.shape)) != math.prod(tiler):
-        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of {tiler}")
-    leading = [mode for mode, d in enumerate(stride) if type(d) is int and d == 1]
-    walk = _walk(outer, tiler)
-    order: list[int] = []
-    extents: list[int] = []
-    for extent, step, mode in walk:
-        if step != 1 or mode in order or (not order and mode not in leading):
-            break
-        order.append(mode)
-        extents.append(_most(extent))
-        if extents[-1] < extent:
-            break
-    if not order:
-        raise DSLTypeError(
-            f"the shared layout {smem_layout} is not contiguous in the mode that is contiguous in "
-            f"global memory (strides {stride})"
-        )
-    row = extents[0] * bits // 8
-    if swizzle and row > SWIZZLE_BYTES[swizzle]:
-        raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
-    rest = [mode for mode in range(len(stride)) if mode not in order]
-    return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
-
-
-def _most(extent: int) -> int:
-    """The largest number of elements that a box can have of a mode, which divides it."""
-    return next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
-
-
-def _walk(outer: Any, tiler: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """(extent, step, mode of the tile) of each stretch of the shared layout, in address order."""
-    tile = algebra.make_identity_layout(tiler)
-    along = algebra.coalesce(algebra.composition(tile, algebra.right_inverse(outer)))
-    shape, stride = along.shape, along.stride
-    if not isinstance(shape, tuple):
-        shape, stride = (shape,), (stride,)
-    found = []
-    for extent, step in zip(shape, stride, strict=True):
-        if extent == 1:
-            continue
-        mode = step.mode[0] if isinstance(step.mode, tuple) else step.mode
-        found.append((int(extent), int(step.value), int(mode)))
-    return found
-
-
-def _divided(box: Box, parts: int) -> Box:
-    """The part of a box that each of several blocks loads: a slice of its slowest mode."""
-    if parts == 1:
-        return box
-    extents = list(box.extents)
-    slowest = max(i for i, n in enumerate(extents) if n > 1)
-    if extents[slowest] % parts:
-        raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
-    extents[slowest] //= parts
-    return box._replace(extents=tuple(extents))
 
 
 def make_tiled_tma_atom_A(
@@ -450,7 +359,7 @@ def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Any
     them contiguous; address and other strides are multiples of 16 bytes.
     """
     atom = _atom(atom)
-    shape, stride = _flat_modes(gmem_tensor)
+    shape, stride = flat_modes(gmem_tensor)
     order = atom.box.order
     if len(shape) != len(order) or gmem_tensor.element_type is not atom.dtype:
         raise DSLTypeError(
