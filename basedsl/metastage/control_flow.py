@@ -397,6 +397,22 @@ def _select_item(items: Any, index: Any) -> Any:
     return pick(0)
 
 
+def _shown(value: Any) -> str:
+    """As `str`; dynamic values in tuples and lists show as `?` too."""
+    if type(value) in (tuple, list) and any(map(_has_dynamic, value)):
+        inside = ", ".join(_shown(x) if _has_dynamic(x) else repr(x) for x in value)
+        if type(value) is list:
+            return f"[{inside}]"
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return str(value)
+
+
+def _has_dynamic(value: Any) -> bool:
+    if type(value) in (tuple, list):
+        return any(map(_has_dynamic, value))
+    return isinstance(value, Numeric) and is_dynamic(value)
+
+
 def _print(
     *values: Any,
     sep: str | None = " ",
@@ -407,7 +423,7 @@ def _print(
     """`print` at the meta-stage: dynamic values show as `?`."""
     trace = current()
     assert trace is not None
-    text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
+    text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
     target = file
 
     def write(text: str) -> None:

@@ -143,3 +143,13 @@ def test_wrong_formats(sim, call, message):
 
     with pytest.raises(Exception, match=message):
         host()
+
+
+@cute.jit
+def prints_while_compiling(a: cute.Tensor, n: cute.Int32):
+    print(a.shape, (n, (2, "x")), [n], (n,), a.layout)
+
+
+def test_print_shows_what_is_dynamic(sim, capsys):
+    cute.compile(prints_while_compiling, np.zeros((2, 3), "f4"), 1)
+    assert capsys.readouterr().out == "(?, ?) (?, (2, 'x')) [?] (?,) (?,?):(?,1)\n"
