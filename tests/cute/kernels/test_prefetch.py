@@ -323,6 +323,20 @@ def test_registers_that_the_copies_and_the_rest_use(sim):
     refused(body, message, "at[0]")
 
 
+def test_a_loop_that_waits_for_others(sim):
+    def body(a, out, tile, t, tiled, mine, tiles):
+        total = cute.Float32(0)
+        for i in cute.range(4, prefetch_stages=2):
+            while arch.load(out.iterator + i, cute.Float32, sem="acquire", scope="gpu") == 0.0:
+                total += 1.0
+            cute.copy(tiled, mine.partition_S(tiles[None, i]), mine.partition_D(tile))
+            arch.sync_threads()
+            total += tile[t]
+        a[t] = total
+
+    refused(body, "it waits for what others write", "arch.load(out.iterator")
+
+
 def test_elements_that_are_too_narrow(sim):
     @cute.kernel
     def kernel(a: cute.Tensor, out: cute.Tensor):

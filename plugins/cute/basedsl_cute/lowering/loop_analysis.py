@@ -152,6 +152,8 @@ class _Analysis:
         load = defining(op.operands[0])
         if load is None or load.name != "cute.load" or self._space(load.operands[0]) != "gmem":
             return None
+        if _is_strong(load) or _is_strong(op):
+            return None
         return load
 
     def _has_copies(self, op: Any) -> bool:
@@ -344,6 +346,8 @@ class _Analysis:
         writes too, every op of the body that touches them.
         """
         space = self._space(op.operands[0])
+        if _is_strong(op):
+            raise Refused("what it copies depends on what others write", op)
         if space not in ("gmem", "rmem"):
             raise Refused("what it copies depends on shared memory", op)
         if space == "gmem":
@@ -452,6 +456,8 @@ class _Analysis:
             raise Refused(f"it does more than copy and compute: {op.name}", op)
         if op.name == "nvvm.barrier" or (op.name == "cute.barrier" and "id" in op.attributes):
             return
+        if op.name == "cute.load" and _is_strong(op):
+            raise Refused("it waits for what others write, which its copies may depend on", op)
         memory = {"cute.store": 1, "cute.copy": 1}.get(op.name)
         if memory is None:
             return
@@ -466,6 +472,11 @@ class _Analysis:
 
 def _is_pure(op: Any) -> bool:
     return op.name in _PURE or op.name.startswith(_PURE_DIALECTS)
+
+
+def _is_strong(load: Any) -> bool:
+    """Whether a load may wait for what other threads write."""
+    return any(name in load.attributes for name in ("volatile", "order", "scope"))
 
 
 def walk(op: Any) -> Iterator[Any]:
