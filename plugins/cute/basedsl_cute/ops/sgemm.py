@@ -47,7 +47,7 @@ _TILES = {
     (64, 64): ((2, 1), 0.6),
 }
 # In how many parts copies of a stage are best issued, where not in one (measured on an H200).
-_PARTS = {(True, False): 8}
+_PARTS = {(True, False): 4, (True, True): 2, (False, True): 2}
 
 
 def choose(
