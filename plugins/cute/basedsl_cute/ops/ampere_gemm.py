@@ -213,7 +213,8 @@ class Walk:
         if ended:
             self.k = 0
             self.number += resident
-            self.m, self.n, self.batch = self.schedule.locate(self.number)
+            last = self.schedule.num_clusters - 1  # what is behind it is not copied
+            self.m, self.n, self.batch = self.schedule.locate(min(self.number, last))
         return ended
 
 
