@@ -87,9 +87,11 @@ class Guards:
         made = cls()
         functions = tuple(functions)
         made._own = {(one.__module__ or "").partition(".")[0] for one in functions}
-        for one in (*functions, *objects):
+        for one in functions:
             if id(one) not in made._numbers:
                 made._value(one)
+        for one in objects:
+            made._value(one)  # one met before, too: that it is this argument makes a difference
         made._follow_modules()
         return made
 

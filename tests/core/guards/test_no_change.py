@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from typing import Any
+from uuid import SafeUUID  # any enumeration of a library
 
 import pytest
 
@@ -142,3 +143,14 @@ def test_the_description_is_the_same_for_the_same_things() -> None:
 def test_an_object_without_meaning_elsewhere_has_no_description() -> None:
     handle = object()
     assert Guards.of([lambda x: handle]).lines is None
+
+
+def test_static_arguments_are_described_in_their_order():
+    """One that the function has already led to is described too: which argument it is counts."""
+
+    def f(a, b=SafeUUID.safe):
+        return a
+
+    pairs = [(a, b) for a in SafeUUID for b in SafeUUID]
+    described = {Guards.of([f], pair).lines for pair in pairs}
+    assert len(described) == len(pairs)
