@@ -27,6 +27,8 @@ _state = threading.local()
 # trace to Python.
 RUNNING = ctypes.c_int64(0)
 _running_lock = threading.Lock()
+# Calls of a chain that a location keeps: the work for it grows with the square of a recursion.
+_MOST_CALLERS = 32
 
 
 class Region:
@@ -111,8 +113,8 @@ class Trace:
         return found
 
     def _callers(self, frame: FrameType) -> tuple[int, ...]:
-        """Code and instruction of each call between the traced function and `frame`; () if it was
-        not called from there.
+        """Code and instruction of each call between the traced function and `frame`, the innermost
+        ones of many; () if it was not called from there.
         """
         found: list[int] = []
         inner, outer = frame.f_code, frame.f_back
@@ -123,7 +125,7 @@ class Trace:
                 if all(one is not inner for one in code.co_consts):
                     self._codes[id(code)] = code
                     found += (id(code), outer.f_lasti)
-                if id(code) in self._body:
+                if id(code) in self._body or len(found) >= 2 * _MOST_CALLERS:
                     return tuple(found)
                 inner = code
             outer = outer.f_back
