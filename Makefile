@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= auto
+BENCH_ARGS ?=
 
 .PHONY: help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize clean
 .DEFAULT_GOAL := help
@@ -16,7 +17,8 @@ help:
 	@echo "make bench      measure, as ratios against named peers"
 	@echo "make gpu-test   only the tests that need a GPU; an error where there is none"
 	@echo "make gpu-sanitize  memcheck and racecheck of compute-sanitizer on every kernel"
-	@echo "make gpu-bench  kernels on a GPU against copies, PyTorch (installed if absent) and cuBLAS"
+	@echo "make gpu-bench  kernels on a GPU against copies, PyTorch (installed if absent) and cuBLAS,"
+	@echo "                and what of the goals is kept; BENCH_ARGS=--quick for a part of it"
 
 $(READY): pyproject.toml plugins/toy/pyproject.toml plugins/cute/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -47,7 +49,7 @@ bench: $(READY)
 gpu-bench: $(READY)
 	@$(BIN)/python bench/gpu/run.py --check
 	@$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --quiet torch
-	@$(BIN)/python bench/gpu/run.py
+	@$(BIN)/python bench/gpu/run.py $(BENCH_ARGS)
 
 gpu-sanitize: $(READY)
 	@$(BIN)/python bench/gpu/sanitize.py

@@ -1,6 +1,6 @@
 """Compile times: cold, from the disk cache, by stage, and how they grow with a kernel.
 
-    python bench/compile.py [--only NAME] [--repeat N] [--no-growth]
+    python bench/compile.py [--only NAME] [--repeat N] [--no-growth] [--out rows.json]
 
 Cold: a new process with an empty disk cache, after the imports of the program and, on a GPU, with
 a CUDA context; the time is that of the first call up to the end of compilation, with MLIR and
@@ -19,6 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+
+from goals import COMPILE
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "cute"
 
@@ -46,9 +48,6 @@ GROUPS = {
     "wait for ptxas": ("cubin", "resources"),
     "load": ("load",),
 }
-
-# Goals in milliseconds: the closed system's, on an H200 machine.
-GOALS = {"elementwise_add": (133, None), "hopper_gemm": (665, 20)}
 
 
 def arrays(name):
@@ -166,10 +165,11 @@ def median(records, read):
 
 
 def table(name, cold, warm):
-    """The stages of the cold compilation and their shares, and the totals."""
+    """The stages of the cold compilation and their shares, and the totals; as a row too."""
     total = median(cold, lambda r: r["total"])
-    print(f"{name}: {total:.1f} ms cold, {median(warm, lambda r: r['total']):.1f} ms warm", end="")
-    goals = GOALS.get(name)
+    row = {"case": name, "cold": total, "warm": median(warm, lambda r: r["total"]), "stages": {}}
+    print(f"{name}: {total:.1f} ms cold, {row['warm']:.1f} ms warm", end="")
+    goals = COMPILE.get(name)
     if goals:
         print("  (goals:", ", ".join(f"{g} ms" for g in goals if g), "on an H200 machine)", end="")
     print()
@@ -177,6 +177,7 @@ def table(name, cold, warm):
     for group, names in GROUPS.items():
         took = median(cold, lambda r, names=names: sum(r["seconds"].get(n, 0) for n in names))
         shown += took
+        row["stages"][group] = took
         print(f"  {group:<16} {took:8.1f} ms  {took / total:6.1%}")
     print(f"  {'the rest':<16} {total - shown:8.1f} ms  {(total - shown) / total:6.1%}")
     loaded = median(cold, lambda r: r["total"] - r["seconds"].get("mlir", 0))
@@ -187,10 +188,11 @@ def table(name, cold, warm):
             if key in warm[0]:
                 print(f", warm {median(warm, lambda r, key=key: r[key]):.1f} ms", end="")
             print()
+    return row
 
 
 def growth(repeat):
-    """The Hopper GEMM's compile time against the columns of its tile and its stages."""
+    """The Hopper GEMM's compile time against its tile's extents and its stages; as rows too."""
     sys.path.insert(0, str(EXAMPLES))
     os.environ.update(environment(BASEDSL_CACHE="0"))
     import hopper_gemm
@@ -213,12 +215,15 @@ def growth(repeat):
         "depth of the tile": [(k, ((128, 64, k), 2)) for k in (32, 64, 128, 192)],
         "stages": [(s, ((128, 64, 64), s)) for s in (2, 4, 8)],
     }
+    rows = []
     for label, points in series.items():
         times = [(x, seconds(*point)) for x, point in points]
         shown = "  ".join(f"{x}: {t * 1e3:.0f} ms" for x, t in times)
         (x0, t0), (x1, t1) = times[0], times[-1]
         ratio = f"{x1 / x0:.0f} x as large costs {t1 / t0:.2f} x"
         print(f"  {label:<20} {shown}   {ratio}")
+        rows.append({"growth": label, "larger": x1 / x0, "costs": t1 / t0, "seconds": times})
+    return rows
 
 
 def main():
@@ -226,17 +231,21 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--no-growth", action="store_true")
+    parser.add_argument("--out", help="write what is measured to this JSON file")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         child(options.child)
         return
+    rows = []
     for name in CASES:
         if options.only in name:
-            table(name, *measure(name, options.repeat))
-            print()
+            rows.append(table(name, *measure(name, options.repeat)))
+            print(flush=True)
     if not options.no_growth:
-        growth(max(2, options.repeat // 2))
+        rows += growth(max(2, options.repeat // 2))
+    if options.out:
+        Path(options.out).write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":
