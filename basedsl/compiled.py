@@ -8,7 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from basedsl.binding.arguments import ArgumentType, StaticArgument, describe
+from basedsl.binding.arguments import (
+    ArgumentType,
+    StaticArgument,
+    describe,
+    is_plainly_static,
+)
 from basedsl.dispatch.entry import ALWAYS, NativeCode, NativeEntry, NativeVariant, new_entry
 from basedsl.errors import DSLCallError, hide_internal_frames, users_frames
 from basedsl.fastcall import Environment, native_variant
@@ -26,8 +31,9 @@ class Compiled:
     """A function compiled for one tuple of argument types.
 
     Calling it takes the run-time arguments only: Constexpr parameters are left out, parameters with
-    defaults may be. Arguments of another type than it was compiled for are an error. Globals and
-    whatever else tracing read are as they were when it was compiled.
+    defaults may be, and so may what is static by itself (None, a dtype). Arguments of another type
+    than it was compiled for are an error. Globals and whatever else tracing read are as they were
+    when it was compiled.
 
     `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took,
     `settings` the options it was compiled with.
@@ -65,6 +71,13 @@ class Compiled:
             if not (isinstance(a, StaticArgument) or getattr(a, "implicit", False))
         ]
         self._names = [self._parameters[i].name for i in self._runtime]
+        # Static without being declared so: calls may pass these again.
+        self._static = {
+            i
+            for i, a in enumerate(self.arguments)
+            if isinstance(a, StaticArgument)
+            and not (self._parameters[i].is_constexpr or self._parameters[i].name == "self")
+        }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None
         self._tried = self._tried_own = False
@@ -89,8 +102,7 @@ class Compiled:
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         with users_frames():
-            values = self._bind(args, kwargs)
-            given = dict(zip(self._runtime, values, strict=True))
+            given = self._bind(args, kwargs)
             packed: list[Any] = []
             for i, argument in enumerate(self.arguments):
                 if i in given:
@@ -99,7 +111,7 @@ class Compiled:
             result = self._invoke(packed)
         if not self._tried_own:
             self._tried_own = True
-            self._arm(values)
+            self._arm(given)
         return result
 
     def _expect(self, i: int, value: Any) -> ArgumentType:
@@ -116,12 +128,13 @@ class Compiled:
             )
         return expected
 
-    def _arm(self, values: Sequence[Any]) -> None:
-        """Let native code make calls like one with these run-time `values` from now on."""
+    def _arm(self, given: dict[int, Any]) -> None:
+        """Let native code make calls like one with these values, by parameter, from now on."""
         if any(getattr(a, "implicit", False) for a in self.arguments):
             return
-        parameters = self._signature.native(self._runtime)
-        variant = None if parameters is None else self._make_native(self._runtime, values, True)
+        places, values = list(given), list(given.values())
+        parameters = self._signature.native(places)
+        variant = None if parameters is None else self._make_native(places, values, True)
         if parameters is None or variant is None:
             return
         entry = new_entry(parameters, self._call, RUNNING)
@@ -167,29 +180,37 @@ class Compiled:
             packed += argument.pack(value)
         return self._invoke(packed)
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        if len(args) > len(self._runtime):
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
+        """The values of the call by the number of their parameter, in order."""
+        given: dict[int, Any] = {}
+        left, parameters = list(args), self._parameters
+        places = sorted({*self._runtime, *self._static})
+        every = len(left) == len(places)
+        for i in places:
+            parameter = parameters[i]
+            if i in self._static and not (every or (left and is_plainly_static(left[0]))):
+                if parameter.name in kwargs:
+                    given[i] = kwargs.pop(parameter.name)
+            elif left:
+                given[i] = left.pop(0)
+            elif parameter.name in kwargs:
+                given[i] = kwargs.pop(parameter.name)
+            elif parameter.has_default:
+                given[i] = parameter.default
+            else:
+                raise DSLCallError(f"missing the argument '{parameter.name}'")
+        if left:
             raise DSLCallError(
                 f"this compiled function takes {len(self._runtime)} arguments "
                 f"({', '.join(self._names)}), got {len(args)}",
                 hint="Constexpr parameters are left out of the call",
             )
-        values = list(args)
-        parameters = self._parameters
-        for i in self._runtime[len(args) :]:
-            parameter = parameters[i]
-            if parameter.name in kwargs:
-                values.append(kwargs.pop(parameter.name))
-            elif parameter.has_default:
-                values.append(parameter.default)
-            else:
-                raise DSLCallError(f"missing the argument '{parameter.name}'")
         if kwargs:
             raise DSLCallError(
                 f"unexpected argument '{next(iter(kwargs))}'",
                 hint=f"the run-time arguments are: {', '.join(self._names) or 'none'}",
             )
-        return values
+        return given
 
 
 class NativeInvoker:

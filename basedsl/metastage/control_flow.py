@@ -432,8 +432,9 @@ def _print(
     trace.say(text, write)
 
 
-def _range(*bounds: Any) -> Range:
-    return ranges.range(*bounds)
+def _range(*bounds: Any, **hints: Any) -> Range:
+    """The built-in name takes the hints of `ranges.range` too, in traced code only."""
+    return ranges.range(*bounds, **hints)
 
 
 def _len(obj: Any) -> Any:

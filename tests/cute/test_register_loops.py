@@ -54,3 +54,24 @@ def test_no_local_memory(monkeypatch, x, how):
     ptx = cute.compile(loops, cute.runtime.from_dlpack(x, assumed_align=16), how).__ptx__
     assert ".local" not in ptx
     assert "ld.global.v4" in ptx
+
+
+@cute.kernel
+def summed(out: cute.Tensor, n: cute.Int32):
+    parts = cute.make_rmem_tensor((4,), cute.Int32)
+    for i in range(4, unroll_full=True):
+        parts[i] = i
+    total = cute.Int32(0)
+    for i in range(0, n, unroll=1):
+        total += parts[i]
+    out[0] = total
+
+
+def test_the_built_in_range_takes_the_hints_of_loops(target):
+    @cute.jit
+    def host(out: cute.Tensor, n: cute.Int32):
+        summed(out, n).launch(grid=1, block=1)
+
+    out = np.zeros(1, np.int32)
+    host(out, 3)
+    assert out[0] == 0 + 1 + 2

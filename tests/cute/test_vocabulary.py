@@ -68,7 +68,8 @@ NAMES = {
     "arch": """thread_idx block_idx block_dim grid_dim warp_idx lane_idx make_warp_uniform
         cluster_idx cluster_dim cluster_size block_in_cluster_idx block_in_cluster_dim
         block_idx_in_cluster WARP_SIZE FULL_MASK dynamic_smem_size get_dyn_smem_size
-        sync_threads sync_warp barrier cluster_arrive cluster_arrive_relaxed cluster_wait elect_one
+        sync_threads sync_warp barrier barrier_arrive
+        cluster_arrive cluster_arrive_relaxed cluster_wait elect_one
         setmaxregister_increase setmaxregister_decrease warpgroup_reg_alloc warpgroup_reg_dealloc
         griddepcontrol_wait griddepcontrol_launch_dependents nanosleep
         mbarrier_init mbarrier_init_fence mbarrier_arrive mbarrier_expect_tx

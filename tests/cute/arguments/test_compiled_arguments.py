@@ -134,3 +134,40 @@ def test_toy(wrong, words, warm):
         compiled(*wrong)
     message = caught.value.message
     assert re.search(words, message, re.IGNORECASE), message
+
+
+@cute.kernel
+def add_or_copy(x, y, out):
+    i = cute.arch.thread_idx()[0]
+    out[i] = (x[i] if y is None else x[i] + y[i]).to(out.element_type)
+
+
+@cute.jit
+def added(x: cute.Tensor, y: cute.Tensor | None, kind, out: cute.Tensor, times=1):
+    assert kind is cute.Float32
+    for _ in range(times):
+        add_or_copy(x, y, out).launch(grid=1, block=8)
+
+
+def test_what_is_static_without_a_declaration_may_be_passed_again_or_left_out():
+    x, out = aligned(8), aligned(8)
+    x[:] = range(8)
+    compiled = cute.compile(added, x, None, cute.Float32, out)
+    calls = [
+        lambda: compiled(x, None, cute.Float32, out, 1),
+        lambda: compiled(x, None, cute.Float32, out),
+        lambda: compiled(x, out),
+        lambda: compiled(x, None, out),
+        lambda: compiled(x, out=out, y=None),
+        lambda: compiled(x, None, cute.Float32, out, times=1),
+    ]
+    for call in calls + calls:
+        out[:] = -1
+        call()
+        assert (out == range(8)).all()
+    with pytest.raises(DSLCallError, match=r"^'kind' was compiled as static .*Float32.*Float16"):
+        compiled(x, None, cute.Float16, out)
+    with pytest.raises(DSLCallError, match=r"^'y' was compiled as static None, got Tensor"):
+        compiled(x, x, cute.Float32, out, 1)
+    with pytest.raises(DSLCallError, match=r"^this compiled function takes 3 arguments"):
+        compiled(x, x, out, 1, 1, 1)

@@ -270,6 +270,32 @@ def test_named_barriers_of_some_warps(hopper):
 
 
 @cute.kernel
+def pairs_of_warps(out: cute.Tensor, count: cute.Int32):
+    """Warps 2k and 2k + 1 share barrier 1 + k: a number that only the run knows."""
+    scratch = cute.utils.SmemAllocator().allocate_tensor(cute.Int32, 128)
+    pair, t = arch.warp_idx() // 2, arch.thread_idx()[0]
+    if arch.warp_idx() % 2 == 0:
+        scratch[t] = t * 3
+        arch.barrier(barrier_id=1 + pair, number_of_threads=count)
+        arch.barrier_arrive(barrier_id=1 + pair, number_of_threads=64)
+    else:
+        arch.barrier(barrier_id=1 + pair, number_of_threads=count)
+        out[t - 32] = scratch[t - 32]
+        arch.barrier(1 + pair, 64)
+        out[t] = -1
+
+
+def test_barriers_of_dynamic_numbers(hopper):
+    @cute.jit
+    def host(out: cute.Tensor, count: cute.Int32):
+        pairs_of_warps(out, count).launch(grid=1, block=128)
+
+    out = np.zeros(128, np.int32)
+    host(out, 64)
+    np.testing.assert_array_equal(out, np.where(np.arange(128) // 32 % 2, -1, 3 * np.arange(128)))
+
+
+@cute.kernel
 def where_am_i(out: cute.Tensor):
     x, y, _ = arch.block_idx()
     cx, cy, _ = arch.block_in_cluster_idx()

@@ -110,6 +110,51 @@ def test_how_far_a_box_reaches():
         tma.find_box(k_major, (128, 64), (1, 512), 16)
 
 
+@cute.kernel
+def load_row(load, source, out, mask: cute.Int32):
+    smem = cute.utils.SmemAllocator()
+    barrier = smem.allocate_array(cute.Int64, 1)
+    tile = smem.allocate_tensor(cute.Float32, cute.make_layout((1, 32)), 128)
+    if arch.warp_idx() == 0:
+        with arch.elect_one():
+            arch.mbarrier_init(barrier, 1)
+            arch.mbarrier_arrive_and_expect_tx(barrier, 128)
+    arch.mbarrier_init_fence()
+    arch.sync_threads()
+    block, t = arch.block_idx()[0], arch.thread_idx()[0]
+    tile_s, tile_g = tma.tma_partition(
+        load, 0, None, cute.group_modes(tile, 0, 2), cute.zipped_divide(source, (1, 32))
+    )
+    cute.copy(load, tile_g[None, (block, 0)], tile_s, tma_bar_ptr=barrier, mcast_mask=mask)
+    arch.mbarrier_wait(barrier, 0)
+    out[block, t] = tile[0, t]
+
+
+def test_a_load_without_multicast_is_for_its_block_whatever_the_mask(hopper):
+    @cute.jit
+    def host(a: cute.Tensor, out: cute.Tensor, mask: cute.Int32):
+        layout = cute.make_layout((1, 32), stride=(32, 1))
+        load, source = tma.make_tiled_tma_atom(tma.CopyBulkTensorTileG2SOp(), a, layout, (1, 32))
+        load_row(load, source, out, mask).launch(grid=2, block=32, cluster=(2, 1, 1))
+
+    a = np.arange(64, dtype=np.float32).reshape(2, 32)
+    for mask in (0, 3):
+        out = np.zeros_like(a)
+        host(a, out, mask)
+        np.testing.assert_array_equal(out, a)
+
+
+def test_parts_for_several_blocks_need_a_multicast(sim):
+    @cute.jit
+    def host(a: cute.Tensor):
+        tma.make_tiled_tma_atom(
+            tma.CopyBulkTensorTileG2SOp(), a, cute.make_layout((4, 64)), (4, 64), num_multicast=2
+        )
+
+    with pytest.raises(DSLTypeError, match="num_multicast=2 needs CopyBulkTensorTileG2SMulticast"):
+        cute.compile(host, np.zeros((4, 64), np.float16))
+
+
 def test_reading_without_waiting_is_found(sim):
     a, b = arrays(32, 64)
     with pytest.raises(DSLError, match="shared memory that no thread has written"):

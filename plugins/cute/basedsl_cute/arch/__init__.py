@@ -90,7 +90,7 @@ from basedsl_cute.arch.mbarrier import (
     mbarrier_wait,
 )
 from basedsl_cute.arch.memory import alloc_smem, load, store
-from basedsl_cute.arch.sync import barrier, sync_threads, sync_warp
+from basedsl_cute.arch.sync import barrier, barrier_arrive, sync_threads, sync_warp
 from basedsl_cute.arch.warp_roles import (
     elect_one,
     elect_sync,
@@ -121,6 +121,7 @@ __all__ = [
     "atomic_or",
     "atomic_xor",
     "barrier",
+    "barrier_arrive",
     "block_dim",
     "block_idx",
     "block_idx_in_cluster",

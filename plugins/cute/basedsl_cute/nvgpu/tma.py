@@ -167,7 +167,8 @@ class TmaAtom:
         tma_desc_ptr: Any = None,
     ) -> None:
         """`cute.copy` by this atom: partitioned tensors, called by a whole warp. The tensor map is
-        the atom's own, or one in global memory at `tma_desc_ptr` that was made from it.
+        the atom's own, or one in global memory at `tma_desc_ptr` that was made from it. An atom
+        that is not for multicasts loads for its own block, whatever `mcast_mask` says.
 
         In a loop with `prefetch_stages=` a load needs no barrier: all threads of the block call it,
         one of them issues it, and the tile is there after the loop's `sync_threads()`.
@@ -181,11 +182,13 @@ class TmaAtom:
                 f"to {dst}",
                 hint="partition both with tma_partition",
             )
+        if not isinstance(self.op, CopyBulkTensorTileG2SMulticastOp):
+            mcast_mask = None
+        elif mcast_mask is None:
+            raise DSLTypeError("a multicast needs the blocks that get the tile: mcast_mask=")
         unbound = is_load and tma_bar_ptr is None
         if unbound and (pred is not None or mcast_mask is not None):
             raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
-        if isinstance(self.op, CopyBulkTensorTileG2SMulticastOp) and mcast_mask is None:
-            raise DSLTypeError("a multicast needs the blocks that get the tile: mcast_mask=")
         size, each = int(algebra.size(shared.shape)), self.box.size
         if int(algebra.size(coordinates.shape)) != size or size % each:
             raise DSLTypeError(
@@ -237,6 +240,10 @@ def make_tiled_tma_atom(
     """
     if not isinstance(op, _LOADS + _STORES):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
+    if num_multicast != 1 and not isinstance(op, CopyBulkTensorTileG2SMulticastOp):
+        raise DSLTypeError(
+            f"num_multicast={num_multicast} needs CopyBulkTensorTileG2SMulticastOp, not {op!r}"
+        )
     dtype = gmem_tensor.element_type if internal_type is None else internal_type
     if dtype.width != gmem_tensor.element_type.width:
         raise DSLTypeError(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl_cute import arch
-from basedsl_cute.arch.emit import emit_op, i32
 
 
 class Agent(enum.Enum):
@@ -38,14 +37,11 @@ class NamedBarrier:
 
     def arrive(self) -> None:
         """Count as arrived and go on."""
-        operands = [i32(self.barrier_id), i32(self.num_threads)]
-        emit_op("NamedBarrier.arrive()", "nvvm.barrier.arrive", operands)
+        arch.barrier_arrive(self.barrier_id, self.num_threads)
 
     def arrive_and_wait(self) -> None:
         """Wait until all threads of the barrier are here."""
-        operands = [i32(self.barrier_id), i32(self.num_threads)]
-        segments = {"operandSegmentSizes": "array<i32: 1, 1, 0>"}
-        emit_op("NamedBarrier.arrive_and_wait()", "nvvm.barrier", operands, attributes=segments)
+        arch.barrier(self.barrier_id, self.num_threads)
 
     wait = arrive_and_wait
 
