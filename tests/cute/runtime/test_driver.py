@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import threading
 import types
 
 import numpy as np
@@ -18,6 +19,8 @@ from basedsl_cute.runtime import driver
 def no_driver(monkeypatch):
     monkeypatch.setattr(driver, "_library", lambda: None)
     monkeypatch.setattr(driver, "_initialised", lambda: None)
+    # Where there is a GPU, an earlier test may have given this thread a context.
+    monkeypatch.setattr(driver, "_thread", threading.local())
 
 
 class FakeLibrary:
