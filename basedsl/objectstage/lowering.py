@@ -15,6 +15,7 @@ from basedsl.objectstage.failure import reject
 from basedsl.objectstage.native import NativeTarget
 from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
 from basedsl.objectstage.snapshot import Snapshot
+from basedsl.objectstage.storage_floats import spell_out_storage_floats
 
 # log1p must not become log(1 + x), which has no correct digit for small x.
 TO_LLVM = (
@@ -123,11 +124,12 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
 
 
 def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:
-    """From upstream dialects to object code: stages `bfloat16`, `exact-math`, `buffers`,
-    `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`.
+    """From upstream dialects to object code: stages `storage-floats`, `bfloat16`, `exact-math`,
+    `buffers`, `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`.
     """
     target = target or NativeTarget()
     return (
+        Step("storage-floats", spell_out_storage_floats, verify=False),
         Step("bfloat16", exact_bfloat16, verify=False, only_for=("arith",)),
         Step("exact-math", libm_where_exact, verify=False, only_for=("math",)),
         # 2 and 16 ms for 5,000 operations even where there is nothing to do.

@@ -270,8 +270,8 @@ class Pointer:
         """
         whole = 0
         if self.swizzle_is_relative:
-            period = self.swizzle.period if self.swizzle is not None else 1
-            period = period * 8 // storage_bits(self.dtype) or 1
+            period = 8 * (self.swizzle.period if self.swizzle is not None else 1)
+            period //= math.gcd(period, storage_bits(self.dtype))
             if dynamic.divisibility(offset) % period == 0:
                 whole, offset = offset, 0
             elif type(offset) is int:

@@ -49,7 +49,7 @@ def accesses(tensor: Tensor) -> list[Access]:
     return [
         Access(_index(tensor, dynamic.add(start, first)), positions)
         for start, at in _starts(outer)
-        for first, positions in _blocks(outer, at, together, tensor.memspace == "rmem")
+        for first, positions in _blocks(outer, at, together, tensor)
     ]
 
 
@@ -80,7 +80,7 @@ def _starts(outer: Any) -> Iterator[tuple[Any, int]]:
 
 
 def _blocks(
-    outer: Any, at: int, together: int, registers: bool
+    outer: Any, at: int, together: int, tensor: Tensor
 ) -> list[tuple[int, tuple[tuple[int, ...], ...]]]:
     """First offset and vector positions of every access in the modes whose stride is static."""
     modes = [mode for mode in _modes(outer) if not is_dynamic(mode[1])]
@@ -92,16 +92,21 @@ def _blocks(
                 grown.setdefault(offset + c * stride, []).extend(p + c * step for p in positions)
         places = grown
     offsets = sorted(places)
-    if registers and together == 0:
+    if tensor.memspace == "rmem" and together == 0:
         starts = [o for o in offsets if o - 1 not in places]
         runs = [[*range(o, next(e for e in range(o, o + len(places) + 1) if e not in places))]
                 for o in starts]  # fmt: skip
     else:
         width = together or 1
         while width > 1 and not _fits(offsets, width):
-            width //= 2
+            width = width // 2 if width >= 2 * _in_whole_bytes(tensor) else 1
         runs = [[*range(o, o + width)] for o in offsets if o % width == 0]
     return [(run[0], tuple(tuple(places[o]) for o in run)) for run in runs]
+
+
+def _in_whole_bytes(tensor: Tensor) -> int:
+    """The fewest elements that are whole bytes."""
+    return 8 // math.gcd(8, storage_bits(tensor.element_type))
 
 
 def _fits(offsets: list[int], width: int) -> bool:
@@ -125,6 +130,10 @@ def _indivisible(tensor: Tensor) -> int:
         limits += [_block(swizzle), dynamic.divisibility(pointer.offset)]
     limit = math.gcd(*limits) if limits else 0
     bits = storage_bits(pointer.dtype)
+    if bits < 8 and 8 % bits:  # four of 6 bits: three bytes, whose alignment says nothing
+        together = _in_whole_bytes(tensor)
+        known = math.gcd(limit, dynamic.divisibility(pointer.offset))
+        return together if known % together == 0 else 1
     if bits < 8 and not dynamic.is_zero(pointer.offset):
         limits.append(dynamic.divisibility(pointer.offset))
     if pointer.space == "rmem" and not limits and bits >= 8:
@@ -214,4 +223,5 @@ def _load(trace: Any, tensor: Tensor, access: Access, cache: str | None) -> Any:
 
 def _alignment(tensor: Tensor, n: int) -> int | None:
     bits = storage_bits(tensor.element_type)
-    return None if n == 1 or tensor.memspace == "rmem" else n * bits // 8
+    whole = n * bits // 8
+    return None if n == 1 or tensor.memspace == "rmem" else whole & -whole

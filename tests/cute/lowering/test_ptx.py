@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from basedsl.errors import DSLError, DSLRuntimeError, DSLTypeError
+from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.objectstage import Step, run
 from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
@@ -231,11 +231,15 @@ def test_narrow_floats_through_control_flow(lowering):
     assert "cvt.rn.f16x2.e4m3x2" in lowering.ptx(body)
 
 
-def test_narrow_floats_need_their_hardware(lowering):
-    body = f"""%nn = arith.truncf %x : f32 to f8E4M3FN
-        "cute.store"(%nn, %f8, %i) : (f8E4M3FN, {F8}, i32) -> ()"""
-    with pytest.raises(DSLTypeError, match="sm_80 has no conversion from or to f8E4M3FN; sm_89"):
-        lowering.ptx(body, "sm_80")
+@pytest.mark.parametrize("kind", ["f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f6E3M2FN", "f4E2M1FN"])
+def test_narrow_floats_without_an_instruction(lowering, kind):
+    """Integer arithmetic does it."""
+    body = f"""%s = arith.truncf %x : f32 to {kind}
+        %w = arith.extf %s : {kind} to f32
+        "cute.store"(%w, %g, %i) : (f32, {G}, i32) -> ()"""
+    ptx = lowering.ptx(body, "sm_80")
+    assert "cvt.rn.satfinite" not in ptx and "min.u32" in ptx
+    assert ("cvt.rn.satfinite" in lowering.ptx(body, "sm_90a")) == (kind in ("f8E4M3FN", "f8E5M2"))
 
 
 def test_tf32(lowering):

@@ -216,10 +216,10 @@ def test_narrow_floats_are_bytes(lowering):
 
 
 def test_elements_that_share_bytes_are_refused_at_their_line(lowering):
-    six = '!cute.memref<i6, "gmem", "(?):(1)">'
+    five = '!cute.memref<i5, "gmem", "(?):(1)">'
     with pytest.raises(DSLTypeError, match="share bytes"):
         lowering.lowered(
-            f'%b = "cute.load"(%m, %i) : ({six}, i32) -> i6', arguments=f"%m: {six}, %i: i32"
+            f'%b = "cute.load"(%m, %i) : ({five}, i32) -> i5', arguments=f"%m: {five}, %i: i32"
         )
 
 
@@ -235,7 +235,7 @@ def test_elements_of_four_bits_are_halves_of_bytes(lowering):
         text,
         """
         CHECK: llvm.load {{.*}} -> i8
-        CHECK: arith.trunci %{{.*}} : i8 to i4
+        CHECK: arith.trunci %{{.*}} : i16 to i4
         CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> vector<4xi8>
         CHECK: vector.bitcast %{{.*}} : vector<4xi8> to vector<8xi4>
         CHECK: llvm.load {{.*}} -> i8

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from basedsl.binding import ArgumentType
 from basedsl.compiled import native_invoker
 from basedsl.errors import DSLRuntimeError
@@ -26,6 +28,7 @@ from basedsl_cute.runtime.launch_abi import (
 from basedsl_cute.sim import Memory, SimOptions
 from basedsl_cute.sim.kernel import SimKernel
 from basedsl_cute.sim.memory import reachable_arrays
+from basedsl_cute.sim.types import FloatType, dtype_of, parse_type
 
 TENSOR_MAP = f"{BYVAL}!llvm.array<{BYTES} x i8>"
 _C_TYPES: dict[str, Any] = {
@@ -35,8 +38,6 @@ _C_TYPES: dict[str, Any] = {
     "i32": ctypes.c_int32,
     "i64": ctypes.c_int64,
     "index": ctypes.c_int64,
-    "f16": ctypes.c_uint16,
-    "bf16": ctypes.c_uint16,
     "f32": ctypes.c_float,
     "f64": ctypes.c_double,
 }
@@ -118,13 +119,12 @@ def _argument(launch: Launch, index: int, kind: str) -> Any:
     if kind.startswith("!llvm.ptr"):
         return launch.argument(index, ctypes.c_uint64)
     c_type = _C_TYPES.get(kind)
+    type_ = parse_type(kind)
+    if c_type is None and isinstance(type_, FloatType):
+        dtype = dtype_of(type_)
+        data = ctypes.string_at(launch.argument_address(index), dtype.itemsize)
+        return np.frombuffer(data, dtype)[0]
     if c_type is None:
         raise DSLRuntimeError(f"the simulator cannot take a kernel argument of type {kind}")
     value = launch.argument(index, c_type)
-    if kind in ("f16", "bf16"):
-        import ml_dtypes
-        import numpy as np
-
-        dtype = np.float16 if kind == "f16" else ml_dtypes.bfloat16
-        return np.asarray(value, np.uint16).view(dtype)[()]
     return value

@@ -304,9 +304,13 @@ class _HostModule:
             return self.emit("arith.index_cast", [self.i64], [value])
         if kind == "i1":
             return self.emit("arith.extui", [self.i8], [value])
-        if kind.startswith("f8"):
-            return self.emit("arith.bitcast", [self.i8], [value])
-        return value
+        if kind == "tf32":
+            return self.emit("arith.extf", [self.ir.F32Type.get()], [value])
+        width = getattr(value.type, "width", 64)
+        if width <= 8 and is_float(value.type):
+            code = self.ir.IntegerType.get_signless(width)
+            value = self.emit("arith.bitcast", [code], [value])
+        return self.emit("arith.extui", [self.i8], [value]) if width < 8 else value
 
     # Printing --------------------------------------------------------------------------------
 

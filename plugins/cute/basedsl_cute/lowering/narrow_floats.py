@@ -1,8 +1,9 @@
-"""Floats that LLVM does not know, in PTX: 8-bit and 4-bit floats and tf32.
+"""Floats that LLVM does not know, in PTX: Float8 and narrower, and tf32.
 
 In kernels on the way to PTX their values are integers (an f8 its byte) or f32 (tf32); conversions
 are the instructions `cvt.rn.satfinite.e4m3x2.f32` and its like (PTX ISA 9.7.9.21, "cvt"): to
-nearest even, and what is too large becomes the largest finite number.
+nearest even, and what is too large becomes the largest finite number. Where the GPU has none for a
+format, they are arithmetic that gives the same.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import numpy as np
 
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import span_of_location
+from basedsl.objectstage.storage_floats import ENCODINGS, StorageFloats
 from basedsl_cute.lowering.storage import element_of, with_element
 
-# Element type -> PTX's name and the first compute capability whose `cvt` knows it.
+# Element type -> PTX's name and the first compute capability whose `cvt` knows it. (Those of the
+# narrower ones are of sm_100a and its kin only.)
 _HARDWARE = {"f8E4M3FN": ("e4m3x2", (8, 9)), "f8E5M2": ("e5m2x2", (8, 9))}
-
-_FLOAT4 = "f4E2M1FN"
 
 _DTYPES = {
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
@@ -27,7 +28,11 @@ _DTYPES = {
     "f8E4M3": ml_dtypes.float8_e4m3,
     "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz,
     "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f6E3M2FN": ml_dtypes.float6_e3m2fn,
+    "f6E2M3FN": ml_dtypes.float6_e2m3fn,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
 }
+_BITS = {name: ENCODINGS[name].width if name in ENCODINGS else 8 for name in _DTYPES}
 
 _CARRIERS = ("scf.", "cf.", "vector.", "arith.select", "gpu.func", "llvm.load", "llvm.func")
 
@@ -38,6 +43,7 @@ class NarrowFloats:
     def __init__(self, builder: Any) -> None:
         self.b = builder
         self._types: dict[Any, Any] = {}
+        self._arithmetic = StorageFloats(builder.ir, builder.emit)
 
     # Types -----------------------------------------------------------------------------------
 
@@ -47,12 +53,11 @@ class NarrowFloats:
         if found is None:
             element = str(element_of(type))
             found = type
-            if element.startswith("f8"):
-                found = with_element(self.b, type, self.b.i8)
+            if element in _BITS:
+                code = self.b.ir.IntegerType.get_signless(_BITS[element])
+                found = with_element(self.b, type, code)
             elif element == "tf32":
                 found = with_element(self.b, type, self.b.f32)
-            elif element == _FLOAT4:
-                found = with_element(self.b, type, self.b.ir.IntegerType.get_signless(4))
             self._types[type] = found
         return found
 
@@ -95,20 +100,26 @@ class NarrowFloats:
                 return b.bitcast(b.intrinsic("llvm.nvvm.f2tf32.rna", b.i32, [x]), b.f32)
 
             return b.elementwise(self._as_f32(op.operands[0]), b.f32, round_one)
-        if not name.startswith("f8"):
+        if name not in _BITS:
             return None
-        return self._to_bytes(self._as_f32(op.operands[0]), self._instruction(op, name))
+        value = self._as_f32(op.operands[0])
+        instruction = self._instruction(name)
+        if instruction is None:
+            return self._arithmetic.encoded(value, name)
+        return self._to_bytes(value, instruction)
 
     def extend(self, op: Any, source_type: Any) -> Any:
         """`arith.extf` from a narrow float, which `source_type` was; None for others."""
         name = str(element_of(source_type))
         if name == "tf32":
             return self._from_f32(op.operands[0], op.results[0].type)
-        if name == _FLOAT4:
-            return self._from_f32(self._of_four_bits(op.operands[0]), op.results[0].type)
-        if not name.startswith("f8"):
+        if name not in _BITS:
             return None
-        wide = self._from_bytes(op.operands[0], self._instruction(op, name))
+        code, instruction = op.operands[0], self._instruction(name)
+        if instruction is None:
+            wide = self._arithmetic.decoded(code, name)
+        else:
+            wide = self._from_bytes(code, instruction)
         return self._from_f32(wide, op.results[0].type)
 
     def bitcast(self, op: Any, source_type: Any) -> Any:
@@ -139,22 +150,17 @@ class NarrowFloats:
         if element == self.b.f32:
             made = ir.FloatAttr.get(element, value)
         else:
-            kind = _DTYPES[str(element_of(type))]
-            made = ir.IntegerAttr.get(element, int(np.array(value, kind).view(np.int8)))
+            code = int(np.array(value, _DTYPES[str(element_of(type))]).view(np.uint8))
+            signed = code - (1 << element.width) if code >> (element.width - 1) else code
+            made = ir.IntegerAttr.get(element, signed)
         if is_vector:
             made = ir.DenseElementsAttr.get_splat(carried, made)
         return self.b.emit("arith.constant", [carried], [], {"value": made})
 
-    def _instruction(self, op: Any, name: str) -> str:
-        known = _HARDWARE.get(name)
-        target = self.b.target
-        if known is None or target.capability < known[1]:
-            since = "" if known is None else f"; sm_{known[1][0]}{known[1][1]} has one"
-            raise DSLTypeError(
-                f"{target.name} has no conversion from or to {name}{since}",
-                span=span_of_location(op.location),
-            )
-        return known[0]
+    def _instruction(self, name: str) -> str | None:
+        """What the GPU's `cvt` calls a pair of these; None if it has none."""
+        instruction, since = _HARDWARE.get(name, (None, (0, 0)))
+        return instruction if self.b.target.capability >= since else None
 
     def _to_bytes(self, value: Any, instruction: str) -> Any:
         b = self.b
@@ -203,28 +209,6 @@ class NarrowFloats:
             for lane in self._unpack(b.extract(words, i), instruction)
         ]
         return b.emit("vector.from_elements", [b.ir.VectorType.get(shape, b.f32)], lanes)
-
-    def _of_four_bits(self, value: Any) -> Any:
-        """e2m1 as f32: its exponent and fraction where f16 has them, times the distance of the
-        biases, which gives subnormal numbers their value too.
-        """
-        b = self.b
-
-        def one(x: Any) -> Any:
-            bits = b.emit("arith.extui", [b.i16], [x])
-            moved = [
-                b.emit(
-                    "arith.shli",
-                    [b.i16],
-                    [b.emit("arith.andi", [b.i16], [bits, b.constant(mask, b.i16)]),
-                     b.constant(shift, b.i16)],
-                )
-                for mask, shift in ((7, 9), (8, 12))
-            ]  # fmt: skip
-            half = b.bitcast(b.emit("arith.ori", [b.i16], moved), b.ir.F16Type.get())
-            return b.multiply(b.emit("arith.extf", [b.f32], [half]), 2.0**14)
-
-        return b.elementwise(value, b.f32, one)
 
     def _unpack(self, word: Any, instruction: str) -> list[Any]:
         b = self.b

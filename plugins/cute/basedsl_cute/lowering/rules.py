@@ -68,7 +68,7 @@ def load(b: Rewriter, op: Operands) -> Any:
     element = element_of(op.value.type)
     stored = storage_type(b, element)
     if packed.is_packed(stored):
-        return from_storage(b, packed.load(b, op, _access(b, op, b.i8)), op.value.type)
+        return from_storage(b, packed.load(b, op, stored, _access(b, op, b.i8)), op.value.type)
     address = b.element_pointer(op.memref, op.index, stored)
     raw_type = with_element(b, op.value.type, stored)
     raw = b.emit("llvm.load", [raw_type], [address], _access(b, op, stored))
@@ -140,7 +140,7 @@ def view(b: Rewriter, op: Operands) -> Any:
     """getelementptr; nothing for a constant zero is left by canonicalisation."""
     stored = storage_type(b, _record(op, op.view).element)
     if packed.is_packed(stored):
-        return packed.pointer(b, op.source, op.offset)
+        return packed.pointer(b, op.source, op.offset, stored)
     return b.element_pointer(op.source, op.offset, stored)
 
 

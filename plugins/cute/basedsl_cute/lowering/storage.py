@@ -1,7 +1,8 @@
 """How elements are kept in memory where LLVM has no such type: booleans and narrow floats.
 
-Two 4-bit elements are a byte. An i1 is a byte (zero is false, anything else true; written as 0 or
-1, as NumPy and PyTorch do), an 8-bit float is its byte, tf32 an f32 whose low bits do not count.
+Two 4-bit elements are a byte, four 6-bit elements three bytes. An i1 is a byte (zero is false,
+anything else true; written as 0 or 1, as NumPy and PyTorch do), an 8-bit float is its byte, tf32 an
+f32 whose low bits do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from basedsl_cute.lowering.builder import Builder
 
 
-PACKED_BITS = 4  # of elements that lie two to a byte, the first in the low half
+PACKED_BITS = (4, 6)  # of elements that share bytes, the first in the lowest bits
 
 
 def element_of(type: Any) -> Any:
@@ -45,7 +46,7 @@ def _storage_type(b: Builder, element: Any) -> Any:
     if text == "index" or text.startswith("!llvm.ptr"):
         return element
     bits = memory_bits(element)
-    if bits == PACKED_BITS:
+    if bits in PACKED_BITS:
         return b.ir.IntegerType.get_signless(bits)
     if bits % 8:
         raise DSLTypeError(

@@ -53,6 +53,7 @@ class Access:
     verb: str = "read"
     boolean: bool = False
     register: RegisterArray | None = None
+    keeps: bool = False  # a read of what shares a byte with what is written next
     count: int = field(init=False)
     nbytes: int = field(init=False)
     low_bits: int = field(init=False)  # of an address, that must be zero
@@ -329,6 +330,8 @@ def _write(g: Group, a: Access, segment: Segment, offset: Any, value: Any, who: 
 def _check_written(
     g: Group, a: Access, segment: Segment, offset: Any, written: Any, m: Mask, who: Any = None
 ) -> None:
+    if a.keeps:
+        return
     bad = (written != -1).any(axis=0) if a.shape else written != -1
     if m is not None:
         bad = bad & m

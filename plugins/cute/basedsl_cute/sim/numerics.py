@@ -427,7 +427,7 @@ def halves_of_bytes(x: Array, count: int) -> Array:
     """`count` i8 as twice as many i4, the low half of each first, sign-extended."""
     x = x.reshape(count, -1)
     out = np.empty((2 * count, x.shape[1]), np.int8)
-    out[0::2] = sign_of_halves(x & 15)
+    out[0::2] = sign_of_bits(x & 15, 4)
     out[1::2] = x >> 4
     return out
 
@@ -438,9 +438,10 @@ def bytes_of_halves(x: Array, count: int) -> Array:
     return (x[0::2] & 15) | (x[1::2] << 4)
 
 
-def sign_of_halves(x: Array) -> Array:
-    """Numbers of 4 bits, sign-extended."""
-    return ((x ^ 8) - 8).astype(np.int8)
+def sign_of_bits(x: Array, width: int) -> Array:
+    """Numbers of so many bits, sign-extended."""
+    top = np.int8(1 << (width - 1))
+    return ((x ^ top) - top).astype(np.int8)
 
 
 def _bitcast_bits(x: Array, old: Any, new: Any, old_count: int, new_count: int) -> Array:

@@ -398,9 +398,10 @@ def _bitcast(e: Emitter, op: Op) -> None:
     old, new = str(element_type(source.type)), str(element_type(result.type))
     if e.dtype(source.type) == e.dtype(result.type):
         e.let(result, e.ref(source))
-    elif old == "i4":  # an integer is sign-extended in its byte, a float alone in it
-        e.let(result, f"({e.ref(source)} & 15).astype(np.uint8).view({e.dtype(result.type)})")
-    elif new == "i4":
-        e.let(result, f"num.sign_of_halves({e.ref(source)}.view(np.int8) & 15)")
+    elif old in ("i4", "i6"):  # an integer is sign-extended in its byte, a float alone in it
+        mask = (1 << int(old[1:])) - 1
+        e.let(result, f"({e.ref(source)} & {mask}).astype(np.uint8).view({e.dtype(result.type)})")
+    elif new in ("i4", "i6"):
+        e.let(result, f"num.sign_of_bits({e.ref(source)}.view(np.int8), {new[1:]})")
     else:
         e.let(result, f"{e.ref(source)}.view({e.dtype(result.type)})")

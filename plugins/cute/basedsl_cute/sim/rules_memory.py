@@ -22,6 +22,7 @@ from basedsl_cute.sim.types import (
 )
 from basedsl_cute.sim.uniform import Variance
 
+KEEPS = "cute.keeps"  # as in `lowering.packed`
 WIDEST = 16
 """Bytes of the widest access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
 
@@ -50,6 +51,7 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
         verb=verb,
         boolean=boolean,
         register=e.layout.registers.get(root.local) if root and root.local else None,
+        keeps=KEEPS in op.attributes,
     )
 
 
