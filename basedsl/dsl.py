@@ -49,7 +49,7 @@ from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
 from basedsl.location import is_internal, span_of_function
-from basedsl.mlir import Bindings, MLIRContext, libraries, load_bindings
+from basedsl.mlir import Bindings, MLIRContext, libraries, load_bindings, new_function
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage import native
 from basedsl.objectstage.entry import AddEntry
@@ -257,6 +257,7 @@ class DSL:
         target: Any,
     ) -> Compiled:
         """From the disk if it has this compilation, else compiled, and kept there."""
+        start = perf_counter()
         logs.configure(settings)
         before = self._guards([function], arguments)
         key = store = None
@@ -273,14 +274,17 @@ class DSL:
                 self.counts["loaded"] += 1
                 _log.info("%s: %r from the disk", function.symbol, found)
                 return found
+        looked = perf_counter() - start
         compiled = self.build(function, values, arguments, settings, before)
         self.counts["compiled"] += 1
+        start = perf_counter()
         # Only what was found without tracing tells entries apart.
         if store is not None and key is not None and compiled.guards.lines == before.lines:
             shown = ", ".join(map(str, arguments))
             with contextlib.suppress(TypeError):
                 packed = kept.pack(self, function, shown, compiled.results, compiled.stages)
                 store.write(key, packed)
+        compiled.seconds = {"key": looked, **compiled.seconds, "keep": perf_counter() - start}
         return compiled
 
     def _restore(
@@ -380,7 +384,7 @@ class DSL:
         """Stage, trace and compile `function` for these argument types. `before` are its guards
         from a moment ago.
         """
-        with _no_collection():
+        with _no_collection(keep=self._mlir is None):
             return self._build(function, arguments, settings, before)
 
     def _build(
@@ -392,7 +396,8 @@ class DSL:
     ) -> Compiled:
         logs.configure(settings)
         seconds: dict[str, float] = {}
-        if self._mlir is None:
+        is_first = self._mlir is None
+        if is_first:
             needed = libraries(self.bindings_package, self.dialects)
             preload.begin((*needed, *native.libraries()))
         before = before or self._guards([function], arguments)
@@ -400,6 +405,8 @@ class DSL:
         source = _rewritten(function)
         seconds["pre-stage"] = perf_counter() - start
         start = perf_counter()
+        if is_first:
+            native.begin_import()
         with self.mlir.entered():
             seconds["mlir"] = perf_counter() - start
             start = perf_counter()
@@ -451,7 +458,7 @@ class DSL:
         self, function: DSLFunction, arguments: Sequence[ArgumentType], settings: Any
     ) -> tuple[Trace, Any, Results]:
         bindings = self.mlir.bindings
-        ir, func = bindings.ir, bindings.func
+        ir = bindings.ir
         unknown: Any = None  # an emitter is made with its trace
         trace = Trace(self, bindings, unknown, self.default_int, self.default_float, settings)
         trace.emitter = self.emitter(trace)
@@ -464,8 +471,8 @@ class DSL:
             types = [a.ir_types(ir) for a in arguments]
             flat = [t for ts in types for t in ts]
             with ir.InsertionPoint(module.body):
-                op = func.FuncOp(function.symbol, (flat, []))
-            block = op.add_entry_block()
+                op = new_function(ir, function.symbol, flat, body=True)
+            block = op.regions[0].blocks[0]
             with trace.insertion(block):
                 parameters = iter(block.arguments)
                 proxies = [
@@ -479,7 +486,7 @@ class DSL:
                 trace.region.check()
                 results = Results(returned, function.fn)
                 _check_unchanged(function, arguments, proxies, before)
-                func.ReturnOp(results.values)
+                ir.Operation.create("func.return", operands=results.values)
             kind = ir.FunctionType.get(flat, [v.type for v in results.values])
             op.attributes["function_type"] = ir.TypeAttr.get(kind)
             self.finish(trace, module)
@@ -530,15 +537,19 @@ def _of_programs(trace: Trace) -> list[DSLFunction]:
 
 
 @contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """A compilation makes many objects at once, the first one classes of dialects by the thousand,
-    and little garbage: to look for cycles meanwhile takes up to a fifth of its time.
+def _no_collection(keep: bool) -> Iterator[None]:
+    """A compilation makes many objects at once and little garbage: to look for cycles meanwhile
+    takes up to a fifth of its time. With `keep` the objects made, as those of the modules that the
+    first compilation imports, are not looked at right afterwards either: they count as old.
     """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if keep and enabled and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if enabled:
             gc.enable()
 

@@ -3,10 +3,15 @@
 Mapping those of MLIR and of LLVM takes as long as a small compilation. A thread calls C's `dlopen`
 for them and nothing else: `ctypes.CDLL` would keep the interpreter waiting, and with more Python in
 the thread the two would wait for each other's turns.
+
+A fork and the end of the interpreter wait for that thread: a library mapped by half is no use to a
+child, and none may be mapped while others are taken down.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import os
 import threading
@@ -14,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _begun: set[Path] = set()
+_threads: list[threading.Thread] = []
 
 
 def begin(libraries: Sequence[tuple[Path, int]]) -> None:
@@ -32,4 +38,21 @@ def begin(libraries: Sequence[tuple[Path, int]]) -> None:
         for path, mode in new:  # what fails is met again, and reported, where it is needed
             open_library(path, mode)
 
-    threading.Thread(target=load, name="basedsl-preload", daemon=True).start()
+    thread = threading.Thread(target=load, name="basedsl-preload", daemon=True)
+    _threads.append(thread)
+    with contextlib.suppress(RuntimeError):  # no threads begin at the end of the interpreter
+        thread.start()
+
+
+def wait() -> None:
+    """Return when all that was begun is mapped."""
+    for thread in tuple(_threads):
+        if thread.is_alive():
+            thread.join()
+        with contextlib.suppress(ValueError):  # another one who waits was here first
+            _threads.remove(thread)
+
+
+atexit.register(wait)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=wait)

@@ -36,3 +36,19 @@ def deeper() -> Iterator[None]:
             if _inside == 0:
                 with contextlib.suppress(RecursionError):  # called from deeper than that
                     sys.setrecursionlimit(_before)
+
+
+@contextlib.contextmanager
+def room(calls: int = 500) -> Iterator[None]:
+    """Until left, allow that many more nested calls: for what must not be left halfway."""
+    _grow(calls)  # raises where not even this call is allowed
+    try:
+        yield
+    finally:
+        with _lock:
+            sys.setrecursionlimit(sys.getrecursionlimit() - calls)
+
+
+def _grow(calls: int) -> None:
+    with _lock:
+        sys.setrecursionlimit(sys.getrecursionlimit() + calls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.exceptions import VALUES_SYMBOL
+from basedsl.mlir import new_function
 from basedsl.numeric import Int64, Numeric, logical_not
 from basedsl.tracing import Trace
 
@@ -16,7 +17,9 @@ def assert_showing(trace: Trace, holds: Numeric, message: str, first: Any, secon
 
     def tell() -> None:
         operands = [number.ir_value() for number in numbers]
-        trace.emit(trace.bindings.func.CallOp, [], VALUES_SYMBOL, operands)
+        callee = trace.ir.FlatSymbolRefAttr.get(VALUES_SYMBOL)
+        create = trace.ir.Operation.create
+        trace.emit(create, "func.call", operands=operands, attributes={"callee": callee})
 
     _declare(trace)
     trace.emitter.if_(
@@ -35,5 +38,4 @@ def _declare(trace: Trace) -> None:
         op = op.operation.parent
     i64 = ir.IntegerType.get_signless(64)
     with ir.InsertionPoint.at_block_begin(op.operation.regions[0].blocks[0]):
-        declared = trace.bindings.func.FuncOp(VALUES_SYMBOL, ([i64, i64], []))
-        declared.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        new_function(ir, VALUES_SYMBOL, [i64, i64], body=False)

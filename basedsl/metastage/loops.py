@@ -269,7 +269,5 @@ def _trip_count(kind: Any, low: Any, high: Any, by: Any, step: Any) -> tuple[Any
 
 def _pick(condition: Any, a: Any, b: Any) -> Any:
     trace = require("a staged loop")
-    value = trace.emit(
-        trace.bindings.arith.SelectOp, condition.ir_value(), a.ir_value(), b.ir_value()
-    ).result
-    return type(a).from_value(value)
+    yes, no = a.ir_value(), b.ir_value()
+    return type(a).from_value(trace.value("arith.select", yes.type, condition.ir_value(), yes, no))

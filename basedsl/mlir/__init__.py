@@ -2,5 +2,6 @@
 
 from basedsl.mlir.bindings import Bindings, libraries, load_bindings
 from basedsl.mlir.context import MLIRContext
+from basedsl.mlir.functions import new_function
 
-__all__ = ["Bindings", "MLIRContext", "libraries", "load_bindings"]
+__all__ = ["Bindings", "MLIRContext", "libraries", "load_bindings", "new_function"]

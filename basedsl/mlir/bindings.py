@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError
+from basedsl.recursion import room
 
 ENVIRONMENT_VARIABLE = "BASEDSL_MLIR"
 DEFAULTS = ("mlir", "numba_cuda_mlir._mlir")
@@ -31,10 +32,17 @@ _loaded: dict[str, Bindings] = {}
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: a dialect whose import was left halfway registers
-    itself a second time at the next one, which fails for the rest of the process.
+def _whole() -> Iterator[None]:
+    """For an import of a dialect: left halfway, it would register itself a second time at the next
+    one, which fails for the rest of the process. Neither Ctrl-C nor a deep recursion ends it.
     """
+    with uninterrupted(), room():
+        yield
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -54,16 +62,16 @@ class Bindings:
 
     def __init__(self, package: str) -> None:
         self.package = package
-        with uninterrupted():
+        with _whole():
             _stand_in_for_parent(package)
             self.ir: Any = importlib.import_module(f"{package}.ir")
             self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
-        _lean_dialects(package)
+            _lean_dialects(package)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        with _lock, uninterrupted():
+        with _lock, _whole():
             try:
                 module = importlib.import_module(f"{self.package}.dialects.{name}")
             except ModuleNotFoundError as error:
@@ -198,16 +206,29 @@ class _LeanDialect(types.ModuleType):
             raise AttributeError(name)
         if hasattr(self._extension, name):
             return getattr(self._extension, name)
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        real = importlib.import_module(self.__name__)
+        with _whole():
+            if sys.modules.get(self.__name__) is self:
+                del sys.modules[self.__name__]
+            real = importlib.import_module(self.__name__)
         if name == "__all__":  # of `from ... import *`
             return [key for key in vars(real) if not key.startswith("_")]
         return getattr(real, name)
 
 
 # With the extension module that has their attributes and types, if there is one.
-_LEAN = {"llvm": "_mlirDialectsLLVM", "nvvm": ""}
+_LEAN = {
+    "arith": "",
+    "builtin": "",
+    "cf": "",
+    "func": "",
+    "gpu": "_mlirDialectsGPU",
+    "irdl": "_mlirDialectsIRDL",
+    "llvm": "_mlirDialectsLLVM",
+    "math": "",
+    "nvvm": "",
+    "scf": "",
+    "vector": "",
+}
 
 
 def _lean_dialects(package: str) -> None:
@@ -254,7 +275,8 @@ def _libraries(package: str) -> tuple[tuple[Path, int], ...]:
     folder = _folder(package)
     if folder is None or not sys.platform.startswith("linux") or "." not in package:
         return ()
-    mode = os.RTLD_NOW | os.RTLD_LOCAL | getattr(os, "RTLD_DEEPBIND", 0)
+    # Looking up each of 36,000 functions before one is called takes a third of the time.
+    mode = os.RTLD_LAZY | os.RTLD_LOCAL | getattr(os, "RTLD_DEEPBIND", 0)
     # The C API library first: the others need it and find it already bound to itself.
     found = (folder / "_mlir_libs").glob("libMLIRPython*.so")
     return tuple((path, mode) for path in sorted(found, key=lambda p: "CAPI" not in p.name))

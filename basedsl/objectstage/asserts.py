@@ -136,10 +136,10 @@ def report_failures(op: Any, context: PipelineContext) -> Snapshot | None:
     if not context.may_contain("llvm.unreachable"):
         return context.input
     ir, llvm = context.bindings.ir, context.bindings.llvm
-    tails = _failing_tails(ir, llvm, op)
+    tails = _failing_tails(ir, op)
     if not tails:
         return context.input
-    _refuse_callers(ir, llvm, op, {_name_of(ir, tail[-1].parent) for tail in tails})
+    _refuse_callers(ir, op, {_name_of(ir, tail[-1].parent) for tail in tails})
     body = op.regions[0].blocks[0]
     messages: dict[bytes, str] = {}
     with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
@@ -151,55 +151,68 @@ def report_failures(op: Any, context: PipelineContext) -> Snapshot | None:
             with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
                 _insert(ir, _constant(messages[where], where))
         with ir.InsertionPoint(unreachable), say.location:
-            address = llvm.mlir_addressof(
-                llvm.PointerType.get(), ir.FlatSymbolRefAttr.get(messages[where])
-            )
-            llvm.CallOp(
-                result=None,
-                callee_operands=[address],
-                op_bundle_operands=[],
-                op_bundle_sizes=[],
-                callee=SYMBOL,
-            )
-            result = _function_type(ir, unreachable.parent).return_type
-            if str(result) == "!llvm.void":
-                llvm.ReturnOp()
-            else:
-                llvm.ReturnOp(arg=llvm.mlir_zero(result))
+            _report(ir, llvm, messages[where])
+            _return_zeros(ir, _function_type(ir, unreachable.parent).return_type)
         for one in (unreachable, abort, say):
             one.erase()
     return None
 
 
-def _failing_tails(ir: Any, llvm: Any, op: Any) -> list[tuple[Any, Any, Any]]:
+def _report(ir: Any, llvm: Any, message: str) -> None:
+    create = ir.Operation.create
+    named = {"global_name": ir.FlatSymbolRefAttr.get(message)}
+    address = create("llvm.mlir.addressof", results=[llvm.PointerType.get()], attributes=named)
+    attributes = {
+        "callee": ir.FlatSymbolRefAttr.get(SYMBOL),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0]),
+    }
+    create("llvm.call", operands=[address.result], attributes=attributes)
+
+
+def _return_zeros(ir: Any, kind: Any) -> None:
+    create = ir.Operation.create
+    values = [] if str(kind) == "!llvm.void" else [create("llvm.mlir.zero", results=[kind]).result]
+    create("llvm.return", operands=values)
+
+
+def _failing_tails(ir: Any, op: Any) -> list[tuple[Any, Any, Any]]:
     """The last three operations of each block that a lowered assertion ends in."""
     found: list[tuple[Any, Any, Any]] = []
-
-    def visit(unreachable: Any) -> Any:
-        last = list(unreachable.operation.block.operations)[-3:]
+    for unreachable in _named(ir, op, "llvm.unreachable"):
+        last = list(unreachable.block.operations)[-3:]
         calls = [_callee(ir, one) for one in last[:-1]]
         if calls == ["puts", "abort"]:
             say, abort, end = (one.operation for one in last)
             found.append((say, abort, end))
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit, op_class=llvm.UnreachableOp)
     return found
 
 
-def _refuse_callers(ir: Any, llvm: Any, op: Any, can_fail: set[str]) -> None:
-    def visit(call: Any) -> Any:
-        callee, caller = _callee(ir, call), _name_of(ir, call.operation.parent)
+def _refuse_callers(ir: Any, op: Any, can_fail: set[str]) -> None:
+    for call in _named(ir, op, "llvm.call"):
+        callee, caller = _callee(ir, call), _name_of(ir, call.parent)
         if callee in can_fail and caller != f"_mlir_ciface_{callee}":
             raise CompilerBug(
                 f"{callee}, which asserts, is called by {caller}: a failed assertion would not "
                 "stop the caller",
-                span_of_location(call.operation.location),
+                span_of_location(call.location),
                 hint="inline it",
             )
+
+
+def _named(ir: Any, op: Any, name: str) -> list[Any]:
+    """The operations called `name` in `op`, but for those of other machines."""
+    found: list[Any] = []
+
+    def visit(inner: Any) -> Any:
+        if inner.name == "gpu.module":
+            return ir.WalkResult.SKIP
+        if inner.name == name:
+            found.append(inner)
         return ir.WalkResult.ADVANCE
 
-    op.walk(visit, op_class=llvm.CallOp)
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _where(ir: Any, op: Any, say: Any) -> bytes:

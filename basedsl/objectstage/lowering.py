@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from basedsl.mlir import new_function
 from basedsl.objectstage import asserts, native
 from basedsl.objectstage.bfloat16 import exact_bfloat16
 from basedsl.objectstage.failure import reject
@@ -95,7 +96,7 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
     """Call libm's expm1: MLIR would make it exp(x) - 1, which has no correct digit for small x."""
     if not context.may_contain("math.expm1"):
         return context.input
-    ir, func = context.bindings.ir, context.bindings.func
+    ir = context.bindings.ir
     found: list[Any] = []
 
     def visit(inner: Any) -> Any:
@@ -114,10 +115,12 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
         if name not in declared:
             declared.add(name)
             with ir.InsertionPoint.at_block_begin(body), one.location:
-                declaration = func.FuncOp(name, ir.FunctionType.get([kind], [kind]))
-                declaration.attributes["sym_visibility"] = ir.StringAttr.get("private")
+                new_function(ir, name, [kind], [kind], body=False)
         with ir.InsertionPoint(one), one.location:
-            call = func.CallOp([kind], name, [one.operands[0]])
+            callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
+            call = ir.Operation.create(
+                "func.call", results=[kind], operands=[one.operands[0]], attributes=callee
+            )
         one.results[0].replace_all_uses_with(call.results[0])
         one.operation.erase()
     return None

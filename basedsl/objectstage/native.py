@@ -79,13 +79,18 @@ def _llvm() -> Any:
     return llvm
 
 
+def begin_import() -> None:
+    """Import what of llvmlite needs none of its `libraries()`, while those are being mapped."""
+    importlib.import_module("llvmlite.ir")
+
+
 @functools.cache
 def libraries() -> tuple[tuple[Path, int], ...]:
     """The shared library that llvmlite will load, and dlopen's mode."""
     spec = importlib.util.find_spec("llvmlite")
     folders = (spec.submodule_search_locations if spec else None) or ()
     paths = [Path(folder, "binding", "libllvmlite.so") for folder in folders]
-    return tuple((path, ctypes.DEFAULT_MODE) for path in paths if path.exists())
+    return tuple((path, os.RTLD_NOW | os.RTLD_LOCAL) for path in paths if path.exists())
 
 
 @functools.cache

@@ -161,15 +161,14 @@ class _Run:
                 self.verify(step.name, "the module that this step left is not valid")
         else:
             self.textual(step)
-        took = perf_counter() - start
         if made is None:
             output = snapshot.of_operation(self.op, self.context)
         elif isinstance(made, Snapshot):
             output = made
         else:
             output = snapshot.of_artifact(made, step.suffix)
+        self.stages.seconds[step.name] = perf_counter() - start
         self.publish(step.name, output)
-        self.stages.seconds[step.name] = took
 
     def publish(self, name: str, output: Snapshot) -> None:
         """Keep `output`, after whoever observes has seen or replaced it."""

@@ -41,7 +41,7 @@ class Cute(DSL):
     name = "cute"
     default_int = Int32
     default_float = Float32
-    dialects = (*COMPANIONS, "ext")
+    dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
     plain_errors = (algebra.LayoutError,)
     compiled_class = CuteCompiled

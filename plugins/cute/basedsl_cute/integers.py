@@ -31,19 +31,19 @@ def _divided(op: str, a: Any, b: Any) -> Any:
         # An extent: at least 1, or there are no coordinates and the result does not matter.
         trace = require("arithmetic on coordinates")
         least = type(y).concrete(1).ir_value()
-        operands = [x.ir_value(), trace.emit(trace.bindings.arith.MaxUIOp, y.ir_value(), least)]
-        return signed.from_value(trace.emit(getattr(trace.bindings.arith, op), *operands).result)
-    return (x // y if op == "DivUIOp" else x % y).to(signed)
+        divisor = trace.value("arith.maxui", least.type, y.ir_value(), least)
+        return signed.from_value(trace.value(op, least.type, x.ir_value(), divisor))
+    return (x // y if op == "arith.divui" else x % y).to(signed)
 
 
 def floordiv(a: Any, b: Any) -> Any:
     """`a // b` of integers that are not negative."""
-    return _divided("DivUIOp", a, b)
+    return _divided("arith.divui", a, b)
 
 
 def mod(a: Any, b: Any) -> Any:
     """`a % b` of integers that are not negative."""
-    return _divided("RemUIOp", a, b)
+    return _divided("arith.remui", a, b)
 
 
 def as_int(x: Any) -> Any:

@@ -256,7 +256,7 @@ def _trace_kernel(
     trace: Any, call: KernelCall, attributes: dict[str, Any], span: Span | None
 ) -> tuple[str, list[Any]]:
     """Trace the kernel into the module's gpu.module; its symbol and the launch's operands."""
-    ir, gpu = trace.ir, trace.bindings.gpu
+    ir = trace.ir
     kernel = call.kernel
     parameters = kernel.signature.parameters
     flat = []
@@ -277,18 +277,18 @@ def _trace_kernel(
     types = [operand.type for operand in operands]
     code = kernel.fn.__code__
     place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
-    with ir.InsertionPoint(_gpu_module(trace).bodyRegion.blocks[0]), place:
-        op = gpu.GPUFuncOp(
-            ir.TypeAttr.get(ir.FunctionType.get(types, [])), sym_name=name, kernel=True
-        )
-        op.operation.attributes["sym_name"] = ir.StringAttr.get(name)
-        op.operation.attributes["gpu.kernel"] = ir.UnitAttr.get()
-        for key, attribute in attributes.items():
-            op.operation.attributes[key] = attribute
+    with ir.InsertionPoint(_gpu_module(trace).regions[0].blocks[0]), place:
+        attributes = {
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "sym_name": ir.StringAttr.get(name),
+            "gpu.kernel": ir.UnitAttr.get(),
+            **attributes,
+        }
         marks = [mark for _, _, kinds in flat for mark in _parameter_marks(ir, kinds)]
         if any(marks):
-            op.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
-        entry = op.operation.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+            attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
+        op = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
+        entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
     try:
@@ -311,7 +311,7 @@ def _trace_kernel(
                     span_of_function(kernel.fn),
                     hint="write results into a tensor",
                 )
-            gpu.ReturnOp([])
+            ir.Operation.create("gpu.return")
     finally:
         trace.function_kind, trace.function_name, trace.region = outer
     return name, operands
@@ -364,9 +364,9 @@ def _gpu_module(trace: Any) -> Any:
         module = trace.state["module"]
         module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
         with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
-            found = trace.bindings.gpu.GPUModuleOp(ir.StringAttr.get(MODULE))
-            if not found.operation.regions[0].blocks:
-                found.operation.regions[0].blocks.append()
+            named = {"sym_name": ir.StringAttr.get(MODULE)}
+            found = ir.Operation.create("gpu.module", attributes=named, regions=1)
+            found.regions[0].blocks.append()
         trace.state["gpu module"] = found
     return found
 
@@ -384,12 +384,11 @@ def _emit_launch(
 ) -> None:
     ir = trace.ir
     index = ir.IndexType.get()
-    arith = trace.bindings.arith
 
     def as_index(x: Any) -> Any:
         if not is_dynamic(x):
-            return trace.emit(arith.ConstantOp, index, int(x)).result
-        return trace.emit(arith.IndexCastOp, index, x.ir_value()).result
+            return trace.value("arith.constant", index, value=ir.IntegerAttr.get(index, int(x)))
+        return trace.value("arith.index_cast", index, x.ir_value())
 
     sizes = [as_index(x) for x in (*grid, *block, *(cluster or ()))]
     dynamic = [] if smem is None else [Int32(smem).ir_value()]

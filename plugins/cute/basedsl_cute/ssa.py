@@ -134,7 +134,7 @@ class TensorSSA:
             raise DSLTypeError(f"bitcast of {self.dtype.__name__} to {dtype.__name__}: widths")
         trace = require("bitcast()")
         kind = trace.ir.VectorType.get([self.size], mlir_type(dtype, trace.ir))
-        value = trace.emit(trace.bindings.arith.BitcastOp, kind, self.ir_value()).result
+        value = trace.value("arith.bitcast", kind, self.ir_value())
         return TensorSSA(value, self.shape, dtype)
 
     def broadcast_to(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:

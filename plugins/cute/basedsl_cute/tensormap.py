@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.metastage import Trace, require
 from basedsl.numeric import Int64, as_numeric, is_dynamic
+from basedsl.numeric.kit import kit_of
 from basedsl_cute.lowering.tensor_map import (
     ALIGNMENT,
     BYTES,
@@ -98,7 +99,9 @@ def encode_tensor_map(
     first = [out, host.constant(DATA_TYPES[dtype.__name__]), host.constant(rank)]
     status = host.call([*first, _int64(address).ir_value(), *pointers, *numbers])
     zero = host.constant(0)
-    good = trace.emit(trace.bindings.arith.CmpIOp, 0, status, zero).result
+    kit = kit_of(trace)
+    kit.begin()
+    good = kit.cmpi("eq", status, zero)
     host.emit("cf.assert", [good], msg=trace.ir.StringAttr.get(_FAILED))
     return TensorMapValue(out)
 

@@ -47,9 +47,8 @@ def extract(vector: Any, position: Any) -> Any:
     if isinstance(position, int):
         places = ir.DenseI64ArrayAttr.get([position])
         return _make("vector.extract", [element], [vector], {"static_position": places})
-    index = trace.emit(
-        trace.bindings.arith.IndexCastOp, ir.IndexType.get(), as_numeric(position).ir_value()
-    ).result
+    number = as_numeric(position).ir_value()
+    index = trace.value("arith.index_cast", ir.IndexType.get(), number)
     places = ir.DenseI64ArrayAttr.get([_DYNAMIC])
     return _make("vector.extract", [element], [vector, index], {"static_position": places})
 

@@ -6,6 +6,10 @@ import subprocess
 import sys
 
 
+def run(code: str) -> None:
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 def test_op_classes_of_large_dialects_are_made_only_for_who_names_them() -> None:
     code = (
         "import sys\n"
@@ -26,4 +30,27 @@ def test_op_classes_of_large_dialects_are_made_only_for_who_names_them() -> None
         "exec(f'from {package}.dialects.nvvm import *')\n"
         "assert SyncWarpOp.OPERATION_NAME == 'nvvm.bar.warp.sync' and len(made()) == 2\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run(code)
+
+
+def test_a_dialect_is_imported_whole_or_not_at_all_where_calls_are_nested_too_deeply() -> None:
+    run(
+        "from basedsl.mlir import load_bindings\n"
+        "b = load_bindings(None, ('cf', 'func', 'shape'))\n"
+        "found = []\n"
+        "def down():\n"
+        "    try:\n"
+        "        down()\n"
+        "    except RecursionError:\n"
+        "        pass\n"
+        "    for get in lambda: b.cf.BranchOp, lambda: b.func.FuncOp, lambda: b.shape.AddOp:\n"
+        "        try:\n"
+        "            found.append(get())\n"
+        "        except RecursionError:\n"
+        "            found.append(None)\n"
+        "import sys\n"
+        "limit = sys.getrecursionlimit()\n"
+        "down()\n"
+        "assert None in found[:3] and found[-3:] == [b.cf.BranchOp, b.func.FuncOp, b.shape.AddOp]\n"
+        "assert sys.getrecursionlimit() == limit\n"
+    )

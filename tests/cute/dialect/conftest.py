@@ -11,7 +11,7 @@ from basedsl_cute import dialect
 @pytest.fixture(scope="session")
 def cute_context():
     """An `MLIRContext` with the cute dialect loaded."""
-    return MLIRContext(load_bindings(needs=("ext",)), dialect.load)
+    return MLIRContext(load_bindings(needs=("irdl",)), dialect.load)
 
 
 @pytest.fixture

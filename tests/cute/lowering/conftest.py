@@ -66,7 +66,7 @@ class Lowering:
 @pytest.fixture(scope="session")
 def cute_context():
     """An `MLIRContext` with the cute dialect loaded."""
-    return MLIRContext(load_bindings(needs=("ext",)), dialect.load)
+    return MLIRContext(load_bindings(needs=("irdl",)), dialect.load)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ INDEX = """%t = nvvm.read.ptx.sreg.tid.x : i32
 
 @pytest.fixture(scope="module")
 def context():
-    return MLIRContext(load_bindings(needs=("ext",)), dialect.load)
+    return MLIRContext(load_bindings(needs=("irdl",)), dialect.load)
 
 
 class OnDevice:

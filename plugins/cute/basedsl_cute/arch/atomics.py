@@ -159,9 +159,7 @@ def _float_extreme(
     ir, create = trace.ir, trace.ir.Operation.create
     i32 = ir.IntegerType.get_signless(32)
     number = as_element(Float32, val)
-    bits = Int32.from_value(
-        trace.emit(trace.bindings.arith.BitcastOp, i32, number.ir_value()).result
-    )
+    bits = Int32.from_value(trace.value("arith.bitcast", i32, number.ir_value()))
     place = recast_ptr(pointer, dtype=Int32)
     if not sign_bit:
         old = _update(what, kinds[0], place, bits, sem, scope)
@@ -174,6 +172,4 @@ def _float_extreme(
                 create("scf.yield", operands=[found.ir_value()], loc=trace.loc())
         old = Uint32.from_value(branch.results[0])
     f32 = ir.F32Type.get()
-    return Float32.from_value(
-        trace.emit(trace.bindings.arith.BitcastOp, f32, old.ir_value()).result
-    )
+    return Float32.from_value(trace.value("arith.bitcast", f32, old.ir_value()))

@@ -120,42 +120,43 @@ def member_mask(mask: Any) -> Any:
 def _to_words(value: Numeric) -> list[Any]:
     """The bits of a number as i32 values."""
     trace = require("a shuffle")
-    ir, arith = trace.ir, trace.bindings.arith
+    ir = trace.ir
     width = type(value).width
     bits = ir.IntegerType.get_signless(width)
     raw = value.ir_value()
     if type(value).is_float:
-        raw = trace.emit(arith.BitcastOp, bits, raw).result
+        raw = trace.value("arith.bitcast", bits, raw)
     word = ir.IntegerType.get_signless(32)
     if width == 32:
         return [raw]
     if width < 32:
-        return [trace.emit(arith.ExtUIOp, word, raw).result]
+        return [trace.value("arith.extui", word, raw)]
     parts = []
     for i in range(width // 32):
-        by = trace.emit(arith.ConstantOp, bits, 32 * i).result
-        shifted = trace.emit(arith.ShRUIOp, raw, by).result if i else raw
-        parts.append(trace.emit(arith.TruncIOp, word, shifted).result)
+        by = trace.value("arith.constant", bits, value=ir.IntegerAttr.get(bits, 32 * i))
+        shifted = trace.value("arith.shrui", bits, raw, by) if i else raw
+        parts.append(trace.value("arith.trunci", word, shifted))
     return parts
 
 
 def _from_words(words: list[Any], kind: Any) -> Any:
     """The number of type `kind` with these bits."""
     trace = require("a shuffle")
-    ir, arith = trace.ir, trace.bindings.arith
+    ir = trace.ir
     width = kind.width
     bits = ir.IntegerType.get_signless(width)
     raw = words[0]
     if width < 32:
-        raw = trace.emit(arith.TruncIOp, bits, raw).result
+        raw = trace.value("arith.trunci", bits, raw)
     elif width > 32:
-        raw = trace.emit(arith.ExtUIOp, bits, raw).result
+        raw = trace.value("arith.extui", bits, raw)
         for i, word in enumerate(words[1:], 1):
-            wide = trace.emit(arith.ExtUIOp, bits, word).result
-            by = trace.emit(arith.ConstantOp, bits, 32 * i).result
-            raw = trace.emit(arith.OrIOp, raw, trace.emit(arith.ShLIOp, wide, by).result).result
+            wide = trace.value("arith.extui", bits, word)
+            by = trace.value("arith.constant", bits, value=ir.IntegerAttr.get(bits, 32 * i))
+            shifted = trace.value("arith.shli", bits, wide, by)
+            raw = trace.value("arith.ori", bits, raw, shifted)
     if kind.is_float:
-        raw = trace.emit(arith.BitcastOp, mlir_type(kind, ir), raw).result
+        raw = trace.value("arith.bitcast", mlir_type(kind, ir), raw)
     return kind.from_value(raw)
 
 

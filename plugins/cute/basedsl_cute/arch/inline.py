@@ -101,11 +101,11 @@ def _raw(trace: Trace, number: Numeric) -> Any:
     value = number.ir_value()
     if type(number).is_float and type(number).width == 16:
         bits = trace.ir.IntegerType.get_signless(16)
-        value = trace.emit(trace.bindings.arith.BitcastOp, bits, value).result
+        value = trace.value("arith.bitcast", bits, value)
     return value
 
 
 def _number(trace: Trace, value: Any, kind: Any) -> Any:
     if kind.is_float and kind.width == 16:
-        value = trace.emit(trace.bindings.arith.BitcastOp, mlir_type(kind, trace.ir), value).result
+        value = trace.value("arith.bitcast", mlir_type(kind, trace.ir), value)
     return kind.from_value(value)

@@ -1,14 +1,13 @@
 """The `cute` dialect of given bindings: loading it into a context, its types, its builders.
 
 `define(bindings)` gives the one `CuteDialect` of those bindings; `load(bindings)` makes the ops and
-types known to the current context (pass it to `MLIRContext`). The IRDL definition is built from
-`dialect.ops` through the bindings' `ext` module. Builders go through `ir.Operation.create`: 1.3 us
-an op, where the constructors that `ext` generates take 6.5.
+types known to the current context (pass it to `MLIRContext`). The definition that MLIR reads is in
+`dialect.irdl`. Builders go through `ir.Operation.create`: 1.3 us an op, where generated
+constructors take 6.5.
 """
 
 from __future__ import annotations
 
-import types
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -18,11 +17,12 @@ from basedsl.location import user_span
 from basedsl.metastage import current
 from basedsl.mlir import Bindings
 from basedsl_cute.dialect import cluster as _cluster  # noqa: F401  (fills OPS)
+from basedsl_cute.dialect import irdl
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import tensor_map as _tensor_map  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import warpgroup as _warpgroup  # noqa: F401  (fills OPS)
-from basedsl_cute.dialect.declare import OPS, Operands, OpSpec
+from basedsl_cute.dialect.declare import OPS, Operands
 from basedsl_cute.dialect.types import MemRef, read_space, space_text
 
 # Dialects that cute IR stands in or lowers to. Importing them up front means that no lookup by the
@@ -52,7 +52,7 @@ class CuteDialect:
             getattr(bindings, name)
         ir._globals.append_dialect_search_prefix(_loadable.__name__)
         self._create = ir.Operation.create
-        self._definition, self.memref_class = _irdl_definition(self)
+        self.memref_class = irdl.memref_class(ir)
         self._records: dict[Any, MemRef | None] = {}
         self._types: dict[tuple[Any, str, str, int | None], Any] = {}
         self._loaded_in: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -68,7 +68,7 @@ class CuteDialect:
         context.enable_multithreading(False)
         self._records.clear()
         self._types.clear()
-        self._definition.load(reload=self._is_defined)
+        irdl.load(self, again=self._is_defined)
         self._is_defined = True
         self._loaded_in.add(context)
 
@@ -305,48 +305,6 @@ class CuteDialect:
         if order is not None:
             attributes |= self._texts(order=order, scope=scope)
         return attributes
-
-
-def _irdl_definition(dialect: CuteDialect) -> tuple[Any, Any]:
-    """The dialect and its memref type as classes of the bindings' `ext` module."""
-    ir, ext = dialect.ir, dialect.bindings.ext
-    cute: Any = types.new_class("Cute", (ext.Dialect,), {"name": "cute"})
-
-    def memref(namespace: dict[str, Any]) -> None:
-        namespace["__annotations__"] = {
-            "element": ir.TypeAttr,
-            "space": ir.StringAttr,
-            "layout": ir.StringAttr,
-        }
-
-    memref_class = types.new_class("MemRefType", (cute.Type,), {"name": "memref"}, memref)
-    for spec in OPS.values():
-        _irdl_op(dialect, cute, spec)
-    return cute, memref_class
-
-
-def _irdl_op(dialect: CuteDialect, cute: Any, spec: OpSpec) -> None:
-    ext = dialect.bindings.ext
-
-    def verify_invariants(op: Any) -> bool:
-        wrong = spec.verify(Operands(dialect, spec, op))
-        if wrong is None:
-            return True
-        op.location.emit_error(f"'{spec.full_name}': {wrong}")
-        return False
-
-    def body(namespace: dict[str, Any]) -> None:
-        hints: dict[str, Any] = {}
-        for kind, names in ((ext.Operand, spec.operands), (ext.Result, spec.results)):
-            for name in names:
-                hints[name.removeprefix("?")] = kind[Any] | None if name[0] == "?" else kind[Any]
-        hints.update(dict.fromkeys(spec.attributes, Any))
-        namespace["__annotations__"] = hints
-        namespace["__doc__"] = spec.doc
-        namespace["verify_invariants"] = staticmethod(verify_invariants)
-
-    name = "".join(part.capitalize() for part in spec.name.split("_")) + "Op"
-    types.new_class(name, (cute.Operation,), {"name": spec.name}, body)
 
 
 _defined: dict[int, CuteDialect] = {}
