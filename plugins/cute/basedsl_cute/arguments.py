@@ -23,6 +23,7 @@ from basedsl_cute.pointer import RUN, element_bytes, memref_type, storage_bits
 from basedsl_cute.pointer import Pointer as TracedPointer
 from basedsl_cute.runtime.dlpack import HostTensor
 from basedsl_cute.runtime.fakes import FakeTensor, SymInt
+from basedsl_cute.runtime.owners import owner_of
 from basedsl_cute.runtime.tensor import Pointer, reaches_beyond_32_bits
 from basedsl_cute.runtime.tensor import Tensor as RuntimeTensor
 from basedsl_cute.runtime.unpack import as_bytes, python_unpacker, tensor_unpacker
@@ -261,6 +262,8 @@ class PointerArgument:
     def pack(self, value: Pointer) -> tuple[Any, ...]:
         if value.num_bytes is not None:
             _sizes[value.address] = value.num_bytes
+        else:
+            _sizes.pop(value.address, None)
         return (value.address,)
 
     def unpacker(self) -> Unpacker | None:
@@ -282,15 +285,20 @@ class PointerArgument:
         return python_unpacker(self.formats, pack)
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
-        """The memory behind the pointer, as far as `make_ptr(num_bytes=)` said."""
+        """The memory behind the pointer: what `make_ptr(num_bytes=)` said, else the array that it
+        points into, where a variable names that.
+        """
         (address,) = packed
         size = _sizes.get(address)
-        if size is None:
+        if size is not None or address == 0:
+            return address, address + (size or 0)
+        owner = owner_of(address)
+        if owner is None:
             raise DSLCallError(
                 f"'{self.name}' points to memory of unknown size, and the simulator checks bounds",
-                hint="cute.runtime.make_ptr(..., num_bytes=...)",
+                hint="cute.runtime.make_ptr(..., num_bytes=...), or keep the array in a variable",
             )
-        return address, address + size
+        return owner
 
     def accepts(self, value: Any, name: str) -> bool:
         if not isinstance(value, Pointer) or pointer_argument(value, name) != self:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl import Constexpr, const_expr, range, range_constexpr
-from basedsl.metastage import require
+from basedsl.metastage import current, require
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -71,7 +71,9 @@ def _with(leaf: Any, value: Any) -> Any:
 
 
 class T:
-    """MLIR's types for inline assembly, inside a function that is being compiled."""
+    """MLIR's types for inline assembly, inside a function that is being compiled; elsewhere (in
+    `__get_mlir_types__` of an argument) the numeric types that stand for them.
+    """
 
     @staticmethod
     def bool() -> Any:
@@ -115,7 +117,8 @@ class T:
 
 
 def _type(kind: Any) -> Any:
-    return mlir_type(kind, require(f"the MLIR type of {kind.__name__}").ir)
+    trace = current()
+    return kind if trace is None else mlir_type(kind, trace.ir)
 
 
 __all__ = [

@@ -24,6 +24,7 @@ from basedsl_cute.arguments import ON_GPU, tensor_argument
 from basedsl_cute.compiled import CuteCompiled
 from basedsl_cute.dialect.definition import COMPANIONS, HOST_ACCESS
 from basedsl_cute.emitter import CuteEmitter
+from basedsl_cute.jit_protocol import protocol_argument
 from basedsl_cute.launch import KernelCall, check_launched
 from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import KernelOptions, ptx_steps, shared_steps
@@ -70,6 +71,9 @@ class Cute(DSL):
             return AdaptedArgument(self.argument(adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
+        by_protocol = protocol_argument(value, name)
+        if by_protocol is not None:
+            return by_protocol
         return tensor_argument(value, annotation, name)
 
     def begin(self, trace: Trace, module: Any) -> None:

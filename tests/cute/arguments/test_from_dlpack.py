@@ -138,7 +138,6 @@ ERRORS = {
     "power of two": lambda: from_dlpack(np.zeros(4), assumed_align=12),
     "take 32 bits": lambda: setattr(from_dlpack(np.zeros(4, "f4")), "element_type", cute.Int8),
     "not an array": lambda: from_dlpack([1, 2]),
-    "TVM": lambda: from_dlpack(np.zeros(4), enable_tvm_ffi=True),
 }
 
 
@@ -151,6 +150,13 @@ def aligned(n):
 def test_errors(which):
     with pytest.raises(Exception, match=which):
         ERRORS[which]()
+
+
+def test_tvm_ffi_changes_nothing(sim):
+    def mark(x):
+        return from_dlpack(x, enable_tvm_ffi=True).mark_layout_dynamic()
+
+    assert seen_by_the_kernel(mark, (4, 8)) == "(?,?):(?,1)"
 
 
 def test_stride_order_may_be_needed(sim):

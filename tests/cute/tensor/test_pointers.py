@@ -102,11 +102,62 @@ def test_pointers_as_arguments(sim):
         compiled(make_ptr(cute.Int64, x.ctypes.data, num_bytes=x.nbytes), out)
 
 
-def test_the_simulator_needs_the_size_of_raw_memory(sim):
+def test_the_simulator_finds_the_array_behind_an_address(sim):
     out = np.zeros(4, np.int32)
-    y = np.zeros(1000, np.int32)
-    with pytest.raises(Exception, match="num_bytes"):
-        address(make_ptr(cute.Int32, y.ctypes.data, "gmem"), out)
+    y = np.arange(10, 1010, dtype=np.int32)
+    later = y[8:]
+    for at, source in ((0, y), (8, later)):
+        address(make_ptr(cute.Int32, source.ctypes.data, "gmem"), out)
+        np.testing.assert_array_equal(out, [11 + at, 10 + at, 12 + at, 77])
+        y[:] = np.arange(10, 1010)
+    with pytest.raises(Exception, match="out-of-bounds read"):
+        address(make_ptr(cute.Int32, y.ctypes.data, "gmem", num_bytes=4), out)
+    with pytest.raises(Exception, match="out-of-bounds read"):
+        address(make_ptr(cute.Int32, y[-1:].ctypes.data, "gmem"), out)
+    address(make_ptr(cute.Int32, y.ctypes.data, "gmem"), out)  # the size was of one pointer only
+
+
+def test_the_simulator_needs_the_size_of_memory_without_a_name(sim):
+    holders = [{"deep": [np.zeros(1000, np.int32)]}]
+    out = np.zeros(4, np.int32)
+    pointer = make_ptr(cute.Int32, holders[0]["deep"][0].ctypes.data, "gmem")
+    with pytest.raises(Exception, match="'p' points to memory of unknown size") as caught:
+        address(pointer, out)
+    assert "num_bytes" in str(caught.value)
+
+
+def test_the_array_behind_an_address_may_be_in_a_container_or_an_object(sim):
+    class Workspace:
+        def __init__(self):
+            self.array = np.arange(4, dtype=np.int32)
+
+    space, held = Workspace(), [np.arange(4, dtype=np.int32)]
+    for array in (space.array, held[0]):
+        where = array.ctypes.data
+        del array
+        out = np.zeros(4, np.int32)
+        address(make_ptr(cute.Int32, where, "gmem"), out)
+        np.testing.assert_array_equal(out, [1, 0, 2, 77])
+
+
+@cute.kernel
+def only_if_there(p: cute.Pointer, out: cute.Tensor):
+    if p.toint() != 0:
+        out[0] = p.load()
+
+
+@cute.jit
+def optional(p: cute.Pointer, out: cute.Tensor):
+    only_if_there(p, out).launch(grid=1, block=1)
+
+
+def test_null_pointers(sim):
+    x, out = np.array([5], np.int32), np.zeros(1, np.int32)
+    compiled = cute.compile(optional, make_ptr(cute.Int32, 0, "gmem"), out)
+    compiled(make_ptr(cute.Int32, 0, "gmem"), out)
+    assert out[0] == 0
+    compiled(make_ptr(cute.Int32, x.ctypes.data, "gmem"), out)
+    assert out[0] == 5
 
 
 def test_host_pointers_check_their_promise():

@@ -8,6 +8,7 @@ from typing import Any
 from basedsl.binding import AdaptedArgument, TreeArgument
 from basedsl.objectstage import asserts
 from basedsl_cute.arguments import PointerArgument, TensorArgument
+from basedsl_cute.jit_protocol import ProtocolArgument
 from basedsl_cute.runtime.launch_abi import raise_failed_launch
 
 
@@ -25,7 +26,7 @@ def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument | Pointe
 def _flat(arguments: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for argument in arguments:
-        if isinstance(argument, TreeArgument):
+        if isinstance(argument, TreeArgument | ProtocolArgument):
             found += _flat(argument.parts)
         elif isinstance(argument, AdaptedArgument):
             found += _flat([argument.inner])

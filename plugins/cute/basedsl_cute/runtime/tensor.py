@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from basedsl.errors import DSLCallError
@@ -20,7 +21,21 @@ from basedsl_cute.spaces import AddressSpace
 STATIC = 0  # where a divisor is expected: the leaf is static
 
 
-class Tensor:
+class StandsForItself:
+    """An argument among those that an object names by CuTe's protocol: see `jit_protocol`."""
+
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    def __get_mlir_types__(self) -> list[Any]:
+        return [self]
+
+    def __new_from_mlir_values__(self, values: Sequence[Any]) -> Any:
+        (traced,) = values
+        return traced
+
+
+class Tensor(StandsForItself):
     """An array as an argument. `shape_divisors` and `stride_divisors` say for each leaf what it is
     promised to be a multiple of, or `STATIC`.
     """
@@ -178,7 +193,7 @@ class Tensor:
         return self
 
 
-class Pointer:
+class Pointer(StandsForItself):
     """An address as an argument: type, memory and alignment are static."""
 
     __dsl_leaf__ = True
@@ -221,10 +236,9 @@ def from_dlpack(
 
     `assumed_align` (bytes) is a promise, checked against the address; by default only the element
     size counts. `use_32bit_stride` takes dynamic extents and strides as 32-bit numbers whatever
-    the size of the array, which then must fit; otherwise the size decides.
+    the size of the array, which then must fit; otherwise the size decides. `enable_tvm_ffi` changes
+    nothing: calls are checked and quick in any case.
     """
-    if enable_tvm_ffi:
-        raise DSLCallError("there is no TVM FFI here", hint="leave out enable_tvm_ffi")
     made = Tensor(HostTensor.of(tensor), assumed_align, use_32bit_stride)
     if use_32bit_stride and reaches_beyond_32_bits(made.host.shape, made.host.strides):
         raise DSLCallError(
@@ -243,7 +257,8 @@ def make_ptr(
 ) -> Pointer:
     """An address as a typed pointer argument: an int, a ctypes pointer, or a ctypes array.
 
-    `num_bytes` says how much memory there is behind it; only the simulator asks for that.
+    `num_bytes` says how much memory there is behind it. Only the simulator asks for that, and finds
+    it out where a variable of the callers holds the array.
     """
     if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
         raise DSLCallError(f"make_ptr takes an element type, not {dtype!r}")
