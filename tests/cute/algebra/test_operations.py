@@ -137,6 +137,17 @@ def test_documented_values(got: Any, expected: Any) -> None:
             lambda: cute.composition(layout("(6,2):(8,2)"), layout("4:4")),
             "stride divisibility: 4 does not divide the extent 6",
         ),
+        (
+            lambda: cute.composition(layout("(4,2):(8,2)"), layout("(2,2):(3,1)")),
+            r"\(2,2\):\(3,1\)\) is not admissible: modes of the second operand together leave the",
+        ),
+        (
+            lambda: cute.logical_product(layout("12:3"), layout("(2,2):(1,2)")),
+            r"logical_product\(12:3, \(2,2\):\(1,2\)\): .* together leave the extent 3",
+        ),
+        (lambda: cute.idx2crd(4, (4, 0)), "an empty shape"),
+        (lambda: layout("(4,0):(1,4)").get_hier_coord(4), "it is empty"),
+        (lambda: cute.make_layout_image_mask(layout("(4,2):(1,4)"), 1, 0), "one coordinate for"),
         (lambda: cute.composition(layout("(2,2):(1,2)"), (2, 2, 2)), "more modes in the tiler"),
         (lambda: cute.logical_divide(layout("4:1"), (2, 2)), "too many modes in the tiler"),
         (lambda: cute.tile_to_shape(layout("(2,3):(1,2)"), (8, 8)), "3 does not divide 8"),
@@ -179,6 +190,32 @@ def test_a_wrong_composition_is_never_returned() -> None:
     assert [a(i) for i in (0, 4, 8, 12)] == [0, 32, 18, 4]
     with pytest.raises(LayoutError):
         cute.composition(a, layout("4:4"))
+
+
+def test_modes_that_carry_into_the_next_one_are_never_composed_apart() -> None:
+    """Index 3 + 1 of (4,2):(8,2) is 2; the sum of what 3 and 1 give would be 32."""
+    a = layout("(4,2):(8,2)")
+    assert a(3 + 1) == 2 and a(3) + a(1) == 32
+    assert str(cute.composition(a, layout("(2,2):(2,1)"))) == "(2,2):(16,8)"
+    # Repetitions that overlap have no right place; each mode is taken for itself.
+    overlapping = cute.logical_product(layout("(4,2):(2,16)"), layout("(4,4):(2,1)"))
+    assert str(overlapping[1]) == "((2,2),(2,2)):((8,32),(1,8))"
+
+
+def test_a_complement_reaches_the_end_of_a_shape_that_it_does_not_divide() -> None:
+    assert str(cute.complement(layout("9:1"), (4, 6))) == "3:9"
+    assert str(cute.logical_divide(cute.make_layout((4, 6)), layout("9:1"))) == "(9,3):(1,9)"
+
+
+@pytest.mark.parametrize("extent", ["0:1", "(4,0):(1,4)", "(0,3):(1,0)", "((2,0)):((6,6))"])
+def test_empty_layouts_go_through_the_algebra(extent: str) -> None:
+    empty, full = layout(extent), layout("(4,6):(1,4)")
+    assert str(cute.complement(empty, 8)) == "8:1"
+    for product in (cute.logical_product, cute.blocked_product, cute.raked_product):
+        assert cute.size(product(empty, full)) == 0
+        assert cute.size(product(full, empty)) == 0
+    assert cute.size(cute.composition(full, empty)) == 0
+    assert cute.size(cute.zipped_divide(empty, (2,) * cute.rank(empty))) == 0
 
 
 class View:

@@ -155,6 +155,11 @@ def composition(a: Any, b: Any) -> Any:
     return _compose_tiler(a, b)
 
 
+def compose_modes(a: Layout, b: Layout) -> Layout:
+    """Each mode of ``b`` composed for itself: their sum may not be ``a`` of their sum."""
+    return _compose(a, b, together=False)
+
+
 def _compose_function(f: Any, b: Any) -> ComposedLayout:
     if not callable(f):
         raise LayoutError(f"composition({f}, {b}): the first operand is no layout")
@@ -182,7 +187,7 @@ def text_of_tiler(tiler: Any) -> str:
     return str(tiler) if isinstance(tiler, Layout | ComposedLayout) else text(tiler)
 
 
-def _compose(a: Layout, b: Layout) -> Layout:
+def _compose(a: Layout, b: Layout, together: bool = True) -> Layout:
     def flat(layout: Layout, profile: Any) -> Layout:
         if not isinstance(profile, tuple):
             return _coalesced(layout.shape, layout.stride, True)
@@ -195,43 +200,73 @@ def _compose(a: Layout, b: Layout) -> Layout:
         return concatenate(*done, *modes[len(profile) :])
 
     flat_a = flat(a, sum_of_strides(b.stride))
-    return _compose_tree(flat_a.shape, flat_a.stride, b.shape, b.stride, (a, b))
+    reached: _Reached = {}
+    result = _compose_tree(flat_a.shape, flat_a.stride, b.shape, b.stride, (a, b), reached)
+    for here, last in reached.values():
+        if together and is_static_int(here) and last >= here:
+            _fail((a, b), f"modes of the second operand together leave the extent {here}")
+    return result
+
+
+# Extent of each mode of the first operand, the last of them apart, and the last coordinate in it
+# that the modes of the second one reach together.
+_Reached = dict[Any, tuple[Any, int]]
 
 
 def _compose_tree(
-    a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, operands: tuple[Any, Any]
+    a_shape: Any,
+    a_stride: Any,
+    b_shape: Any,
+    b_stride: Any,
+    operands: tuple[Any, Any],
+    reached: _Reached,
 ) -> Layout:
     if isinstance(b_shape, tuple):
         modes = zip(b_shape, b_stride, strict=True)
-        return concatenate(*(_compose_tree(a_shape, a_stride, s, d, operands) for s, d in modes))
+        return concatenate(
+            *(_compose_tree(a_shape, a_stride, s, d, operands, reached) for s, d in modes)
+        )
+    path: tuple[int, ...] = ()
     if isinstance(b_stride, ScaledBasis):
-        a_shape, a_stride = (tuple_get(x, b_stride.mode) for x in (a_shape, a_stride))
+        path = b_stride.mode
+        a_shape, a_stride = (tuple_get(x, path) for x in (a_shape, a_stride))
         b_stride = b_stride.value
-    return _compose_leaf(a_shape, a_stride, b_shape, b_stride, operands)
+    return _compose_leaf(a_shape, a_stride, b_shape, b_stride, operands, reached, path)
 
 
 def _compose_leaf(
-    a_shape: Any, a_stride: Any, extent: Any, stride: Any, operands: tuple[Any, Any]
+    a_shape: Any,
+    a_stride: Any,
+    extent: Any,
+    stride: Any,
+    operands: tuple[Any, Any],
+    reached: _Reached | None = None,
+    path: tuple[int, ...] = (),
 ) -> Layout:
     """Compose a flat layout with the single mode ``extent:stride``.
 
     Walks the modes of the first layout from left to right: ``stride`` is divided out of them, then
     ``extent`` is taken from what is left of them.
     """
-    if is_zero(stride):
-        return Layout(extent, stride)
+    if is_zero(stride) or is_zero(extent):
+        return Layout(extent, 0)
     if not isinstance(a_shape, tuple):
         return Layout(extent, basis.scale(stride, a_stride))
     if len(a_shape) > 1 and is_static_int(stride) and stride < 0 and not is_one(extent):
         _fail(operands, f"the negative stride {stride} runs over several modes")
     result: list[tuple[Any, Any]] = []
-    for here, here_stride in zip(a_shape[:-1], a_stride[:-1], strict=True):
+    for i, (here, here_stride) in enumerate(zip(a_shape[:-1], a_stride[:-1], strict=True)):
         _check_stride(here, extent, stride, operands)
+        if is_zero(here):  # and the extent is 1
+            break
         left = dynamic.ceil_div(here, stride)
         if not is_one(left) and not is_one(extent):
             part = dynamic.min_(left, extent)
             _check_extent(here, part, left, extent, stride, operands)
             result.append((part, basis.scale(stride, here_stride)))
+            if reached is not None and is_static_int(part) and is_static_int(stride):
+                _, last = reached.get((path, i), (here, 0))
+                reached[path, i] = here, last + (part - 1) * stride
             extent = dynamic.floordiv(extent, part)
         stride = dynamic.ceil_div(stride, here)
     if not result:

@@ -111,6 +111,8 @@ def idx2crd(idx: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
         if not isinstance(stride, tuple):
             stride = compact_col_major(shape, stride)
         return tuple(idx2crd(idx, s, d) for s, d in zip(shape, stride, strict=True))
+    if is_zero(shape):
+        raise LayoutError(f"index {idx} in an empty shape: it has no coordinates")
     if is_one(shape) or is_zero(stride):
         return 0
     return dynamic.mod(dynamic.floordiv(idx, stride), shape)

@@ -183,7 +183,8 @@ def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
         quotients = []
         for x in a:
             quotients.append(ceil_div(x, b))
-            b = ceil_div(b, product(x))
+            extent = product(x)
+            b = b if dynamic.is_zero(extent) else ceil_div(b, extent)
         return tuple(quotients)
     b = product(b)
     if is_static_int(b) and b <= 0:

@@ -12,7 +12,7 @@ from .composed import ComposedLayout, Swizzle
 from .coordinates import compact_col_major
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
-from .int_tuple import ceil_div, flatten_to_tuple, is_static, wrap
+from .int_tuple import ceil_div, flatten_to_tuple, is_static, product, wrap
 from .layout import Layout, cosize, shape, size, text
 
 _MAX_VERIFIED = 1 << 16
@@ -32,7 +32,7 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
         layout = layout.outer
     flat = filter(layout)
     target = cosize(flat) if cotarget is None else shape(cotarget)
-    if is_zero(flat.stride):
+    if is_zero(flat.stride) or any(is_zero(extent) for extent in wrap(flat.shape)):
         free = coalesce(target)
         return Layout(free, compact_col_major(free))
     modes = list(zip(wrap(flat.shape), wrap(flat.stride), strict=True))
@@ -57,6 +57,9 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
         gap_stride.append(end)
         end = dynamic.mul(stride, extent)
     rest = coalesce(ceil_div(target, end))
+    if is_static(target) and is_static_int(end):
+        # Where `end` does not divide the extents, their quotients may be too few together.
+        rest = max(product(rest), dynamic.ceil_div(product(target), end))
     result: Layout = coalesce(
         Layout((tuple(gap_shape), rest), (tuple(gap_stride), compact_col_major(rest, end)))
     )

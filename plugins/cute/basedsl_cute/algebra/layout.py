@@ -114,6 +114,8 @@ class Layout(Frozen):
         descending = sorted((d for s, d in modes if s > 1), reverse=True)
 
         def digit(extent: int, stride: int) -> Any:
+            if extent == 0:
+                raise LayoutError(f"index {index} in {self}: it is empty")
             if extent == 1 or stride == 0:
                 return 0
             below = index

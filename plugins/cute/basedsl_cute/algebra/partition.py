@@ -99,6 +99,10 @@ def make_layout_image_mask(layout: AnyLayout, coord: Any, mode: int) -> Any:
     >>> bin(make_layout_image_mask(make_layout((4, 2)), (0, 1), mode=0))
     '0b11110000'
     """
+    if not isinstance(coord, tuple) or len(coord) != tuple_rank(layout.shape):
+        raise LayoutError(
+            f"make_layout_image_mask({layout}, {coord}): one coordinate for each mode"
+        )
     kept = tuple(None if i == mode else c for i, c in enumerate(coord))
     row, start = slice_and_offset(kept, layout)
     extent = row.shape[0]

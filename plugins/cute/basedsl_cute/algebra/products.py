@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from . import dynamic
-from .compose import composition, text_of_tiler, with_shape
+from .basis import ScaledBasis
+from .compose import compose_modes, composition, filter, text_of_tiler, with_shape
 from .coordinates import compact_col_major, compact_order
 from .division import tile_unzip, unpack_both, unpack_rest
 from .dynamic import is_static_int
@@ -13,9 +15,11 @@ from .errors import LayoutError
 from .int_tuple import (
     ceil_div,
     is_static,
+    leaves,
     normalize,
     product_each,
     tuple_rank,
+    wrap,
     zeros_to_ones,
 )
 from .inverse import complement, right_inverse
@@ -46,7 +50,20 @@ def logical_product(block: Any, tiler: Any) -> Any:
     if not isinstance(tiler, Layout):
         tiler = make_layout(tiler)
     free = complement(block, dynamic.mul(size(block), cosize(tiler)))
-    return concatenate(block, composition(free, tiler))
+    # Repetitions that overlap anyway are placed mode by mode.
+    place = compose_modes if _overlaps(tiler) else composition
+    try:
+        return concatenate(block, place(free, tiler))
+    except LayoutError as error:
+        raise LayoutError(f"logical_product({block}, {tiler}): {error}") from None
+
+
+def _overlaps(layout: Layout) -> bool:
+    if not is_static(layout) or any(isinstance(d, ScaledBasis) for d in leaves(layout.stride)):
+        return False
+    used = filter(layout)
+    modes = sorted(zip(wrap(used.stride), wrap(used.shape), strict=True))
+    return any(d < extent * step for (step, extent), (d, _) in pairwise(modes))
 
 
 @on_views
