@@ -243,8 +243,10 @@ def test_conversions_of_host_code(sim, kind):
     np.testing.assert_array_equal(again, [float(kind(float(v))) for v in values])
 
 
-@pytest.mark.parametrize("kind", [cute.Float8E5M2, cute.Float6E3M2FN, cute.Float4E2M1FN])
-def test_single_narrow_floats_as_arguments(target, kind):
+@pytest.mark.parametrize(
+    "kind", [cute.Float8E5M2, cute.Float6E3M2FN, cute.Float4E2M1FN, cute.TFloat32, cute.Int4]
+)
+def test_single_narrow_numbers_as_arguments(target, kind):
     out = np.zeros(2, np.float32)
 
     @cute.kernel
@@ -256,10 +258,12 @@ def test_single_narrow_floats_as_arguments(target, kind):
     def host(x, y: cute.Float32, out: cute.Tensor):
         kernel(x, y, out).launch(grid=(1, 1, 1), block=(1, 1, 1))
 
-    host(kind(-2.0), 1.0, out)
-    np.testing.assert_array_equal(out, [-2.0, 0.5])
-    host(kind(1.5), 1.9, out)
-    np.testing.assert_array_equal(out, [1.5, float(kind(1.9))])
+    arguments = (kind(-2.0), 1.0, out)
+    assert "ptx" in cute.compile(host, *arguments, options="--arch sm_90a").stages
+    host(*arguments)
+    np.testing.assert_array_equal(out, [-2.0, float(kind(0.5))])
+    host(kind(3.0), 1.9, out)
+    np.testing.assert_array_equal(out, [3.0, float(kind(1.9))])
 
 
 @pytest.mark.parametrize(

@@ -65,18 +65,37 @@ def mbarrier_arrive_and_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
 
 def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
     """Wait until the phase of parity `phase` is complete."""
-    what = "mbarrier_wait()"
-    _check_parity(phase)
-    operands = [shared_address(mbar_ptr, what), i32(phase), i32(_SUSPEND_TICKS)]
-    emit_op(what, "nvvm.mbarrier.try_wait.parity", operands)
+    wait(mbar_ptr, phase)
 
 
 def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
     """Whether the phase of parity `phase` is complete; may wait a moment for it."""
+    return try_wait(mbar_ptr, phase)
+
+
+# On a wait of a producer for one of so many stages: it may happen in an earlier iteration.
+ACQUIRES = "cute.acquires"
+
+
+def wait(mbar_ptr: Any, phase: Any, stages: int = 0) -> None:
+    """`mbarrier_wait`; with `stages`, that of a producer who fills so many."""
+    what = "mbarrier_wait()"
+    _check_parity(phase)
+    operands = [shared_address(mbar_ptr, what), i32(phase), i32(_SUSPEND_TICKS)]
+    emit_op(what, "nvvm.mbarrier.try_wait.parity", operands, attributes=_acquires(stages))
+
+
+def try_wait(mbar_ptr: Any, phase: Any, stages: int = 0) -> Any:
+    """`mbarrier_try_wait`; with `stages`, that of a producer who fills so many."""
     what = "mbarrier_try_wait()"
     _check_parity(phase)
     operands = [shared_address(mbar_ptr, what), i32(phase)]
-    return Boolean.from_value(emit_op(what, "nvvm.mbarrier.try_wait", operands, ["i1"]).result)
+    made = emit_op(what, "nvvm.mbarrier.try_wait", operands, ["i1"], _acquires(stages))
+    return Boolean.from_value(made.result)
+
+
+def _acquires(stages: int) -> dict[str, str]:
+    return {ACQUIRES: f"{stages} : i64"} if stages else {}
 
 
 def _check_parity(phase: Any) -> None:

@@ -33,6 +33,7 @@ from basedsl_cute.sim.types import FloatType, dtype_of, parse_type
 TENSOR_MAP = f"{BYVAL}!llvm.array<{BYTES} x i8>"
 _C_TYPES: dict[str, Any] = {
     "i1": ctypes.c_uint8,
+    "i4": ctypes.c_uint8,
     "i8": ctypes.c_int8,
     "i16": ctypes.c_int16,
     "i32": ctypes.c_int32,
@@ -127,4 +128,6 @@ def _argument(launch: Launch, index: int, kind: str) -> Any:
     if c_type is None:
         raise DSLRuntimeError(f"the simulator cannot take a kernel argument of type {kind}")
     value = launch.argument(index, c_type)
+    if kind == "i4":  # a byte, with zeros above
+        return ((int(value) & 15) ^ 8) - 8
     return value

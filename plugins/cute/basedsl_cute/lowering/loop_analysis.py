@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl_cute.dialect import CuteDialect
-from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
 
 PREFETCH = "basedsl.prefetch_stages"
 
@@ -79,7 +78,7 @@ _HARMLESS = {
 }  # fmt: skip
 _WAITS = ("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group", "nvvm.cp.async.wait.all")
 _COPY_BITS = (32, 64, 128)
-_ADDRESSES = ("cute.view", "cute.recast", "cute.iterator", "llvm.ptrtoint", "llvm.inttoptr")
+ADDRESSES = ("cute.view", "cute.recast", "cute.iterator", "llvm.ptrtoint", "llvm.inttoptr")
 TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 
 
@@ -107,13 +106,6 @@ class _Analysis:
 
     def run(self) -> CopyLoop:
         roots = [op for op in self.ops if self._has_copies(op)]
-        for op in walk(self.loop):
-            if op.name == TMA_LOAD and UNBOUND_BYTES not in op.attributes:
-                raise Refused(
-                    "its TMA copies complete a barrier of the program's own",
-                    op,
-                    "leave tma_bar_ptr= out, and have all threads of the block call the copy",
-                )
         if not roots:
             raise Refused("it copies nothing from global to shared memory")
         for op in roots:
@@ -152,7 +144,7 @@ class _Analysis:
         load = defining(op.operands[0])
         if load is None or load.name != "cute.load" or self._space(load.operands[0]) != "gmem":
             return None
-        if _is_strong(load) or _is_strong(op):
+        if is_strong(load) or is_strong(op):
             return None
         return load
 
@@ -176,7 +168,7 @@ class _Analysis:
                         )
             elif self._is_copy(inner):
                 self._check_copy(inner, inner is op or inner == op)
-            elif not (_is_pure(inner) or inner.name in ("scf.yield", "cute.load")):
+            elif not (is_pure(inner) or inner.name in ("scf.yield", "cute.load")):
                 raise Refused("its copies are mixed with computations", inner)
 
     def _check_copy(self, op: Any, at_top: bool) -> None:
@@ -234,7 +226,7 @@ class _Analysis:
 
     def _add_tile(self, target: Any, op: Any) -> None:
         value = target
-        while defining(value) is not None and defining(value).name in _ADDRESSES:
+        while defining(value) is not None and defining(value).name in ADDRESSES:
             value = defining(value).operands[0]
         made = defining(value)
         if made is None or made.name != "cute.alloc_smem":
@@ -261,7 +253,7 @@ class _Analysis:
             return bool(
                 is_index and among and all(self._is_fixed(v) for v in list(owner.operands)[:3])
             )
-        if not _is_pure(op) and not op.name.startswith("nvvm.read.ptx.sreg"):
+        if not is_pure(op) and not op.name.startswith("nvvm.read.ptx.sreg"):
             if op.name in ("cute.alloc_smem", "gpu.thread_id", "gpu.block_id", "gpu.block_dim"):
                 return True
             parent = op.parent.operation
@@ -287,7 +279,7 @@ class _Analysis:
         while left:
             for use in left.pop().uses:
                 op = use.owner.operation
-                if _is_pure(op):
+                if is_pure(op):
                     inside = self._is_inside(op)
                     if not inside and op not in self.plan.outside:
                         self.plan.outside.append(op)
@@ -328,7 +320,7 @@ class _Analysis:
                     left += self._loaded(made)
                 elif made.name == "cute.alloc_rmem":
                     pass
-                elif not (_is_pure(made) or made.name.startswith("nvvm.read.ptx.sreg")):
+                elif not (is_pure(made) or made.name.startswith("nvvm.read.ptx.sreg")):
                     raise Refused("what it copies depends on what an iteration has computed", made)
                 left.append(made)
         for op in self.private:
@@ -346,7 +338,7 @@ class _Analysis:
         writes too, every op of the body that touches them.
         """
         space = self._space(op.operands[0])
-        if _is_strong(op):
+        if is_strong(op):
             raise Refused("what it copies depends on what others write", op)
         if space not in ("gmem", "rmem"):
             raise Refused("what it copies depends on shared memory", op)
@@ -368,7 +360,7 @@ class _Analysis:
                 plain = plain or (
                     inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
                 )
-                if not (plain or _is_pure(inner) or self._is_copy(inner)):
+                if not (plain or is_pure(inner) or self._is_copy(inner)):
                     raise Refused("registers that its copies depend on are used elsewhere", inner)
         self.private |= tops
         return list(tops)
@@ -379,7 +371,7 @@ class _Analysis:
         while left:
             for use in left.pop().uses:
                 op = use.owner.operation
-                if _is_pure(op):
+                if is_pure(op):
                     left += list(op.results)
                 else:
                     out.append(op)
@@ -412,7 +404,7 @@ class _Analysis:
                 continue
             for inner in walk(op):
                 touches = any(value in self.plan.derived for value in inner.operands)
-                if touches and not _is_pure(inner):
+                if touches and not is_pure(inner):
                     raise Refused(
                         "it reads a tile before the barrier that the copies end at", inner
                     )
@@ -424,12 +416,12 @@ class _Analysis:
         other = False  # shared memory besides the tiles
         for op in self.plan.rest:
             for inner in walk(op):
-                self._check_effect(inner)
+                check_effect(self.dialect, inner)
                 if inner.name == "cute.wgmma":
                     pending = inner
                 if inner.name == "nvvm.wgmma.wait.group.sync.aligned" and inner == op:
                     pending = pending if self._number(op, "group") else None
-                if not _is_pure(inner):
+                if not is_pure(inner):
                     smem = [v for v in inner.operands if self._is_shared(v)]
                     other |= any(value not in self.plan.derived for value in smem)
         if pending is not None:
@@ -449,32 +441,35 @@ class _Analysis:
     def _is_shared(self, value: Any) -> bool:
         return self._space(value) == "smem" or str(value.type) == "!llvm.ptr<3>"
 
-    def _check_effect(self, op: Any) -> None:
-        if _is_pure(op) or op.name.startswith("nvvm.read.ptx.sreg"):
-            return
-        if op.name not in _HARMLESS:
-            raise Refused(f"it does more than copy and compute: {op.name}", op)
-        if op.name == "nvvm.barrier" or (op.name == "cute.barrier" and "id" in op.attributes):
-            return
-        if op.name == "cute.load" and _is_strong(op):
-            raise Refused("it waits for what others write, which its copies may depend on", op)
-        memory = {"cute.store": 1, "cute.copy": 1}.get(op.name)
-        if memory is None:
-            return
-        space = self._space(op.operands[memory])
-        if space not in ("rmem", "smem"):
-            raise Refused(
-                "it writes global memory, which a copy that runs ahead might have to see",
-                op,
-                "write the results after the loop, or write the pipeline by hand",
-            )
+
+def check_effect(dialect: CuteDialect, op: Any) -> None:
+    """Refused if an op beside the copies does what they could see."""
+    if is_pure(op) or op.name.startswith("nvvm.read.ptx.sreg"):
+        return
+    if op.name not in _HARMLESS:
+        raise Refused(f"it does more than copy and compute: {op.name}", op)
+    if op.name == "nvvm.barrier" or (op.name == "cute.barrier" and "id" in op.attributes):
+        return
+    if op.name == "cute.load" and is_strong(op):
+        raise Refused("it waits for what others write, which its copies may depend on", op)
+    memory = {"cute.store": 1, "cute.copy": 1}.get(op.name)
+    if memory is None:
+        return
+    record = dialect.record(op.operands[memory].type)
+    if record is None or record.space not in ("rmem", "smem"):
+        raise Refused(
+            "it writes global memory, which a copy that runs ahead might have to see",
+            op,
+            "write the results after the loop, or write the pipeline by hand",
+        )
 
 
-def _is_pure(op: Any) -> bool:
+def is_pure(op: Any) -> bool:
+    """Whether an op only computes."""
     return op.name in _PURE or op.name.startswith(_PURE_DIALECTS)
 
 
-def _is_strong(load: Any) -> bool:
+def is_strong(load: Any) -> bool:
     """Whether a load may wait for what other threads write."""
     return any(name in load.attributes for name in ("volatile", "order", "scope"))
 

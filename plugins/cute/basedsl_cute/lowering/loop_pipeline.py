@@ -18,7 +18,8 @@ copies n iterations ahead, into n + 1 tiles that take turns:
 
 At the barrier of i everyone is through with i-1, whose tile is the one that is copied to next.
 Copies become cp.async (sm_80). TMA loads complete an mbarrier for each tile instead of a group;
-one thread issues them. `loop_analysis` decides whether the loop is one of this kind.
+one thread issues them. `loop_analysis` decides whether the loop is one of this kind. Loops over the
+program's own pipeline, whose tiles and barriers are there already, are `producer_loop`'s.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from basedsl_cute.lowering.loop_analysis import (
     defining,
     walk,
 )
+from basedsl_cute.lowering.loop_builder import LoopBuilder
+from basedsl_cute.lowering.producer_loop import ProducerLoop, has_producer
 from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
 
 _MAX_STAGES = 16
@@ -74,11 +77,18 @@ def pipeline_loops(op: Any, context: PipelineContext) -> None:
             )
         if stages:
             try:
-                _Pipeline(define(bindings), loop, analyse(define(bindings), loop), stages).build()
+                _run_ahead(define(bindings), loop, stages)
             except Refused as refused:
                 raise _error(loop, refused) from None
         else:
             del loop.attributes[PREFETCH]
+
+
+def _run_ahead(dialect: CuteDialect, loop: Any, stages: int) -> None:
+    if has_producer(loop):
+        ProducerLoop(dialect, loop).build(stages)
+    else:
+        _Pipeline(dialect, loop, analyse(dialect, loop), stages).build()
 
 
 def _check_place(load: Any, ir: Any) -> None:
@@ -104,18 +114,13 @@ def _error(loop: Any, refused: Refused) -> DSLTypeError:
     )
 
 
-class _Pipeline:
+class _Pipeline(LoopBuilder):
     """Builds the pipeline of one loop, and takes the loop away."""
 
     def __init__(self, dialect: CuteDialect, loop: Any, plan: CopyLoop, stages: int) -> None:
-        self.dialect = dialect
-        self.ir = dialect.ir
-        self.loop = loop
+        super().__init__(dialect, loop)
         self.plan = plan
         self.stages = stages
-        self.lower, self.upper, self.step, *self.initial = loop.operands
-        self.index = self.lower.type
-        self.i32 = self.ir.IntegerType.get_signless(32)
         self.tiles: list[tuple[Any, Any, int]] = []  # old allocation, new one, elements between
         self.barriers: Any = None  # the address of the mbarriers, one for each tile
 
@@ -128,8 +133,8 @@ class _Pipeline:
                 if plan.loads:
                     self._make_barriers()
                 for j in range(self.stages):
-                    self._copy_if_there(self._ahead(self.lower, j), self._number(j))
-                    self._emit("nvvm.cp.async.commit.group")
+                    self._copy_if_there(self.further(self.lower, j), self.number(j))
+                    self.emit("nvvm.cp.async.commit.group")
                 new = self._loop()
                 if plan.loads:
                     self._end_barriers()
@@ -157,14 +162,14 @@ class _Pipeline:
         i64 = self.ir.IntegerType.get_signless(64)
         attributes["bytes"] = self.ir.IntegerAttr.get(i64, apart * (self.stages + 1))
         with self.ir.InsertionPoint(op), op.location:
-            new = self._emit("cute.alloc_smem", [], [old.type], attributes).result
+            new = self.emit("cute.alloc_smem", [], [old.type], attributes).result
         self.tiles.append((old, new, apart * 8 // record.element_bits))
 
     def _tiles_at(self, number: Any) -> dict[Any, Any]:
         """Each allocation's tile `number`."""
         out = {}
         for old, new, apart in self.tiles:
-            offset = self._emit("arith.muli", [number, self._number(apart)], [self.i32]).result
+            offset = self.emit("arith.muli", [number, self.number(apart)], [self.i32]).result
             out[old] = self.dialect.view(new, offset, old.type)
         return out
 
@@ -173,13 +178,10 @@ class _Pipeline:
     def _loop(self) -> Any:
         ir, loop, plan = self.ir, self.loop, self.plan
         # Carried besides: the number of the tile, and the parity of its barrier's phase.
-        own = [self._number(0), self._number(0)]
+        own = [self.number(0), self.number(0)]
         operands = [self.lower, self.upper, self.step, *self.initial, *own]
         kinds = [value.type for value in operands[3:]]
-        attributes = {
-            name: loop.attributes[name] for name in _names(loop.attributes) if name != PREFETCH
-        }
-        new = self._emit("scf.for", operands, kinds, attributes, regions=1)
+        new = self.emit("scf.for", operands, kinds, self.attributes(), regions=1)
         old_body = loop.regions[0].blocks[0]
         places = [argument.location for argument in old_body.arguments]
         types = [argument.type for argument in old_body.arguments]
@@ -195,29 +197,29 @@ class _Pipeline:
                 if op == plan.barrier:
                     self._wait(current, parity)
                     copier.copy(op)
-                    ahead = self._ahead(arguments[0], self.stages)
+                    ahead = self.further(arguments[0], self.stages)
                     # n tiles on is the one before this, of n + 1.
                     self._copy_if_there(ahead, self._stepped(current, self.stages))
-                    self._emit("nvvm.cp.async.commit.group")
+                    self.emit("nvvm.cp.async.commit.group")
                 else:
                     copier.copy(op)
             terminator = list(old_body.operations)[-1]
             values = [copier.value(operand) for operand in terminator.operands]
             further = self._stepped(current, 1)
-            wrapped = self._compare("eq", further, self._number(0))
-            flip = self._emit("arith.extui", [wrapped], [self.i32]).result
-            flipped = self._emit("arith.xori", [parity, flip], [self.i32]).result
-            self._emit("scf.yield", [*values, further, flipped])
+            wrapped = self.compare("eq", further, self.number(0))
+            flip = self.emit("arith.extui", [wrapped], [self.i32]).result
+            flipped = self.emit("arith.xori", [parity, flip], [self.i32]).result
+            self.emit("scf.yield", [*values, further, flipped])
         return new
 
     def _wait(self, current: Any, parity: Any) -> None:
         """For the copies of this iteration."""
         attributes = {"n": self.ir.IntegerAttr.get(self.i32, self.stages - 1)}
-        self._emit("nvvm.cp.async.wait.group", [], [], attributes)
+        self.emit("nvvm.cp.async.wait.group", [], [], attributes)
         if self.plan.loads:
-            ticks = self._number(_SUSPEND_TICKS)
+            ticks = self.number(_SUSPEND_TICKS)
             operands = [self._barrier(current), parity, ticks]
-            self._emit("nvvm.mbarrier.try_wait.parity", operands)
+            self.emit("nvvm.mbarrier.try_wait.parity", operands)
 
     # Barriers of TMA loads -------------------------------------------------------------------
 
@@ -230,9 +232,9 @@ class _Pipeline:
         self.barriers = self.dialect.iterator(words)
         with self._one_thread():
             for j in range(count):
-                at = self._barrier(self._number(j))
-                self._emit("nvvm.mbarrier.init", [at, self._number(1)])
-        self._emit("nvvm.fence.mbarrier.init")
+                at = self._barrier(self.number(j))
+                self.emit("nvvm.mbarrier.init", [at, self.number(1)])
+        self.emit("nvvm.fence.mbarrier.init")
         self.dialect.barrier()
 
     def _end_barriers(self) -> None:
@@ -240,7 +242,7 @@ class _Pipeline:
         self.dialect.barrier()
         with self._one_thread():
             for j in range(self.stages + 1):
-                self._emit("nvvm.mbarrier.inval", [self._barrier(self._number(j))])
+                self.emit("nvvm.mbarrier.inval", [self._barrier(self.number(j))])
 
     def _barrier(self, number: Any) -> Any:
         attributes = {
@@ -248,57 +250,33 @@ class _Pipeline:
             "rawConstantIndices": self.ir.DenseI32ArrayAttr.get([-(2**31)]),
         }
         pointer = self.barriers.type
-        return self._emit(
+        return self.emit(
             "llvm.getelementptr", [self.barriers, number], [pointer], attributes
         ).result
 
     @contextlib.contextmanager
     def _one_thread(self) -> Iterator[None]:
         """What is built inside is done by the first thread of the block."""
-        ids = [
-            self._emit(f"nvvm.read.ptx.sreg.tid.{axis}", [], [self.i32]).result for axis in "xyz"
-        ]
-        any_bit = self._emit("arith.ori", ids[:2], [self.i32]).result
-        any_bit = self._emit("arith.ori", [any_bit, ids[2]], [self.i32]).result
-        first = self._compare("eq", any_bit, self._number(0))
-        branch = self._emit("scf.if", [first], [], regions=2)
+        ids = [self.emit(f"nvvm.read.ptx.sreg.tid.{axis}", [], [self.i32]).result for axis in "xyz"]
+        any_bit = self.emit("arith.ori", ids[:2], [self.i32]).result
+        any_bit = self.emit("arith.ori", [any_bit, ids[2]], [self.i32]).result
+        first = self.compare("eq", any_bit, self.number(0))
+        branch = self.emit("scf.if", [first], [], regions=2)
         with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
             yield
-            self._emit("scf.yield")
+            self.emit("scf.yield")
 
     def _stepped(self, number: Any, by: int) -> Any:
         """(number + by) mod (stages + 1), for by in 0..stages."""
-        count = self._number(self.stages + 1)
-        further = self._emit("arith.addi", [number, self._number(by)], [self.i32]).result
-        wraps = self._compare("sge", further, count)
-        back = self._emit("arith.subi", [further, count], [self.i32]).result
-        return self._emit("arith.select", [wraps, back, further], [self.i32]).result
-
-    def _ahead(self, index: Any, iterations: int) -> tuple[Any, Any]:
-        """The index so many iterations on, and whether it is below the upper bound: computed in 64
-        bits, where it cannot wrap.
-        """
-        i64 = self.ir.IntegerType.get_signless(64)
-
-        def wide(value: Any) -> Any:
-            if str(value.type) == "i64":
-                return value
-            name = "arith.extui" if "unsignedCmp" in self.loop.attributes else "arith.extsi"
-            name = "arith.index_cast" if str(value.type) == "index" else name
-            return self._emit(name, [value], [i64]).result
-
-        count = self._constant(iterations, i64)
-        distance = self._emit("arith.muli", [wide(self.step), count], [i64]).result
-        further = self._emit("arith.addi", [wide(index), distance], [i64]).result
-        there = self._compare("slt", further, wide(self.upper))
-        if str(self.index) == "i64":
-            return further, there
-        name = "arith.index_cast" if str(self.index) == "index" else "arith.trunci"
-        return self._emit(name, [further], [self.index]).result, there
+        count = self.number(self.stages + 1)
+        further = self.emit("arith.addi", [number, self.number(by)], [self.i32]).result
+        wraps = self.compare("sge", further, count)
+        back = self.emit("arith.subi", [further, count], [self.i32]).result
+        return self.emit("arith.select", [wraps, back, further], [self.i32]).result
 
     def _copy_if_there(self, ahead: tuple[Any, Any], number: Any) -> None:
         index, there = ahead
-        branch = self._emit("scf.if", [there], [], regions=2)
+        branch = self.emit("scf.if", [there], [], regions=2)
         with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
             old_body = self.loop.regions[0].blocks[0]
             copied = {old_body.arguments[0]: index, **self._tiles_at(number)}
@@ -311,54 +289,19 @@ class _Pipeline:
                     copier.copy(op)
             if loads:
                 self._issue(loads, copier, number)
-            self._emit("scf.yield")
+            self.emit("scf.yield")
 
     def _issue(self, loads: list[Any], copier: _Copier, number: Any) -> None:
         """One thread announces the bytes of the TMA loads and issues them."""
         total = sum(self.ir.IntegerAttr(op.attributes[UNBOUND_BYTES]).value for op in loads)
         with self._one_thread():
             barrier = self._barrier(number)
-            self._emit("nvvm.mbarrier.arrive.expect_tx", [barrier, self._number(total)])
+            self.emit("nvvm.mbarrier.arrive.expect_tx", [barrier, self.number(total)])
             for op in loads:
                 made = copier.copy(op)
                 sizes = list(self.ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
                 made.operands[sum(sizes[:3])] = barrier
                 del made.attributes[UNBOUND_BYTES]
-
-    # Ops -------------------------------------------------------------------------------------
-
-    def _emit(
-        self,
-        name: str,
-        operands: Any = (),
-        results: Any = (),
-        attributes: Any = None,
-        regions: int = 0,
-    ) -> Any:
-        return self.ir.Operation.create(
-            name,
-            operands=list(operands),
-            results=list(results),
-            attributes=attributes,
-            regions=regions,
-        )
-
-    def _constant(self, value: int, kind: Any) -> Any:
-        attributes = {"value": self.ir.IntegerAttr.get(kind, value)}
-        return self._emit("arith.constant", [], [kind], attributes).result
-
-    def _number(self, value: int) -> Any:
-        return self._constant(value, self.i32)
-
-    def _compare(self, how: str, a: Any, b: Any) -> Any:
-        i64 = self.ir.IntegerType.get_signless(64)
-        predicate = self.ir.IntegerAttr.get(i64, {"eq": 0, "slt": 2, "sge": 5}[how])
-        i1 = self.ir.IntegerType.get_signless(1)
-        return self._emit("arith.cmpi", [a, b], [i1], {"predicate": predicate}).result
-
-
-def _names(attributes: Any) -> list[str]:
-    return [item if isinstance(item, str) else item.name for item in attributes]
 
 
 class _Copier:

@@ -43,6 +43,7 @@ class NarrowFloats:
     def __init__(self, builder: Any) -> None:
         self.b = builder
         self._types: dict[Any, Any] = {}
+        self.in_parameters = False  # whether a kernel has parameters of such types
         self._arithmetic = StorageFloats(builder.ir, builder.emit)
 
     # Types -----------------------------------------------------------------------------------
@@ -80,13 +81,42 @@ class NarrowFloats:
         if carried != type:
             value.set_type(carried)
 
+    # Parameters ------------------------------------------------------------------------------
+
+    def _passed(self, type: Any) -> Any:
+        """The type that a kernel takes a value of `type` as: at least a byte."""
+        carried = self.carried(type)
+        return self.b.i8 if 1 < getattr(carried, "width", 8) < 8 else carried
+
     def _retype_function(self, op: Any) -> None:
         ir = self.b.ir
         old = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
-        inputs = [self.carried(t) for t in old.inputs]
-        if inputs != list(old.inputs):
-            new = ir.FunctionType.get(inputs, [self.carried(t) for t in old.results])
-            op.attributes["function_type"] = ir.TypeAttr.get(new)
+        inputs = [self._passed(t) for t in old.inputs]
+        if inputs == list(old.inputs):
+            return
+        new = ir.FunctionType.get(inputs, [self.carried(t) for t in old.results])
+        op.attributes["function_type"] = ir.TypeAttr.get(new)
+        self.in_parameters = True
+        entry = op.regions[0].blocks[0]
+        self.b.at(entry.operations[0])
+        for argument, passed in zip(entry.arguments, inputs, strict=True):
+            own = argument.type
+            if own != passed:
+                argument.set_type(passed)
+                value = self.b.emit("arith.trunci", [own], [argument])
+                argument.replace_all_uses_except(value, value.owner.operation)
+
+    def convert_arguments(self, launch: Any) -> None:
+        """Give a kernel what its parameters are now."""
+        self.b.at(launch)
+        for i, value in enumerate(launch.operands):
+            carried, passed = self.carried(value.type), self._passed(value.type)
+            if carried != value.type:
+                name = "arith.extf" if carried == self.b.f32 else "arith.bitcast"
+                value = self.b.emit(name, [carried], [value])
+            if carried != passed:
+                value = self.b.emit("arith.extui", [passed], [value])
+            launch.operands[i] = value
 
     # Conversions -----------------------------------------------------------------------------
 

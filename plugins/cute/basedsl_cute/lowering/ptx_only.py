@@ -123,7 +123,23 @@ class Lowering(Builder):
             found = RULES.get(name)
             if found is None or not self._replace(found, op):
                 self.floats.retype(name, op)
+        if self.floats.in_parameters:
+            self._convert_arguments(module)
         return {name for name, _, _ in ops}
+
+    def _convert_arguments(self, module: Any) -> None:
+        launches: list[Any] = []
+
+        def collect(op: Any) -> Any:
+            if op.name == "gpu.launch_func":
+                launches.append(op)
+            return (
+                self.ir.WalkResult.SKIP if op.name == "gpu.module" else self.ir.WalkResult.ADVANCE
+            )
+
+        module.walk(collect, self.ir.WalkOrder.PRE_ORDER)
+        for launch in launches:
+            self.floats.convert_arguments(launch)
 
     def _replace(self, found: PtxRule, op: Any) -> bool:
         self.at(op)

@@ -9,6 +9,7 @@ from typing import Any
 
 from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
+from basedsl_cute.arch import mbarrier
 from basedsl_cute.copy_access import when
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
@@ -64,11 +65,11 @@ class PipelineAsync:
 
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage is empty."""
-        _wait_unless(try_token, self.empty + state.index, state.phase)
+        _wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
 
     def producer_try_acquire(self, state: PipelineState) -> Any:
         """Whether the stage is empty by now."""
-        return arch.mbarrier_try_wait(self.empty + state.index, state.phase)
+        return mbarrier.try_wait(self.empty + state.index, state.phase, self.num_stages)
 
     def producer_get_barrier(self, state: PipelineState) -> Any:
         """The barrier that says that the stage is full."""
@@ -169,14 +170,16 @@ class PipelineTmaAsync(PipelineAsync):
             arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
 
 
-def _wait_unless(token: Any, barrier: Any, phase: Any) -> None:
-    """Wait for a barrier, unless a test of it has just said that this is not needed."""
+def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
+    """Wait for a barrier, unless a test of it has just said that this is not needed. `stages` is
+    given by producers.
+    """
     if token is None or not is_dynamic(token):
         if token is None or not token:
-            arch.mbarrier_wait(barrier, phase)
+            mbarrier.wait(barrier, phase, stages)
         return
     with when(logical_not(token)):
-        arch.mbarrier_wait(barrier, phase)
+        mbarrier.wait(barrier, phase, stages)
 
 
 def _initialise(
