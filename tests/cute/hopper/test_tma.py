@@ -401,6 +401,39 @@ def test_a_tile_longer_than_a_box(hopper):
     assert tma.find_box(cute.make_layout((16, 384)), (16, 384), (1, 16), 32).extents == (16, 192)
 
 
+@pytest.mark.parametrize(
+    "shape, dtype, expected",
+    [
+        ((320, 4), np.float16, (64, 1)),
+        ((768, 4), np.uint8, (256, 1)),
+        ((8, 280), np.float32, (8, 140)),
+    ],
+)
+def test_the_parts_of_long_tiles(hopper, shape, dtype, expected):
+    """Equal parts, each of them whole 128 bytes in shared memory."""
+    m, n = shape
+    a, b = arrays(n, m, dtype)
+    copy_boxes(a.T, b.T, shape)
+    cute.synchronize()
+    np.testing.assert_array_equal(b, a)
+    bits = 8 * np.dtype(dtype).itemsize
+    assert tma.find_box(cute.make_layout(shape), shape, (1, m), bits).extents == expected
+
+
+@pytest.mark.parametrize(
+    "shape, stride, message",
+    [
+        ((264, 4), None, "a tile of 264 elements in mode 0 is more than one TMA box"),
+        ((16, 257), None, "a tile of 257 elements in mode 1 is more than one TMA box"),
+        ((16, 8), (1, 32), "boxes of (16,) elements, 32 bytes of shared memory each"),
+    ],
+)
+def test_tiles_that_no_equal_boxes_are(shape, stride, message):
+    layout = cute.make_layout(shape, stride=stride) if stride else cute.make_layout(shape)
+    with pytest.raises(DSLTypeError, match=re.escape(message)):
+        tma.find_box(layout, shape, (1, 512), 16)
+
+
 def test_a_barrier_is_needed(sim):
     @cute.kernel
     def kernel(load, source):

@@ -255,7 +255,7 @@ def make_tiled_tma_atom(
     shape, stride = flat_modes(gmem_tensor)
     tiler = tuple(cta_tiler) + (1,) * (len(shape) - len(tuple(cta_tiler)))
     box = find_box(smem_layout, tiler, stride, dtype.width)
-    part = divided(box, num_multicast)
+    part = divided(box, num_multicast, dtype.width)
     tensor_map = encode_tensor_map(
         dtype,
         gmem_tensor.iterator.toint(),

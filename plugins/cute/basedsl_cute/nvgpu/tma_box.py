@@ -7,12 +7,15 @@ it steps through whole modes of the global tensor, the first of which is the con
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.lowering.tensor_map import MAX_BOX, SWIZZLE_BYTES
 from basedsl_cute.tensor import Tensor
+
+_SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
 
 
 class Box(NamedTuple):
@@ -57,7 +60,7 @@ def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], 
         if step != 1 or mode in order or (not order and mode not in leading):
             break
         order.append(mode)
-        extents.append(_most(extent))
+        extents.append(_most(extent, math.prod(extents) * bits // 8, mode))
         if extents[-1] < extent:
             break
     if not order:
@@ -68,13 +71,41 @@ def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], 
     row = extents[0] * bits // 8
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
         raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
+    if math.prod(extents) < math.prod(tiler):
+        _check_piece(extents, bits)
     rest = [mode for mode in range(len(stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
 
 
-def _most(extent: int) -> int:
-    """The largest number of elements that a box can have of a mode, which divides it."""
-    return next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+def _most(extent: int, each: int, mode: int) -> int:
+    """The largest part of a mode that a box can have: what divides it, so that boxes of one extent
+    are the tile, and is whole units of shared memory. `each` is the bytes of one index.
+    """
+    if extent <= MAX_BOX:
+        return extent
+    unit = _SMEM_UNIT // math.gcd(_SMEM_UNIT, each)
+    part = next((n for n in range(MAX_BOX, 0, -1) if extent % n == 0 and n % unit == 0), None)
+    if part is None:
+        raise DSLTypeError(
+            f"a tile of {extent} elements in mode {mode} is more than one TMA box, which has at "
+            f"most {MAX_BOX}, and cannot be split into equal boxes of whole {_SMEM_UNIT} bytes",
+            hint=f"take an extent up to {MAX_BOX}, or a multiple of {unit} that divides into "
+            "equal parts of at most that",
+        )
+    return part
+
+
+def _check_piece(extents: Sequence[int], bits: int) -> None:
+    """A tile of several boxes has each begin where TMA can write: PTX ISA, cp.async.bulk.tensor,
+    "the shared memory address is a multiple of 128".
+    """
+    size = math.prod(extents) * bits // 8
+    if size % _SMEM_UNIT:
+        raise DSLTypeError(
+            f"the tile is copied in boxes of {tuple(extents)} elements, {size} bytes of shared "
+            f"memory each, and TMA writes to multiples of {_SMEM_UNIT} bytes",
+            hint="make what is contiguous both in the tile and in its shared layout larger",
+        )
 
 
 def _walk(outer: Any, tiler: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -93,7 +124,7 @@ def _walk(outer: Any, tiler: tuple[int, ...]) -> list[tuple[int, int, int]]:
     return found
 
 
-def divided(box: Box, parts: int) -> Box:
+def divided(box: Box, parts: int, bits: int) -> Box:
     """The part of a box that each of several blocks loads: a slice of its slowest mode."""
     if parts == 1:
         return box
@@ -102,4 +133,5 @@ def divided(box: Box, parts: int) -> Box:
     if extents[slowest] % parts:
         raise DSLTypeError(f"a box of {box.extents} cannot be divided among {parts} blocks")
     extents[slowest] //= parts
+    _check_piece(extents, bits)
     return box._replace(extents=tuple(extents))
