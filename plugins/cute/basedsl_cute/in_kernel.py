@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from basedsl.errors import DSLError
 from basedsl.metastage import Trace, require
 
@@ -15,3 +17,15 @@ def in_kernel(what: str) -> Trace:
             hint="call it in a @kernel function, or in a function that a kernel calls",
         )
     return trace
+
+
+def block_threads() -> int | None:
+    """The most threads that a block of the kernel can have, where the launch says it."""
+    ir = in_kernel("block_threads()").ir
+    op = ir.InsertionPoint.current.block.owner.operation
+    while op.name != "gpu.func":
+        op = op.parent.operation
+    for name in ("known_block_size", "nvvm.maxntid"):
+        if name in op.attributes:
+            return math.prod(n or 1 for n in ir.DenseI32ArrayAttr(op.attributes[name]))
+    return None

@@ -460,3 +460,38 @@ def test_tiles_left_over_in_a_cluster_are_rounded_up():
     assert int(params.num_clusters) == 10
     grid = StaticPersistentTileScheduler.get_grid_shape(params, 4)
     assert [int(n) for n in grid] == [2, 1, 4]
+
+
+def tma_pipeline(arrivals, threads, cluster=None, **more):
+    """Compile a kernel that makes a `PipelineTmaAsync` of this many arrivals."""
+
+    @cute.kernel
+    def kernel():
+        smem = cute.utils.SmemAllocator()
+        layout = None if cluster is None else cute.make_layout((1, *cluster[:2], 1))
+        pipeline.PipelineTmaAsync.create(
+            barrier_storage=smem.allocate_array(cute.Int64, 4),
+            num_stages=2,
+            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+            consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, arrivals),
+            tx_count=128,
+            cta_layout_vmnk=layout,
+        )
+
+    @cute.jit
+    def host():
+        kernel().launch(grid=cluster or 1, block=threads, cluster=cluster, **more)
+
+    cute.compile(host)
+
+
+def test_consumers_of_tma_are_counted_by_warps(sim):
+    tma_pipeline(4, 128)
+    tma_pipeline(8, 128, (2, 1, 1))
+    for most in ({}, {"max_number_threads": (128, 1, 1)}):
+        with pytest.raises(DSLError, match=r"released by 128 arrivals, one for each warp") as error:
+            tma_pipeline(128, 128, **most)
+        assert "a block of 128 threads has 4 warp(s)" in str(error.value)
+        assert "the number of consumer warps" in error.value.hint
+    with pytest.raises(DSLError, match="and the cluster 2 blocks"):
+        tma_pipeline(9, 128, (2, 1, 1))

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
 from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
 from basedsl_cute.arch import mbarrier
 from basedsl_cute.copy_access import when
-from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
+from basedsl_cute.in_kernel import block_threads
+from basedsl_cute.pipeline.groups import CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState
 
@@ -111,9 +114,11 @@ class PipelineCpAsync(PipelineAsync):
 class PipelineTmaAsync(PipelineAsync):
     """TMA fills stages, `tx_count` bytes each; warps read them.
 
-    All methods are called by whole warps. With `cta_layout_vmnk` of several blocks, a stage is
-    filled by the multicasts of the blocks in the same row and column of the cluster, and released
-    to all of those; `consumer_group.size` counts one arrival for each of them and each warp.
+    All methods are called by whole warps, and a warp that calls `consumer_release` arrives once,
+    whatever the agent of its group is: `consumer_group.size` is the number of warps that consume.
+    With `cta_layout_vmnk` of several blocks, a stage is filled by the multicasts of the blocks in
+    the same row and column of the cluster, and released to all of those; the size is then the
+    number of such warps in all of them.
     """
 
     @classmethod
@@ -131,8 +136,9 @@ class PipelineTmaAsync(PipelineAsync):
         defer_sync: bool = False,
     ) -> PipelineTmaAsync:
         """As `PipelineAsync.create`; a cluster waits at its own barrier."""
-        full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
         blocks = 1 if cta_layout_vmnk is None else int(algebra.size(cta_layout_vmnk))
+        _check_arrivals(consumer_group.size, blocks)
+        full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
         if not defer_sync:
             arch.mbarrier_init_fence()
             if blocks > 1:
@@ -159,15 +165,28 @@ class PipelineTmaAsync(PipelineAsync):
         """This warp is done with the stage."""
         barrier = self.empty + state.index
         if self.release is None:
-            if self._facts.consumer.agent is Agent.Thread and self._facts.consumer.size >= 32:
-                arch.mbarrier_arrive(barrier)
-                return
             with arch.elect_one():
                 arch.mbarrier_arrive(barrier)
             return
         rank, takes_part = self.release
         with when(takes_part):
             arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
+
+
+def _check_arrivals(size: int, blocks: int) -> None:
+    """A stage is released by an arrival of each warp; more than there are would never come."""
+    threads = block_threads()
+    if threads is None or size <= blocks * (warps := -(-threads // arch.WARP_SIZE)):
+        return
+    there = f"a block of {threads} threads has {warps} warp(s)"
+    there += f", and the cluster {blocks} blocks" if blocks > 1 else ""
+    raise DSLTypeError(
+        f"a stage of this PipelineTmaAsync is released by {size} arrivals, one for each warp that "
+        f"consumes; {there}",
+        user_span(),
+        hint="consumer_group's size is the number of consumer warps, in all blocks that a stage "
+        "is multicast from",
+    )
 
 
 def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
