@@ -100,8 +100,8 @@ class Assemble:
         return made.cubin
 
     def _located(self, error: DSLError, context: PipelineContext) -> DSLError:
-        """The same error at the Python line that the refused PTX came from: found by compiling
-        again, with line tables.
+        """The same error at the Python line that the refused PTX came from, and the calls that led
+        there: found by compiling again, with line tables.
         """
         emit, lowered = context.state.get("emitted", (None, None))
         if emit is None or lowered is None or self.line_info:
@@ -115,8 +115,36 @@ class Assemble:
         try:
             again.finish()
         except DSLError as located:
-            error.span = located.span
+            if located.span is not None:
+                span = _with_calls(located.span, module.operation, bindings.ir)
+                return DSLError(error.message, span, error.hint)
         return error
+
+
+def _with_calls(span: Span, module: Any, ir: Any) -> Span:
+    """`span`, which a line table gives with at most its nearest call, as the first operation with
+    that location has it.
+    """
+    found: list[Span] = []
+
+    def visit(op: Any) -> Any:
+        place = span_of_location(op.location)
+        same = place is not None and _point(place) == _point(span)
+        if (
+            place is not None
+            and same
+            and set(map(_point, span.callers)) <= set(map(_point, place.callers))
+        ):
+            found.append(place)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found[0] if found else span
+
+
+def _point(span: Span) -> tuple[str, int, int]:
+    return span.filename, span.line, span.col
 
 
 @dataclass(frozen=True)

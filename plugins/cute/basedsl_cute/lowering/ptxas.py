@@ -6,6 +6,7 @@ none the driver compiles PTX when it loads it (`runtime.driver`).
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import os
@@ -234,17 +235,31 @@ def _refused(ptx: str, arch: str, output: str) -> DSLError:
     )
 
 
+# PTX ISA 11.5.5, ".loc": file, line and column, and those of the call of an inlined function.
+_PLACE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)\s+(\d+)")
+
+
+def _place(files: dict[int, str], file: str, line: str, column: str) -> Span | None:
+    name = files.get(int(file))
+    if name is None or int(line) == 0:
+        return None
+    return Span(name, int(line), max(0, int(column) - 1))
+
+
 def source_line(lines: list[str], number: int) -> Span | None:
-    """The Python line that line `number` of a PTX text comes from, by its `.loc` directives."""
+    """The Python line that line `number` of a PTX text comes from, by its `.loc` directives; its
+    caller is where that was inlined.
+    """
     files = {
         int(m[1]): m[2] for line in lines if (m := re.match(r'\s*\.file\s+(\d+)\s+"([^"]*)"', line))
     }
     for line in reversed(lines[:number]):
-        if found := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)", line):
-            file = files.get(int(found[1]))
-            if file is None or int(found[2]) == 0:
+        if re.match(r"\s*\.loc\s", line):
+            places = [_place(files, *m.groups()) for m in _PLACE.finditer(line)]
+            if places[0] is None:
                 return None
-            return Span(file, int(found[2]), max(0, int(found[3]) - 1))
+            callers = tuple(place for place in places[1:] if place is not None)
+            return dataclasses.replace(places[0], callers=callers)
         if re.match(r"\s*\.(visible|entry|func)", line):
             return None
     return None
