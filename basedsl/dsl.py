@@ -91,6 +91,7 @@ class DSL:
         self._lock = threading.RLock()
         self._mlir: MLIRContext | None = None
         self._options: tuple[Environment, Any] | None = None
+        self._has_decorated = False
         #: How many functions were "compiled" here, and "loaded" from the disk.
         self.counts: Counter[str] = Counter()
 
@@ -162,7 +163,33 @@ class DSL:
         if fn is None:
             return lambda f: self._decorate(f, kind, preprocess)
         with users_frames():
-            return DSLFunction(self, fn, kind, preprocess)
+            made = DSLFunction(self, fn, kind, preprocess)
+        if not self._has_decorated and not is_internal(made.fn.__code__.co_filename):
+            self._has_decorated = True
+            self._foresee()
+        return made
+
+    def _foresee(self) -> None:
+        """Begin with what a compilation needs, where a program has a first function and no call of
+        one can find its code on the disk.
+        """
+        with contextlib.suppress(DSLError):  # wrong settings are the call's to report
+            settings = self.options
+            store = self._store(settings)
+            if store is None or store.is_empty():
+                self._map_libraries()
+
+    def _store(self, settings: Any) -> cache.Store | None:
+        """Where code is kept, or None."""
+        if not (settings.cache and self.kept_on_disk):
+            return None
+        folder = settings.cache_dir or cache.default_folder()
+        return cache.Store(folder, settings.cache_size * 2**20)
+
+    def _map_libraries(self) -> None:
+        if self._mlir is None:
+            needed = libraries(self.bindings_package, self.dialects)
+            preload.begin((*needed, *native.libraries()))
 
     @property
     def mlir(self) -> MLIRContext:
@@ -260,12 +287,11 @@ class DSL:
         start = perf_counter()
         logs.configure(settings)
         before = self._guards([function], arguments)
-        key = store = None
         observed = plugin_manager().stage_observer(self.name, function.symbol) is not None
-        if settings.cache and self.kept_on_disk and not observed:
+        store = None if observed else self._store(settings)
+        key = None
+        if store is not None:
             key = kept.key_of(self, function, arguments, settings, target, before.lines)
-            folder = settings.cache_dir or cache.default_folder()
-            store = cache.Store(folder, settings.cache_size * 2**20)
         shows = settings.print_ir or settings.print_after_preprocess or settings.keep
         if store is not None and key is not None and not (shows or settings.time_stages):
             content = store.read(key)
@@ -397,9 +423,7 @@ class DSL:
         logs.configure(settings)
         seconds: dict[str, float] = {}
         is_first = self._mlir is None
-        if is_first:
-            needed = libraries(self.bindings_package, self.dialects)
-            preload.begin((*needed, *native.libraries()))
+        self._map_libraries()
         before = before or self._guards([function], arguments)
         start = perf_counter()
         source = _rewritten(function)

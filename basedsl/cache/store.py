@@ -99,6 +99,14 @@ class Store:
         self.shrink(self.limit)
         return True
 
+    def is_empty(self) -> bool:
+        """Whether nothing can be read here."""
+        try:
+            with os.scandir(self.folder) as listing:
+                return not any(entry.name.endswith(SUFFIX) for entry in listing)
+        except OSError:
+            return True
+
     def entries(self) -> list[Found]:
         """What there is, most recently used first."""
         found = [Found(path, stat.st_size, stat.st_mtime) for path, stat in self._files(SUFFIX)]

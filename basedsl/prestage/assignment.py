@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.prestage.nodes import children, parameters
 from basedsl.prestage.scopes import Scope, Scopes, outside_expressions
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """What a simple statement, or the header of a compound one, does to a function's variables.
 
     Sets are bit masks by `Scope.index`. `reads` are those of values from before the statement,
@@ -37,7 +36,7 @@ class Effect:
     mentions: int = 0
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Assignment:
     """The result for a tree."""
 

@@ -36,7 +36,7 @@ from basedsl.prestage.scopes import Scope
 _NOTHING = Effect()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Frame:
     """A function being written: the user's or a generated one. Sets are bit masks."""
 

@@ -23,7 +23,8 @@ outer one swallows that. Python forgets the jump, the rewritten function does it
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from basedsl.prestage.assignment import Assignment, Effect, irrefutable, truth
 from basedsl.prestage.callbacks import RETURN_VALUE, RETURNED
@@ -44,7 +45,7 @@ _KIND_NAMES = {BRK: "brk", CONT: "cont"}
 _KEYWORDS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Structure:
     """What later passes must know about the statements of a tree."""
 
@@ -56,8 +57,7 @@ class Structure:
     setters: set[ast.stmt] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class _Jumps:
+class _Jumps(NamedTuple):
     """Jumps that leave a statement (RET | BRK | CONT), and whether control may go on after it."""
 
     escaping: int = 0
@@ -66,7 +66,7 @@ class _Jumps:
     falls: bool = True
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Flags:
     """The flag variables of one loop, or of the function (RET)."""
 
@@ -75,8 +75,7 @@ class _Flags:
     used: int = 0
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a block stands: which jumps may stay Python there, and the flags of the others."""
 
     real: int
@@ -88,7 +87,7 @@ class _Place:
 
     @property
     def staged(self) -> _Place:
-        return replace(self, real=0)
+        return self._replace(real=0)
 
 
 class Exits:
@@ -181,7 +180,7 @@ class Exits:
                 return self.analyse_loop(node)
             case ast.With():
                 # The manager may swallow an exception.
-                return replace(self.block_jumps(node.body), falls=True)
+                return self.block_jumps(node.body)._replace(falls=True)
             case ast.Try():
                 return self.analyse_try(node)
             case ast.Match():
@@ -200,7 +199,7 @@ class Exits:
         if is_static_test(node.test, self.role_of):
             self.structure.plain.add(node)
             return jumps
-        return replace(jumps, crossing=jumps.escaping)
+        return jumps._replace(crossing=jumps.escaping)
 
     def analyse_loop(self, node: Loop) -> _Jumps:
         endless = isinstance(node, ast.While) and truth(node.test) is True
@@ -302,8 +301,7 @@ class Exits:
             assign = at.assign(self.retval, value)
             bit = self.scope.mask([self.retval])
             effect = self.effects[node]
-            self.effects[assign] = replace(
-                effect,
+            self.effects[assign] = effect._replace(
                 writes=effect.writes | bit,
                 may=effect.may | bit,
                 binds=effect.binds | bit,
@@ -320,7 +318,7 @@ class Exits:
         returns = body.escaping & RET
         if self.is_static(node) and not body.crossing and not returns & ~place.real:
             self.structure.plain.add(node)
-            inner = replace(place, real=place.real & RET | BRK | CONT)
+            inner = place._replace(real=place.real & RET | BRK | CONT)
             node.body = self.block(node.body, inner)
             node.orelse = self.block(node.orelse, place)
             return [node], [], self.lowered(orelse, place)

@@ -52,7 +52,7 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 }
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Context:
     """Where an expression stands."""
 

@@ -10,7 +10,7 @@ unbound; what is live but not bad after a construct may be undefined on one of i
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from basedsl.prestage.assignment import Assignment, Effect, irrefutable, truth
 from basedsl.prestage.exits import Structure
@@ -21,8 +21,7 @@ _ALL = -1
 _NOTHING = Effect()
 
 
-@dataclass(frozen=True)
-class Sharing:
+class Sharing(NamedTuple):
     """Variables (bit masks) of a staged statement: see `callbacks` for `names`, `undef_ok`."""
 
     names: int
@@ -32,8 +31,7 @@ class Sharing:
     live_in_else: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Summary:
+class _Summary(NamedTuple):
     """live-in = gen | next & falls | after_loop & breaks | head & continues."""
 
     gen: int = 0
@@ -73,8 +71,7 @@ _SKIP = _Summary()
 _NEVER = _Summary(falls=0)
 
 
-@dataclass(frozen=True)
-class _Live:
+class _Live(NamedTuple):
     """Live and badly live variables at one point."""
 
     live: int = 0
@@ -84,8 +81,7 @@ class _Live:
         return _Live(self.live | other.live, self.bad | other.bad)
 
 
-@dataclass(frozen=True)
-class _Outs:
+class _Outs(NamedTuple):
     """What is live where a block may go: to a break or continue target, or up by an exception."""
 
     breaks: _Live

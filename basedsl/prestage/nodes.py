@@ -10,7 +10,6 @@ import ast
 import linecache
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from basedsl.errors import DSLSyntaxError
@@ -155,14 +154,14 @@ def unsupported(filename: str, node: Any, message: str, hint: str | None = None)
     return DSLSyntaxError(message, span(filename, node), hint)
 
 
-@dataclass(frozen=True)
 class At:
-    """Builds nodes at one place of the user's source."""
+    """Builds nodes at one place of the user's source. Its attributes are a node's."""
 
-    lineno: int
-    col_offset: int
-    end_lineno: int
-    end_col_offset: int
+    def __init__(self, lineno: int, col_offset: int, end_lineno: int, end_col_offset: int) -> None:
+        self.lineno = lineno
+        self.col_offset = col_offset
+        self.end_lineno = end_lineno
+        self.end_col_offset = end_col_offset
 
     @classmethod
     def node(cls, node: Any) -> At:

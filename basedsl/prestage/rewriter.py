@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import CodeType, FunctionType, MethodType
+from typing import NamedTuple
 
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span
@@ -35,8 +36,7 @@ from basedsl.prestage.unsupported import check_supported
 from basedsl.recursion import deeper
 
 
-@dataclass(frozen=True)
-class PassDiff:
+class PassDiff(NamedTuple):
     """What one pass changed."""
 
     name: str
@@ -50,7 +50,7 @@ class PassDiff:
         return "\n".join(lines)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Unit:
     """A function while it is rewritten: its tree and what is known about it."""
 
@@ -126,8 +126,7 @@ PASSES: tuple[tuple[str, Callable[[Unit], None]], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class _Rewriting:
+class _Rewriting(NamedTuple):
     """What is kept per code object."""
 
     code: CodeType
@@ -150,12 +149,12 @@ def _rewrite(
     return unit.tree, frozenset(node.name for node in unit.generated)
 
 
-@dataclass(frozen=True)
 class StagedFunction:
     """A function and its rewriting; `bind` makes it callable."""
 
-    original: FunctionType
-    _rewriting: _Rewriting
+    def __init__(self, original: FunctionType, rewriting: _Rewriting) -> None:
+        self.original = original
+        self._rewriting = rewriting
 
     def bind(self, runtime: ControlFlow) -> FunctionType:
         """A new function in place of the original, whose `__dsl__` is `runtime`."""

@@ -26,7 +26,7 @@ Definition = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Scope:
     """One function, lambda, class body or comprehension."""
 
@@ -72,7 +72,7 @@ class Scope:
         return tuple(name for name, number in self.index.items() if mask >> number & 1)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Scopes:
     """The scopes of a tree, and for each `Name` node the function scope that owns it."""
 

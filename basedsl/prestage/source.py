@@ -12,8 +12,8 @@ import ast
 import linecache
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from types import CodeType, FunctionType
+from typing import NamedTuple
 
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span, span_of_definition
@@ -33,8 +33,7 @@ _files: OrderedDict[str, _File] = OrderedDict()
 _lock = threading.Lock()
 
 
-@dataclass(frozen=True)
-class FunctionSource:
+class FunctionSource(NamedTuple):
     """A function's own copy of its syntax tree, and where it stands."""
 
     filename: str
@@ -43,14 +42,12 @@ class FunctionSource:
     class_name: str | None
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     node: AnyFunction
     class_name: str | None
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(NamedTuple):
     lines: list[str]
     entries: dict[tuple[str, int], list[_Entry]]
 

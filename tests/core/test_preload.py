@@ -47,6 +47,50 @@ def test_a_library_is_begun_once(held: threading.Event, tmp_path: Path) -> None:
     preload.wait()  # does not wait for the event
 
 
+DECORATE = """
+import sys
+from basedsl import preload
+from basedsl_toy import TOY
+
+print(bool(preload._begun), end=" ")
+
+@TOY.jit
+def f(x):
+    return x + 1
+
+print(bool(preload._begun), any("_mlir_libs" in name for name in sys.modules), end=" ")
+if "call" in sys.argv:
+    print(f(1), dict(TOY.counts), bool(preload._begun))
+"""
+
+
+def decorate(folder: Path, *arguments: str, **variables: str) -> str:
+    program = folder / "program.py"
+    program.write_text(DECORATE)
+    cache = {"BASEDSL_CACHE": "1", "BASEDSL_CACHE_DIR": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(program), *arguments],
+        env={**os.environ, **cache, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_first_function_of_a_program_begins_it_if_it_must_be_compiled(tmp_path: Path) -> None:
+    assert decorate(tmp_path) == "False True False"
+    assert decorate(tmp_path, "call") == "False True False 2 {'compiled': 1} True"
+    assert decorate(tmp_path) == "False False False"
+    assert decorate(tmp_path, "call") == "False False False 2 {'loaded': 1} False"
+    assert decorate(tmp_path, BASEDSL_CACHE="0") == "False True False"
+
+
+def test_settings_that_are_wrong_are_reported_by_the_call(tmp_path: Path) -> None:
+    assert decorate(tmp_path, BASEDSL_CACHE_SIZE="much") == "False False False"
+
+
 BEGIN = """
 import os, sys
 from basedsl import preload
