@@ -29,6 +29,8 @@ NAMES = {
         SymInt sym_int sym_int32 sym_int64
         size cosize size_in_bytes rank depth shape get select group_modes flatten append prepend
         append_ones slice_ dice ceil_div round_up shape_div product_each product repeat_like repeat
+        front is_major leading_dim find find_if transform_leaf flatten_to_tuple unflatten
+        has_underscore product_like increment_coord
         repeat_as_tuple elem_less crd2idx idx2crd is_static is_congruent is_weakly_congruent assume
         make_layout make_ordered_layout make_identity_layout make_layout_tv make_composed_layout
         make_swizzle Swizzle recast_layout tile_to_shape make_layout_image_mask Layout
@@ -71,7 +73,8 @@ NAMES = {
         sync_threads sync_warp barrier barrier_arrive
         cluster_arrive cluster_arrive_relaxed cluster_wait elect_one
         setmaxregister_increase setmaxregister_decrease warpgroup_reg_alloc warpgroup_reg_dealloc
-        griddepcontrol_wait griddepcontrol_launch_dependents nanosleep
+        griddepcontrol_wait griddepcontrol_launch_dependents nanosleep ProxyKind SharedSpace
+        add_packed_f32x2 sub_packed_f32x2 mul_packed_f32x2 fma_packed_f32x2
         mbarrier_init mbarrier_init_fence mbarrier_arrive mbarrier_expect_tx
         mbarrier_arrive_and_expect_tx mbarrier_wait mbarrier_try_wait
         cp_async_commit_group cp_async_wait_group cp_async_bulk_commit_group
@@ -83,7 +86,8 @@ NAMES = {
         atomic_add atomic_fmax atomic_fmin load store alloc_smem smem fmax fmin rcp_approx exp2 exp
         log2 log prmt popc inline_ptx""",
     "arch.smem": "map_dsmem_ptr",
-    "nvgpu": """warp warpgroup cpasync common CopyUniversalOp CopyG2ROp MmaUniversalOp
+    "nvgpu": """warp warpgroup cpasync common CopyUniversalOp CopyG2ROp CopyR2GOp MmaUniversalOp
+        MemoryOrder MemoryScope
         CacheEvictionPriority LoadCacheMode OperandMajorMode""",
     "nvgpu.common": "CopyUniversalOp MmaUniversalOp CacheEvictionPriority LoadCacheMode",
     "nvgpu.LoadCacheMode": "ALWAYS GLOBAL",
@@ -121,7 +125,8 @@ NAMES = {
     "utils.TensorMapManager": """get_tensormap_ptr init_tensormap_from_atom
         fence_tensormap_initialization update_tensormap fence_tensormap_update""",
     "utils.TensorMapUpdateMode": "GMEM SMEM",
-    "pipeline": """Agent CooperativeGroup NamedBarrier sync arrive_and_wait pipeline_init_arrive
+    "pipeline": """Agent CooperativeGroup NamedBarrier sync agent_sync
+        arrive_and_wait pipeline_init_arrive
         pipeline_init_wait PipelineUserType make_pipeline_state PipelineState PipelineAsync
         PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder""",
     "pipeline.Agent": "Thread Warp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from string import Formatter
 from typing import Any
 
@@ -27,15 +28,24 @@ def printf(*args: Any, loc: Any = None, ip: Any = None) -> None:
 
     `fmt` has `{}` places (`{:.3f}`, and `{{` for a brace), or C's conversions (`%d`, `%f`, ...).
     Values are numbers, vectors, integer tuples, layouts, or Python strings; of a tensor its type
-    and layout are printed, of which `print_tensor` prints the elements. In a
-    kernel every thread prints; output appears when the stream is synchronised.
+    and layout are printed, of which `print_tensor` prints the elements. A call makes whole lines:
+    what does not end with a newline gets one. In a kernel every thread prints; output appears when
+    the stream is synchronised.
     """
+    fmt, values = (args[0], args[1:]) if args and isinstance(args[0], str) else ("", args)
+    _emit(fmt, values, "\n")
+
+
+def write(fmt: str, *values: Any) -> None:
+    """As `printf`, but the line stays open."""
+    _emit(fmt, values, "")
+
+
+def _emit(fmt: str, values: Sequence[Any], end: str) -> None:
     trace = require("printf()")
-    fmt, values = (
-        (args[0], list(args[1:])) if args and isinstance(args[0], str) else ("", list(args))
-    )
-    text, operands = _format(fmt, values)
+    text, operands = _format(fmt, list(values))
     values_ir = [x.ir_value() for x in operands]
+    text = text if text.endswith("\n") else text + end
     define(trace.bindings).printf(text, values_ir, loc=trace.loc())
 
 
@@ -55,7 +65,7 @@ def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
         shown, numbers = _show(value)
         text += (" " if text and not text.endswith((" ", "\n")) else "") + shown
         operands += numbers
-    return text if text.endswith("\n") or fmt else text + "\n", operands
+    return text, operands
 
 
 def _conversions(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:

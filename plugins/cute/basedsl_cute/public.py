@@ -72,13 +72,20 @@ from basedsl_cute.algebra import (
     elem_less,
     filter,
     filter_zeros,
+    find,
+    find_if,
     flat_divide,
     flat_product,
     flatten,
+    flatten_to_tuple,
+    front,
     get,
     group_modes,
+    has_underscore,
     idx2crd,
+    is_major,
     is_static,
+    leading_dim,
     left_inverse,
     local_partition,
     local_tile,
@@ -99,6 +106,7 @@ from basedsl_cute.algebra import (
     prepend_ones,
     product,
     product_each,
+    product_like,
     raked_product,
     rank,
     recast_layout,
@@ -116,10 +124,13 @@ from basedsl_cute.algebra import (
     tile_to_shape,
     tiled_divide,
     tiled_product,
+    transform_leaf,
+    unflatten,
     zipped_divide,
     zipped_product,
 )
 from basedsl_cute.algebra import congruent as is_congruent
+from basedsl_cute.algebra import increment as increment_coord
 from basedsl_cute.algebra import weakly_congruent as is_weakly_congruent
 from basedsl_cute.argument_adapters import register_jit_arg_adapter
 from basedsl_cute.atoms import (

@@ -9,7 +9,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Numeric, is_dynamic
 from basedsl_cute import algebra
-from basedsl_cute.printing import printf
+from basedsl_cute.printing import write
 from basedsl_cute.ssa import TensorSSA
 from basedsl_cute.tensor import Tensor
 
@@ -34,7 +34,7 @@ def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any
             heading = (str(tensor),)
     else:
         raise DSLTypeError(f"print_tensor takes a tensor, got {type(tensor).__name__}")
-    printf(heading[0].replace("%", "%%") + ":\n", *heading[1:])
+    write(heading[0].replace("%", "%%") + ":\n", *heading[1:])
     modes = algebra.product_each(
         layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     )
@@ -47,7 +47,7 @@ def _verbose(tensor: Any, modes: Any, rest: tuple[Any, ...], static: bool) -> No
     def one(coord: tuple[Any, ...]) -> None:
         at = coord + rest
         places = ",".join("{}" for _ in at)
-        _print(f"  ({places}) = {{}}\n", *at, _element(tensor, at))
+        write(f"  ({places}) = {{}}\n", *at, _element(tensor, at))
 
     _each(modes, (), one, static)
 
@@ -55,7 +55,7 @@ def _verbose(tensor: Any, modes: Any, rest: tuple[Any, ...], static: bool) -> No
 def _rows(tensor: Any, modes: Any, rest: tuple[Any, ...], static: bool) -> None:
     if rest:
         places = ",".join("{}" for _ in rest)
-        _print(f" (_,_,{places}):\n", *rest)
+        write(f" (_,_,{places}):\n", *rest)
     columns = modes[1] if len(modes) > 1 else 1
 
     def row(coord: tuple[Any, ...]) -> None:
@@ -64,11 +64,11 @@ def _rows(tensor: Any, modes: Any, rest: tuple[Any, ...], static: bool) -> None:
                 _element(tensor, coord + ((c,) if len(modes) > 1 else ()) + rest)
                 for c in range(columns)
             ]
-            _print("  " + " ".join("{}" for _ in values) + "\n", *values)
+            write("  " + " ".join("{}" for _ in values) + "\n", *values)
             return
-        _print("  ")
-        _each((columns,), coord, lambda at: _print("{} ", _element(tensor, at + rest)), static)
-        _print("\n")
+        write("  ")
+        _each((columns,), coord, lambda at: write("{} ", _element(tensor, at + rest)), static)
+        write("\n")
 
     _each(modes[:1], (), row, static)
 
@@ -79,13 +79,6 @@ def _element(tensor: Any, coord: tuple[Any, ...]) -> Any:
     if isinstance(value, Numeric) and type(value).is_float and not type(value).format.arithmetic:
         return value.to(Float32)
     return value
-
-
-def _print(fmt: str, *values: Any) -> None:
-    if values:
-        printf(fmt, *values)
-    else:
-        printf(fmt)
 
 
 def _each(

@@ -8,7 +8,15 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError
 from basedsl_cute import nvgpu
-from basedsl_cute.nvgpu import CopyG2ROp, CopyUniversalOp, LoadCacheMode, cpasync
+from basedsl_cute.nvgpu import (
+    CopyG2ROp,
+    CopyR2GOp,
+    CopyUniversalOp,
+    LoadCacheMode,
+    MemoryOrder,
+    MemoryScope,
+    cpasync,
+)
 from basedsl_cute.runtime import from_dlpack
 
 TV = (cute.make_ordered_layout((4, 32), order=(1, 0)), cute.make_layout((2, 4), stride=(4, 1)))
@@ -107,6 +115,34 @@ def test_a_cache_mode_is_the_instructions(target):
     np.testing.assert_array_equal(x, y)
     compiled = cute.compile(host, a, b, options="--arch sm_90a")
     assert "ld.global.cs.v2.b64" in compiled.stages.text("ptx")
+
+
+def test_loads_and_stores_have_operations_of_their_own(target):
+    x, y, a, b = arrays(8, 128)
+    weak = {"memory_order": MemoryOrder.WEAK, "memory_scope": MemoryScope.CTA}
+
+    @cute.kernel
+    def kernel(a: cute.Tensor, b: cute.Tensor, load: cute.Constexpr, store: cute.Constexpr):
+        at = (cute.arch.thread_idx()[0], None)
+        part = cute.local_tile(a[at], (4,), (cute.arch.block_idx()[0],))
+        fragment = cute.make_fragment_like(part)
+        cute.copy(load, part, fragment)
+        cute.copy(store, fragment, cute.local_tile(b[at], (4,), (cute.arch.block_idx()[0],)))
+
+    @cute.jit
+    def host(a: cute.Tensor, b: cute.Tensor, swapped: cute.Constexpr):
+        load, store = (
+            cute.make_copy_atom(op, a.element_type, num_bits_per_copy=128, **weak)
+            for op in (CopyG2ROp(), CopyR2GOp())
+        )
+        if swapped:
+            load, store = store, load
+        kernel(a, b, load, store).launch(grid=32, block=8)
+
+    host(a, b, False)
+    np.testing.assert_array_equal(x, y)
+    with pytest.raises(DSLError, match="CopyR2GOp copies rmem to gmem, not gmem to rmem"):
+        cute.compile(host, a, b, True)
 
 
 # What is refused ---------------------------------------------------------------------------------

@@ -93,6 +93,44 @@ def test_single_instructions(target):
     np.testing.assert_array_equal(got, bits.byteswap())
 
 
+def test_pairs_of_floats(target):
+    x, y, z = (RNG.standard_normal(64).astype(np.float32) for _ in range(3))
+
+    def all_four(a, b, c):
+        pair = arch.fma_packed_f32x2((a, b), (b, 2.0), (c, c))
+        pair = arch.mul_packed_f32x2(pair, (2, 3))
+        pair = arch.sub_packed_f32x2(pair, (a, a))
+        low, high = arch.add_packed_f32x2(pair, (1.0, b))
+        return low - high
+
+    fused = [np.float64(a) * b + z for a, b in ((x, y), (y, np.float32(2)))]
+    low, high = (w.astype(np.float32) for w in fused)
+    low, high = low * np.float32(2) - x + np.float32(1), high * np.float32(3) - x + y
+    got = per_thread(all_four, x, y, z, out=np.float32)
+    np.testing.assert_allclose(got, low - high, rtol=1e-5, atol=1e-5)
+    with pytest.raises(DSLError, match=r"mul_packed_f32x2\(\) takes pairs"):
+        per_thread(lambda a: arch.mul_packed_f32x2(a, (1, 2))[0], x, out=np.float32)
+
+
+@pytest.mark.parametrize(
+    "kind, space, instruction",
+    [
+        (arch.ProxyKind.async_shared, arch.SharedSpace.shared_cta, "async.shared::cta"),
+        ("async.shared", "cluster", "async.shared::cluster"),
+        (arch.ProxyKind.async_shared, None, "async.shared::cta"),
+        (arch.ProxyKind.async_global, None, "async.global"),
+        (arch.ProxyKind.async_, None, "async"),
+        ("alias", None, "alias"),
+    ],
+)
+def test_proxies_have_names_and_texts(kind, space, instruction):
+    def fenced(x):
+        arch.fence_proxy(kind, space=space)
+        return x
+
+    assert f"fence.proxy.{instruction};" in ptx_of(fenced, np.zeros(4, np.float32))
+
+
 def ptx_of(function, *arrays, out=np.float32):
     @cute.kernel
     def kernel(inputs: tuple, y: cute.Tensor):

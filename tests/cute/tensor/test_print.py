@@ -93,13 +93,13 @@ def test_what_is_no_tensor(sim):
 
 @cute.kernel
 def formats_kernel(a: cute.Tensor, n: cute.Int32, wide: cute.Int64):
-    cute.printf("a %d %5.2f %x %s|", n, a[0], 255, "text")
-    cute.printf("b %d %lld %d|", wide, n, n)
-    cute.printf("c {} {:6.3f} {:04d} {:x} {{}} 100%|", n, a[1], n, wide)
-    cute.printf("d {} {}|", a, a.layout)
-    cute.printf("e {} {}|", (1, (n, 2)), cute.make_swizzle(2, 3, 3))
+    cute.printf("a %d %5.2f %x %s", n, a[0], 255, "text")
+    cute.printf("b %d %lld %d", wide, n, n)
+    cute.printf("c {} {:6.3f} {:04d} {:x} {{}} 100%", n, a[1], n, wide)
+    cute.printf("d {} {}", a, a.layout)
+    cute.printf("e {} {}", (1, (n, 2)), cute.make_swizzle(2, 3, 3))
     swizzle = cute.make_swizzle(1, 2, 3)
-    cute.printf("f {}|", cute.make_composed_layout(swizzle, 0, cute.make_layout((8, n))))
+    cute.printf("f {}", cute.make_composed_layout(swizzle, 0, cute.make_layout((8, n))))
     cute.printf("g %s %s\n", a[1], cute.make_layout((2, n)))
 
 
@@ -111,14 +111,14 @@ def formats(a: cute.Tensor, n: cute.Int32, wide: cute.Int64):
 def test_formats(target, capfd):
     formats(np.array([1.5, 2.25, 3], "f4"), 5, 2**40 + 1)
     cute.synchronize()
-    assert capfd.readouterr().out.split("|") == [
+    assert capfd.readouterr().out.splitlines() == [
         "a 5  1.50 ff text",
         "b 1099511627777 5 5",
         "c 5  2.250 0005 10000000001 {} 100%",
         "d tensor<ptr<Float32, gmem, align<16>> o (3):(1)> (3):(1)",
         "e (1,(5,2)) S<2,3,3>",
         "f S<1,2,3> o 0 o (8,5):(1,8)",
-        "g 2.250000 (2,5):(1,2)\n",
+        "g 2.250000 (2,5):(1,2)",
     ]
 
 

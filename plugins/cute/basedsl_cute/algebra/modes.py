@@ -89,8 +89,8 @@ def flatten(x: Any) -> Any:
 
 
 def unflatten(x: Any, profile: Any) -> Any:
-    """The leaves of ``x`` in the nesting of ``profile``."""
-    return map_modes(x, lambda t: unflatten_tuple(t, profile))
+    """The leaves of ``x``, a list too, in the nesting of ``profile``."""
+    return map_modes(tuple(x) if isinstance(x, list) else x, lambda t: unflatten_tuple(t, profile))
 
 
 def append(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:

@@ -60,6 +60,8 @@ from basedsl_cute.arch.exchange import (
     warp_redux_sync,
 )
 from basedsl_cute.arch.fence import (
+    ProxyKind,
+    SharedSpace,
     fence_acq_rel_cluster,
     fence_acq_rel_cta,
     fence_acq_rel_gpu,
@@ -90,6 +92,12 @@ from basedsl_cute.arch.mbarrier import (
     mbarrier_wait,
 )
 from basedsl_cute.arch.memory import alloc_smem, load, store
+from basedsl_cute.arch.packed import (
+    add_packed_f32x2,
+    fma_packed_f32x2,
+    mul_packed_f32x2,
+    sub_packed_f32x2,
+)
 from basedsl_cute.arch.sync import barrier, barrier_arrive, sync_threads, sync_warp
 from basedsl_cute.arch.warp_roles import (
     elect_one,
@@ -109,6 +117,9 @@ __getattr__ = absent(__name__)
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "ProxyKind",
+    "SharedSpace",
+    "add_packed_f32x2",
     "alloc_smem",
     "atomic_add",
     "atomic_and",
@@ -149,6 +160,7 @@ __all__ = [
     "fence_acq_rel_sys",
     "fence_proxy",
     "fence_view_async_shared",
+    "fma_packed_f32x2",
     "fmax",
     "fmin",
     "get_dyn_smem_size",
@@ -169,6 +181,7 @@ __all__ = [
     "mbarrier_init_fence",
     "mbarrier_try_wait",
     "mbarrier_wait",
+    "mul_packed_f32x2",
     "nanosleep",
     "popc",
     "prmt",
@@ -182,6 +195,7 @@ __all__ = [
     "shuffle_sync_up",
     "smem",
     "store",
+    "sub_packed_f32x2",
     "sync_threads",
     "sync_warp",
     "thread_idx",

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import enum
+from typing import Any
+
 from basedsl.errors import DSLTypeError
 from basedsl_cute.arch.emit import emit_op
 
-_PROXIES = {
-    "alias": "alias",
-    "async": "async",
-    "async.global": "async.global",
-    "async.shared": "async.shared",
-}
+
+class ProxyKind(enum.Enum):
+    """Ways to memory besides ordinary accesses (PTX ISA 8.6, "Proxies")."""
+
+    alias = "alias"
+    async_ = "async"
+    async_global = "async.global"
+    async_shared = "async.shared"
 
 
-def fence_proxy(kind: str, space: str | None = None) -> None:
+class SharedSpace(enum.Enum):
+    """Whose shared memory: the block's own, or that of all blocks of the cluster."""
+
+    shared_cta = "cta"
+    shared_cluster = "cluster"
+
+
+_PROXIES = [kind.value for kind in ProxyKind]
+
+
+def fence_proxy(
+    kind: ProxyKind | str, space: SharedSpace | str | None = None, use_intrinsic: Any = None
+) -> None:
     """Order ordinary accesses before those of the proxy `kind`: "async.shared" (with `space`
-    "cta" or "cluster"), "async.global", "async", "alias".
+    "cta" or "cluster"), "async.global", "async", "alias". `use_intrinsic` changes nothing.
     """
     name = str(getattr(kind, "value", kind))
     if name not in _PROXIES:
         raise DSLTypeError(f"{kind!r} is no proxy; there are {', '.join(_PROXIES)}")
-    attributes = {"kind": f"#nvvm.proxy_kind<{_PROXIES[name]}>"}
+    attributes = {"kind": f"#nvvm.proxy_kind<{name}>"}
     if name == "async.shared":
         where = str(getattr(space, "value", space or "cta"))
         if where not in ("cta", "cluster"):

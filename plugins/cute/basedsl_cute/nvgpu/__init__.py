@@ -5,8 +5,11 @@ from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,
     CopyG2ROp,
+    CopyR2GOp,
     CopyUniversalOp,
     LoadCacheMode,
+    MemoryOrder,
+    MemoryScope,
     MmaUniversalOp,
 )
 from basedsl_cute.nvgpu.tma import make_tiled_tma_atom_A, make_tiled_tma_atom_B
@@ -17,8 +20,11 @@ __getattr__ = absent(__name__)
 __all__ = [
     "CacheEvictionPriority",
     "CopyG2ROp",
+    "CopyR2GOp",
     "CopyUniversalOp",
     "LoadCacheMode",
+    "MemoryOrder",
+    "MemoryScope",
     "MmaUniversalOp",
     "OperandMajorMode",
     "OperandSource",

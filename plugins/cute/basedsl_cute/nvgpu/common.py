@@ -42,6 +42,25 @@ class CacheEvictionPriority(enum.Enum):
     NO_ALLOCATE = "L1::no_allocate"
 
 
+class MemoryOrder(enum.Enum):
+    """What `make_copy_atom(memory_order=)` may name: copies are weak accesses."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class MemoryScope(enum.Enum):
+    """What `make_copy_atom(memory_scope=)` may name: weak accesses know the block only."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+    GPU = "gpu"
+    SYS = "sys"
+
+
 def thread_layout(width: int, bits: int | None) -> CopyAtomLayout:
     """One thread moves `bits`, by default one element."""
     return algebra.thread_copy(bits or width).in_elements(width)
@@ -81,6 +100,22 @@ class CopyG2ROp(CopyOp):
             )
         cache = self.cache_mode.value
         move(src, dst, atom.num_bits or atom.width, pred, cache=cache, name="CopyG2ROp")
+
+
+@dataclass(frozen=True)
+class CopyR2GOp(CopyOp):
+    """Stores from registers into global memory."""
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        return thread_layout(width, bits)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        if src.memspace != "rmem" or dst.memspace != "gmem":
+            raise DSLTypeError(
+                f"CopyR2GOp copies rmem to gmem, not {src.memspace} to {dst.memspace}"
+            )
+        move(src, dst, atom.num_bits or atom.width, pred, name="CopyR2GOp")
 
 
 def _no_fields(op: CopyOp, fields: dict[str, Any]) -> None:

@@ -1,0 +1,40 @@
+"""Pairs of Float32: on Blackwell one instruction (PTX ISA 9.7.3, ".f32x2"), here two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import Float32
+from basedsl_cute import math
+
+Pair = tuple[Any, Any]
+
+
+def add_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
+    """Sums of two pairs."""
+    return _pairwise("add_packed_f32x2()", lambda a, b: a + b, src_a, src_b)
+
+
+def sub_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
+    """Differences of two pairs."""
+    return _pairwise("sub_packed_f32x2()", lambda a, b: a - b, src_a, src_b)
+
+
+def mul_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
+    """Products of two pairs."""
+    return _pairwise("mul_packed_f32x2()", lambda a, b: a * b, src_a, src_b)
+
+
+def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair) -> Pair:
+    """`src_a * src_b + src_c` of pairs, each rounded once."""
+    return _pairwise("fma_packed_f32x2()", math.fma, src_a, src_b, src_c)
+
+
+def _pairwise(what: str, f: Callable[..., Any], *pairs: Any) -> Pair:
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DSLTypeError(f"{what} takes pairs (x0, x1) of Float32, not {pair!r}")
+    low, high = zip(*pairs, strict=True)
+    return f(*map(Float32, low)), f(*map(Float32, high))
