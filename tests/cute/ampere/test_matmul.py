@@ -86,7 +86,7 @@ def test_out(target):
             with pytest.raises(DSLTypeError, match=text):
                 matmul(a, b, out=wrong)
     square = normal(24, 24)
-    with pytest.raises(DSLTypeError, match="out is an operand too"):
+    with pytest.raises(DSLTypeError, match="out shares memory with a"):
         matmul(square, square, out=square, config=SMALL)
 
 
@@ -215,7 +215,55 @@ REFUSED = {
     ),
     "sgemm multiplies Float32": lambda: matmul(normal(3, 4), normal(4, 3), config=sgemm.Config()),
     "no Config of a kernel": lambda: matmul(normal(3, 4), normal(4, 3), config=3),
+    "out_dtype and config are static: unhashable": lambda: matmul(
+        normal(3, 4), normal(4, 3), activation=["relu"]
+    ),
+    "out_dtype='flaot' is no element type": lambda: matmul(
+        normal(3, 4), normal(4, 3), out_dtype="flaot"
+    ),
+    "operands= is a ndarray": lambda: matmul(
+        normal(3, 4), normal(4, 3), epilogue=lambda x, y: x + y, operands=normal(3)
+    ),
+    r"an operand of \(7,\) does not broadcast": lambda: matmul(
+        normal(0, 4), normal(4, 3), bias=normal(7)
+    ),
+    "a masked array": lambda: matmul(np.ma.masked_array(normal(3, 4), mask=True), normal(4, 3)),
+    "elements of type complex64 have no": lambda: matmul(*(np.ones((4, 4), np.complex64),) * 2),
+    "starts 1 bytes after a multiple of its 2-byte": lambda: matmul(
+        np.zeros(33, np.uint8)[1:].view(np.float16).reshape(4, 4), normal(4, 4)
+    ),
+    "elements that share memory": lambda: matmul(
+        normal(3, 4),
+        normal(4, 8),
+        out=np.lib.stride_tricks.as_strided(normal(8), (3, 8), (0, 2)),
+    ),
 }
+
+
+def test_what_is_read_only_is_read_and_not_written(sim):
+    a, b, out = normal(40, 24), normal(24, 56), np.zeros((40, 56), np.float16)
+    for writeable in (False, True, False):
+        a.setflags(write=writeable)
+        check(a, b)
+    out.setflags(write=False)
+    with pytest.raises(DSLTypeError, match="out is read-only"):
+        check(a, b, out=out)
+    out.setflags(write=True)
+    check(a, b, out=out)
+    out.setflags(write=False)
+    with pytest.raises(DSLTypeError, match="out is read-only"):
+        check(a, b, out=out)
+
+
+def test_out_apart_from_the_operands(sim):
+    memory = normal(96, 64)
+    with pytest.raises(DSLTypeError, match="out shares memory with a"):
+        matmul(memory[:40], normal(64, 64), out=memory[20:60], config=SMALL)
+    # Columns of one array beside each other share none, whatever lies between them.
+    a, b, out = memory[:40, :24], normal(24, 32), memory[:40, 32:]
+    exact = wide(a) @ wide(b)
+    matmul(a, b, out=out, config=SMALL)
+    close(out, exact)
 
 
 @pytest.mark.parametrize("text", REFUSED)

@@ -222,6 +222,9 @@ class FakeTensor:
     def stride(self):
         return (3, 1)
 
+    def is_neg(self):
+        return False
+
 
 @pytest.fixture
 def fake_torch(monkeypatch):
@@ -247,6 +250,8 @@ def test_torch_tensors_are_read_through_their_attributes(fake_torch):
         ("layout", "torch.sparse_coo", "'a' has the layout torch.sparse_coo"),
         ("device", FakeDevice("meta"), "'a' is on device meta"),
         ("dtype", "torch.quint8", "no counterpart"),
+        ("dtype", "torch.complex64", "no counterpart"),
+        ("is_neg", lambda: True, "a view that negates"),
     ],
 )
 def test_torch_tensors_that_kernels_cannot_take(fake_torch, attribute, value, message):
@@ -264,6 +269,8 @@ def test_real_torch_tensors():
     assert read.dtype == (4, 16, 1)
     with pytest.raises(DSLTypeError, match="requires grad"):
         HostTensor.of(torch.zeros(3, requires_grad=True))
+    with pytest.raises(DSLTypeError, match="a view that negates"):
+        HostTensor.of(torch.ones(3, dtype=torch.complex64).conj().imag)
 
 
 def test_cupy_arrays_are_read_through_their_attributes():

@@ -54,7 +54,7 @@ class Library:
 class _NumPy(Library):
     def key(self, x: Any) -> Hashable:
         address = x.__array_interface__["data"][0]
-        return x.shape, x.strides, x.dtype, address & 15
+        return x.shape, x.strides, x.dtype, address & 15, x.flags.writeable
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return np.empty(shape, dtype)
@@ -112,7 +112,7 @@ class _Torch(Library):
                 "matmul computes no gradients, and an operand requires one",
                 hint="call it under torch.no_grad(), or pass x.detach()",
             )
-        return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device()
+        return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device(), x.is_neg()
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
         return self.torch.empty(shape, dtype=dtype, device=like.device)

@@ -37,6 +37,16 @@ class Facts:
     def size(self) -> int:
         return int(self.dtype.width) // 8
 
+    @property
+    def filled(self) -> int:
+        """Bytes of an array whose elements fill its memory without gaps, 0 of others."""
+        end = 1
+        for stride, extent in sorted(zip(self.strides, self.shape, strict=True)):
+            if extent == 0 or (extent > 1 and stride != end):
+                return 0
+            end *= extent
+        return end * self.size
+
     def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> View | None:
         return view_of(
             self.shape, self.strides, full, self.size, batched=batched, may_copy=True, **options
@@ -45,6 +55,13 @@ class Facts:
 
 def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
     host = HostTensor.of(x, name)
+    size = host.dtype[1] // 8
+    if size and host.address % size and not host.is_on_gpu:
+        raise DSLTypeError(
+            f"matmul: {name} starts {host.address % size} bytes after a multiple of its {size}-byte "
+            "elements",
+            hint="copy it: numpy.array(x)",
+        )
     shape, strides = list(host.shape), list(host.strides)
     if new_mode is not None:
         shape.insert(new_mode, 1)
@@ -67,11 +84,6 @@ def views_of(
     m, n, k = extents
     full = (*batch, m, n)
     columns = tuple(x is not None and x.shape == (n,) for x in given)
-    for x in given:
-        if x is not None and not _broadcasts(x.shape, full):
-            raise DSLTypeError(
-                f"an operand of {tuple(x.host.shape)} does not broadcast to a result of {full}"
-            )
     one_b = all(extent == 1 for extent in b.shape[:-2])
     for batched in (False, True) if one_b else (True,):
         if batched:
@@ -96,6 +108,14 @@ def views_of(
         "contiguous rows or columns",
         hint="leave out= away and copy the result",
     )
+
+
+def check_operands(given: list[Facts | None], full: tuple[int, ...]) -> None:
+    for x in given:
+        if x is not None and not _broadcasts(x.shape, full):
+            raise DSLTypeError(
+                f"an operand of {tuple(x.host.shape)} does not broadcast to a result of {full}"
+            )
 
 
 def _broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
@@ -187,7 +207,11 @@ def element_type(lib: Library, asked: Any, dtype: Any, like: Any) -> Any:
         return cute.Int32 if dtype in _INTEGERS else dtype
     if isinstance(asked, type) and issubclass(asked, Numeric):
         return asked
-    return from_dlpack(*HostTensor.of(lib.empty((1,), asked, like)).dtype)
+    try:
+        made = lib.empty((1,), asked, like)
+    except (TypeError, RuntimeError):
+        raise DSLTypeError(f"out_dtype={asked!r} is no element type") from None
+    return from_dlpack(*HostTensor.of(made).dtype)
 
 
 def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
@@ -199,6 +223,16 @@ def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
             f"out is {kind.__name__} of {tuple(host.shape)}; the result is "
             f"{(asked or kind).__name__} of {shape}"
         )
+    if host.readonly:
+        raise DSLTypeError("out is read-only", hint="pass another array, or none")
+    end = 1
+    for stride, extent in sorted(zip(map(abs, host.strides), host.shape, strict=True)):
+        if extent > 1 and stride < end:
+            raise DSLTypeError(
+                f"out of {host.shape} with strides {host.strides} has elements that share memory",
+                hint="pass another array, or none",
+            )
+        end += (extent - 1) * stride
     return kind
 
 

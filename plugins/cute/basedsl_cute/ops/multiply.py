@@ -22,6 +22,7 @@ from basedsl_cute.ops import ampere_gemm, hopper_gemm, sgemm
 from basedsl_cute.ops.arrays import Library, library
 from basedsl_cute.ops.decisions import (
     check_devices,
+    check_operands,
     check_types,
     checked_out,
     choose,
@@ -39,6 +40,7 @@ from basedsl_cute.utils.epilogue import per_column
 from basedsl_cute.utils.hardware_info import HardwareInfo
 
 _MOST_PLANS = 4096
+_NOTHING: tuple[Any, ...] = ()
 
 
 def matmul(
@@ -52,7 +54,7 @@ def matmul(
     alpha: float | None = None,
     out_dtype: Any = None,
     epilogue: Any = None,
-    operands: tuple[Any, ...] = (),
+    operands: tuple[Any, ...] = _NOTHING,
     tf32: bool = False,
     config: Any = None,
 ) -> Any:
@@ -90,7 +92,12 @@ def matmul(
         config,
         os.environ.get(ENVIRONMENT_VARIABLE),
     )
-    plan = _plans.get(key)
+    try:
+        plan = _plans.get(key)
+    except TypeError as error:
+        raise DSLTypeError(
+            f"matmul: activation, epilogue, out_dtype and config are static: {error}"
+        ) from None
     if plan is None:
         if epilogue is None and (extras or activation is not None):
             fused = Fused(activation, alpha is not None, bias is not None, residual is not None)
@@ -125,13 +132,18 @@ def _extras(
     lib: Library, bias: Any, residual: Any, alpha: Any, epilogue: Any, operands: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """The epilogue's operands in the order in which `Fused` takes them, or the user's own."""
-    if alpha is None and bias is None and residual is None and epilogue is None and not operands:
+    if alpha is bias is residual is epilogue is None and operands is _NOTHING:
         return ()
     if isinstance(alpha, int | np.generic):
         alpha = float(alpha)
     own = tuple([x for x in (alpha, bias, residual) if x is not None])
+    if not isinstance(operands, tuple | list):
+        raise DSLTypeError(
+            f"operands= is a {type(operands).__name__}",
+            hint="pass a tuple of arrays and numbers: operands=(x,)",
+        )
     if epilogue is None:
-        if operands:
+        if len(operands):
             raise DSLTypeError("operands= are those of an epilogue", hint="pass epilogue= too")
         return own
     if own:
@@ -168,6 +180,7 @@ class Plan:
         dtype: Any,
         blocks: int,
         extras: tuple[View | None, ...],
+        filled: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
         self.call = call
         self.shape = shape
@@ -175,14 +188,15 @@ class Plan:
         self.blocks = blocks
         self.a, self.b, self.c = views
         self.extras = extras
+        self.filled = filled  # bytes that A, B and C fill without gaps, 0 if they have gaps
         every = (*views, *(v for v in extras if v is not None))
         self.is_direct = all(v.is_same for v in every)
 
     def run(self, lib: Library, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
         """The product of arrays of that kind."""
         result = lib.empty(self.shape, self.dtype, a) if out is None else out
-        if out is not None and lib.address(out) in (lib.address(a), lib.address(b)):
-            raise DSLTypeError("matmul: out is an operand too", hint="pass another array, or none")
+        if out is not None:
+            self._check_apart(lib, a, b, out)
         call = self.call
         if call is None:  # there are no elements
             return result
@@ -194,6 +208,18 @@ class Plan:
             )
         call(a, b, c, extras, self.blocks, lib.stream(a))
         return result
+
+    def _check_apart(self, lib: Library, a: Any, b: Any, out: Any) -> None:
+        """Where arrays have gaps, that they overlap is seen only if they begin alike."""
+        *sizes, written = self.filled
+        at = lib.address(out)
+        for name, x, size in zip("ab", (a, b), sizes, strict=True):
+            begin = lib.address(x)
+            overlap = size and written and begin < at + written and at < begin + size
+            if begin == at or overlap:
+                raise DSLTypeError(
+                    f"matmul: out shares memory with {name}", hint="pass another array, or none"
+                )
 
 
 _plans: dict[Any, Plan] = {}
@@ -229,6 +255,7 @@ def _plan(
         kind = checked_out(out, shape, kind if out_dtype is not None else None)
     given = [facts(x, "an operand", column) if _is_array(x) else None for x in extras]
     check_devices(of_a, of_b, *given, *([] if out is None else [facts(out, "out")]))
+    check_operands(given, full)
     if 0 in full:
         return Plan(None, (View((), (), is_same=True),) * 3, shape, made, 0, ())
 
@@ -265,7 +292,9 @@ def _plan(
     blocks = processors * getattr(config, "blocks_per_sm", 1)
     arrays = tuple(v.of(x, lib) for v, x in zip(matrices, (a, b, result), strict=True))
     more = tuple(x if v is None else v.of(x, lib) for x, v in zip(extras, seen, strict=True))
-    return Plan(_compiled(problem, arrays, more, blocks), matrices, shape, made, blocks, seen)
+    filled = (of_a.filled, of_b.filled, of_c.filled)
+    call = _compiled(problem, arrays, more, blocks)
+    return Plan(call, matrices, shape, made, blocks, seen, filled)
 
 
 def _compiled(

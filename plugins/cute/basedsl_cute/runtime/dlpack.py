@@ -23,7 +23,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _DEVICE_NAMES = {CPU: "cpu", CUDA: "cuda", CUDA_HOST: "cpu", CUDA_MANAGED: "cuda", 10: "rocm"}
 
 # dlpack.h: DLDataTypeCode
-_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_KIND_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _NAMED_TYPES = {
     "bfloat16": (4, 16, 1),
     "float8_e3m4": (7, 8, 1),
@@ -114,6 +114,8 @@ Reader = Callable[[Any, str], HostTensor]
 @functools.lru_cache(maxsize=256)
 def _reader(kind: Any) -> Reader | None:
     """How arrays of a class are read; looked up once for each class."""
+    if issubclass(kind, np.ma.MaskedArray):
+        return _refuse_masked
     if issubclass(kind, np.ndarray):
         return _read_numpy
     torch = sys.modules.get("torch")
@@ -143,7 +145,7 @@ def _numpy_type(dtype: np.dtype[Any]) -> tuple[DType, int]:
     found = _NAMED_TYPES.get(dtype.name)
     if found is None:
         code = _KIND_CODES.get(dtype.kind)
-        if code is None or dtype.itemsize == 0:
+        if code is None or dtype.itemsize not in (1, 2, 4, 8):
             raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
         found = (code, dtype.itemsize * 8, 1)
     return found, dtype.itemsize
@@ -185,13 +187,20 @@ def _read_numpy(array: np.ndarray[Any, Any], name: str) -> HostTensor:
     return HostTensor(_numpy_address(array), dtype, array.shape, strides, (CPU, 0), readonly, array)
 
 
+def _refuse_masked(array: Any, name: str) -> HostTensor:
+    raise DSLTypeError(
+        f"{_called(name)}is a masked array, and kernels know no masks",
+        hint="pass x.filled(...), or x.data and x.mask",
+    )
+
+
 @functools.lru_cache(maxsize=256)
 def _torch_type(dtype: Any) -> DType:
     name = str(dtype).rpartition(".")[2]
     if name in _NAMED_TYPES:
         return _NAMED_TYPES[name]
     kind, bits = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
-    code = {"int": 0, "uint": 1, "float": 2, "complex": 5}.get(kind)
+    code = {"int": 0, "uint": 1, "float": 2}.get(kind)
     if code is None or not bits:
         raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
     return code, int(bits), 1
@@ -207,6 +216,11 @@ def _read_torch(tensor: Any, name: str) -> HostTensor:
         raise DSLTypeError(
             f"{_called(name)}has the layout {tensor.layout}; a tensor needs strides",
             hint="pass x.to_dense()",
+        )
+    if tensor.is_neg():  # x.conj().imag: its memory holds the negative of what it says
+        raise DSLTypeError(
+            f"{_called(name)}is a view that negates what is in its memory",
+            hint="pass x.resolve_neg()",
         )
     device = tensor.device
     kind = {"cpu": CPU, "cuda": CUDA}.get(device.type)
