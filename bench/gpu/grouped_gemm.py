@@ -18,15 +18,18 @@ from pathlib import Path
 import torch
 
 import basedsl_cute as cute
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "cute"))
-
-from hopper_grouped_gemm import Config, grouped_gemm, tables
+from basedsl_cute.ops.hopper_grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.utils import LayoutEnum
 
 ROUNDS, CALLS = 15, 3
+KINDS = Kinds(cute.Float16, cute.Float16, cute.Float16, *(LayoutEnum.ROW_MAJOR,) * 3)
 CONFIGS = {
-    "128x128": Config(),
-    "128x256": Config(tile=(128, 256, 64)),
+    "128x128": Config((128, 128, 64), 6),
+    "128x256": Config(),
+    "128x256, pairs along N": Config(cluster=(1, 2)),
+    "128x128 in turns, pairs along N": Config((128, 128, 64), 6, takes_turns=True, cluster=(1, 2)),
+    "128x128 in turns, pairs along M": Config((128, 128, 64), 6, takes_turns=True, cluster=(2, 1)),
+    "128x192 in turns": Config((128, 192, 64), takes_turns=True, slots=1),
 }
 
 
@@ -61,10 +64,10 @@ def measure(name, shapes):
 
     contenders = {"loop": loop}
     for label, config in CONFIGS.items():
-        maps = torch.zeros(blocks, config.maps, 16, dtype=torch.int64, device="cuda")
+        maps = torch.zeros(blocks, maps_of(config), 16, dtype=torch.int64, device="cuda")
         arguments = (*described, maps)
         contenders[label] = lambda arguments=arguments, config=config: grouped_gemm(
-            *arguments, cute.Float16, cfg=config
+            *arguments, KINDS, config
         )
     row = {"case": name, "error": {}}
     for label in CONFIGS:
@@ -116,7 +119,7 @@ def main():
         rates = row["TFLOP/s"]
         for label, rate in rates.items():
             ratio = rate / max(rates["loop"], rates["loop, as a graph"])
-            print(f"    {label:18} {rate:7.1f} TFLOP/s  {ratio:.2f} of the better loop")
+            print(f"    {label:32} {rate:7.1f} TFLOP/s  {ratio:.2f} of the better loop")
     if options.out:
         Path(options.out).write_text(json.dumps(rows, indent=1))
     return 0 if all(error < 1 for row in rows for error in row["error"].values()) else 1

@@ -1,4 +1,4 @@
-"""The grouped product of the examples as a kernel of `random_cases`: C in blocks, a group for each.
+"""Grouped products as a kernel of `random_cases`: C in blocks, a group for each.
 
 Rows and columns of one product are cut at random places, and each block of C is a group with its
 rows of A and of B. Blocks differ in their extents, some are empty, and together they are the whole.
@@ -8,57 +8,58 @@ from __future__ import annotations
 
 import itertools
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from random_cases import BF16, F16, Case, Dice, cute_type, drawn
+from random_cases import Case, Dice, Hopper, cute_type
 
 import basedsl_cute as cute
+from basedsl_cute.ops import hopper_grouped_gemm as grouped
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.tensormap_manager import TensorMapUpdateMode
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "cute"))
 
-import hopper_grouped_gemm as grouped
+from hopper_grouped_gemm import aligned
 
 
-class Grouped:
-    """`examples/cute/hopper_grouped_gemm.py`."""
+class Grouped(Hopper):
+    """`ops.hopper_grouped_gemm`."""
 
     def draw(self, d: Dice, name: str, small: bool) -> Case:
-        consumers = d.one(1, 2)
-        kind = d.one(F16, BF16)
-        options = {
-            "tile": (64 * consumers, d.one(64, 128), d.one(32, 64)),
-            "stages": d.number(2, 4),
-            "consumers": consumers,
-            "update": d.one(TensorMapUpdateMode.SMEM, TensorMapUpdateMode.GMEM),
-        }
-        turned = (d.one(True, False), d.one(True, False), False)
-        smallest = (200, 200, 100)
-        case = drawn(d, name, small, (kind, kind, kind), options, turned, smallest)
-        m, n, k = case.shape
-        n = -(-n // 8) * 8
-        # Blocks begin at multiples of 16 bytes, and where C is contiguous, end there.
-        rows = sorted(d.number(0, m) // 8 * 8 for _ in range(d.number(0, 5)))
-        columns = sorted(d.number(0, n) // 8 * 8 for _ in range(d.number(0, 3)))
-        options["cuts"] = (0, *rows, m), (0, *columns, n)
-        return Case(
-            name, (m, n, k), None, case.types, turned, case.gaps, "none", case.blocks, options
+        case = super().draw(d, name, small)
+        cuts = []
+        for which, extent, most in ((0, case.shape[0], 5), (1, case.shape[1], 3)):
+            # TMA loads what begins at a multiple of 16 bytes.
+            unit = 16 // case.types[which].itemsize if case.transposed[which] else 1
+            places = sorted(d.number(0, extent) // unit * unit for _ in range(d.number(0, most)))
+            cuts.append((0, *places, extent))
+        update = d.one(TensorMapUpdateMode.SMEM, TensorMapUpdateMode.GMEM)
+        options = case.options | {"cuts": tuple(cuts), "update": update}
+        return replace(case, batches=None, epilogue="none", options=options)
+
+    def whole_rows(self, case: Case) -> Case:
+        """C may have any rows: what TMA does not store is stored otherwise."""
+        return case
+
+    def config(self, case: Case) -> Any:
+        return grouped.Config(
+            **{name: x for name, x in case.options.items() if name not in ("cuts", "update")}
         )
 
     def run(self, case: Case, a: Any, b: Any, c: Any, extras: dict[str, Any]) -> None:
-        options = {name: x for name, x in case.options.items() if name != "cuts"}
-        config = grouped.Config(**options)
+        config = self.config(case)
         rows, columns = (list(itertools.pairwise(cut)) for cut in case.options["cuts"])
         triples = [(a[i:j], b[p:q], c[i:j, p:q]) for i, j in rows for p, q in columns]
-        maps = grouped.aligned((case.blocks, config.maps, 16), np.int64)
+        maps = aligned((case.blocks, grouped.maps_of(config), 16), np.int64)
         row, column = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
-        majors = [column if turned else row for turned in case.transposed[:2]]
+        majors = [column if turned else row for turned in case.transposed]
         tables = grouped.tables(triples)
-        chosen = (cute_type(case.types[0]), *majors, config)
+        kinds = grouped.Kinds(*map(cute_type, case.types), *majors)
+        chosen = (kinds, config, case.options["update"])
         if cute.target_description().startswith("the CPU simulator"):
             with reachable(*(x for triple in triples for x in triple if x.size)):
                 grouped.grouped_gemm(*tables, maps, *chosen)

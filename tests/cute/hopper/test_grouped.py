@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from basedsl.errors import DSLError
 from basedsl_cute import arch
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.nvgpu import cpasync
+from basedsl_cute.ops.hopper_grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
@@ -23,10 +25,12 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples" / "cute"))
 
-from hopper_grouped_gemm import Config, aligned, grouped_gemm, tables
+from hopper_grouped_gemm import aligned
 
 ROW, COL = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
 SMALL = Config(tile=(64, 64, 64), stages=2, consumers=1)
+SHARED = Config(tile=(128, 128, 64), stages=3)
+TURNS = Config(tile=(64, 64, 64), stages=3, takes_turns=True)
 GROUPS = {
     "one": [(128, 64, 128)],
     "one tile of several": [(64, 64, 64), (64, 64, 128), (64, 64, 64)],
@@ -35,38 +39,84 @@ GROUPS = {
     "empty ones": [(0, 64, 64), (64, 0, 64), (72, 64, 0), (64, 64, 64), (0, 0, 0)],
     "more than a warp has lanes": [(8 * (i % 3), 64, 64) for i in range(40)],
 }
+TYPES = {
+    cute.Float16: np.float16,
+    cute.BFloat16: ml_dtypes.bfloat16,
+    cute.Float32: np.float32,
+    cute.Float8E4M3FN: ml_dtypes.float8_e4m3fn,
+    cute.Float8E5M2: ml_dtypes.float8_e5m2,
+    cute.Int8: np.int8,
+    cute.Int32: np.int32,
+}
+F16 = Kinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, ROW)
+
+
+POISON = (np.nan, 7)  # of floats, of integers
+
+
+def array(rows, columns, major, dtype, gap=0, offset=0):
+    """Poisoned, with `gap` elements behind each row, `offset` elements behind the alignment."""
+    shape = (rows, columns) if major is ROW else (columns, rows)
+    size = shape[0] * (shape[1] + gap)
+    whole = aligned((size + offset,), dtype)
+    whole[:] = POISON[np.dtype(dtype).kind == "i"]
+    x = whole[offset:].reshape(shape[0], shape[1] + gap)
+    view = x[:, : shape[1]]
+    return whole, view if major is ROW else view.T
 
 
 def operand(rng, rows, columns, major, dtype):
-    shape = (rows, columns) if major is ROW else (columns, rows)
-    x = aligned(shape, dtype)
-    x[:] = rng.standard_normal(shape).astype(dtype)
-    return x if major is ROW else x.T
+    kind = TYPES[dtype]
+    unit = 16 // np.dtype(kind).itemsize
+    gap = -(columns if major is ROW else rows) % unit
+    _, x = array(rows, columns, major, kind, gap)
+    x[...] = rng.integers(-4, 5, x.shape).astype(kind)  # sums of such are exact
+    return x
 
 
-def compare(target, groups, majors=(ROW, ROW), blocks=3, cfg=SMALL):
+def compare(target, groups, kinds=F16, blocks=3, cfg=SMALL, gap=0, offset=0, **options):
+    """Checks what lies in C, and that nothing beside it is written."""
     rng = np.random.default_rng(3)
-    triples = []
+    triples, wholes = [], []
     for m, n, k in groups:
-        c = aligned((m, n), np.float16)
-        c[:] = np.nan
-        pair = (operand(rng, *x, np.float16) for x in ((m, k, majors[0]), (n, k, majors[1])))
+        pair = (
+            operand(rng, m, k, kinds.major_a, kinds.a),
+            operand(rng, n, k, kinds.major_b, kinds.b),
+        )
+        whole, c = array(m, n, kinds.major_c, TYPES[kinds.c], gap, offset)
         triples.append((*pair, c))
-    maps = aligned((blocks, cfg.maps, 16), np.int64)
+        wholes.append((whole, whole.copy()))
+    maps = aligned((blocks, maps_of(cfg), 16), np.int64)
     if target == "gpu":
-        import torch
-
-        on_gpu = [tuple(torch.from_numpy(x).cuda() for x in triple) for triple in triples]
-        described = [torch.from_numpy(x).cuda() for x in (*tables(on_gpu), maps)]
-        grouped_gemm(*described, cute.Float16, *majors, cfg)
-        results = [c.cpu().numpy() for _, _, c in on_gpu]
+        run_on_gpu(triples, wholes, maps, kinds, cfg, **options)
     else:
         with reachable(*(x for triple in triples for x in triple if x.size)):
-            grouped_gemm(*tables(triples), maps, cute.Float16, *majors, cfg)
-        results = [c for _, _, c in triples]
-    for (a, b, _), c in zip(triples, results, strict=True):
+            grouped_gemm(*tables(triples), maps, kinds, cfg, **options)
+    for (a, b, c), (whole, before) in zip(triples, wholes, strict=True):
         exact = a.astype(np.float64) @ b.astype(np.float64).T
-        np.testing.assert_allclose(c.astype(np.float64), exact, rtol=1e-3, atol=1e-3)
+        np.testing.assert_array_equal(
+            c.astype(np.float64), exact.astype(c.dtype).astype(np.float64)
+        )
+        c[...] = POISON[c.dtype.kind == "i"]
+        np.testing.assert_array_equal(whole.view(np.uint8), before.view(np.uint8))
+
+
+def run_on_gpu(triples, wholes, maps, kinds, cfg, **options):
+    """With copies of all arrays on the GPU, C copied back with what is around it."""
+    import torch
+
+    sizes, strides, addresses = tables(triples)
+    kept = []
+    for i, triple in enumerate(triples):
+        bases = [x if x.base is None else x.base for x in triple[:2]] + [wholes[i][0]]
+        for operand, (x, base) in enumerate(zip(triple, bases, strict=True)):
+            raw = torch.from_numpy(np.ascontiguousarray(base).reshape(-1).view(np.uint8)).cuda()
+            kept.append(raw)
+            addresses[i, operand] = raw.data_ptr() + x.ctypes.data - base.ctypes.data
+    described = [torch.from_numpy(x).cuda() for x in (sizes, strides, addresses, maps)]
+    grouped_gemm(*described, kinds, cfg, **options)
+    for (whole, _), raw in zip(wholes, kept[2::3], strict=True):
+        whole.view(np.uint8)[:] = raw.cpu().numpy()
 
 
 @pytest.mark.parametrize("which", GROUPS)
@@ -74,26 +124,83 @@ def test_against_numpy(hopper, which):
     compare(hopper, GROUPS[which])
 
 
-@pytest.mark.parametrize("majors", [(COL, ROW), (ROW, COL), (COL, COL)])
-def test_operands_that_are_not_k_major(hopper, majors):
-    compare(hopper, [(64, 72, 40), (136, 64, 64)], majors)
+@pytest.mark.parametrize("majors", [(COL, ROW, ROW), (ROW, COL, COL), (COL, COL, COL)])
+def test_operands_that_are_not_row_major(hopper, majors):
+    kinds = Kinds(cute.Float16, cute.Float16, cute.Float16, *majors)
+    compare(hopper, [(64, 72, 40), (136, 64, 64)], kinds)
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        (cute.BFloat16, cute.BFloat16, cute.Float32),
+        (cute.Float8E4M3FN, cute.Float8E5M2, cute.Float16),
+        (cute.Float32, cute.Float32, cute.Float32),  # as TFloat32
+        (cute.Int8, cute.Int8, cute.Int32),
+    ],
+)
+def test_other_types(hopper, types):
+    cfg = Config(tile=(64, 64, 128 * 8 // types[0].width), stages=2, consumers=1)
+    compare(
+        hopper, [(72, 64, 80), (64, 80, 208), (8, 8, 16)], Kinds(*types, ROW, ROW, ROW), cfg=cfg
+    )
+
+
+def test_types_that_need_k_contiguous(sim):
+    kinds = Kinds(cute.Int8, cute.Int8, cute.Int32, ROW, COL, ROW)
+    with pytest.raises(DSLError, match="B of Int8 must have K contiguous"):
+        compare("sim", [(64, 64, 64)], kinds)
+
+
+@pytest.mark.parametrize("major", [ROW, COL])
+@pytest.mark.parametrize(
+    "shape, gap, offset",
+    [((70, 41, 64), 7, 0), ((35, 66, 64), 0, 0), ((64, 64, 64), 8, 1)],
+    ids=["extent", "stride", "address"],
+)
+def test_c_that_is_not_of_whole_16_bytes(hopper, major, shape, gap, offset):
+    kinds = Kinds(cute.Float16, cute.Float16, cute.Float16, ROW, ROW, major)
+    shape = shape if major is ROW else (shape[1], shape[0], shape[2])
+    compare(hopper, [(64, 64, 64), shape, (8, 8, 64)], kinds, gap=gap, offset=offset)
 
 
 def test_two_consumers_and_maps_changed_in_global_memory(hopper):
-    cfg = Config(tile=(128, 128, 64), stages=3, update=TensorMapUpdateMode.GMEM)
-    compare(hopper, [(128, 64, 128), (40, 200, 72), (256, 128, 64)], blocks=2, cfg=cfg)
+    groups = [(128, 64, 128), (40, 200, 72), (256, 128, 64)]
+    compare(hopper, groups, blocks=2, cfg=SHARED, update=TensorMapUpdateMode.GMEM)
 
 
-def test_there_is_no_race(sim, monkeypatch):
+@pytest.mark.parametrize("which", ["ragged", "empty ones", "one tile of several"])
+def test_consumers_that_take_turns(hopper, which):
+    compare(hopper, GROUPS[which], blocks=2, cfg=TURNS)
+
+
+@pytest.mark.parametrize("cluster, takes_turns", [((1, 2), True), ((2, 1), False), ((2, 2), False)])
+def test_clusters(hopper, cluster, takes_turns):
+    cfg = Config((64, 64, 64), 2, 2 if takes_turns else 1, takes_turns, cluster)
+    groups = [(40, 200, 72), (130, 8, 8), (64, 72, 136), (72, 64, 0), (65, 64, 64)]
+    compare(hopper, groups, blocks=2 * cluster[0] * cluster[1], cfg=cfg)
+
+
+@pytest.mark.parametrize("cfg", [SMALL, TURNS], ids=["alone", "turns"])
+def test_there_is_no_race(sim, monkeypatch, cfg):
     monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
-    compare("sim", GROUPS["ragged"], blocks=1)
+    compare("sim", [*GROUPS["ragged"], (35, 66, 64)], blocks=1, cfg=cfg)
 
 
-def test_the_accumulator_stays_in_registers(monkeypatch):
+@pytest.mark.parametrize(
+    "cfg",
+    [
+        Config(),
+        Config((128, 128, 64), 6, takes_turns=True, cluster=(1, 2)),
+        Config((128, 192, 64), takes_turns=True, slots=1),
+    ],
+    ids=["128x256", "128x128 in turns", "128x192 in turns"],
+)
+def test_the_accumulator_stays_in_registers(monkeypatch, cfg):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     rows = tables([(np.zeros((8, 8), np.float16),) * 3])
-    maps = aligned((132, Config().maps, 16), np.int64)
-    stages = cute.compile(grouped_gemm, *rows, maps, cute.Float16).stages
+    maps = aligned((132, maps_of(cfg), 16), np.int64)
+    stages = cute.compile(grouped_gemm, *rows, maps, F16, cfg).stages
     ptx = stages.text("ptx")
     assert "tensormap.replace.tile.global_address.shared::cta.b1024.b64" in ptx
     assert "tensormap.cp_fenceproxy.global.shared::cta" in ptx

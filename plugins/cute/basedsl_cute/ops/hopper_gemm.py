@@ -175,7 +175,8 @@ def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
     )
 
 
-def _allocate(smem: Any, dtype: Any, layout: Any) -> Any:
+def allocate(smem: Any, dtype: Any, layout: Any) -> Any:
+    """Shared memory for tensors of such a layout."""
     # A layout's swizzle counts elements; pointers swizzle addresses of bytes.
     swizzle = cute.recast_layout(8, dtype.width, layout.inner)
     return smem.allocate_tensor(dtype, layout.outer, 1024, swizzle)
@@ -202,9 +203,9 @@ def gemm_kernel(
     layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
     smem = cute.utils.SmemAllocator()
     barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
-    sa = _allocate(smem, kinds.a, layout_a)
-    sb = _allocate(smem, kinds.b, layout_b)
-    sc = _allocate(smem, kinds.c, layout_c)
+    sa = allocate(smem, kinds.a, layout_a)
+    sb = allocate(smem, kinds.b, layout_b)
+    sc = allocate(smem, kinds.c, layout_c)
 
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
     if warp_idx == 0:
@@ -529,14 +530,19 @@ def kinds_of(a: Any, b: Any, c: Any) -> Kinds:
         )
     majors = [sm90.LayoutEnum.from_tensor(x) for x in (a, b, c)]
     kinds = Kinds(a.element_type, b.element_type, c.element_type, *majors, ranks == {3})
-    for name, dtype, major in (("A", kinds.a, majors[0]), ("B", kinds.b, majors[1])):
+    check_majors(kinds)
+    return kinds
+
+
+def check_majors(kinds: Kinds) -> None:
+    """DSLTypeError for operands that wgmma does not read."""
+    for name, dtype, major in (("A", kinds.a, kinds.major_a), ("B", kinds.b, kinds.major_b)):
         if dtype.width != 16 and major is not sm90.LayoutEnum.ROW_MAJOR:
             raise DSLTypeError(
                 f"{name} of {dtype.__name__} must have K contiguous: wgmma transposes 16-bit "
                 "elements only",
                 hint="pass a tensor whose K mode has stride 1, or convert to Float16 or BFloat16",
             )
-    return kinds
 
 
 def check(kinds: Kinds, cfg: Config) -> None:

@@ -3,6 +3,11 @@
 Both happen as late as the program lets them: a load lands when someone next looks at its mbarrier,
 a store reads its source and writes its target when they are waited for (`bulk`).
 
+A store writes whole 16 bytes of the contiguous mode, even where its extent ends within them, and a
+reduction combines them; it begins at such 16 bytes, and not before the tensor. (Seen on an H200,
+which reports an illegal instruction otherwise. The CUDA C++ Programming Guide has the rule about
+beginnings, "Multi-dimensional TMA transfers".)
+
 A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
 bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on (PTX ISA, tensor
 "Swizzling Modes"), the same permutation that wgmma undoes.
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
 
 Mask = Any
 
+_PIECE = 16  # bytes that a store writes at once
 _ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
 
 
@@ -76,6 +82,7 @@ def store(
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
         start = tuple(int(c[lane]) for c in coordinates)
+        _check_start(g, tensor, start, lane, site)
         _check_reduction(g, tensor, reduction, lane, site)
         stamp = None
         if g.races is not None:
@@ -110,6 +117,19 @@ def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
     return [block for rank, block in enumerate(blocks) if mask >> rank & 1]
 
 
+def _check_start(
+    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
+) -> None:
+    if start[0] * tensor.itemsize % _PIECE == 0 and min(start) >= 0:
+        return
+    raise SimulationError(
+        f"a TMA store begins at {start}, the contiguous mode first: no coordinate may be negative, "
+        f"and the first is a multiple of {_PIECE // tensor.itemsize} elements ({_PIECE} bytes)",
+        site,
+        g.thread(lane),
+    )
+
+
 def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) -> None:
     wanted = _ALIGNMENTS[tensor.swizzle]
     if at % 128:
@@ -140,9 +160,16 @@ def _places(tensor: TensorMap, at: int) -> Any:
 
 
 def _elements(
-    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
+    g: Group,
+    tensor: TensorMap,
+    start: tuple[int, ...],
+    lane: int,
+    site: Site,
+    whole_pieces: bool = False,
 ) -> tuple[Any, Any]:
-    """Byte offsets from the tensor's beginning of a box's elements, and which are inside of it."""
+    """Byte offsets from the tensor's beginning of a box's elements, and which are inside of it: or,
+    with `whole_pieces`, in 16 bytes that begin inside.
+    """
     if len(start) != tensor.rank:
         raise SimulationError(
             f"{len(start)} coordinates for a tensor map of {tensor.rank} modes",
@@ -154,7 +181,11 @@ def _elements(
     for mode, first in enumerate(start):
         index = first + np.arange(tensor.box[mode], dtype=np.int64)
         index = index * tensor.element_strides[mode] if mode else index
-        here = (index >= 0) & (index < tensor.extents[mode])
+        extent = tensor.extents[mode]
+        if whole_pieces and mode == 0:
+            unit = _PIECE // tensor.itemsize
+            extent = -(-extent // unit) * unit
+        here = (index >= 0) & (index < extent)
         offset = (offset[None, :] + index[:, None] * tensor.strides[mode]).ravel()
         inside = (inside[None, :] & here[:, None]).ravel()
     return offset, inside
@@ -195,7 +226,7 @@ def _write_global(
     reduction: str | None,
     box: Any,
 ) -> None:
-    offset, inside = _elements(g, tensor, start, lane, site)
+    offset, inside = _elements(g, tensor, start, lane, site, whole_pieces=True)
     if not inside.any():
         return
     segment, index = _global_bytes(g, tensor, offset[inside], lane, site, "store")

@@ -76,6 +76,7 @@ class TensorMapManager:
         in_smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
         places = tensormap_smem_ptr if in_smem else tensormap_gmem_ptr
         with when(_warp() == warp_id):
+            arch.sync_warp()  # all lanes have read what the last change left in shared memory
             with arch.elect_one():
                 for tensor, atom, at in zip(tensor_gmem, tma_copy_atom, places, strict=True):
                     tma.update_tma_descriptor(atom, tensor, at)
