@@ -145,8 +145,8 @@ def grouped(torch):
         ]
         tables = [torch.from_numpy(x).cuda() for x in bench.tables(groups)]
         blocks = torch.cuda.get_device_properties(0).multi_processor_count
-        maps = torch.zeros(blocks, config.maps, 16, dtype=torch.int64, device="cuda")
-        call = cute.compile(bench.grouped_gemm, *tables, maps, cute.Float16, cfg=config)
+        maps = torch.zeros(blocks, bench.maps_of(config), 16, dtype=torch.int64, device="cuda")
+        call = cute.compile(bench.grouped_gemm, *tables, maps, bench.KINDS, config)
         call(*tables, maps)
         return call
 
