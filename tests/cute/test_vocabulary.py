@@ -19,8 +19,9 @@ NUMERICS = """Boolean Int4 Int8 Int16 Int32 Int64 Int128 Uint8 Uint16 Uint32 Uin
 
 NAMES = {
     # `import basedsl_cute as cutlass`
-    "": f"""{NUMERICS} Constexpr const_expr range range_constexpr dynamic_expr min max dtype
-        AddressSpace cuda torch utils pipeline runtime testing jax cute register_jit_arg_adapter
+    "": f"""{NUMERICS} Constexpr const_expr range range_constexpr range_dynamic dynamic_expr min max
+        dtype AddressSpace cuda torch utils pipeline runtime testing jax cute
+        register_jit_arg_adapter
         CUDA_VERSION DSLRuntimeError DSLCudaRuntimeError target_version cutlass_dsl
         jit kernel compile struct union native_struct printf print_tensor
         GenerateLineInfo KeepPTX KeepCUBIN KeepSASS OptLevel EnableAssertions PtxasOptions
@@ -87,9 +88,11 @@ NAMES = {
         log2 log prmt popc inline_ptx""",
     "arch.smem": "map_dsmem_ptr",
     "nvgpu": """warp warpgroup cpasync common CopyUniversalOp CopyG2ROp CopyR2GOp MmaUniversalOp
-        MemoryOrder MemoryScope
-        CacheEvictionPriority LoadCacheMode OperandMajorMode""",
-    "nvgpu.common": "CopyUniversalOp MmaUniversalOp CacheEvictionPriority LoadCacheMode",
+        CacheEvictionPriority LoadCacheMode OperandMajorMode MemoryOrder MemoryScope""",
+    "nvgpu.common": """CopyUniversalOp CopyG2ROp CopyR2GOp MmaUniversalOp CacheEvictionPriority
+        LoadCacheMode MemoryOrder MemoryScope""",
+    "nvgpu.MemoryOrder": "WEAK RELAXED ACQUIRE RELEASE ACQ_REL SC MMIO CONSTANT VOLATILE",
+    "nvgpu.MemoryScope": "CTA CLUSTER GPU SYS",
     "nvgpu.LoadCacheMode": "ALWAYS GLOBAL",
     "nvgpu.CacheEvictionPriority": "EVICT_NORMAL EVICT_FIRST EVICT_LAST NO_ALLOCATE",
     "nvgpu.warp": """MmaF16BF16Op MmaFP8Op LdMatrix8x8x16bOp StMatrix8x8x16bOp LdMatrix8x16x8bOp
@@ -152,6 +155,10 @@ MODULES = """typing core runtime testing math arch nvgpu nvgpu.warp nvgpu.warpgr
     cute.typing cute.math cute.arch
     base_dsl.typing base_dsl.arch base_dsl.dsl base_dsl.runtime.cuda"""
 
+INTERNAL = """FrontendNext arch.Arch arch.nvvm_wrappers arch.sext_unpacked_i4_i8_intrinsic
+    base_dsl.arch.Arch base_dsl.dsl.set_dynamic_debug cutlass_dsl.if_generate
+    cutlass_dsl.while_generate cutlass_dsl.yield_out pipeline.PipelineOp"""
+
 BLACKWELL = {
     "nvgpu.tcgen05": "MmaF16BF16Op CtaGroup Ld32x32bOp make_tmem_copy",
     "nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field",
@@ -192,6 +199,15 @@ def test_modules_can_be_imported_by_path(name):
 def test_what_is_for_blackwell_says_so(path, name):
     with pytest.raises(DSLError, match=rf"{name}.*sm_1[02]0"):
         getattr(place(path), name)
+
+
+@pytest.mark.parametrize("path", INTERNAL.split())
+def test_what_is_internal_elsewhere_says_what_to_write(path):
+    module, _, name = path.rpartition(".")
+    where = importlib.import_module(f"basedsl_cute.{module}".rstrip("."))
+    with pytest.raises(DSLError, match=rf"{name} is internal to CuTe's own DSL") as error:
+        getattr(where, name)
+    assert error.value.hint
 
 
 def test_an_alias_is_the_module_itself():

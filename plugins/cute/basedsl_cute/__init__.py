@@ -13,7 +13,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from basedsl_cute import aliases
+from basedsl_cute import aliases, blackwell
 
 if TYPE_CHECKING:
     from basedsl_cute.public import *  # noqa: F403
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
         if not key.startswith("_"):
             globals()[key] = value
     if name not in globals():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return blackwell.absent(__name__)(name)
     return globals()[name]
 
 

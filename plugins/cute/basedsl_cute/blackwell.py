@@ -1,7 +1,9 @@
-"""What belongs to Blackwell GPUs is not offered, and says so where a program first uses it.
+"""What is not offered, and says so where a program first uses it: what belongs to Blackwell GPUs,
+and what is internal to CuTe's own DSL.
 
-`TABLE` names it, module by module; `MODULES` are modules of which nothing is offered. Programs may
-import all of these: only using them is an error.
+`TABLE` names the first, module by module; `MODULES` are modules of which nothing is offered.
+Programs may import all of these: only using them is an error. `INSTEAD` has the second, with what
+programs write here.
 """
 
 from __future__ import annotations
@@ -37,6 +39,22 @@ TABLE = {
 }
 GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 
+_BY_HAND = "write if, while and `not` as in Python: they work on run-time values"
+_DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
+INSTEAD = {
+    "FrontendNext": "leave the option out: there is one front end",
+    "arch.Arch": "pass what depends on the GPU as a Constexpr, or see target_version()",
+    "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
+    "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
+    "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
+    "cutlass_dsl.if_generate": _BY_HAND,
+    "cutlass_dsl.not_": _BY_HAND,
+    "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
+    "cutlass_dsl.while_generate": _BY_HAND,
+    "cutlass_dsl.yield_out": _BY_HAND,
+    "pipeline.PipelineOp": "derive a pipeline of your own from pipeline.PipelineAsync",
+}
+
 _NEEDED = {
     f"{module}.{name}": gpus
     for table, gpus in ((TABLE, _DATACENTER), (GEFORCE, _GEFORCE))
@@ -57,12 +75,16 @@ def absent(module: str) -> Callable[[str], Any]:
     inner = module.removeprefix(_ROOT).lstrip(".")
 
     def find(name: str) -> Any:
-        whole = f"{inner}.{name}"
+        whole = f"{inner}.{name}" if inner else name
         if whole in MODULES:
             return importlib.import_module(f"{_ROOT}.{whole}")
         gpus = _NEEDED.get(whole)
         if inner in MODULES and not name.startswith("__"):
             gpus = _DATACENTER
+        if whole in INSTEAD:
+            raise NotOfferedError(
+                f"{whole} is internal to CuTe's own DSL, and not offered", hint=INSTEAD[whole]
+            )
         if gpus is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         raise NotOfferedError(

@@ -28,10 +28,13 @@ from basedsl.numeric import (
     resolve,
 )
 from basedsl.tree import flatten, rebuild
+from basedsl_cute.blackwell import absent
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.runtime.driver import DSLCudaRuntimeError
 from basedsl_cute.toolkit import target_version
 from basedsl_cute.user_op import dsl_user_op
+
+__getattr__ = absent(__name__)
 
 jit = CUTE.jit
 kernel = CUTE.kernel
@@ -46,6 +49,9 @@ any = resolve(any)
 def dynamic_expr(value: Any) -> Any:
     """`value`: whether a condition is known at run time is found by itself."""
     return value
+
+
+range_dynamic = range  # its old name
 
 
 def extract_mlir_values(value: Any) -> list[Any]:
@@ -154,5 +160,6 @@ __all__ = [
     "new_from_mlir_values",
     "range",
     "range_constexpr",
+    "range_dynamic",
     "target_version",
 ]

@@ -176,6 +176,7 @@ from basedsl_cute.cutlass_dsl import (
     max,
     min,
     new_from_mlir_values,
+    range_dynamic,
 )
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.fast_divmod import FastDivmodDivisor, fast_divmod_create_divisor

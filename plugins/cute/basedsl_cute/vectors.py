@@ -68,6 +68,12 @@ def pick(vector: Any, positions: Sequence[int]) -> Any:
     return _make("vector.shuffle", [kind], [vector, vector], {"mask": mask})
 
 
+def bits_as(vector: Any, element: Any, n: int) -> Any:
+    """The same bits as a vector of `n` of `element`."""
+    trace = require("bits of a vector")
+    return _make("vector.bitcast", [trace.ir.VectorType.get([n], element)], [vector])
+
+
 _EXTREMES = {
     ("max", Kind.SIGNED): "arith.maxsi",
     ("max", Kind.UNSIGNED): "arith.maxui",

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Numeric
+from basedsl.numeric import Boolean, Numeric, TFloat32
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
+from basedsl_cute.atoms.access import WEAK, PlainAccess, plain_access
 from basedsl_cute.pointer import storage_bits
 from basedsl_cute.tensor import Tensor, as_coordinate
 
@@ -22,6 +23,7 @@ class CopyOp:
 
     __dsl_leaf__ = True
     may_choose_width = False  # without num_bits_per_copy, accesses are as wide as proven
+    is_plain = False  # by loads and stores, which may be ordered
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
         """The threads and values of one instruction, in elements of `width` bits."""
@@ -39,6 +41,7 @@ class CopyAtom:
     op: CopyOp
     dtype: Any
     num_bits: int | None = None
+    access: PlainAccess = WEAK
     fields: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
     __dsl_leaf__ = True
@@ -91,26 +94,40 @@ def make_copy_atom(
     num_bits_per_copy: int | None = None,
     memory_scope: Any = None,
     memory_order: Any = None,
+    l1c_evict_priority: Any = None,
     loc: Any = None,
     ip: Any = None,
 ) -> CopyAtom:
     """The copy of `num_bits_per_copy` at once; without it, `CopyUniversalOp` copies as wide as
-    alignment and contiguity prove. `memory_scope` and `memory_order` are those of plain accesses.
+    alignment and contiguity prove.
+
+    For copies between registers and memory by plain loads and stores (`CopyUniversalOp`,
+    `CopyG2ROp`, `CopyR2GOp`): `memory_order` (`nvgpu.MemoryOrder`, weak) among the threads of
+    `memory_scope` (`nvgpu.MemoryScope`, the GPU), of at most 64 bits at once; or
+    `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) of what is in global memory.
     """
     if not isinstance(op, CopyOp):
         raise DSLTypeError(f"make_copy_atom takes a copy operation, got {op!r}")
     if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
         raise DSLTypeError(f"make_copy_atom takes an element type, got {dtype!r}")
-    for name, given in (("memory_scope", memory_scope), ("memory_order", memory_order)):
-        word = str(getattr(given, "name", given)).lower()
-        if given is not None and word not in ("weak", "cta", "none"):
-            raise DSLTypeError(f"{name}={given}: copies are weak accesses", hint="use arch fences")
+    access = plain_access(memory_order, memory_scope, l1c_evict_priority)
+    if access != WEAK and not op.is_plain:
+        raise DSLTypeError(
+            f"{type(op).__name__} is no plain load or store: it has no memory_order and no "
+            "l1c_evict_priority"
+        )
     bits = num_bits_per_copy or None
     if bits is not None and (type(bits) is not int or bits < 8 or bits & (bits - 1)):
         raise DSLTypeError(f"num_bits_per_copy is a power of two from 8, not {num_bits_per_copy}")
     if bits is not None and bits % storage_bits(dtype):
         raise DSLTypeError(f"{bits} bits are no whole number of {dtype.__name__} elements")
-    atom = CopyAtom(op, dtype, bits)
+    if access.order is not None and (bits or storage_bits(dtype)) > 64:
+        raise DSLTypeError(f"an ordered copy is of at most 64 bits at once, not {bits}")
+    if access.order is not None and dtype in (Boolean, TFloat32):
+        raise DSLTypeError(f"an ordered copy is of numbers or bits, not of {dtype.__name__}")
+    if access.order is not None and bits is None:
+        bits = storage_bits(dtype)
+    atom = CopyAtom(op, dtype, bits, access)
     atom.tv  # noqa: B018  (an operation that does not know this width says so now)
     return atom
 

@@ -7,16 +7,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
 from basedsl.metastage import require
-from basedsl_cute import algebra
+from basedsl.numeric import Uint8, Uint16, Uint32, Uint64, mlir_type
+from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
+from basedsl_cute.atoms.access import (
+    WEAK,
+    CacheEvictionPriority,
+    MemoryOrder,
+    MemoryScope,
+)
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.mma import MmaOp
-from basedsl_cute.copy_access import move, word
+from basedsl_cute.copy_access import missing_fact, move, when, word
 from basedsl_cute.dialect import define
-from basedsl_cute.pointer import storage_bits
+from basedsl_cute.pointer import recast_ptr, storage_bits
 from basedsl_cute.vector_access import load_vector, store_vector
-from basedsl_cute.vectors import splat, to_elements
+from basedsl_cute.vectors import bits_as, extract, splat, to_elements
+
+__all__ = [
+    "CacheEvictionPriority",
+    "CopyG2ROp",
+    "CopyR2GOp",
+    "CopyUniversalOp",
+    "LoadCacheMode",
+    "MemoryOrder",
+    "MemoryScope",
+    "MmaUniversalOp",
+]
 
 
 class LoadCacheMode(enum.Enum):
@@ -30,37 +49,6 @@ class LoadCacheMode(enum.Enum):
     READ_ONLY = "nc"
 
 
-class CacheEvictionPriority(enum.Enum):
-    """How long what an access brings into the L1 cache is worth keeping; values are PTX's (PTX ISA
-    9.7.9.2).
-    """
-
-    EVICT_NORMAL = "L1::evict_normal"
-    EVICT_UNCHANGED = "L1::evict_unchanged"
-    EVICT_FIRST = "L1::evict_first"
-    EVICT_LAST = "L1::evict_last"
-    NO_ALLOCATE = "L1::no_allocate"
-
-
-class MemoryOrder(enum.Enum):
-    """What `make_copy_atom(memory_order=)` may name: copies are weak accesses."""
-
-    WEAK = "weak"
-    RELAXED = "relaxed"
-    ACQUIRE = "acquire"
-    RELEASE = "release"
-    ACQ_REL = "acq_rel"
-
-
-class MemoryScope(enum.Enum):
-    """What `make_copy_atom(memory_scope=)` may name: weak accesses know the block only."""
-
-    CTA = "cta"
-    CLUSTER = "cluster"
-    GPU = "gpu"
-    SYS = "sys"
-
-
 def thread_layout(width: int, bits: int | None) -> CopyAtomLayout:
     """One thread moves `bits`, by default one element."""
     return algebra.thread_copy(bits or width).in_elements(width)
@@ -71,6 +59,7 @@ class CopyUniversalOp(CopyOp):
     """Ordinary loads and stores between any two memories, of `num_bits_per_copy` (8 to 256)."""
 
     may_choose_width = True
+    is_plain = True
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
         if bits is not None and bits > 256:
@@ -79,8 +68,7 @@ class CopyUniversalOp(CopyOp):
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         _no_fields(self, fields)
-        bits = atom.num_bits or atom.width
-        move(src, dst, bits, pred, name=f"CopyUniversalOp of {bits} bits")
+        _move(atom, src, dst, pred)
 
 
 @dataclass(frozen=True)
@@ -88,6 +76,7 @@ class CopyG2ROp(CopyOp):
     """Loads from global memory into registers with a cache mode."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
+    is_plain = True
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
         return thread_layout(width, bits)
@@ -98,13 +87,17 @@ class CopyG2ROp(CopyOp):
             raise DSLTypeError(
                 f"CopyG2ROp copies gmem to rmem, not {src.memspace} to {dst.memspace}"
             )
-        cache = self.cache_mode.value
-        move(src, dst, atom.num_bits or atom.width, pred, cache=cache, name="CopyG2ROp")
+        always = self.cache_mode is LoadCacheMode.ALWAYS
+        if not always and atom.access != WEAK:
+            raise DSLTypeError("a load has a cache mode, or an order or eviction priority")
+        _move(atom, src, dst, pred, self.cache_mode.value)
 
 
 @dataclass(frozen=True)
 class CopyR2GOp(CopyOp):
     """Stores from registers into global memory."""
+
+    is_plain = True
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
         return thread_layout(width, bits)
@@ -115,7 +108,42 @@ class CopyR2GOp(CopyOp):
             raise DSLTypeError(
                 f"CopyR2GOp copies rmem to gmem, not {src.memspace} to {dst.memspace}"
             )
-        move(src, dst, atom.num_bits or atom.width, pred, name="CopyR2GOp")
+        _move(atom, src, dst, pred)
+
+
+def _move(atom: CopyAtom, src: Any, dst: Any, pred: Any, cache: str | None = None) -> None:
+    """One instruction by a load and a store."""
+    bits = atom.num_bits or atom.width
+    name = f"{type(atom.op).__name__} of {bits} bits"
+    access = atom.access
+    if access == WEAK:
+        move(src, dst, bits, pred, cache=cache, name=name)
+        return
+    for tensor in (src, dst):
+        if tensor.memspace != "rmem" and word(tensor, bits) is None:
+            raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
+    with when(pred):
+        if access.order is None:
+            loading, storing = (access.priority if x.memspace == "gmem" else None
+                                for x in (src, dst))  # fmt: skip
+            store_vector(dst, load_vector(src, loading), storing)
+        elif dst.memspace == "rmem" and src.memspace != "rmem":
+            found = arch.load(src.iterator, _WORDS[bits], sem=access.order, scope=access.scope)
+            element, n = mlir_type(atom.dtype, require("a copy").ir), bits // atom.width
+            store_vector(dst, bits_as(splat(found.ir_value(), 1), element, n))
+        elif src.memspace == "rmem" and dst.memspace != "rmem":
+            kind = _WORDS[bits]
+            whole = bits_as(load_vector(src), mlir_type(kind, require("a copy").ir), 1)
+            at, value = recast_ptr(dst.iterator, dtype=kind), kind.from_value(extract(whole, 0))
+            arch.store(at, value, sem=access.order, scope=access.scope)
+        else:
+            raise DSLTypeError(
+                f"{name}: an ordered copy is between registers and memory, not {src.memspace} to "
+                f"{dst.memspace}"
+            )
+
+
+_WORDS = {8: Uint8, 16: Uint16, 32: Uint32, 64: Uint64}
 
 
 def _no_fields(op: CopyOp, fields: dict[str, Any]) -> None:
