@@ -10,6 +10,7 @@ in vectors, so that warps need not wait for each other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import basedsl_cute as cute
@@ -282,8 +283,8 @@ def lanes_of_a_line(along: int, across: int, width: int, vector: int, threads: i
     """How many threads copy from one line of `along` contiguous elements, of `across` lines: 128
     bytes of it, or more where there are too few lines for the others.
     """
-    lanes = min(along, 1024 // width) // vector
-    return max(lanes, threads // across)
+    lanes = math.gcd(along, 1024 // width) // vector
+    return max(1, lanes, threads // across)
 
 
 class Fragments:
@@ -312,7 +313,7 @@ class Epilogue:
         (bm, bn, _), (wm, wn) = cfg.tile, cfg.warps
         self.results, self.epilogue = Results(c, operands), epilogue
         self.extents = (bm // wm, bn // wn)
-        columns = min(EPILOGUE_N, bn // wn)
+        columns = math.gcd(EPILOGUE_N, bn // wn)
         rows = op.shape_mnk[0]
         self.tile = (rows, columns)
         number, lane = thread // 32, thread % 32
