@@ -19,7 +19,6 @@ from types import CodeType, FrameType
 
 _internal_prefixes: list[str] = []
 _user_prefixes: list[str] = []
-_is_internal_file: dict[str, bool] = {}
 _STDLIB = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _PASS_ON = frozenset((contextlib.__file__, functools.__file__))
 
@@ -30,24 +29,20 @@ _MOST_LINES = 4
 def mark_internal(folder: str) -> None:
     """Count every file below `folder` as library code, hidden from users' error messages."""
     _internal_prefixes.append(os.path.join(os.path.abspath(folder), ""))
-    _is_internal_file.clear()
+    internal_files.clear()
 
 
 def mark_user(path: str) -> None:
     """Count a file, or every file below a folder, as users' code, though a library brings it."""
     path = os.path.abspath(path)
     _user_prefixes.append(path if path.endswith(".py") else os.path.join(path, ""))
-    _is_internal_file.clear()
+    internal_files.clear()
 
 
-def is_internal(filename: str) -> bool:
-    """True for files of basedsl, of plugins marked internal, of the import machinery, and of the
-    standard library's that only pass calls on.
-    """
-    known = _is_internal_file.get(filename)
-    if known is None:
+class _Files(dict[str, bool]):
+    def __missing__(self, filename: str) -> bool:
         path = os.path.abspath(filename)
-        known = (
+        known = self[filename] = (
             filename.startswith("<frozen ")
             or filename in _PASS_ON
             or (
@@ -55,8 +50,18 @@ def is_internal(filename: str) -> bool:
                 and not path.startswith(tuple(_user_prefixes))
             )
         )
-        _is_internal_file[filename] = known
-    return known
+        return known
+
+
+#: `is_internal` by file name, for who asks for every frame of a stack.
+internal_files = _Files()
+
+
+def is_internal(filename: str) -> bool:
+    """True for files of basedsl, of plugins marked internal, of the import machinery, and of the
+    standard library's that only pass calls on.
+    """
+    return internal_files[filename]
 
 
 def is_internal_frame(frame: FrameType) -> bool:

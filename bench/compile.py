@@ -188,7 +188,8 @@ def table(name, cold, late, warm):
         shown += took
         row["stages"][group] = took
         print(f"  {group:<16} {took:8.1f} ms  {took / total:6.1%}")
-    print(f"  {'the rest':<16} {total - shown:8.1f} ms  {(total - shown) / total:6.1%}")
+    rest = middle["total"] * 1e3 - shown
+    print(f"  {'the rest':<16} {rest:8.1f} ms  {rest / total:6.1%}")
     loaded = median(cold, lambda r: r["total"] - r["seconds"].get("mlir", 0))
     print(f"  without loading MLIR (row mlir): {loaded:.1f} ms")
     row["late"] = median(late, lambda r: r["total"])

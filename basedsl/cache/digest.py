@@ -14,6 +14,7 @@ import linecache
 import os
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,11 @@ def file_stamp(path: str | None) -> str:
         found = os.stat(path) if path else None
     except OSError:
         return ""
-    return "" if found is None else f"{found.st_mtime_ns}:{found.st_size}"
+    return "" if found is None else _stamp_of(found)
+
+
+def _stamp_of(found: os.stat_result) -> str:
+    return f"{found.st_mtime_ns}:{found.st_size}"
 
 
 @functools.cache
@@ -133,12 +138,20 @@ def package_stamp(package: str) -> str:
     found = sys.modules.get(package.partition(".")[0])
     digest = hashlib.sha256()
     for folder in sorted(getattr(found, "__path__", ())):
-        for root, folders, files in os.walk(folder):
-            folders[:] = sorted(name for name in folders if name != "__pycache__")
-            for name in sorted(files):
-                if name.endswith((".py", ".ll", ".so")):
-                    digest.update(f"{name} {file_stamp(os.path.join(root, name))}\n".encode())
+        for line in _stamps(folder):
+            digest.update(line.encode())
     return digest.hexdigest()
+
+
+def _stamps(folder: str) -> Iterator[str]:
+    """A line for each file of code below `folder`."""
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith((".py", ".ll", ".so")):
+            yield f"{entry.name} {_stamp_of(entry.stat())}\n"
+        elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+            yield from _stamps(entry.path)
 
 
 _library: dict[str, bool] = {}

@@ -24,15 +24,15 @@ def installed(group: str) -> Iterable[importlib.metadata.EntryPoint]:
     found: list[importlib.metadata.EntryPoint] = []
     seen: set[str] = set()
     for path in sys.path:
-        for name, folder in _distributions(path or os.curdir):
+        for name, folder in _distributions(os.path.join(path or os.curdir, "")):
             if name not in seen:
                 seen.add(name)
                 found += _of_distribution(folder, group)
     return found
 
 
-def _distributions(path: str) -> Iterator[tuple[str, Path]]:
-    """The normalised name and the folder of each distribution in a folder."""
+def _distributions(path: str) -> Iterator[tuple[str, str]]:
+    """The normalised name and the folder of each distribution in a folder that ends in `/`."""
     try:
         names = os.listdir(path)
     except OSError:
@@ -40,14 +40,15 @@ def _distributions(path: str) -> Iterator[tuple[str, Path]]:
     for name in names:
         if name.endswith(_SUFFIXES):
             stem = name.rpartition(".")[0].partition("-")[0]
-            yield stem.lower().replace("-", "_").replace(".", "_"), Path(path, name)
+            yield stem.lower().replace("-", "_").replace(".", "_"), path + name
 
 
-def _of_distribution(folder: Path, group: str) -> Iterable[importlib.metadata.EntryPoint]:
+def _of_distribution(folder: str, group: str) -> Iterable[importlib.metadata.EntryPoint]:
     try:
-        text = (folder / "entry_points.txt").read_bytes()
+        with open(folder + "/entry_points.txt", "rb", buffering=0) as file:
+            text = file.read()
     except OSError:
         return ()
     if f"[{group}]".encode() not in text:
         return ()
-    return importlib.metadata.PathDistribution(folder).entry_points.select(group=group)
+    return importlib.metadata.PathDistribution(Path(folder)).entry_points.select(group=group)

@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLError, DSLSyntaxError
-from basedsl.location import Span, is_internal, span_of_code
+from basedsl.location import Span, internal_files, span_of_code
 from basedsl.mlir import Bindings
 
 if TYPE_CHECKING:
@@ -94,8 +94,9 @@ class Trace:
         """The `ir.Location` of the innermost user frame; in a function called from the one that is
         traced, with the calls that led there.
         """
+        internal = internal_files
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and is_internal(frame.f_code.co_filename):
+        while frame is not None and internal[frame.f_code.co_filename]:
             frame = frame.f_back
         if frame is None:
             return self.ir.Location.unknown()
@@ -117,10 +118,11 @@ class Trace:
         ones of many; () if it was not called from there.
         """
         found: list[int] = []
+        internal = internal_files
         inner, outer = frame.f_code, frame.f_back
         while outer is not None:
             code = outer.f_code
-            if not is_internal(code.co_filename):
+            if not internal[code.co_filename]:
                 # The bodies of rewritten loops and branches are functions to Python only.
                 if all(one is not inner for one in code.co_consts):
                     self._codes[id(code)] = code
