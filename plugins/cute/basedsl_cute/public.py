@@ -1,38 +1,7 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import Constexpr, DSLRuntimeError, const_expr, range, range_constexpr
-from basedsl.numeric import (
-    BFloat16,
-    Boolean,
-    Float,
-    Float4E2M1FN,
-    Float6E2M3FN,
-    Float6E3M2FN,
-    Float8E4M3,
-    Float8E4M3B11FNUZ,
-    Float8E4M3FN,
-    Float8E5M2,
-    Float8E8M0FNU,
-    Float16,
-    Float32,
-    Float64,
-    Int4,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Int128,
-    Integer,
-    Numeric,
-    TFloat32,
-    Uint4,
-    Uint8,
-    Uint16,
-    Uint32,
-    Uint64,
-    Uint128,
-    dtype,
-)
+from basedsl import DSLRuntimeError, const_expr, range, range_constexpr
+from basedsl.numeric import dtype
 from basedsl_cute import (
     arch,
     core,
@@ -48,13 +17,10 @@ from basedsl_cute import (
     utils,
 )
 from basedsl_cute.algebra import (
-    ComposedLayout,
     E,
-    Layout,
     LayoutError,
     Ratio,
     ScaledBasis,
-    Swizzle,
     append,
     append_ones,
     assume,
@@ -193,11 +159,10 @@ from basedsl_cute.memory import (
 )
 from basedsl_cute.native_struct import native_struct
 from basedsl_cute.nvgpu.tma import prefetch
-from basedsl_cute.pointer import Pointer, recast_ptr
+from basedsl_cute.pointer import recast_ptr
 from basedsl_cute.printing import printf
 from basedsl_cute.runtime.driver import DSLCudaRuntimeError
-from basedsl_cute.runtime.fakes import SymInt, sym_int, sym_int32, sym_int64
-from basedsl_cute.spaces import AddressSpace
+from basedsl_cute.runtime.fakes import sym_int, sym_int32, sym_int64
 from basedsl_cute.ssa import (
     ReductionOp,
     TensorSSA,
@@ -211,10 +176,9 @@ from basedsl_cute.ssa import (
 )
 from basedsl_cute.stream import Stream
 from basedsl_cute.struct import struct, union
-from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensor_print import print_tensor
 from basedsl_cute.toolkit import CUDA_VERSION, target_version
-from basedsl_cute.typing import Coord, Int, IntTuple, Shape, Stride, Tile, Tiler
+from basedsl_cute.typing import *
 from basedsl_cute.utils import smem_report
 
 make_fragment = make_rmem_tensor  # an older spelling

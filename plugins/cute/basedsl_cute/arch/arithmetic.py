@@ -14,12 +14,12 @@ from basedsl_cute.ssa import TensorSSA, elementwise
 from basedsl_cute.vectors import combine
 
 
-def fmax(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def fmax(a: Any, b: Any) -> Any:
     """The larger of two Float32; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("max", x, y), _float(a), _float(b))
 
 
-def fmin(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def fmin(a: Any, b: Any) -> Any:
     """The smaller of two Float32; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("min", x, y), _float(a), _float(b))
 
@@ -30,32 +30,32 @@ def _float(x: Any) -> Any:
     return Float32(x)
 
 
-def rcp_approx(x: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def rcp_approx(x: Any) -> Any:
     """The approximate reciprocal of a Float32 or of a vector (1 ulp, subnormals are zero)."""
     return math.rcp(x, approx=True)
 
 
-def exp(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> Any:
+def exp(x: Any, fastmath: bool = True) -> Any:
     """e to the power x, by the hardware's 2^x."""
     return math.exp(x, fastmath=fastmath)
 
 
-def exp2(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> Any:
+def exp2(x: Any, fastmath: bool = True) -> Any:
     """2 to the power x (`ex2.approx`)."""
     return math.exp2(x, fastmath=fastmath)
 
 
-def log(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> Any:
+def log(x: Any, fastmath: bool = True) -> Any:
     """The natural logarithm, by the hardware's log2."""
     return math.log(x, fastmath=fastmath)
 
 
-def log2(x: Any, fastmath: bool = True, *, loc: Any = None, ip: Any = None) -> Any:
+def log2(x: Any, fastmath: bool = True) -> Any:
     """The logarithm to base 2 (`lg2.approx`)."""
     return math.log2(x, fastmath=fastmath)
 
 
-def popc(x: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def popc(x: Any) -> Any:
     """The number of bits that are 1, an Int32."""
     number = as_numeric(x)
     if not type(number).is_integer or type(number).width not in (32, 64):
@@ -70,7 +70,7 @@ def popc(x: Any, *, loc: Any = None, ip: Any = None) -> Any:
     )
 
 
-def prmt(a: Any, b: Any, selector: Any, *, loc: Any = None, ip: Any = None) -> Any:
+def prmt(a: Any, b: Any, selector: Any) -> Any:
     """Four bytes picked from the eight of (b, a): nibble i of `selector` picks byte i."""
     in_kernel("prmt()")
     operands = [i32(a), i32(b), i32(selector)]
@@ -78,6 +78,6 @@ def prmt(a: Any, b: Any, selector: Any, *, loc: Any = None, ip: Any = None) -> A
     return Int32.from_value(emit_op("prmt()", "nvvm.prmt", operands, ["i32"], mode).result)
 
 
-def nanosleep(sleep_time: Any, *, loc: Any = None, ip: Any = None) -> None:
+def nanosleep(sleep_time: Any) -> None:
     """Suspend the thread for about `sleep_time` nanoseconds."""
     emit_op("nanosleep()", "nvvm.nanosleep", [i32(sleep_time)])

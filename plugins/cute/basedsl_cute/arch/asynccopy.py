@@ -10,12 +10,12 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.arch.emit import emit_op, shared_address
 
 
-def cp_async_commit_group(*, loc: Any = None, ip: Any = None) -> None:
+def cp_async_commit_group() -> None:
     """Close the group of asynchronous copies that this thread has issued."""
     emit_op("cp_async_commit_group()", "nvvm.cp.async.commit.group")
 
 
-def cp_async_wait_group(n: int, *, loc: Any = None, ip: Any = None) -> None:
+def cp_async_wait_group(n: int) -> None:
     """Wait until all but this thread's last `n` groups (a static number) are complete. What other
     threads copied is visible after a barrier.
     """
@@ -24,7 +24,7 @@ def cp_async_wait_group(n: int, *, loc: Any = None, ip: Any = None) -> None:
     emit_op("cp_async_wait_group()", "nvvm.cp.async.wait.group", attributes={"n": f"{n} : i32"})
 
 
-def cp_async_mbarrier_arrive_noinc(mbar_ptr: Any, *, loc: Any = None, ip: Any = None) -> None:
+def cp_async_mbarrier_arrive_noinc(mbar_ptr: Any) -> None:
     """Arrive at an mbarrier when all asynchronous copies of this thread so far are complete; it is
     one of the arrivals that the mbarrier was initialised for.
     """

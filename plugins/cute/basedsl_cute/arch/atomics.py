@@ -39,65 +39,42 @@ def _update(
     return dtype.from_value(old)
 
 
-def atomic_add(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_add(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Add."""
     return _update("atomic_add()", "add", ptr, val, sem, scope)
 
 
-def atomic_max(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_max(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Keep the larger integer."""
     return _update("atomic_max()", "max", ptr, val, sem, scope, unsigned="umax")
 
 
-def atomic_min(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_min(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Keep the smaller integer."""
     return _update("atomic_min()", "min", ptr, val, sem, scope, unsigned="umin")
 
 
-def atomic_and(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_and(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """And of the bits of integers."""
     return _update("atomic_and()", "and", ptr, val, sem, scope)
 
 
-def atomic_or(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_or(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Or of the bits of integers."""
     return _update("atomic_or()", "or", ptr, val, sem, scope)
 
 
-def atomic_xor(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_xor(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Exclusive or of the bits of integers."""
     return _update("atomic_xor()", "xor", ptr, val, sem, scope)
 
 
-def atomic_exch(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", loc: Any = None, ip: Any = None
-) -> Any:
+def atomic_exch(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Replace."""
     return _update("atomic_exch()", "xchg", ptr, val, sem, scope)
 
 
-def atomic_cas(
-    ptr: Any,
-    cmp: Any,
-    val: Any,
-    *,
-    sem: str = "relaxed",
-    scope: str = "gpu",
-    loc: Any = None,
-    ip: Any = None,
-) -> Any:
+def atomic_cas(ptr: Any, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Replace by `val` if `cmp` is there."""
     what = "atomic_cas()"
     trace = in_kernel(what)
@@ -115,14 +92,7 @@ def atomic_cas(
 
 
 def atomic_fmax(
-    ptr: Any,
-    val: Any,
-    *,
-    sem: str = "relaxed",
-    scope: str = "gpu",
-    sign_bit: bool = True,
-    loc: Any = None,
-    ip: Any = None,
+    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
 ) -> Any:
     """Keep the larger Float32. `sign_bit=False` promises that no number is negative.
 
@@ -132,14 +102,7 @@ def atomic_fmax(
 
 
 def atomic_fmin(
-    ptr: Any,
-    val: Any,
-    *,
-    sem: str = "relaxed",
-    scope: str = "gpu",
-    sign_bit: bool = True,
-    loc: Any = None,
-    ip: Any = None,
+    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
 ) -> Any:
     """Keep the smaller Float32; otherwise as `atomic_fmax`."""
     return _float_extreme("atomic_fmin()", ("min", "umax"), ptr, val, sem, scope, sign_bit)

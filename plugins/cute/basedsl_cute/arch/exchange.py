@@ -23,66 +23,33 @@ _SHUFFLES = ("idx", "bfly", "up", "down")
 
 
 def shuffle_sync(
-    value: Any,
-    offset: Any,
-    mask: Any = FULL_MASK,
-    mask_and_clamp: Any = CLAMP,
-    *,
-    loc: Any = None,
-    ip: Any = None,
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
 ) -> Any:
     """The value of lane `offset`."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "idx")
 
 
 def shuffle_sync_bfly(
-    value: Any,
-    offset: Any,
-    mask: Any = FULL_MASK,
-    mask_and_clamp: Any = CLAMP,
-    *,
-    loc: Any = None,
-    ip: Any = None,
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
 ) -> Any:
     """The value of the lane whose number is this lane's XOR `offset`."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
 
 
-def shuffle_sync_up(
-    value: Any,
-    offset: Any,
-    mask: Any = FULL_MASK,
-    mask_and_clamp: Any = 0,
-    *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Any:
+def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
     """The value of the lane `offset` lower; the own one where there is none."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
 def shuffle_sync_down(
-    value: Any,
-    offset: Any,
-    mask: Any = FULL_MASK,
-    mask_and_clamp: Any = CLAMP,
-    *,
-    loc: Any = None,
-    ip: Any = None,
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
 ) -> Any:
     """The value of the lane `offset` higher; the own one where there is none."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
 def shuffle_sync_op(
-    value: Any,
-    offset: Any,
-    mask: Any = FULL_MASK,
-    mask_and_clamp: Any = CLAMP,
-    kind: Any = "idx",
-    *,
-    loc: Any = None,
-    ip: Any = None,
+    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP, kind: Any = "idx"
 ) -> Any:
     """A shuffle of `kind` "idx", "bfly", "up" or "down".
 
@@ -163,22 +130,22 @@ def _from_words(words: list[Any], kind: Any) -> Any:
 # Votes -------------------------------------------------------------------------------------------
 
 
-def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """A bit for each lane of `mask` in which `pred` holds."""
     return Int32.from_value(_vote(pred, mask, "ballot", "i32"))
 
 
-def vote_any_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Whether `pred` holds in some lane of `mask`."""
     return Boolean.from_value(_vote(pred, mask, "any", "i1"))
 
 
-def vote_all_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Whether `pred` holds in all lanes of `mask`."""
     return Boolean.from_value(_vote(pred, mask, "all", "i1"))
 
 
-def vote_uni_sync(pred: Any, mask: Any = FULL_MASK, *, loc: Any = None, ip: Any = None) -> Any:
+def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Whether `pred` is the same in all lanes of `mask`."""
     return Boolean.from_value(_vote(pred, mask, "uni", "i1"))
 
@@ -193,12 +160,7 @@ def _vote(pred: Any, mask: Any, kind: str, result: str) -> Any:
 
 
 def warp_reduction(
-    val: Any,
-    op: Callable[[Any, Any], Any],
-    threads_in_group: int = WARP_SIZE,
-    *,
-    loc: Any = None,
-    ip: Any = None,
+    val: Any, op: Callable[[Any, Any], Any], threads_in_group: int = WARP_SIZE
 ) -> Any:
     """`val` of each group of `threads_in_group` neighbouring lanes (a power of two up to 32)
     combined with `op`, by butterfly shuffles; every lane gets the result.
@@ -214,16 +176,12 @@ def warp_reduction(
     return val
 
 
-def warp_reduction_sum(
-    val: Any, threads_in_group: int = WARP_SIZE, *, loc: Any = None, ip: Any = None
-) -> Any:
+def warp_reduction_sum(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
     """The sum of `val` over each group of lanes, in every lane."""
     return warp_reduction(val, lambda a, b: a + b, threads_in_group)
 
 
-def warp_reduction_max(
-    val: Any, threads_in_group: int = WARP_SIZE, *, loc: Any = None, ip: Any = None
-) -> Any:
+def warp_reduction_max(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
     """The largest `val` of each group of lanes, in every lane."""
     return warp_reduction(val, lambda a, b: combine("max", a, b), threads_in_group)
 
@@ -233,14 +191,7 @@ _REDUX_FLOAT = ("fmin", "fmax")
 
 
 def warp_redux_sync(
-    value: Any,
-    kind: str,
-    mask_and_clamp: Any = FULL_MASK,
-    *,
-    abs: bool = False,
-    nan: bool = False,
-    loc: Any = None,
-    ip: Any = None,
+    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, *, abs: bool = False, nan: bool = False
 ) -> Any:
     """redux.sync over the lanes of a mask: "add", "min", "max", "and", "or", "xor" of 32-bit
     integers (sm_80), "fmin", "fmax" of Float32 (sm_100a).

@@ -24,8 +24,6 @@ def load(
     sem: str | None = None,
     scope: str | None = None,
     cop: str | None = None,
-    loc: Any = None,
-    ip: Any = None,
 ) -> Any:
     """The element at `ptr` (PTX ISA 9.7.9.8, "ld"), of `dtype` if `ptr` points to another type.
 
@@ -48,14 +46,7 @@ def load(
 
 
 def store(
-    ptr: Any,
-    val: Any,
-    *,
-    sem: str | None = None,
-    scope: str | None = None,
-    cop: str | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    ptr: Any, val: Any, *, sem: str | None = None, scope: str | None = None, cop: str | None = None
 ) -> None:
     """Write the element at `ptr` (PTX ISA 9.7.9.11, "st"); `sem` may be release, not acquire."""
     trace = in_kernel("store()")
@@ -84,14 +75,7 @@ def _strength(sem: str | None, scope: str | None) -> dict[str, Any]:
     return {"order": sem, "scope": scope or "gpu"}
 
 
-def alloc_smem(
-    element_type: Any,
-    size_in_elems: int,
-    alignment: int | None = None,
-    *,
-    loc: Any = None,
-    ip: Any = None,
-) -> Pointer:
+def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
     """A pointer to shared memory of its own, for `size_in_elems` elements."""
     if type(size_in_elems) is not int or size_in_elems < 1:
         raise DSLTypeError(f"alloc_smem() takes a static count, not {size_in_elems!r}")

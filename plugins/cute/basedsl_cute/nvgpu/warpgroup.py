@@ -209,8 +209,33 @@ class _WarpgroupMma(MmaOp):
         trace.emit(ir.Operation.create, "cute.wgmma", operands=operands, attributes=attributes)
 
 
+class _OneType(_WarpgroupMma):
+    """A and B have elements of one type."""
+
+    ab_dtype: Any
+
+    @property
+    def a_dtype(self) -> Any:  # type: ignore[override]
+        return self.ab_dtype
+
+    b_dtype = a_dtype
+
+
 @dataclass(frozen=True)
-class MmaF16BF16Op(_WarpgroupMma):
+class _TwoTypes(_WarpgroupMma):
+    """A and B have elements of types of their own."""
+
+    a_dtype: Any
+    b_dtype: Any
+    acc_dtype: Any
+    shape_mnk: tuple[int, int, int]
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = OperandMajorMode.K
+    b_major_mode: OperandMajorMode = OperandMajorMode.K
+
+
+@dataclass(frozen=True)
+class MmaF16BF16Op(_OneType):
     """Float16 (accumulating in Float32 or Float16) or BFloat16 (in Float32), shape (64, N, 16).
 
     N is a multiple of 8 up to 256. Operands in shared memory may be contiguous in K or in M or N; A
@@ -224,17 +249,9 @@ class MmaF16BF16Op(_WarpgroupMma):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
-    @property
-    def a_dtype(self) -> Any:  # type: ignore[override]
-        return self.ab_dtype
-
-    @property
-    def b_dtype(self) -> Any:  # type: ignore[override]
-        return self.ab_dtype
-
 
 @dataclass(frozen=True)
-class MmaTF32Op(_WarpgroupMma):
+class MmaTF32Op(_OneType):
     """TFloat32 accumulating in Float32, shape (64, N, 8), K-major.
 
     N is a multiple of 8 up to 256. Of operands' float32 bits the lowest 13 do not count.
@@ -247,45 +264,21 @@ class MmaTF32Op(_WarpgroupMma):
     ab_dtype: Any = TFloat32
     acc_dtype: Any = Float32
 
-    @property
-    def a_dtype(self) -> Any:  # type: ignore[override]
-        return self.ab_dtype
-
-    @property
-    def b_dtype(self) -> Any:  # type: ignore[override]
-        return self.ab_dtype
-
 
 @dataclass(frozen=True)
-class MmaF8Op(_WarpgroupMma):
+class MmaF8Op(_TwoTypes):
     """Float8E4M3FN and Float8E5M2 in any mix, accumulating in Float32 or Float16, (64, N, 32).
 
     N is a multiple of 8 up to 256; operands are K-major.
     """
 
-    a_dtype: Any
-    b_dtype: Any
-    acc_dtype: Any
-    shape_mnk: tuple[int, int, int]
-    a_src: OperandSource = OperandSource.SMEM
-    a_major_mode: OperandMajorMode = OperandMajorMode.K
-    b_major_mode: OperandMajorMode = OperandMajorMode.K
-
 
 @dataclass(frozen=True)
-class MmaI8Op(_WarpgroupMma):
+class MmaI8Op(_TwoTypes):
     """Int8 and Uint8 in any mix, accumulating in Int32 (wrapping), shape (64, N, 32).
 
     N is 8, 24 or a multiple of 16 up to 256; operands are K-major.
     """
-
-    a_dtype: Any
-    b_dtype: Any
-    acc_dtype: Any
-    shape_mnk: tuple[int, int, int]
-    a_src: OperandSource = OperandSource.SMEM
-    a_major_mode: OperandMajorMode = OperandMajorMode.K
-    b_major_mode: OperandMajorMode = OperandMajorMode.K
 
 
 _OPERANDS: dict[type, tuple[Any, ...]] = {
