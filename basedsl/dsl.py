@@ -18,23 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from logging import INFO
 from pathlib import Path
 from time import perf_counter
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from basedsl import cache, kept, logs, objectstage, preload
+from basedsl.adapting import argument_type
 from basedsl.binding import (
     NumericArgument,
-    StaticArgument,
     TreeArgument,
-    constexpr_type,
-    static_key,
     static_parts,
 )
 from basedsl.binding.arguments import (
-    AdaptedArgument,
     ArgumentType,
-    describe,
-    is_plainly_static,
-    numeric_argument,
 )
 from basedsl.compiled import Compiled, native_invoker
 from basedsl.errors import (
@@ -58,10 +52,9 @@ from basedsl.plugin import plugin_manager
 from basedsl.recursion import deeper
 from basedsl.results import Results
 from basedsl.tracing import Emitter, Trace, activate
-from basedsl.tree import Node, flatten, leaf_paths, same_shape
+from basedsl.tree import Node, flatten, same_shape
 
 _log = logs.logger("compile")
-_TREES = ("tuple", "list", "dict", "object", "record", "protocol")
 
 # How many compilations for the same argument types are kept, of which at most one holds.
 MOST_KEPT = 8
@@ -346,56 +339,7 @@ class DSL:
 
     def argument(self, value: Any, annotation: Any, name: str) -> ArgumentType:
         """The type of one argument; DSLCallError if no adapter knows it."""
-        static = constexpr_type(annotation)
-        if static is not None:
-            if static is not object and isinstance(static, type) and not isinstance(value, static):
-                raise DSLCallError(
-                    f"'{name}' is declared {annotation}, got {describe(value)} {value!r}",
-                    hint=f"pass a value of type {static.__name__}, or change the annotation",
-                )
-            return StaticArgument(static_key(value, name), value)
-        found: ArgumentType | None = self.adapt(value, annotation, name)
-        if found is None:
-            found = numeric_argument(value, annotation, name, self.default_int, self.default_float)
-        if found is not None:
-            return found
-        if is_plainly_static(value):
-            return StaticArgument(static_key(value, name), value)
-        if name == "self":
-            return StaticArgument(("self", id(value)), value)
-        adapter = plugin_manager().adapter_for(self.name, type(value), annotation)
-        if adapter is not None:
-            return AdaptedArgument(self.argument(adapter(value), annotation, name), adapter)
-        return self._tree(value, name)
-
-    def _tree(self, value: Any, name: str) -> ArgumentType:
-        try:
-            node, leaves = flatten(value)
-            contains_itself = node is not None and _contains_itself(node, frozenset())
-        except RecursionError:
-            raise DSLCallError(f"'{name}' is nested too deeply to be an argument") from None
-        if node is None or node.kind not in _TREES:
-            self._unknown(value, name)
-        if contains_itself:
-            raise DSLCallError(
-                f"'{name}' contains itself: an argument is made of finitely many numbers and arrays"
-            )
-        if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
-            self._unknown(value, name)
-        annotations = _field_annotations(node, len(leaves))
-        paths = leaf_paths(node, name)
-        parts = [
-            self.argument(leaf, annotation, path)
-            for leaf, annotation, path in zip(leaves, annotations, paths, strict=True)
-        ]
-        return TreeArgument(node, parts)
-
-    def _unknown(self, value: Any, name: str) -> NoReturn:
-        raise DSLCallError(
-            f"'{name}' is a {describe(value)}, which is no argument that {self.name} knows",
-            hint=f"pass numbers, arrays, tuples or dataclasses of them, or annotate '{name}' as "
-            "Constexpr if it is known while compiling",
-        )
+        return argument_type(self, value, annotation, name)
 
     # A compilation -----------------------------------------------------------------------------
 
@@ -601,48 +545,6 @@ def _callee(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[An
         f"compile takes a @jit function, got a {type(function).__name__}",
         hint="decorate the function with @jit",
     )
-
-
-def _contains_itself(node: Node, above: frozenset[int]) -> bool:
-    if node.kind == "again":
-        return id(node.obj) in above
-    above |= {id(node.obj)}
-    return any(_contains_itself(child, above) for child in node.children if child is not None)
-
-
-def _field_annotations(node: Node | None, count: int) -> list[Any]:
-    """The annotation of each leaf, where its class (dataclass, NamedTuple) declares one."""
-    found: list[Any] = []
-
-    def visit(node: Node | None, annotation: Any) -> None:
-        if node is None:
-            found.append(annotation)
-            return
-        cls = type(node.obj)
-        declared: dict[str, Any] = {}
-        if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields"):
-            declared = _declared_fields(cls)
-        for key, child in zip(node.keys, node.children, strict=True):
-            visit(child, declared.get(key) if isinstance(key, str) else None)
-
-    visit(node, None)
-    return found
-
-
-def _declared_fields(cls: type) -> dict[str, Any]:
-    """Annotations of a class; one written as text that cannot be evaluated counts as none."""
-    scope = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
-    found: dict[str, Any] = {}
-    for name, annotation in inspect.get_annotations(cls).items():
-        # NamedTuple keeps the text of an annotation as a ForwardRef.
-        text = getattr(annotation, "__forward_arg__", annotation)
-        if isinstance(text, str):
-            try:
-                annotation = eval(text, dict(scope))
-            except Exception:
-                continue
-        found[name] = annotation
-    return found
 
 
 def _check_unchanged(
