@@ -114,7 +114,8 @@ Reader = Callable[[Any, str], HostTensor]
 @functools.lru_cache(maxsize=256)
 def _reader(kind: Any) -> Reader | None:
     """How arrays of a class are read; looked up once for each class."""
-    if issubclass(kind, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # importing it takes longer than a warm start
+    if masked is not None and issubclass(kind, getattr(masked, "MaskedArray", ())):
         return _refuse_masked
     if issubclass(kind, np.ndarray):
         return _read_numpy

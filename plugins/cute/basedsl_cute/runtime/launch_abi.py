@@ -9,8 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
@@ -45,8 +44,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """What a launch may ask of a device (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
     grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
@@ -56,8 +54,7 @@ class Limits:
     cluster: int = 16
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One launch as Python values."""
 
     kernel: KernelEntry

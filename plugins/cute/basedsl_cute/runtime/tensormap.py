@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl_cute.lowering.tensor_map import (
     ALIGNMENT,
@@ -47,8 +46,7 @@ class TensorMapRecord(ctypes.Structure):
 assert ctypes.sizeof(TensorMapRecord) <= BYTES
 
 
-@dataclass(frozen=True)
-class TensorMap:
+class TensorMap(NamedTuple):
     """A tensor map as Python values; mode 0 is contiguous. `strides` has every mode, in bytes."""
 
     address: int

@@ -35,7 +35,7 @@ _every_bit = np.bitwise_and.reduce
 _highest = np.maximum.reduce
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Access:
     """One load or store: a scalar, or a vector of `shape`, aligned to `align` bytes.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Copy:
     read: Access
     write: Access

@@ -24,7 +24,7 @@ from basedsl_cute.sim.site import Site
 BARRIERS = 16
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NamedBarrier:
     """One of a block's barriers. `generation` counts how often it has completed."""
 
@@ -37,7 +37,7 @@ class NamedBarrier:
     outcome: list[Any] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MBarrier:
     """An mbarrier object: `phase` is the number of the phase that is not complete yet."""
 

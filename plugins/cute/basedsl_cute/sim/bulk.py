@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Store:
     lane: int
     number: int  # the lane's bulk group

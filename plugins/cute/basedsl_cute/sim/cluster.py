@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Cluster:
     """Blocks in the order of their ranks, with `warps` in all of them."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.location import Span
 from basedsl_cute.sim.site import Site
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """A thread of a launch: its index in the block, and the block's index in the grid."""
 
     thread: tuple[int, int, int]

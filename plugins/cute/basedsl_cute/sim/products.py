@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.races import Stamp
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.registers import RegisterArray
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """Rows `first` to `end` of a register array that an instruction in flight uses."""
 
     array: RegisterArray
@@ -28,7 +27,7 @@ class Held:
     site: Site
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Product:
     number: int
     perform: Callable[[], None]

@@ -12,7 +12,6 @@ time, and what of that is known to the asynchronous proxy too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -101,8 +100,7 @@ class Order:
         return ("", "the asynchronous unit for ", "cp.async of ")[kind] + who
 
 
-@dataclass(frozen=True, slots=True)
-class _Touch:
+class _Touch(NamedTuple):
     """An access to some bytes: `touched[i]` are those of lane `lanes[i]`."""
 
     g: Group

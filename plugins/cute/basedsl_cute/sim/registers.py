@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RegisterArray:
     """`size` bytes from address `base`, as elements of `itemsize` bytes."""
 

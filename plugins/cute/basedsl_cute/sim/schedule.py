@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.group import Group
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Wait:
     """A group waits until `ready()`. `describe()` says what for, as things stand.
 
