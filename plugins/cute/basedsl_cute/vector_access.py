@@ -42,8 +42,9 @@ def accesses(tensor: Tensor) -> list[Access]:
         outer = outer.outer
     if not algebra.is_static(outer.shape):
         raise DSLTypeError(
-            f"a tensor of dynamic shape {algebra.Layout(outer.shape, outer.shape)} is no vector",
-            hint="tile it with a static tiler first, or index it element by element",
+            f"a tensor of dynamic shape, {outer}, is no vector",
+            hint="tile it with a static tiler first, index it element by element, or call with "
+            "from_dlpack(array), whose shape is static",
         )
     together = _indivisible(tensor)
     return [

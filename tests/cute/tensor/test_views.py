@@ -245,7 +245,7 @@ ERRORS = {
     "indexed with 3 coordinates": lambda a: a[0, 0, 0],
     "Float32 is stored into a tensor of Int32": lambda a: a.__setitem__((0, 0), cute.Float32(1)),
     "cannot be assigned a scalar": lambda a: a.__setitem__((0, None), 1),
-    "is no vector": lambda a: a.load(),
+    r"of dynamic shape, \(\?,\?\):\(\?.*,1\), is no vector": lambda a: a.load(),
     "static layout": lambda a: cute.make_rmem_tensor(a.shape, cute.Int32),
     "takes an element type": lambda a: cute.make_rmem_tensor(4, 32),
     "power of two": lambda a: a.iterator.align(12),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -79,6 +80,9 @@ def check_configuration(
         )
 
 
+RESIDENT_WARPS = 132 * 64  # as many as run at the same time on an H100
+
+
 class Launch:
     """State of one launch. `call` is the generated function for the chosen width."""
 
@@ -141,30 +145,48 @@ class Launch:
             Lanes(self.block, first, min(WARP, self.threads - first), 1)
             for first in range(0, self.threads, WARP)
         ]
-        together: list[Group] = []  # of a cooperative launch: all blocks wait for each other
-        for members in self._clusters():
-            order = None
-            if self.options.check_races and self.shared_size:
-                order = Order(len(members) * len(shapes))
-            blocks = [self._block(*place, len(shapes), order) for place in enumerate(members)]
-            cluster = Cluster(blocks, len(blocks) * len(shapes))
-            groups = []
-            for block in blocks:
-                block.cluster = cluster
-                groups += [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
-            if self.cooperative:
-                together += groups
-            else:
-                self._run(groups, call, args, waits)
-        self._run(together, call, args, waits)
+        clusters = (self._started(members, shapes) for members in self._clusters())
+        if self.cooperative:
+            self._run(
+                [group for groups in clusters for group in groups], clusters, call, args, waits
+            )
+        for groups in clusters:
+            self._run(groups, clusters, call, args, waits)
 
-    def _run(self, groups: list[Group], call: Any, args: tuple[Any, ...], waits: bool) -> None:
-        if waits:
-            tasks = [(group, call(group, *args)) for group in groups]
-            run_together(tasks, self.options.max_spins, lambda: self.stores)
-        else:
+    def _started(self, members: list[tuple[int, int, int]], shapes: list[Lanes]) -> list[Group]:
+        """The groups of the blocks of one cluster."""
+        order = None
+        if self.options.check_races and self.shared_size:
+            order = Order(len(members) * len(shapes))
+        blocks = [self._block(*place, len(shapes), order) for place in enumerate(members)]
+        cluster = Cluster(blocks, len(blocks) * len(shapes))
+        groups = []
+        for block in blocks:
+            block.cluster = cluster
+            groups += [self._group(shape, block, warp) for warp, shape in enumerate(shapes)]
+        return groups
+
+    def _run(
+        self,
+        groups: list[Group],
+        later: Iterator[list[Group]],
+        call: Any,
+        args: tuple[Any, ...],
+        waits: bool,
+    ) -> None:
+        """Run groups to their end; those of `later` blocks join them if they wait for these."""
+        if not waits:
             for group in groups:
                 call(group, *args)
+        else:
+
+            def more() -> list[tuple[Group, Any]]:
+                joined = next(later, []) if len(groups) < RESIDENT_WARPS else []
+                groups.extend(joined)
+                return [(group, call(group, *args)) for group in joined]
+
+            tasks = [(group, call(group, *args)) for group in groups]
+            run_together(tasks, self.options.max_spins, lambda: self.stores, more)
         for group in groups:
             group.bulk.finish(group)
 

@@ -14,6 +14,7 @@ from basedsl_cute.sim.errors import BarrierError, DeadlockError, SimulationError
 from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
+    from basedsl_cute.sim.block import Block
     from basedsl_cute.sim.group import Group
 
 
@@ -50,11 +51,20 @@ class _Task:
         self.wait: Wait | None = None
 
 
-def run_together(tasks: list[tuple[Group, Run]], max_spins: int, stores: Callable[[], int]) -> None:
+PATIENCE = 4  # rounds of nothing but polling after which more blocks start
+
+
+def run_together(
+    tasks: list[tuple[Group, Run]],
+    max_spins: int,
+    stores: Callable[[], int],
+    more: Callable[[], list[tuple[Group, Run]]] = list,
+) -> None:
     """Run all groups to their end, in order, each until it waits.
 
-    Raises BarrierError or DeadlockError when none can go on, or when for `max_spins` rounds in a
-    row all they did was poll: `stores` counts the stores made so far.
+    Where all that can run polls memory, `more` blocks may be what it waits for: on a GPU they run
+    at the same time. Raises BarrierError or DeadlockError when none can go on, or when for
+    `max_spins` rounds in a row all they did was poll: `stores` counts the stores made so far.
     """
     live = [_Task(group, run) for group, run in tasks]
     ended: list[_Task] = []
@@ -77,6 +87,11 @@ def run_together(tasks: list[tuple[Group, Run]], max_spins: int, stores: Callabl
                     continue
             impatient = [task for task in live if not task.wait.patient]  # type: ignore[union-attr]
             spins += 1
+            joining = more() if impatient and spins > PATIENCE else []
+            if joining:
+                live += [_Task(group, run) for group, run in joining]
+                spins = 0
+                continue
             if not impatient or spins > max_spins:
                 raise _stuck(live, ended, spins if impatient else 0)
             for task in impatient:
@@ -103,13 +118,13 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
             blocks[0].site,
             waits[0][0].thread(0),
         )
+    what = _extent([task.group.block for task in (*live, *ended)])
     notes = []
-    for (what, site), groups in places.items():
+    for (waited_for, site), groups in places.items():
         verb = "wait" if len(groups) > 1 else "waits"
-        notes.append((f"{_warps(groups)} {verb} for {what}", site.span))
+        notes.append((f"{_warps(groups, what)} {verb} for {waited_for}", site.span))
     if ended:
-        notes.append((f"{_warps([task.group for task in ended])} ended", None))
-    what = "cluster" if len(waits[0][0].block.cluster.blocks) > 1 else "block"
+        notes.append((f"{_warps([task.group for task in ended], what)} ended", None))
     message = f"deadlock: no thread of the {what} can go on"
     hint = None
     if spins:
@@ -118,13 +133,21 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     return DeadlockError(message, waits[0][1].site, waits[0][0].thread(0), hint, tuple(notes))
 
 
-def _warps(groups: list[Group]) -> str:
-    """Warps by number, and by block where a cluster has several."""
-    by_block: dict[int, list[str]] = {}
+def _extent(blocks: list[Block]) -> str:
+    """How much runs together: one block, the blocks of a cluster or several of the grid."""
+    if len({id(block.cluster) for block in blocks}) > 1:
+        return "grid"
+    return "cluster" if len(blocks[0].cluster.blocks) > 1 else "block"
+
+
+def _warps(groups: list[Group], extent: str) -> str:
+    """Warps by number, and by block where several run: by rank in a cluster, else as linear id."""
+    by_block: dict[str, list[str]] = {}
     for group in groups:
-        by_block.setdefault(group.block.rank, []).append(str(group.first_warp))
-    of = len(groups[0].block.cluster.blocks) > 1
+        number = group.block.rank if extent == "cluster" else group.block.linear
+        place = "" if extent == "block" else f" of block {number}"
+        by_block.setdefault(place, []).append(str(group.first_warp))
     return " and ".join(
-        f"warp{'s' if len(warps) > 1 else ''} {', '.join(warps)}" + (f" of block {rank}" * of)
-        for rank, warps in by_block.items()
+        f"warp{'s' if len(warps) > 1 else ''} {', '.join(warps)}{place}"
+        for place, warps in by_block.items()
     )
