@@ -434,6 +434,17 @@ def test_tiles_that_no_equal_boxes_are(shape, stride, message):
         tma.find_box(layout, shape, (1, 512), 16)
 
 
+def test_a_tensor_map_of_host_code_that_launches_nothing(hopper):
+    @cute.jit
+    def host(a: cute.Tensor):
+        tma.make_tiled_tma_atom(
+            tma.CopyBulkTensorTileG2SOp(), a, cute.make_layout((16, 8)), (16, 8)
+        )
+        return a.shape[0] + 1
+
+    assert host(np.zeros((16, 40), np.float32).T) == 41
+
+
 def test_a_barrier_is_needed(sim):
     @cute.kernel
     def kernel(load, source):

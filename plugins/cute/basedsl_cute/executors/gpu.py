@@ -17,8 +17,9 @@ from basedsl.dispatch.entry import NativeCode
 from basedsl.objectstage import Stages, asserts
 from basedsl.results import Results
 from basedsl_cute.executors.tensors import raise_failure, tensors
+from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
 from basedsl_cute.runtime import driver
-from basedsl_cute.runtime.launcher import gpu_launcher
+from basedsl_cute.runtime.launcher import encoder, gpu_launcher
 
 
 def gpu_executor(
@@ -34,7 +35,11 @@ def gpu_executor(
         driver.ensure_context()
         table = pickle.loads(stages.data("launches"))
         image = stages.data("cubin" if "cubin" in stages else "ptx")
-        symbols = gpu_launcher(image, table) if table.kernels else None
+        symbols = None
+        if table.kernels:
+            symbols = gpu_launcher(image, table)
+        elif ENCODE_SYMBOL.encode() in stages.data("object"):
+            symbols = encoder()
         native = native_invoker(
             stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
         )

@@ -122,6 +122,14 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
     return symbols
 
 
+def encoder() -> Symbols:
+    """The symbols of host code that makes tensor maps and launches nothing."""
+    code = _native_code(driver_encoder())
+    symbols = Symbols({ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode")})
+    symbols.keep = (code,)
+    return symbols
+
+
 _allowed: set[tuple[int, int]] = set()
 
 
