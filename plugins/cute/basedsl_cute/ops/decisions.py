@@ -58,8 +58,8 @@ def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
     size = host.dtype[1] // 8
     if size and host.address % size and not host.is_on_gpu:
         raise DSLTypeError(
-            f"matmul: {name} starts {host.address % size} bytes after a multiple of its {size}-byte "
-            "elements",
+            f"matmul: {name} starts {host.address % size} bytes after a multiple of its "
+            f"{size}-byte elements",
             hint="copy it: numpy.array(x)",
         )
     shape, strides = list(host.shape), list(host.strides)
