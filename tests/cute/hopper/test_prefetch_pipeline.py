@@ -33,12 +33,14 @@ def mix(load, source, out: cute.Tensor, tiles: cute.Int32, ahead: cute.Constexpr
     producer, consumer = pipe.make_participants()
     total = cute.Float32(0)
     for i in cute.range(tiles, prefetch_stages=ahead):
+        held = cute.make_rmem_tensor(1, cute.Float32)
+        held[0] = 0.75
         if warp == 0:
             empty = producer.acquire_and_advance()
             cute.copy(load, g[None, (i, 0)], s[None, empty.index], tma_bar_ptr=empty.barrier)
         full = consumer.wait_and_advance()
         for j in cute.range_constexpr(4):
-            total = total * 0.75 + ring[j * 2 + t // 32, (t + 7 * j) % 32, full.index]
+            total = total * held[0] + ring[j * 2 + t // 32, (t + 7 * j) % 32, full.index]
         arch.sync_warp()
         full.release()
     if warp == 0:
@@ -218,6 +220,19 @@ def test_a_load_that_depends_on_what_was_computed(sim):
             full.release()
 
     refused(body, "what it copies depends on what an iteration has computed", "by hand")
+
+
+def test_a_token_of_the_iteration_before(sim):
+    def body(load, g, s, ring, pipe, out, tiles, ahead):
+        producer, consumer = pipe.make_participants()
+        token = producer.try_acquire()
+        for i in cute.range(tiles, prefetch_stages=ahead):
+            empty = producer.acquire_and_advance(token)
+            cute.copy(load, g[None, (i, 0)], s[None, empty.index], tma_bar_ptr=empty.barrier)
+            consumer.wait_and_advance().release()
+            token = producer.try_acquire()
+
+    refused(body, "depends on what an iteration has computed", "at the beginning of the iteration")
 
 
 def test_a_result_of_the_producer(sim):

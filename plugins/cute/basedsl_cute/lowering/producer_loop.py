@@ -20,6 +20,7 @@ and the loop writes no global memory. To load i + n before i is read takes more 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from basedsl_cute.arch.mbarrier import ACQUIRES
@@ -38,11 +39,12 @@ from basedsl_cute.lowering.loop_builder import LoopBuilder
 from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
 
 _WAITS = ("nvvm.mbarrier.try_wait.parity", "nvvm.mbarrier.try_wait")
-# What a producer does; each thread of it in its own branches.
-_PRODUCES = {
+# What a producer does, and around that, what says which thread does it.
+_PRODUCES = frozenset((
     TMA_LOAD, *_WAITS, "nvvm.mbarrier.arrive.expect_tx", "nvvm.mbarrier.expect_tx",
-    "nvvm.elect.sync", "nvvm.prefetch", "scf.if", "scf.for", "scf.yield",
-}  # fmt: skip
+    "nvvm.elect.sync", "nvvm.prefetch",
+))  # fmt: skip
+_FLOW = frozenset(("scf.if", "scf.for", "scf.yield"))
 _CONSUMES = {*_WAITS, "nvvm.mbarrier.arrive", "nvvm.mapa"}
 
 
@@ -63,11 +65,11 @@ class ProducerLoop(LoopBuilder):
         self.place = {op: i for i, op in enumerate(self.ops)}
         self.produces = self._producer()
         self._check_rest()
-        # Which carried values each part needs. A value may be needed by both, as two copies.
-        self.ahead = self._needed(self.produces, [], "producer")
+        # The ops of each part, and which carried values it needs; of some both do, as two copies.
+        self.ahead_ops, self.ahead = self._part(self.produces, [], self._check_ahead)
         others = [op for op in self.ops if self._acts(op) and op not in self.produces]
-        results = [v for i, v in enumerate(self.yields) if i not in self.ahead]
-        self.here = self._needed(others, results, "rest")
+        results = [value for i, value in enumerate(self.yields) if i not in self.ahead]
+        self.here_ops, self.here = self._part(others, results, self._check_here)
 
     # The parts -------------------------------------------------------------------------------
 
@@ -77,27 +79,27 @@ class ProducerLoop(LoopBuilder):
         last = self.place[loads[-1]]
         produces = []
         for op in self.ops[: last + 1]:
-            if not self._acts(op):
-                continue
-            if op in loads or any(inner.name in _PRODUCES - {"scf.if", "scf.for", "scf.yield"}
-                                  for inner in walk(op)):  # fmt: skip
+            if any(inner.name in _PRODUCES for inner in walk(op)):
                 self._check_producer(op)
                 produces.append(op)
-                continue
-            for inner in walk(op):
-                moves = inner.name == "cute.load" and not is_strong(inner)
-                moves = moves or (
-                    inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
-                )
-                if self._acts(inner) and not (moves or inner.name in ("scf.if", "scf.yield")):
-                    raise Refused(
-                        "it does something else before its TMA loads",
-                        inner,
-                        "begin the iteration with producer.acquire_and_advance() and the copies; "
-                        "consumer.wait_and_advance() and all else come after them",
-                    )
+            else:
+                self._check_before(op)
         self._check_barriers(produces)
         return produces
+
+    def _check_before(self, op: Any) -> None:
+        """What comes before a load without being the producer's comes after it from now on."""
+        for inner in walk(op):
+            moves = inner.name == "cute.load" and not is_strong(inner)
+            moves |= inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
+            moves |= inner.name in ("cute.alloc_rmem", "scf.if", "scf.yield")
+            if self._acts(inner) and not moves:
+                raise Refused(
+                    "it does something else before its TMA loads",
+                    inner,
+                    "begin the iteration with producer.acquire_and_advance() and the copies; "
+                    "consumer.wait_and_advance() and all else come after them",
+                )
 
     def _check_barriers(self, produces: list[Any]) -> None:
         """Every load completes a barrier of a pipeline from which a stage is acquired."""
@@ -131,7 +133,7 @@ class ProducerLoop(LoopBuilder):
             reads = inner.name == "cute.load" and self._space(inner.operands[0]) == "gmem"
             if reads and not is_strong(inner):
                 continue
-            if self._acts(inner) and inner.name not in _PRODUCES:
+            if self._acts(inner) and inner.name not in _PRODUCES | _FLOW:
                 raise Refused("its TMA loads are mixed with other work", inner)
 
     def _check_rest(self) -> None:
@@ -152,8 +154,12 @@ class ProducerLoop(LoopBuilder):
             return False
         return not is_pure(op)
 
-    def _needed(self, roots: list[Any], values: list[Any], part: str) -> set[int]:
-        """Numbers of the carried values that a part needs, with the ops that compute them."""
+    def _part(
+        self, roots: list[Any], values: list[Any], check: Callable[[Any], None]
+    ) -> tuple[list[Any], list[int]]:
+        """The ops that compute `values` and what `roots` need, with them, and the numbers of the
+        carried values among that. `check` is given each op with effects besides the roots.
+        """
         arguments = {argument: i for i, argument in enumerate(self.carried)}
         found: set[int] = set()
         ops: set[Any] = set(roots)
@@ -173,29 +179,30 @@ class ProducerLoop(LoopBuilder):
             if made is None or made not in self.place or made in ops:
                 continue
             if self._acts(made):
-                self._check_shared(made, part)
+                check(made)
             ops.add(made)
             left += [v for inner in walk(made) for v in inner.operands]
-        if part == "producer":
-            self.ahead_ops = [op for op in self.ops if op in ops]
-        else:
-            self.here_ops = [op for op in self.ops if op in ops]
-        return found
+        return [op for op in self.ops if op in ops], sorted(found)
 
-    def _check_shared(self, made: Any, part: str) -> None:
-        """An op with effects whose result a part needs."""
-        if part == "rest":
-            if made in self.produces:
-                raise Refused(
-                    "what it computes needs a result of the part that loads ahead",
-                    made,
-                    "read stages by the consumer's own state: full.index of "
-                    "full = consumer.wait_and_advance()",
-                )
-            return
+    def _check_ahead(self, made: Any) -> None:
         loads = made.name == "cute.load" and self._space(made.operands[0]) == "gmem"
-        if made not in self.produces and (not loads or is_strong(made)):
-            raise Refused("what it copies depends on what an iteration has computed", made)
+        if loads and not is_strong(made):
+            return
+        waits = made.name in _WAITS
+        raise Refused(
+            "what it copies depends on what an iteration has computed",
+            made,
+            "ask producer.try_acquire() at the beginning of the iteration" if waits else None,
+        )
+
+    def _check_here(self, made: Any) -> None:
+        if made in self.produces:
+            raise Refused(
+                "what it computes needs a result of the part that loads ahead",
+                made,
+                "read stages by the consumer's own state: full.index of "
+                "full = consumer.wait_and_advance()",
+            )
 
     # The loop --------------------------------------------------------------------------------
 
@@ -203,7 +210,7 @@ class ProducerLoop(LoopBuilder):
         """Put the new loop in the place of the old one; Refused if there are too few stages."""
         self._check_stages(iterations)
         ir, loop = self.ir, self.loop
-        here, ahead = sorted(self.here), sorted(self.ahead)
+        here, ahead = self.here, self.ahead
         with loop.location, ir.InsertionPoint(loop):
             states = {i: self.initial[i] for i in ahead}
             for j in range(iterations):
