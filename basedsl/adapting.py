@@ -8,7 +8,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from basedsl.binding import StaticArgument, TreeArgument, constexpr_type, static_key
+from basedsl.binding import Each, StaticArgument, TreeArgument, constexpr_type, static_key
 from basedsl.binding.arguments import (
     AdaptedArgument,
     ArgumentType,
@@ -28,6 +28,8 @@ _TREES = ("tuple", "list", "dict", "object", "record", "protocol")
 
 def argument_type(dsl: DSL, value: Any, annotation: Any, name: str) -> ArgumentType:
     """The type of one argument; DSLCallError if no adapter knows it."""
+    if isinstance(annotation, Each):
+        return _tree(dsl, value, name, annotation.annotation)
     static = constexpr_type(annotation)
     if static is not None:
         if static is not object and isinstance(static, type) and not isinstance(value, static):
@@ -51,7 +53,8 @@ def argument_type(dsl: DSL, value: Any, annotation: Any, name: str) -> ArgumentT
     return _tree(dsl, value, name)
 
 
-def _tree(dsl: DSL, value: Any, name: str) -> ArgumentType:
+def _tree(dsl: DSL, value: Any, name: str, each: Any = None) -> ArgumentType:
+    """The type of a tree; `each` is the annotation of what is directly in it."""
     try:
         node, leaves = flatten(value)
         contains_itself = node is not None and _contains_itself(node, frozenset())
@@ -65,7 +68,7 @@ def _tree(dsl: DSL, value: Any, name: str) -> ArgumentType:
         )
     if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
         _unknown(dsl, value, name)
-    annotations = _field_annotations(node)
+    annotations = _field_annotations(node, each)
     paths = leaf_paths(node, name)
     parts = [
         dsl.argument(leaf, annotation, path)
@@ -89,11 +92,13 @@ def _contains_itself(node: Node, above: frozenset[int]) -> bool:
     return any(_contains_itself(child, above) for child in node.children if child is not None)
 
 
-def _field_annotations(node: Node | None) -> list[Any]:
-    """The annotation of each leaf, where its class (dataclass, NamedTuple) declares one."""
+def _field_annotations(node: Node | None, each: Any) -> list[Any]:
+    """The annotation of each leaf, where its class (dataclass, NamedTuple) declares one; `each` is
+    that of a leaf directly in the tree.
+    """
     found: list[Any] = []
 
-    def visit(node: Node | None, annotation: Any) -> None:
+    def visit(node: Node | None, annotation: Any, each: Any = None) -> None:
         if node is None:
             found.append(annotation)
             return
@@ -102,9 +107,9 @@ def _field_annotations(node: Node | None) -> list[Any]:
         if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields"):
             declared = _declared_fields(cls)
         for key, child in zip(node.keys, node.children, strict=True):
-            visit(child, declared.get(key) if isinstance(key, str) else None)
+            visit(child, declared.get(key, each) if isinstance(key, str) else each)
 
-    visit(node, None)
+    visit(node, None, each)
     return found
 
 

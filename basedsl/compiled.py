@@ -88,6 +88,17 @@ class Compiled:
         """The rewritten Python; "" without a pre-stage."""
         return self._source()
 
+    def __copy__(self) -> Compiled:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self} cannot be pickled: pickle the function, and compile it where it is needed"
+        )
+
     def __repr__(self) -> str:
         kinds = ", ".join(
             f"{p.name}: {a}"
@@ -188,7 +199,11 @@ class Compiled:
         every = len(left) == len(places)
         for i in places:
             parameter = parameters[i]
-            if i in self._static and not (every or (left and is_plainly_static(left[0]))):
+            if parameter.variadic == "*":
+                given[i], left = tuple(left), []
+            elif parameter.variadic:
+                given[i], kwargs = kwargs, {}
+            elif i in self._static and not (every or (left and is_plainly_static(left[0]))):
                 if parameter.name in kwargs:
                     given[i] = kwargs.pop(parameter.name)
             elif left:

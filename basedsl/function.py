@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from basedsl.binding import Signature, constexpr_type
+from basedsl.binding import Each, Signature, constexpr_type
 from basedsl.calling import INLINE, LAUNCH, decide
 from basedsl.dispatch.entry import NativeEntry, new_entry
 from basedsl.errors import DSLAttributeError, DSLCallError, DSLTypeError, users_frames
+from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.tracing import RUNNING, Trace, current
@@ -46,7 +48,8 @@ class DSLFunction:
         self.dsl = dsl
         self.fn: Any = fn
         self.kind = kind
-        self.preprocess = preprocess
+        # What is defined in a function that was rewritten has been rewritten with it.
+        self.preprocess = preprocess and not is_rewritten(fn.__code__)
         self.name_prefix = ""
         self.name_tag = True
         self.variants: dict[Any, list[Compiled]] = {}
@@ -139,6 +142,18 @@ class DSLFunction:
     def __repr__(self) -> str:
         return f"<@{self.dsl.name}.{self.kind} {self.fn.__qualname__}>"
 
+    # Copied and pickled as functions are: as themselves, and by name.
+
+    def __copy__(self) -> DSLFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DSLFunction:
+        return self
+
+    def __reduce__(self) -> str:
+        name: str = self.fn.__qualname__
+        return name
+
     def __getattr__(self, name: str) -> Any:
         if name == "launch" and self.__dict__.get("kind") == "kernel":
             called = f"{self.fn.__name__}(...)"
@@ -216,6 +231,15 @@ class BoundFunction:
         self.instance = instance
         self.__call__ = types.MethodType(function, instance)
 
+    def __copy__(self) -> BoundFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction:
+        return BoundFunction(self.function, copy.deepcopy(self.instance, memo))
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.instance, self.function.fn.__name__)
+
     @property
     def __self__(self) -> Any:
         return self.instance
@@ -243,6 +267,8 @@ def _identical(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 def _convert(value: Any, annotation: Any, name: str) -> Any:
     """An inlined call's argument under its parameter's annotation."""
+    if isinstance(annotation, Each):
+        return annotation.convert(value, lambda x, kind: _convert(x, kind, name))
     static = constexpr_type(annotation)
     if static is not None:
         if is_dynamic(value):

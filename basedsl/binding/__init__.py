@@ -10,12 +10,13 @@ from basedsl.binding.arguments import (
     static_parts,
 )
 from basedsl.binding.constexpr import Constexpr, constexpr_type
-from basedsl.binding.signature import Parameter, Signature
+from basedsl.binding.signature import Each, Parameter, Signature
 
 __all__ = [
     "AdaptedArgument",
     "ArgumentType",
     "Constexpr",
+    "Each",
     "NumericArgument",
     "Parameter",
     "Signature",

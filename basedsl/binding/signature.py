@@ -18,13 +18,26 @@ _EMPTY = inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
+class Each:
+    """The annotation of `*args: T` and `**named: T`, whose value is a tuple or dict of many."""
+
+    annotation: Any
+
+    def convert(self, value: Any, one: Callable[[Any, Any], Any]) -> Any:
+        """The tuple or dict of `one(element, annotation)` of each element."""
+        if isinstance(value, dict):
+            return {key: one(x, self.annotation) for key, x in value.items()}
+        return tuple([one(x, self.annotation) for x in value])
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """One parameter. `annotation` is None where there is none."""
+    """One parameter. `annotation` is None where there is none, `Each` of a variadic one."""
 
     name: str
     annotation: Any
     default: Any
-    variadic: bool
+    variadic: str  # "*" of `*args`, "**" of `**named`, "" of others
 
     @property
     def is_constexpr(self) -> bool:
@@ -42,9 +55,16 @@ class Signature:
         self.fn = fn
         self._signature = inspect.signature(fn, follow_wrapped=False)
         annotations = _annotations(fn)
-        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        stars: dict[Any, str] = {
+            inspect.Parameter.VAR_POSITIONAL: "*",
+            inspect.Parameter.VAR_KEYWORD: "**",
+        }
+        for p in self._signature.parameters.values():
+            annotation = annotations.get(p.name)
+            if p.kind in stars and annotation is not None and not constexpr_type(annotation):
+                annotations[p.name] = Each(annotation)
         self.parameters = tuple(
-            Parameter(p.name, annotations.get(p.name), p.default, p.kind in variadic)
+            Parameter(p.name, annotations.get(p.name), p.default, stars.get(p.kind, ""))
             for p in self._signature.parameters.values()
         )
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.POSITIONAL_ONLY

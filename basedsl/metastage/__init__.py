@@ -2,7 +2,7 @@
 
 from basedsl.metastage.assertion import assert_showing
 from basedsl.metastage.scf_emitter import ScfEmitter
-from basedsl.tracing import Emitter, LoopHints, Trace, activate, current, require
+from basedsl.tracing import Emitter, LoopHints, Trace, activate, current, escaped, require
 
 __all__ = [
     "Emitter",
@@ -12,5 +12,6 @@ __all__ = [
     "activate",
     "assert_showing",
     "current",
+    "escaped",
     "require",
 ]

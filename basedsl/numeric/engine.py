@@ -25,7 +25,7 @@ from basedsl.numeric.promotion import (
     operand_type,
     storage_only,
 )
-from basedsl.numeric.types import TYPES, Numeric, check_literal, escaped
+from basedsl.numeric.types import TYPES, Numeric, check_literal
 from basedsl.tracing import trace as tracing
 
 # An op name, or a function that emits ops from `(kit, left type, right type, x, y)`. The operands
@@ -130,7 +130,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         if op.commutes and B is result and not b.weak and x.__class__ is int and x == op.identity:
             return b
     elif a.region.closed:
-        raise escaped(a)
+        raise tracing.escaped(f"a {A.__name__}", a.region)
     else:
         x = a.value if A is left else emit_conversion(kit, A, left, a.value)
     if b_known:
@@ -138,7 +138,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         if A is result and not a.weak and y.__class__ is int and y == op.identity:
             return a
     elif b.region.closed:
-        raise escaped(b)
+        raise tracing.escaped(f"a {B.__name__}", b.region)
     else:
         y = b.value if B is right else emit_conversion(kit, B, right, b.value)
     if rule.__class__ is str:

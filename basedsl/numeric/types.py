@@ -203,7 +203,7 @@ class Numeric(metaclass=NumericMeta):
             with ip:
                 return kit.constant(type(self), self.value)
         if region.closed:
-            raise escaped(self)
+            raise tracing.escaped(f"a {type(self).__name__}", region)
         return self.value
 
     # Python's protocols -------------------------------------------------------------------------
@@ -248,7 +248,12 @@ class Numeric(metaclass=NumericMeta):
         return f"{type(self).__name__}({self})"
 
     def __format__(self, spec: str) -> str:
-        return format(str(self) if self.region is not None else self.value, spec)
+        if self.region is None:
+            return format(self.value, spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:  # a format of numbers; what is not known while compiling shows as "?"
+            return str(self)
 
     def __copy__(self: N) -> N:
         return self  # immutable
@@ -553,19 +558,6 @@ def _unpickle(T: type[Numeric], value: Any, weak: bool) -> Numeric:
 
 
 # Errors ---------------------------------------------------------------------------------------
-
-
-def escaped(number: Numeric) -> DSLError:
-    """The error for a value used after the construct that computed it."""
-    region = number.region
-    assert region is not None
-    where = f" at {region.span}" if region.span is not None else ""
-    notes = (("the value is computed in here", region.span),) if region.span is not None else ()
-    return DSLError(
-        f"a {type(number).__name__} computed inside the {region.kind}{where} is used outside of it",
-        hint="assign it to a variable that is read after the construct, so that it is carried out",
-        notes=notes,
-    )
 
 
 def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLError:

@@ -5,7 +5,7 @@ what a construct carries and then calls the emitter.
 """
 
 from basedsl.tracing.emitter import Emitter, LoopHints, Value, Values
-from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, require
+from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, escaped, require
 
 __all__ = [
     "RUNNING",
@@ -17,5 +17,6 @@ __all__ = [
     "Values",
     "activate",
     "current",
+    "escaped",
     "require",
 ]

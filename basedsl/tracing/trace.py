@@ -261,6 +261,27 @@ class Trace:
         self._points[-1].__enter__()
 
     @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """While something is traced that cannot use the values made so far."""
+        waiting = self.open_regions()
+        for region in waiting:
+            region.closed = True
+        try:
+            yield
+        finally:
+            for region in waiting:
+                region.closed = False
+
+    def open_regions(self) -> list[Region]:
+        """The region being filled and those around it."""
+        found, region = [], self.region
+        while region is not None:
+            if not region.closed:
+                found.append(region)
+            region = region.parent  # type: ignore[assignment]
+        return found
+
+    @contextlib.contextmanager
     def inside(self, kind: str, span: Span | None = None) -> Iterator[Region]:
         """While the body of a staged construct is traced: values made inside stay inside."""
         region = Region(kind, span, self.region)
@@ -278,6 +299,31 @@ def current() -> Trace | None:
     return getattr(_state, "trace", None)
 
 
+def escaped(what: str, region: Region) -> DSLError:
+    """The error for a value of a closed region that is used."""
+    trace = current()
+    here = None if trace is None else trace.region
+    while here is not None and here is not region:
+        here = here.parent
+    if here is not None:
+        return DSLError(
+            f"{what} of host code is used in a kernel", hint="pass it to the kernel as an argument"
+        )
+    if region.kind == "function":
+        return DSLError(
+            f"{what} of another compilation is used here",
+            hint="pass it as an argument, or return it: values live while their function is "
+            "compiled",
+        )
+    where = f" at {region.span}" if region.span is not None else ""
+    notes = (("the value is computed in here", region.span),) if region.span is not None else ()
+    return DSLError(
+        f"{what} computed inside the {region.kind}{where} is used outside of it",
+        hint="assign it to a variable that is read after the construct, so that it is carried out",
+        notes=notes,
+    )
+
+
 def require(what: str) -> Trace:
     """The running trace; an error that says `what` needs one in plain Python."""
     trace = current()
@@ -291,17 +337,22 @@ def require(what: str) -> Trace:
 
 @contextlib.contextmanager
 def activate(trace: Trace) -> Iterator[Trace]:
-    """Make `trace` the running one in this thread; compilations nest."""
+    """Make `trace` the running one in this thread; compilations nest. Its values end with it, and
+    those of the outer one are not to be used meanwhile: each has an MLIR context of its own.
+    """
     outer = current()
-    with _running_lock:
-        RUNNING.value += 1
-    _state.trace = trace
-    try:
-        yield trace
-    finally:
-        _state.trace = outer
+    with contextlib.nullcontext() if outer is None else outer.apart():
         with _running_lock:
-            RUNNING.value -= 1
+            RUNNING.value += 1
+        _state.trace = trace
+        try:
+            yield trace
+        finally:
+            _state.trace = outer
+            for region in trace.open_regions():
+                region.closed = True
+            with _running_lock:
+                RUNNING.value -= 1
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

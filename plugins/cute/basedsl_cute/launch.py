@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from basedsl.binding import Each
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl.function import DSLFunction
 from basedsl.location import Span, span_of_function, user_span
@@ -292,7 +293,7 @@ def _trace_kernel(
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
     try:
-        with trace.insertion(entry), trace.inside("kernel", span):
+        with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
             parameters_in = iter(entry.arguments)
             values = []
             for node, leaves, kinds in flat:
@@ -329,6 +330,12 @@ def _parameter_marks(ir: Any, kinds: list[Any]) -> list[Any]:
 def _declared(value: Any, parameter: Any) -> Any:
     """A number under a numeric annotation."""
     kind = parameter.annotation
+    if isinstance(kind, Each):
+        return kind.convert(value, _number)
+    return _number(value, kind)
+
+
+def _number(value: Any, kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Numeric) and isinstance(value, int | float):
         return kind(value)
     return value

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLError, DSLTypeError
-from basedsl.metastage import require
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
@@ -74,11 +74,7 @@ class Address:
 
     def ir_value(self) -> Any:
         if self.region.closed:
-            where = f" at {self.region.span}" if self.region.span is not None else ""
-            raise DSLError(
-                f"a pointer or tensor made inside the {self.region.kind}{where} is used outside it",
-                hint="assign it to a variable that is read after the construct",
-            )
+            raise escaped("a pointer or tensor", self.region)
         return self.value
 
     def with_ir_value(self, value: Any) -> Address:

@@ -12,8 +12,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl.errors import DSLError, DSLTypeError
-from basedsl.metastage import require
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import escaped, require
 from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
@@ -51,10 +51,7 @@ class TensorSSA:
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
         """The vector in the IR."""
         if self.region.closed:
-            raise DSLError(
-                f"a vector computed inside the {self.region.kind} is used outside of it",
-                hint="assign it to a variable that is read after the construct",
-            )
+            raise escaped("a vector", self.region)
         return self.value
 
     def with_ir_value(self, value: Any) -> TensorSSA:
