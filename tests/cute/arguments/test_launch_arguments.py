@@ -6,7 +6,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.sim import DeadlockError
+from basedsl_cute.sim import DeadlockError, LaunchError
 
 
 @cute.kernel
@@ -23,24 +23,27 @@ def meet(out: cute.Tensor, counter: cute.Tensor):
         out[1 + block] = arch.atomic_add(out.iterator, cute.Int32(0))
 
 
-def run_meet(cooperative):
+def run_meet(cooperative, blocks=4, smem=0):
     @cute.jit
     def host(out: cute.Tensor, counter: cute.Tensor):
-        meet(out, counter).launch(grid=4, block=32, cooperative=cooperative)
+        meet(out, counter).launch(grid=blocks, block=32, cooperative=cooperative, smem=smem)
 
-    out, counter = np.zeros(5, np.int32), np.zeros(1, np.int32)
+    out, counter = np.zeros(1 + blocks, np.int32), np.zeros(1, np.int32)
     host(out, counter)
     cute.synchronize()
     return out.tolist()
 
 
-def test_blocks_of_a_cooperative_launch_wait_for_each_other(target):
-    assert run_meet(True) == [6, 6, 6, 6, 6]
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_blocks_that_fit_on_the_gpu_may_wait_for_each_other(target, cooperative):
+    assert run_meet(cooperative) == [6, 6, 6, 6, 6]
 
 
-def test_other_blocks_need_not_run_together(sim):
+def test_blocks_that_do_not_fit_need_not_run_together(sim):
     with pytest.raises(DeadlockError, match="polls memory"):
-        run_meet(False)
+        run_meet(False, blocks=133, smem=200 * 1024)
+    with pytest.raises(LaunchError, match="launch of 133 blocks: a GPU runs 132 such blocks"):
+        run_meet(True, blocks=133, smem=200 * 1024)
 
 
 @cute.kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -80,7 +81,12 @@ def check_configuration(
         )
 
 
-RESIDENT_WARPS = 132 * 64  # as many as run at the same time on an H100
+def resident_blocks(threads: int, shared: int) -> int:
+    """How many such blocks run at the same time on an H100: 132 multiprocessors, each of 32 blocks,
+    64 warps and 228 KB of shared memory, of which a block takes 1 KB more than it asks for.
+    """
+    warps = -(-threads // WARP)
+    return 132 * min(32, 64 // warps, 228 * 1024 // (shared + 1024))
 
 
 class Launch:
@@ -147,11 +153,19 @@ class Launch:
         ]
         clusters = (self._started(members, shapes) for members in self._clusters())
         if self.cooperative:
+            self._check_fits()
             self._run(
                 [group for groups in clusters for group in groups], clusters, call, args, waits
             )
         for groups in clusters:
             self._run(groups, clusters, call, args, waits)
+
+    def _check_fits(self) -> None:
+        blocks, room = math.prod(self.grid), resident_blocks(self.threads, self.shared_size)
+        if blocks > room:
+            raise LaunchError(
+                f"a cooperative launch of {blocks} blocks: a GPU runs {room} such blocks at a time"
+            )
 
     def _started(self, members: list[tuple[int, int, int]], shapes: list[Lanes]) -> list[Group]:
         """The groups of the blocks of one cluster."""
@@ -179,9 +193,12 @@ class Launch:
             for group in groups:
                 call(group, *args)
         else:
+            warps = -(-self.threads // WARP)
+            room = warps * resident_blocks(self.threads, self.shared_size)
+            more_warps = warps * math.prod(self.cluster)
 
             def more() -> list[tuple[Group, Any]]:
-                joined = next(later, []) if len(groups) < RESIDENT_WARPS else []
+                joined = next(later, []) if len(groups) + more_warps <= room else []
                 groups.extend(joined)
                 return [(group, call(group, *args)) for group in joined]
 
