@@ -12,7 +12,7 @@ import numpy as np
 
 from basedsl_cute.sim.asynccopy import CopyQueue
 from basedsl_cute.sim.bulk import BulkQueue
-from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, Thread
+from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, DeadlockError, Thread
 from basedsl_cute.sim.memory import LOCAL_BASE, Segment, private_segment
 from basedsl_cute.sim.products import ProductQueue
 from basedsl_cute.sim.schedule import Wait, spin
@@ -193,6 +193,15 @@ class Group:
     def bad_step(self, step: Any, site: Site) -> None:
         number = int(np.min(step))
         raise ArithmeticTrapError(f"a loop's step is {number}: it must be at least 1", site)
+
+    def endless(self, mask: Any, site: Site) -> None:
+        lane = 0 if mask is None else int(np.argmax(mask))
+        raise DeadlockError(
+            "a loop without end: nothing in it changes what its condition reads",
+            site,
+            self.thread(lane),
+            "a loop that waits for other threads reads with cute.arch.load(pointer, sem='acquire')",
+        )
 
     def spin(self, site: Site) -> Wait:
         return spin(site)

@@ -162,11 +162,29 @@ def _may_spin(op: Op) -> bool:
     return any(RULES[inner.name].is_volatile(inner) for inner in op.walk() if inner.name in RULES)
 
 
+# What neither writes nor waits, and gives the same again.
+_STEADY = ("arith.", "math.", "scf.", "vector.", "llvm.load", "llvm.getelementptr", "llvm.mlir.")
+
+
+def _changes_nothing(op: Op) -> bool:
+    """True for a loop that carries no value and does nothing: if it goes on once, it does forever."""
+    before, after = op.regions
+    if before.args or after.args or _may_spin(op):
+        return False
+    return all(
+        inner.name.startswith(_STEADY)
+        for region in op.regions
+        for one in region.ops
+        for inner in one.walk()
+    )
+
+
 @rule("scf.while")
 def _while(e: Emitter, op: Op) -> None:
     before, after = op.regions
     condition, *passed = before.terminator.operands
     spins = e.coroutine and _may_spin(op)
+    endless = _changes_nothing(op)
     for result, arg in zip(op.results, after.args, strict=True):
         e.alias(result, e.ref(arg))
     _assign(e, before.args, op.operands)
@@ -187,6 +205,8 @@ def _while(e: Emitter, op: Op) -> None:
         else:
             _assign(e, after.args, passed)
             e.line(f"if not {e.ref(condition)}: break")
+        if endless:
+            e.line(f"g.endless({mask if diverging else None}, {e.at()})")
         if spins:
             e.line(f"yield g.spin({e.at()})")
         e.body(after)

@@ -52,6 +52,7 @@ class _Task:
 
 
 PATIENCE = 4  # rounds of nothing but polling after which more blocks start
+LEAST_ROUNDS = 200  # of nothing but polling before that counts as a deadlock, however many poll
 
 
 def run_together(
@@ -63,8 +64,8 @@ def run_together(
     """Run all groups to their end, in order, each until it waits.
 
     Where all that can run polls memory, `more` blocks may be what it waits for: on a GPU they run
-    at the same time. Raises BarrierError or DeadlockError when none can go on, or when for
-    `max_spins` rounds in a row all they did was poll: `stores` counts the stores made so far.
+    at the same time. Raises BarrierError or DeadlockError when none can go on, or when all they
+    did was poll, about `max_spins` times in all: `stores` counts the stores made so far.
     """
     live = [_Task(group, run) for group, run in tasks]
     ended: list[_Task] = []
@@ -92,7 +93,8 @@ def run_together(
                 live += [_Task(group, run) for group, run in joining]
                 spins = 0
                 continue
-            if not impatient or spins > max_spins:
+            most = max(max_spins // max(len(impatient), 1), min(LEAST_ROUNDS, max_spins))
+            if not impatient or spins > most:
                 raise _stuck(live, ended, spins if impatient else 0)
             for task in impatient:
                 task.wait = next(task.run, None)
