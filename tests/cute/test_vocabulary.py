@@ -104,7 +104,8 @@ NAMES = {
     "nvgpu.warpgroup.OperandSource": "SMEM RMEM",
     "nvgpu.warpgroup.OperandMajorMode": "K MN",
     "nvgpu.warpgroup.Field": "ACCUMULATE",
-    "nvgpu.cpasync": """CopyG2SOp CopyBulkTensorTileG2SOp CopyBulkTensorTileG2SMulticastOp
+    "nvgpu.cpasync": """CopyBulkG2SOp CopyBulkS2GOp
+        CopyG2SOp CopyBulkTensorTileG2SOp CopyBulkTensorTileG2SMulticastOp
         CopyBulkTensorTileS2GOp CopyReduceBulkTensorTileS2GOp
         make_tiled_tma_atom tma_partition create_tma_multicast_mask prefetch_descriptor
         copy_tensormap update_tma_descriptor fence_tma_desc_release cp_fence_tma_desc_release

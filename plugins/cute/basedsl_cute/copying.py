@@ -45,6 +45,9 @@ def copy(
         return
     atom = _atom(atom)
     check_elements(src, dst, "cute.copy")
+    if atom.op.takes_whole_tensors:
+        atom.op.issue(atom, src, dst, None if pred is None else as_predicate(pred), **fields)
+        return
     if atom.num_bits is None and atom.op.may_choose_width:
         _copy_as_wide_as_proven(src, dst, pred)
         return

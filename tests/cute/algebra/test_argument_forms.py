@@ -32,6 +32,8 @@ FORMS = {
     "cute.size_in_bytes(cute.Float16, A)": "48",
     "cute.size_in_bytes(cute.Int4, L(5))": "3",
     "cute.size_in_bytes(cute.Float32, SW)": "2048",
+    "cute.size_in_bytes(cute.Float32, 5)": "20",
+    "cute.size_in_bytes(cute.Float16, (4, (2, 3)))": "48",
     "cute.rank(A)": "2",
     "cute.rank(A, mode=[0])": "2",
     "cute.rank(7)": "1",

@@ -37,6 +37,12 @@ TEXTS = {
     ],
     "nvvm.cp.async.bulk.commit.group": ["nvvm.cp.async.bulk.commit.group"],
     "nvvm.cp.async.bulk.wait_group": ["nvvm.cp.async.bulk.wait_group 0"],
+    "nvvm.cp.async.bulk.shared.cluster.global": [
+        "nvvm.cp.async.bulk.shared.cluster.global %d, %g, %b, %c : !llvm.ptr<7>, !llvm.ptr<1>"
+    ],
+    "nvvm.cp.async.bulk.global.shared.cta": [
+        "nvvm.cp.async.bulk.global.shared.cta %g, %b, %c : !llvm.ptr<1>, !llvm.ptr<3>"
+    ],
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": [
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
         " : !llvm.ptr<7>, !llvm.ptr"

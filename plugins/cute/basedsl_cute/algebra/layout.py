@@ -331,12 +331,14 @@ def cosize(layout: Any, mode: Any = None) -> Any:
 
 
 def size_in_bytes(dtype: Any, layout: Any) -> Any:
-    """Bytes that ``cosize(layout)`` elements take; ``dtype`` has a ``width`` in bits.
+    """Bytes that ``cosize(layout)`` elements take, or so many as a shape has; ``dtype`` has a
+    ``width`` in bits.
 
     Elements narrower than a byte are packed and the total is rounded up.
     """
     width = dtype if dynamic.is_static_int(dtype) else dtype.width
-    return dynamic.ceil_div(dynamic.mul(cosize(layout), width), 8)
+    count = cosize(layout) if hasattr(layout, "shape") else product(layout)
+    return dynamic.ceil_div(dynamic.mul(count, width), 8)
 
 
 def modes_of(layout: Layout) -> list[Layout]:

@@ -1,9 +1,13 @@
-"""Groups of bulk asynchronous copies: PTX ISA 9.7.9.27.2, "cp.async.bulk"."""
+"""Bulk asynchronous copies of contiguous memory, and groups of bulk copies: PTX ISA 9.7.9.25.4 and
+9.7.9.27.2, "cp.async.bulk".
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from basedsl.errors import DSLTypeError
-from basedsl_cute.arch.emit import emit_op
+from basedsl_cute.arch.emit import emit_op, i32, shared_address
 
 
 def cp_async_bulk_commit_group() -> None:
@@ -19,3 +23,24 @@ def cp_async_bulk_wait_group(group: int, *, read: bool = False) -> None:
         raise DSLTypeError(f"a number of groups is a static integer from 0, not {group!r}")
     attributes = {"group": f"{group} : i32"} | ({"read": "unit"} if read else {})
     emit_op("cp_async_bulk_wait_group()", "nvvm.cp.async.bulk.wait_group", attributes=attributes)
+
+
+def bulk_load(smem_ptr: Any, gmem_ptr: Any, nbytes: Any, mbar_ptr: Any) -> None:
+    """Copy `nbytes`, a multiple of 16, from global to shared memory; they count at the mbarrier."""
+    what = "a bulk load"
+    target = shared_address(smem_ptr, what)
+    # A block's own shared memory has the same addresses in the cluster's window.
+    number = emit_op(what, "llvm.ptrtoint", [target], ["i32"]).result
+    cluster = emit_op(what, "llvm.inttoptr", [number], ["!llvm.ptr<7>"]).result
+    operands = [cluster, gmem_ptr.llvm_ptr, shared_address(mbar_ptr, what), i32(nbytes)]
+    segments = {"operandSegmentSizes": "array<i32: 1, 1, 1, 1, 0, 0>"}
+    name = "nvvm.cp.async.bulk.shared.cluster.global"
+    emit_op(what, name, operands, attributes=segments)
+
+
+def bulk_store(gmem_ptr: Any, smem_ptr: Any, nbytes: Any) -> None:
+    """Copy `nbytes`, a multiple of 16, from shared to global memory, in the thread's bulk group."""
+    what = "a bulk store"
+    operands = [gmem_ptr.llvm_ptr, shared_address(smem_ptr, what), i32(nbytes)]
+    segments = {"operandSegmentSizes": "array<i32: 1, 1, 1, 0, 0>"}
+    emit_op(what, "nvvm.cp.async.bulk.global.shared.cta", operands, attributes=segments)

@@ -49,6 +49,8 @@ NEEDS: dict[str, tuple[Needs, ...]] = {
     "nvvm.cp.async.mbarrier.arrive": (Needs(_AMPERE, "cp.async.mbarrier.arrive"),),
     "nvvm.cp.async.bulk.commit.group": (Needs(_HOPPER, "cp.async.bulk.commit_group"),),
     "nvvm.cp.async.bulk.wait_group": (Needs(_HOPPER, "cp.async.bulk.wait_group"),),
+    "nvvm.cp.async.bulk.shared.cluster.global": (Needs(_HOPPER, "cp.async.bulk"),),
+    "nvvm.cp.async.bulk.global.shared.cta": (Needs(_HOPPER, "cp.async.bulk"),),
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": (Needs(_HOPPER, "cp.async.bulk.tensor"),),
     "nvvm.cp.async.bulk.tensor.global.shared.cta": (Needs(_HOPPER, "cp.async.bulk.tensor"),),
     "nvvm.cp.async.bulk.tensor.reduce": (Needs(_HOPPER, "cp.reduce.async.bulk.tensor"),),

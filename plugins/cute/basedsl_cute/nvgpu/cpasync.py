@@ -1,7 +1,8 @@
 """cp.async: copies from global to shared memory past the registers (PTX ISA 9.7.9.25.3, sm_80).
 
 They are complete after `cute.arch.cp_async_commit_group` and `cp_async_wait_group`, and seen by
-other threads after a barrier. The copies of the TMA unit (`nvgpu.tma`) are named here too.
+other threads after a barrier. The copies of the TMA unit (`nvgpu.tma`, `nvgpu.bulk`) are named
+here too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from basedsl_cute.arch.emit import emit_op
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.copy_access import move, when
 from basedsl_cute.memory import recast_tensor
+from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
     CopyBulkTensorTileG2SMulticastOp,
@@ -35,6 +37,8 @@ from basedsl_cute.nvgpu.tma import (
 )
 
 __all__ = [
+    "CopyBulkG2SOp",
+    "CopyBulkS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",

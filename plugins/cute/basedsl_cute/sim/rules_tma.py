@@ -1,8 +1,8 @@
-"""Rules of the TMA unit's tensor copies and of bulk groups."""
+"""Rules of the TMA unit's copies, of tensors and of contiguous memory, and of bulk groups."""
 
 from __future__ import annotations
 
-from basedsl_cute.sim import tensor_maps, tma
+from basedsl_cute.sim import bulk_copies, tensor_maps, tma
 from basedsl_cute.sim.emitter import Emitter
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.records import Op, Value
@@ -43,6 +43,26 @@ def _store(e: Emitter, op: Op) -> None:
         f"tma.store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
         f"{_lanes(e, coordinates)})"
     )
+
+
+@rule("nvvm.cp.async.bulk.shared.cluster.global", sync="warp")
+def _bulk_load(e: Emitter, op: Op) -> None:
+    e.globals["bulk_copies"] = bulk_copies
+    to, source, barrier, size, mask, _ = op.segments()
+    if mask:
+        raise MissingRuleError(op.site, "for several blocks")
+    places = ", ".join(e.lanes(part[0]) for part in (to, source, size, barrier))
+    e.line(f"bulk_copies.load(g, {e.mask}, {e.at()}, {places})")
+
+
+@rule("nvvm.cp.async.bulk.global.shared.cta", sync="warp")
+def _bulk_store(e: Emitter, op: Op) -> None:
+    e.globals["bulk_copies"] = bulk_copies
+    to, source, size, _, mask = op.segments()
+    if mask:
+        raise MissingRuleError(op.site, "of chosen bytes")
+    places = ", ".join(e.lanes(part[0]) for part in (to, source, size))
+    e.line(f"bulk_copies.store(g, {e.mask}, {e.at()}, {places})")
 
 
 @rule("nvvm.cp.async.bulk.tensor.reduce", sync="warp")

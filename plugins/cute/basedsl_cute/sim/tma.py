@@ -87,12 +87,12 @@ def store(
         stamp = None
         if g.races is not None:
             stamp = g.races.async_read(g, site, "read by a TMA store", place, lane)
-        read = functools.partial(_read_shared, g, place, lane, site)
+        read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_write_global, g, tensor, start, lane, site, reduction)
         g.bulk.issue(lane, read, write, site, stamp)
 
 
-def _read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
+def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
     written = g.shared.written
     if written is not None and (written[place] != 255).any():
         bad = int(place[written[place] != 255].min())

@@ -1,0 +1,101 @@
+"""Bulk copies of contiguous memory, without a tensor map: PTX ISA 9.7.9.25.4 "cp.async.bulk"
+(sm_90). Each thread that calls one issues it, so one thread calls it (`cute.arch.elect_one()`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl_cute import algebra
+from basedsl_cute.algebra import CopyAtomLayout
+from basedsl_cute.arch.bulk import bulk_load, bulk_store
+from basedsl_cute.atoms.copy import CopyAtom, CopyOp
+from basedsl_cute.copy_access import when
+from basedsl_cute.nvgpu.common import _no_fields, thread_layout
+from basedsl_cute.tensor import Tensor
+
+_UNIT = 16  # bytes: of the size and of both addresses
+
+
+@dataclass(frozen=True)
+class CopyBulkG2SOp(CopyOp):
+    """A contiguous tensor from global to shared memory; its bytes count at an mbarrier of the block
+    (`mbar_ptr=`) when they are there.
+    """
+
+    takes_whole_tensors = True
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        return thread_layout(width, bits)
+
+    def issue(
+        self, atom: CopyAtom, src: Any, dst: Any, pred: Any, *, mbar_ptr: Any = None, **fields: Any
+    ) -> None:
+        _no_fields(self, fields)
+        _check_spaces(self, src, dst, "gmem", "smem")
+        if mbar_ptr is None:
+            raise DSLTypeError("CopyBulkG2SOp needs the mbarrier that it completes: mbar_ptr=")
+        size = _common_bytes(self, src, dst)
+        with when(pred):
+            bulk_load(dst.iterator, src.iterator, size, mbar_ptr)
+
+
+@dataclass(frozen=True)
+class CopyBulkS2GOp(CopyOp):
+    """A contiguous tensor from shared to global memory, as part of the thread's bulk group."""
+
+    takes_whole_tensors = True
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        return thread_layout(width, bits)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        _no_fields(self, fields)
+        _check_spaces(self, src, dst, "smem", "gmem")
+        size = _common_bytes(self, src, dst)
+        with when(pred):
+            bulk_store(dst.iterator, src.iterator, size)
+
+
+def _check_spaces(op: CopyOp, src: Tensor, dst: Tensor, source: str, target: str) -> None:
+    if (src.memspace, dst.memspace) != (source, target):
+        raise DSLTypeError(
+            f"{type(op).__name__} copies {source} to {target}, not {src.memspace} to {dst.memspace}"
+        )
+
+
+def _common_bytes(op: CopyOp, src: Tensor, dst: Tensor) -> Any:
+    """What both tensors take, in bytes."""
+    name = type(op).__name__
+    for tensor in (src, dst):
+        if not _is_contiguous(tensor):
+            raise DSLTypeError(
+                f"{name} copies contiguous memory, and {tensor} is not",
+                hint="for tiles of matrices there is TMA: cpasync.make_tiled_tma_atom",
+            )
+        if tensor.iterator.alignment % _UNIT:
+            raise DSLTypeError(
+                f"{name}: {tensor} is only known to be aligned to {tensor.iterator.alignment} "
+                f"bytes, not to {_UNIT}",
+                hint="from_dlpack(x, assumed_align=16), byte_alignment=, or pointer.align(16)",
+            )
+    elements = [algebra.size(tensor.shape) for tensor in (src, dst)]
+    if all(type(n) is int for n in elements) and elements[0] != elements[1]:
+        raise DSLTypeError(f"{name}: the source {src} and the target {dst} differ in size")
+    known = next((n for n in elements if type(n) is int), elements[0])
+    bits = known * src.element_type.width
+    if type(bits) is int and bits % (8 * _UNIT):
+        raise DSLTypeError(f"{name} copies multiples of {_UNIT} bytes, not {bits // 8}")
+    return bits // 8
+
+
+def _is_contiguous(tensor: Tensor) -> bool:
+    if isinstance(tensor.layout, algebra.ComposedLayout) or tensor.iterator.is_swizzled:
+        return False
+    flat = algebra.flatten(algebra.coalesce(tensor.layout))
+    if algebra.rank(flat) != 1:
+        return False
+    stride = flat.stride[0] if isinstance(flat.stride, tuple) else flat.stride
+    return bool(type(stride) is int and stride == 1) or algebra.size(flat) == 1
