@@ -16,6 +16,7 @@ from basedsl_cute.pointer import RUN, Pointer, element_bytes, memref_type, recas
 from basedsl_cute.tensor import Tensor
 
 REGISTER_ALIGN = 16  # bytes: the widest access of one thread
+_LOCAL_BYTES = 512 << 10  # CUDA C++ Programming Guide, technical specifications
 
 
 def as_layout(shape_or_layout: Any) -> Any:
@@ -76,6 +77,11 @@ def make_rmem_tensor(
     trace = in_kernel("make_rmem_tensor()")
     layout = _static(as_layout(shape_or_layout), "a register tensor")
     nbytes = max(1, _bytes(dtype, layout))
+    if nbytes > _LOCAL_BYTES:
+        raise DSLTypeError(
+            f"a register tensor of {layout} takes {nbytes} bytes; a thread has at most "
+            f"{_LOCAL_BYTES} of local memory"
+        )
     align = max(min(REGISTER_ALIGN, _power_of_two_up_to(nbytes)), element_bytes(dtype))
     kind = memref_type(trace, dtype, "rmem", layout, align)
     value = define(trace.bindings).alloc_rmem(kind, nbytes, loc=trace.loc())
@@ -111,9 +117,17 @@ def make_smem_tensor(
     """A tensor in shared memory of its own, undefined until written. The layout must be static."""
     _numeric_class(dtype, what)
     layout = _static(as_layout(layout), "a shared-memory tensor")
-    align = max(byte_alignment or 16, element_bytes(dtype))
+    asked = 16 if byte_alignment is None else checked_alignment(byte_alignment, what)
+    align = max(asked, element_bytes(dtype))
     pointer = alloc_smem(dtype, _bytes(dtype, layout), align, what, layout, name)
     return Tensor(pointer, layout)
+
+
+def checked_alignment(align: Any, what: str) -> int:
+    """A number of bytes; DSLTypeError for what is no alignment."""
+    if type(align) is not int or align < 1 or align & (align - 1):
+        raise DSLTypeError(f"{what}: an alignment is a power of two of bytes, not {align!r}")
+    return align
 
 
 def alloc_smem(
@@ -129,8 +143,6 @@ def alloc_smem(
     variable of the user's that it is assigned to; `fields` is "name:offset" of its parts.
     """
     trace = in_kernel(what)
-    if type(align) is not int or align < 1 or align & (align - 1):
-        raise DSLTypeError(f"{what}: an alignment is a power of two of bytes, not {align}")
     kind = memref_type(trace, dtype, "smem", layout, align)
     value = define(trace.bindings).alloc_smem(
         kind, max(1, nbytes), name=name or assigned_name(), fields=fields, loc=trace.loc()

@@ -251,7 +251,8 @@ class _MemRangeMaker:
         dtype, count = item
         if not _is_numeric(dtype) or type(count) is not int or count < 0:
             raise DSLTypeError(
-                f"MemRange[dtype, count] takes a type and a static count, not {item}"
+                "MemRange[dtype, count] takes a numeric type and a static count, not "
+                f"{getattr(dtype, 'name', getattr(dtype, '__name__', dtype))}, {count}"
             )
         return MemRangeType(dtype, count)
 

@@ -233,6 +233,8 @@ class Tensor:
         from basedsl_cute.vector_access import store_vector
 
         number = as_element(self.element_type, value)
+        if algebra.is_static(self.shape) and algebra.size(self.shape) == 0:
+            return
         store_vector(self, full(self.shape, number, self.element_type).ir_value())
 
     def _checked(self, coord: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
 from basedsl_cute.runtime import from_dlpack
 
 
@@ -116,6 +117,46 @@ def error_kernel(which: cute.Constexpr):
 @cute.jit
 def error(which: cute.Constexpr):
     error_kernel(which).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@pytest.mark.parametrize("align", [0, -16, 3, 1.5, "16", True])
+@pytest.mark.parametrize("what", ["allocate", "allocate_array", "allocate_tensor"])
+def test_an_alignment_is_a_power_of_two(sim, what, align):
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        smem = cute.utils.SmemAllocator()
+        if what == "allocate":
+            smem.allocate(cute.Int32, align)
+        elif what == "allocate_array":
+            smem.allocate_array(cute.Int32, 4, align)
+        else:
+            smem.allocate_tensor(cute.Int32, 4, align)
+
+    @cute.jit
+    def host(out: cute.Tensor):
+        kernel(out).launch(grid=1, block=1)
+
+    with pytest.raises(DSLTypeError, match=rf"{what}\(\): an alignment is a power of two"):
+        host(np.zeros(1, np.int32))
+
+
+def test_register_tensors_without_elements_and_with_too_many(sim):
+    @cute.kernel
+    def kernel(out: cute.Tensor, n: cute.Constexpr):
+        one, other = (cute.make_rmem_tensor((n, 2), cute.Float32) for _ in range(2))
+        one.fill(1.0)
+        cute.autovec_copy(one, other)
+        out[0] = 1.0
+
+    @cute.jit
+    def host(out: cute.Tensor, n: cute.Constexpr):
+        kernel(out, n).launch(grid=1, block=1)
+
+    out = np.zeros(1, np.float32)
+    host(out, 0)
+    assert out[0] == 1
+    with pytest.raises(DSLTypeError, match="takes 800000 bytes; a thread has at most 524288"):
+        host(out, 100_000)
 
 
 @pytest.mark.parametrize("which", ERRORS)

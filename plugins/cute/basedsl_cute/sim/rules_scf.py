@@ -167,7 +167,7 @@ _STEADY = ("arith.", "math.", "scf.", "vector.", "llvm.load", "llvm.getelementpt
 
 
 def _changes_nothing(op: Op) -> bool:
-    """True for a loop that carries no value and does nothing: if it goes on once, it does forever."""
+    """True for a loop that carries nothing and does nothing: going on once, it goes on forever."""
     before, after = op.regions
     if before.args or after.args or _may_spin(op):
         return False

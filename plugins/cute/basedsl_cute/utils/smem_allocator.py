@@ -12,7 +12,13 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric, Uint8
 from basedsl_cute import algebra
-from basedsl_cute.memory import alloc_smem, as_layout, make_smem_tensor, place_tensor
+from basedsl_cute.memory import (
+    alloc_smem,
+    as_layout,
+    checked_alignment,
+    make_smem_tensor,
+    place_tensor,
+)
 from basedsl_cute.pointer import Pointer, element_bytes
 from basedsl_cute.struct import StructType, array_bytes
 from basedsl_cute.tensor import Tensor
@@ -33,6 +39,7 @@ class SmemAllocator:
         pointer to bytes for a number of bytes.
         """
         what = "allocate()"
+        byte_alignment = checked_alignment(byte_alignment, what)
         if isinstance(size_or_type, StructType):
             align = max(byte_alignment, size_or_type.alignment)
             fields = ";".join(f"{name}:{offset}" for name, _, offset in size_or_type.fields)
@@ -62,6 +69,7 @@ class SmemAllocator:
         """A pointer to `num_elems` consecutive elements."""
         if type(num_elems) is not int or num_elems < 0:
             raise DSLTypeError(f"allocate_array() takes a static count, not {num_elems!r}")
+        byte_alignment = checked_alignment(byte_alignment, "allocate_array()")
         align = max(byte_alignment, element_bytes(element_type), 16)
         return alloc_smem(
             element_type, array_bytes(element_type, num_elems), align, "allocate_array()"
