@@ -20,6 +20,8 @@ def check_coordinate(trace: Trace, coord: Any, shape: Any) -> None:
     if coord is None:
         return
     if isinstance(coord, tuple):
+        if not isinstance(shape, tuple) or len(coord) != len(shape):
+            raise algebra.LayoutError(f"coordinate {coord} does not fit the shape {shape}")
         for part, extent in zip(coord, shape, strict=True):
             check_coordinate(trace, part, extent)
         return

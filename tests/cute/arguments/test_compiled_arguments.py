@@ -171,3 +171,48 @@ def test_what_is_static_without_a_declaration_may_be_passed_again_or_left_out():
         compiled(x, x, cute.Float32, out, 1)
     with pytest.raises(DSLCallError, match=r"^this compiled function takes 3 arguments"):
         compiled(x, x, out, 1, 1, 1)
+
+
+@cute.kernel
+def count_kernel(x: cute.Tensor, out: cute.Tensor):
+    out[0] = cute.size(x)
+
+
+@cute.jit
+def counted(x: cute.Tensor, out: cute.Tensor):
+    count_kernel(x, out).launch(grid=1, block=1)
+
+
+EMPTY = [(0, 8), (8, 0), (0, 0)]
+
+
+@pytest.mark.parametrize("warm", [0, 4], ids=["python", "native"])
+@pytest.mark.parametrize("leading", [0, 1])
+def test_arrays_without_elements_have_any_strides(warm, leading):
+    def marked(x):
+        return from_dlpack(x).mark_layout_dynamic(leading_dim=leading)
+
+    x, out = np.zeros((4, 8), np.float32, order="CF"[1 - leading]), np.zeros(1, np.int32)
+    compiled = cute.compile(counted, marked(x), out)
+    for _ in range(warm):
+        compiled(x, out)
+    for shape in EMPTY:
+        for order in "CF":
+            out[0] = -1
+            compiled(np.zeros(shape, np.float32, order=order), out)
+            assert out[0] == 0
+    compiled(x, out)
+    assert out[0] == 32
+
+
+@pytest.mark.parametrize("shape", [*EMPTY, (3, 0, 5)])
+def test_arrays_without_elements_compile_code_for_others(shape):
+    empty, out = np.zeros(shape, np.float32), np.zeros(1, np.int32)
+    last = len(shape) - 1
+    view = from_dlpack(empty).mark_layout_dynamic(leading_dim=last)
+    compiled = cute.compile(counted, view, out)
+    compiled(empty, out)
+    assert out[0] == 0
+    other = np.zeros([n + 2 for n in shape], np.float32)
+    compiled(other, out)
+    assert out[0] == other.size

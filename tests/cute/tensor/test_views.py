@@ -279,6 +279,15 @@ def test_errors(sim, which):
         error(np.zeros((4, 4), np.int32), which)
 
 
+def test_nested_coordinates_of_host_code_fit_the_shape(sim):
+    @cute.jit
+    def host(a: cute.Tensor):
+        return cute.zipped_divide(a, (2, 2))[0, (None, None, None)]
+
+    with pytest.raises(Exception, match=r"coordinate \(None, None, None\) does not fit the shape"):
+        cute.compile(host, np.zeros((4, 4), np.int32))
+
+
 @cute.kernel
 def rebound_kernel(a: cute.Tensor, b: cute.Tensor, n: cute.Int32):
     tid = cute.arch.thread_idx()[0]

@@ -184,6 +184,8 @@ def _read_numpy(array: np.ndarray[Any, Any], name: str) -> HostTensor:
                 hint="copy it: numpy.ascontiguousarray(x)",
             )
         strides = tuple([stride // size for stride in strides])
+    if 0 in array.shape and not any(strides):  # NumPy's for arrays without elements
+        strides = _row_major(array.shape)
     readonly = not array.flags.writeable
     return HostTensor(_numpy_address(array), dtype, array.shape, strides, (CPU, 0), readonly, array)
 
@@ -345,5 +347,5 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     step = 1
     for extent in reversed(shape):
         strides.append(step)
-        step *= extent
+        step *= max(extent, 1)
     return tuple(reversed(strides))
