@@ -180,14 +180,13 @@ class TensorArgument:
         if len(host.shape) != len(self.shape):
             return f"it has {len(host.shape)} mode(s)"
         divisors = iter(self._divisors)
-        empty = 0 in host.shape
         for what, known, actual in (
             ("the extent", self.shape, host.shape),
             ("the stride", self.stride, host.strides),
         ):
             for mode, (static, number) in enumerate(zip(known, actual, strict=True)):
                 divisor = 1 if static is not None else next(divisors)
-                matters = what == "the extent" or (host.shape[mode] > 1 and not empty)
+                matters = what == "the extent" or host.shape[mode] > 1
                 if static is not None and static != number and matters:
                     return f"{what} of mode {mode} is {number}, not {static}"
                 if number % divisor and matters:

@@ -188,7 +188,7 @@ EMPTY = [(0, 8), (8, 0), (0, 0)]
 
 @pytest.mark.parametrize("warm", [0, 4], ids=["python", "native"])
 @pytest.mark.parametrize("leading", [0, 1])
-def test_arrays_without_elements_have_any_strides(warm, leading):
+def test_arrays_without_elements_have_the_strides_of_compact_ones(warm, leading):
     def marked(x):
         return from_dlpack(x).mark_layout_dynamic(leading_dim=leading)
 
