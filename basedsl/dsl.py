@@ -43,7 +43,14 @@ from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.guards import Guards
 from basedsl.location import is_internal, span_of_function
-from basedsl.mlir import Bindings, MLIRContext, libraries, load_bindings, new_function
+from basedsl.mlir import (
+    Bindings,
+    MLIRContext,
+    libraries,
+    load_bindings,
+    new_function,
+    uninterrupted,
+)
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage import native
 from basedsl.objectstage.entry import AddEntry
@@ -318,7 +325,8 @@ class DSL:
         try:
             pipeline = self._pipeline(function, settings)
             results, stages = kept.unpack(content, self, pipeline)
-            invoke = self.executor(stages, function.symbol, arguments, results, settings)
+            with uninterrupted():
+                invoke = self.executor(stages, function.symbol, arguments, results, settings)
         except (DSLRuntimeError, ValueError, LookupError, AttributeError):
             return None  # of another make than the key says: compiled anew
         seconds = {"load": perf_counter() - start}
@@ -401,7 +409,8 @@ class DSL:
             _log.info("%s(%s): compiled in %.1f ms", function.symbol, shown, took)
             _log.debug("%s: %s", function.symbol, _milliseconds(seconds))
         start = perf_counter()
-        invoke = self.executor(stages, function.symbol, arguments, results, settings)
+        with uninterrupted():
+            invoke = self.executor(stages, function.symbol, arguments, results, settings)
         seconds["load"] = perf_counter() - start
         return self.compiled_class(
             function, arguments, results, stages, invoke, seconds, guards, source, settings

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLError
-from basedsl.mlir import MLIRContext
+from basedsl.mlir import MLIRContext, uninterrupted
 from basedsl.objectstage import failure, snapshot
 from basedsl.objectstage.failure import Diagnostic, PassFailed
 from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
@@ -121,7 +121,8 @@ def run(
             work.verify(pipeline.input, "the module that tracing built is not valid")
         work.publish(pipeline.input, snapshot.of_operation(work.op, context))
         for step in pipeline.steps:
-            work.step(step)
+            with uninterrupted():  # MLIR and LLVM do not survive one in their midst
+                work.step(step)
     return stages
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while the bindings are imported: what was begun is finished first."""
+"""Ctrl-C while bindings are imported or a pass runs: what was begun is finished first."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from basedsl.mlir.bindings import uninterrupted
+from basedsl.objectstage import Pipeline, Step, run
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +49,22 @@ def test_other_threads_have_no_signals_to_hold() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+def test_an_interrupt_waits_for_the_end_of_a_step(mlir_context: Any) -> None:
+    steps = []
+
+    def interrupted(op: Any, context: Any) -> None:
+        steps.append("begun")
+        signal.raise_signal(signal.SIGINT)
+        steps.append("finished")
+
+    def later(op: Any, context: Any) -> None:
+        steps.append("later")
+
+    pipeline = Pipeline("test", [Step("one", interrupted), Step("two", later)])
+    with mlir_context.entered():
+        module = mlir_context.bindings.ir.Module.parse("module {}")
+        with pytest.raises(KeyboardInterrupt):
+            run(pipeline, module, mlir_context)
+    assert steps == ["begun", "finished"]
