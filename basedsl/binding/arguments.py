@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, Protocol
 
 from basedsl.errors import DSLCallError, DSLTypeError
@@ -186,9 +186,14 @@ def static_key(value: Any, name: str = "argument") -> Any:
     try:
         hash(value)
     except TypeError:
+        hint = "pass a tuple instead of a list, a frozen dataclass instead of a dict"
+        if is_dataclass(value):
+            hint = (
+                f"declare {type(value).__name__} with @dataclass(frozen=True), tuples in its fields"
+            )
         raise DSLCallError(
             f"the static argument '{name}' is a {type(value).__name__}, which is not hashable",
-            hint="pass a tuple instead of a list, a frozen dataclass instead of a dict",
+            hint=hint,
         ) from None
     return (type(value), value)
 

@@ -193,6 +193,8 @@ FORMS = {
     "cute.Ratio(6, 4).reduced()": "3/2",
     "(cute.Ratio(6, 4).to(float), cute.Ratio(6, 4).to(int))": "(1.5, 1)",
     "3 * cute.ScaledBasis(2, 1)": "6@1",
+    "cute.ScaledBasis(2, 1).is_static()": "True",
+    "cute.ScaledBasis(cute.Ratio(1, 2), 1).is_static()": "True",
     "cute.E(1)": "1@1",
     "cute.E([0, 1])": "1@1@0",
     "(cute.ScaledBasis(2, [0, 1]).value, cute.ScaledBasis(2, [0, 1]).mode)": "(2, (0, 1))",

@@ -97,6 +97,10 @@ class ScaledBasis(Frozen):
     def __reduce__(self) -> Any:
         return (ScaledBasis, (self.value, self.mode))
 
+    def is_static(self) -> bool:
+        """Whether the value is known while compiling."""
+        return not dynamic.is_dynamic_int(self.value)
+
     def __mul__(self, other: Any) -> ScaledBasis:
         if isinstance(other, ScaledBasis | tuple):
             return NotImplemented
