@@ -211,6 +211,12 @@ def test_what_is_internal_elsewhere_says_what_to_write(path):
     assert error.value.hint
 
 
+@pytest.mark.parametrize("path", ["_mlir", "_mlir.dialects", "experimental", "cute.experimental"])
+def test_modules_that_are_not_offered_say_what_there_is(path):
+    with pytest.raises(ModuleNotFoundError, match=r"not offered; .*cute\.arch"):
+        importlib.import_module(f"basedsl_cute.{path}")
+
+
 def test_an_alias_is_the_module_itself():
     alias = importlib.import_module("basedsl_cute.cute.nvgpu.warp")
     assert alias is basedsl_cute.nvgpu.warp

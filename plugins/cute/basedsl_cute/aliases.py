@@ -31,6 +31,15 @@ ALIASES = {
 }
 
 
+# What is no part of this package, and what programs write instead.
+NOT_HERE = {
+    "_mlir": "MLIR's internals are not offered; inline PTX is cute.arch.inline_ptx(template, inputs, "
+    "output_types)",
+    "experimental": "the experimental layers of CuTe's DSL are not offered; cute.arch has the "
+    "instructions",
+}
+
+
 def real_name(name: str) -> str | None:
     """The module that a path below this package stands for, None if it is no alias."""
     first, _, rest = name.partition(".")
@@ -50,6 +59,9 @@ class _Finder(MetaPathFinder, Loader):
         if not name.startswith(_ROOT + "."):
             return None
         inner = name[len(_ROOT) + 1 :]
+        instead = NOT_HERE.get(inner.removeprefix("cute."))
+        if instead is not None:
+            raise ModuleNotFoundError(f"No module named {name!r}: {instead}", name=name)
         return ModuleSpec(name, self, is_package=True) if _is_known(inner) else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
