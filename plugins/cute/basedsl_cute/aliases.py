@@ -33,8 +33,8 @@ ALIASES = {
 
 # What is no part of this package, and what programs write instead.
 NOT_HERE = {
-    "_mlir": "MLIR's internals are not offered; inline PTX is cute.arch.inline_ptx(template, inputs, "
-    "output_types)",
+    "_mlir": "MLIR's internals are not offered; inline PTX is cute.arch.inline_ptx(template, "
+    "inputs, output_types)",
     "experimental": "the experimental layers of CuTe's DSL are not offered; cute.arch has the "
     "instructions",
 }
