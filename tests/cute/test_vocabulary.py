@@ -129,7 +129,7 @@ NAMES = {
     "utils.TensorMapManager": """get_tensormap_ptr init_tensormap_from_atom
         fence_tensormap_initialization update_tensormap fence_tensormap_update""",
     "utils.TensorMapUpdateMode": "GMEM SMEM",
-    "pipeline": """Agent CooperativeGroup NamedBarrier sync agent_sync
+    "pipeline": """Agent CooperativeGroup NamedBarrier sync
         arrive_and_wait pipeline_init_arrive
         pipeline_init_wait PipelineUserType make_pipeline_state PipelineState PipelineAsync
         PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder""",

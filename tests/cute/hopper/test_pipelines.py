@@ -296,43 +296,6 @@ def test_barriers_of_dynamic_numbers(hopper):
 
 
 @cute.kernel
-def neighbours(out: cute.Tensor, relaxed: cute.Constexpr):
-    mine = cute.utils.SmemAllocator().allocate_tensor(cute.Int32, 32)
-    t, rank = arch.thread_idx()[0], arch.block_idx_in_cluster()
-    mine[t] = 100 * rank + t
-    pipeline.agent_sync(pipeline.Agent.ThreadBlock)
-    value = mine[31 - t]
-    pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster)
-    there = cute.make_tensor(arch.map_dsmem_ptr(mine.iterator, 1 - rank), mine.layout)
-    out[rank, t] = value + 1000 * there[t]
-    pipeline.agent_sync(pipeline.Agent.ThreadBlockCluster, is_relaxed=relaxed)
-
-
-def test_agents_wait_for_each_other(hopper):
-    @cute.jit
-    def host(out: cute.Tensor, relaxed: cute.Constexpr):
-        neighbours(out, relaxed).launch(grid=2, block=32, cluster=(2, 1, 1))
-
-    t = np.arange(32)
-    for relaxed in (False, True):
-        out = np.zeros((2, 32), np.int32)
-        host(out, relaxed)
-        np.testing.assert_array_equal(out[0], 31 - t + 1000 * (100 + t))
-        np.testing.assert_array_equal(out[1], 100 + 31 - t + 1000 * t)
-
-    @cute.kernel
-    def wrong():
-        pipeline.agent_sync(pipeline.Agent.Warp)
-
-    @cute.jit
-    def refused():
-        wrong().launch(grid=1, block=32)
-
-    with pytest.raises(DSLError, match="agent_sync is for ThreadBlock or ThreadBlockCluster"):
-        cute.compile(refused)
-
-
-@cute.kernel
 def where_am_i(out: cute.Tensor):
     x, y, _ = arch.block_idx()
     cx, cy, _ = arch.block_in_cluster_idx()

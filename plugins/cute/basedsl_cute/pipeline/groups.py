@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 
 
 class Agent(enum.Enum):
-    """What one arrival stands for, or who waits for each other (`agent_sync`)."""
+    """What one arrival stands for."""
 
     Thread = "thread"
     Warp = "warp"
-    ThreadBlock = "block"
-    ThreadBlockCluster = "cluster"
 
 
 @dataclass(frozen=True)
@@ -52,19 +49,6 @@ class NamedBarrier:
 def sync(barrier_id: int = 0) -> None:
     """Wait for all threads of the block."""
     arch.barrier(barrier_id or None)
-
-
-def agent_sync(group: Agent, is_relaxed: bool = False) -> None:
-    """Wait for all threads of the block or of the cluster; `is_relaxed` orders no memory accesses
-    of the cluster.
-    """
-    if group is Agent.ThreadBlock:
-        arch.sync_threads()
-    elif group is Agent.ThreadBlockCluster:
-        (arch.cluster_arrive_relaxed if is_relaxed else arch.cluster_arrive)()
-        arch.cluster_wait()
-    else:
-        raise DSLTypeError(f"agent_sync is for ThreadBlock or ThreadBlockCluster, not {group}")
 
 
 def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
