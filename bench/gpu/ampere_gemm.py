@@ -68,7 +68,7 @@ def arguments():
 def warp(torch, options):
     from basedsl_cute.ops import ampere_gemm, matmul
 
-    print(f"\nmma.sync   {'shape':<18} TFLOP/s  cuBLAS   ratio  hopper   ratio   error  kernel")
+    print(f"\nmma.sync        {'shape':<18} TFLOP/s  cuBLAS   ratio  hopper   ratio   error  kernel")
     rows = []
     for dtype, order, shape in WARP_SHAPES:
         m, n, k = shape
@@ -91,7 +91,7 @@ def warp(torch, options):
         row |= speeds | {"config": str(cfg), "resources": resources(cfg)}
         rows.append(row)
         print(
-            f"{dtype:<9}{order} {'x'.join(map(str, shape)):<18} {speeds['ours']:7.1f} "
+            f"{dtype:<14}{order} {'x'.join(map(str, shape)):<18} {speeds['ours']:7.1f} "
             f"{ratio(speeds, 'cublas')} {ratio(speeds, 'hopper')}  {error:6.3f}  "
             f"{row['resources']}",
             flush=True,
@@ -102,7 +102,7 @@ def warp(torch, options):
         matmul(a, b, out=out, config=cfg)
         error = checked(torch, a, b, out)
         rows.append({"kernel": "warp", "shape": shape, "error": error})
-        print(f"ragged   {'x'.join(map(str, shape)):<21} error {error:.3f}")
+        print(f"ragged        {'x'.join(map(str, shape)):<21} error {error:.3f}")
     return rows
 
 

@@ -65,7 +65,6 @@ CASES = {
     "bands along N": ((200, 136, 40), Config((64, 64, 32), (2, 1), swizzle=2, along_m=False), 3),
     "steps of 64": ((128, 64, 192), Config((128, 64, 64), (2, 2), stages=2), 1),
     "nothing is ragged": ((128, 64, 96), Config((64, 64, 32), (2, 1), is_full=True), 1),
-    "parts that 32 does not divide": ((64, 96, 40), Config((32, 96, 32), (1, 2)), 2),
     "narrow parts of warps": ((64, 48, 40), Config((32, 32, 32), (2, 2)), 2),
 }
 
@@ -73,6 +72,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_configurations(target, case):
     run(*CASES[case])
+
+
+@pytest.mark.parametrize("majors", ["kkn", "mnn"])
+def test_parts_of_warps_that_32_does_not_divide(target, majors):
+    run((120, 96, 40), Config((96, 96, 32), (2, 2)), majors=majors)
 
 
 def test_batches(target):

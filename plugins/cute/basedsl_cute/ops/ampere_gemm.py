@@ -4,8 +4,8 @@ A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. B
 tiles of C and copy tiles of A and B into a ring of swizzled stages, `stages` - 1 ahead of what they
 multiply, across the ends of tiles too. A warp has its part of the tile in registers; while it
 multiplies one block of K (16 columns; 8 of 4 bytes, 32 of 1 byte) it loads the fragments of the
-next one. Its results go through 16 rows of shared memory of its own, where the epilogue takes them
-in vectors, so that warps need not wait for each other.
+next one. Its threads exchange results, so that the epilogue takes them in vectors of columns; warps
+need not wait for each other.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from basedsl_cute.ops.operands import Results, matrix, three_modes, transposed
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
-EPILOGUE_N = 32  # columns that a warp stages at once
 VECTOR = 8  # columns of C that a thread writes at once
-PADDING = 4  # float32 elements behind each of them, against bank conflicts
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,7 @@ class Config:
     def smem_bytes(self, width: int) -> int:
         """Shared memory of a block, for operands of `width` bits."""
         m, n, k = self.tile
-        stage = (m + n) * k * width // 8
-        return self.stages * stage + self.threads // 32 * 16 * (EPILOGUE_N + PADDING) * 4
+        return self.stages * (m + n) * k * width // 8
 
 
 # Tiles (M, N) that `choose` weighs: warps, blocks of a multiprocessor, and which part of the tensor
@@ -133,7 +130,7 @@ def gemm_kernel(
     blocks = cute.size(ra, mode=[2])
     read_a = Fragments(cute.make_tiled_copy_A, major_a, mma, sa, ra, thread)
     read_b = Fragments(cute.make_tiled_copy_B, major_b, mma, sb, rb, thread)
-    finish = Epilogue(c, operands, op, epilogue, cfg, smem, thread)
+    finish = Epilogue(c, operands, op, epilogue, cfg, thread)
 
     # Steps are tiles of K of this block's tiles of C, one after another.
     k_tiles = cute.ceil_div(a.shape[1], bk)
@@ -188,14 +185,20 @@ def gemm_kernel(
 
 
 def make_mma(op, cfg):
-    """The instruction over warps, each of which has consecutive rows and columns of the tile."""
+    """The instruction over warps, which take turns along rows and columns of the tile."""
     m, n, k = op.shape_mnk
     (tile_m, tile_n, _), (wm, wn) = cfg.tile, cfg.warps
-    rows, columns = (
-        cute.make_layout((atom, count, extent // (atom * count)), stride=(1, extent // count, atom))
-        for atom, count, extent in ((m, wm, tile_m), (n, wn, tile_n))
+    own = columns_of_a_turn(cfg)
+    rows = cute.make_layout((m, wm, tile_m // (m * wm)), stride=(1, m, m * wm))
+    columns = cute.make_layout(
+        (n, wn, own // n, tile_n // (own * wn)), stride=(1, own, n, own * wn)
     )
     return cute.make_tiled_mma(op, (wm, wn, 1), (rows, columns, k))
+
+
+def columns_of_a_turn(cfg):
+    """How many consecutive columns of the tile a warp has: 32, or 16 where it has not that many."""
+    return math.gcd(4 * VECTOR, cfg.tile[1] // cfg.warps[1])
 
 
 class Walk:
@@ -307,58 +310,75 @@ class Fragments:
 
 
 class Epilogue:
-    """How a warp writes its part of a tile: 16 rows and `EPILOGUE_N` columns at a time."""
+    """How a warp writes its part of a tile: vectors of consecutive columns, from registers.
 
-    def __init__(self, c, operands, op, epilogue, cfg, smem, thread):
-        (bm, bn, _), (wm, wn) = cfg.tile, cfg.warps
+    Of 8 columns of a row, the instruction leaves 2 in each of four neighbouring threads. Four such
+    pieces are exchanged among these, so that each has one of them whole: 32 columns of a row, or
+    where a warp has not that many, 16 of a row and of the row 8 below.
+    """
+
+    def __init__(self, c, operands, op, epilogue, cfg, thread):
+        wm, wn = cfg.warps
         self.results, self.epilogue = Results(c, operands), epilogue
-        self.extents = (bm // wm, bn // wn)
-        columns = math.gcd(EPILOGUE_N, bn // wn)
-        rows = op.shape_mnk[0]
-        self.tile = (rows, columns)
-        number, lane = thread // 32, thread % 32
+        columns = columns_of_a_turn(cfg)
+        self.tile = (op.shape_mnk[0], columns)
+        self.turns = (cfg.tile[0] // (self.tile[0] * wm), cfg.tile[1] // (columns * wn))
+        number, self.lane = thread // 32, thread % 32
         self.warp = (number % wm, number // wm)
         self.warps = cfg.warps
-        acc_dtype = op.dtypes[0]
-        layout = cute.make_layout(
-            (rows, columns, cfg.threads // 32),
-            stride=(columns + PADDING, 1, rows * (columns + PADDING)),
+        self.is_full = cfg.is_full
+        self.across = columns // VECTOR
+        threads = cute.make_layout(
+            ((8, 4 // self.across), self.across), stride=((4, self.across), 1)
         )
-        staged = smem.allocate_tensor(acc_dtype, layout, 16)[None, None, number]
-        self.put = cute.make_tiled_mma(op).get_slice(lane).partition_C(staged)
-        lanes = columns // VECTOR
-        threads = cute.make_layout((32 // lanes, lanes), stride=(lanes, 1))
-        atom = cute.make_copy_atom(CopyUniversalOp(), acc_dtype)
+        atom = cute.make_copy_atom(CopyUniversalOp(), op.dtypes[0])
         values = cute.make_layout((1, VECTOR))
-        self.own = cute.make_tiled_copy_tv(atom, threads, values).get_slice(lane)
-        self.take = self.own.partition_S(staged)
+        self.own = cute.make_tiled_copy_tv(atom, threads, values).get_slice(self.lane)
 
     def store(self, acc, where):
         """Write the tile `where` (M, N, L)."""
         m, n, batch = where
         results = self.results.of_batch(batch)
-        rows, columns = (n // step for n, step in zip(self.extents, self.tile, strict=True))
-        atoms = cute.size(self.put, mode=[2])
-        first = (
-            (m * self.warps[0] + self.warp[0]) * rows,
-            (n * self.warps[1] + self.warp[1]) * columns,
-        )
+        (rows, columns), (wm, wn) = self.turns, self.warps
+        first = (m * rows * wm + self.warp[0], n * columns * wn + self.warp[1])
         for i in range(rows):
-            for j in range(columns):
-                arch.sync_warp()
-                for atom in range(atoms):
-                    cute.autovec_copy(acc[None, i, j * atoms + atom], self.put[None, 0, atom])
-                arch.sync_warp()
-                at = (first[0] + i, first[1] + j)
+            pieces = [(j, piece) for j in range(columns) for piece in range(self.across // 2)]
+            vectors = [self.vector(acc, i, *piece) for piece in pieces]  # before any branch
+            for (j, piece), sums in zip(pieces, vectors, strict=True):
+                at = (first[0] + i * wm, first[1] + j * wn)
                 parts = results.each(lambda x, at=at: self.part(x, at))
-                for piece in range(cute.size(self.take, mode=[1])):
-                    sums = cute.make_rmem_tensor((VECTOR,), self.take.element_type)
-                    cute.autovec_copy(self.take[None, piece, 0], sums)
-                    parts.each(lambda x, piece=piece: x[None, piece, 0]).put(sums, self.epilogue)
+                part = parts.each(lambda x, piece=piece: x[None, piece, 0])
+                part.put(sums, self.epilogue, self.is_full)
+
+    def vector(self, acc, i, j, piece):
+        """What this thread writes of a piece: consecutive columns of a row."""
+        units = []
+        for unit in range(4):
+            half, atom = (piece, unit) if self.across == 4 else divmod(unit, 2)
+            units.append([acc[2 * half + k, i, j * self.across + atom] for k in range(2)])
+        sums = cute.make_rmem_tensor((VECTOR,), acc.element_type)
+        for k, x in enumerate(exchanged(units, self.lane)):
+            sums[k] = x
+        return sums
 
     def part(self, x, at):
         """This thread's part of the piece `at` of a matrix."""
         return self.own.partition_S(cute.local_tile(x, self.tile, at))
+
+
+def exchanged(units, lane):
+    """Of four lists of values in each of four neighbouring lanes: lane n gets the lists n of all
+    four, one after another.
+    """
+    for distance in (1, 2):
+        is_upper = (lane & distance) != 0
+        for low in (i for i in range(4) if not i & distance):
+            for k in range(len(units[low])):
+                a, b = units[low][k], units[low + distance][k]
+                got = arch.shuffle_sync_bfly(cute.where(is_upper, a, b), distance)
+                units[low][k] = cute.where(is_upper, got, a)
+                units[low + distance][k] = cute.where(is_upper, b, got)
+    return [x for unit in units for x in unit]
 
 
 def check(cfg, op, vectors):

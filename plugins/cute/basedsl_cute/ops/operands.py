@@ -58,11 +58,13 @@ class Results:
         return Results(cut(self.c), operands, coords, self.shape)
 
     @cute.jit
-    def put(self, sums, epilogue):
+    def put(self, sums, epilogue, is_inside: cute.Constexpr = False):
         """Write what the epilogue makes of `sums`, in registers, where `self` is a vector of
-        consecutive columns of a row. Nothing is read or written beyond C.
+        consecutive columns of a row. Nothing is read or written beyond C; `is_inside` promises that
+        no part of the vector is there.
         """
-        inside = cute.elem_less(self.coords[cute.size(self.coords) - 1], self.shape)
+        last = self.coords[cute.size(self.coords) - 1]
+        inside = True if is_inside else cute.elem_less(last, self.shape)
         loaded = [
             load_operand(x, self.coords, self.shape, inside).reshape((cute.size(sums),))
             if isinstance(x, cute.Tensor)
