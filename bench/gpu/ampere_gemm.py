@@ -68,7 +68,8 @@ def arguments():
 def warp(torch, options):
     from basedsl_cute.ops import ampere_gemm, matmul
 
-    print(f"\nmma.sync        {'shape':<18} TFLOP/s  cuBLAS   ratio  hopper   ratio   error  kernel")
+    header = "TFLOP/s  cuBLAS   ratio  hopper   ratio   error  kernel"
+    print(f"\nmma.sync        {'shape':<18} {header}")
     rows = []
     for dtype, order, shape in WARP_SHAPES:
         m, n, k = shape
