@@ -172,6 +172,7 @@ class Hopper:
             "swizzle": d.one(1, 2, 4, 8),
             "along_m": d.one(True, False),
             "slots": d.number(1, 3),
+            "deferred": d.often(True, False),
             "overlap": d.one(True, False),
         }
 

@@ -9,6 +9,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering import ptxas
+from basedsl_cute.ops.hopper_config import CANDIDATES
 from basedsl_cute.ops.hopper_gemm import Config, Kinds, choose, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -33,6 +34,28 @@ CASES = {
     "taking turns, many steps": ((192, 128, 520), 2, TURNS),
     "taking turns, multicast": ((256, 128, 72), 4, TURNS | {"cluster": (2, 1)}),
     "taking turns, fewer tiles than consumers": ((64, 64, 128), 1, TURNS),
+    "leaves at once": ((200, 200, 136), 2, {"tile": (128, 64, 64)}),
+    "leaves later, many tiles": (
+        (300, 200, 200),
+        2,
+        {"tile": (128, 64, 64), "stages": 3, "deferred": True},
+    ),
+    "leaves later, an odd number of pieces": (
+        (300, 192, 72),
+        1,
+        ONE | {"tile": (64, 192, 64), "stages": 2, "deferred": True},
+    ),
+    "leaves later, multicast": (
+        (512, 200, 136),
+        4,
+        {"tile": (128, 64, 64), "cluster": (2, 1), "deferred": True},
+    ),
+    "one step of K, many tiles": ((300, 200, 64), 2, {"tile": (128, 64, 64), "deferred": True}),
+    "two steps of K, many tiles": (
+        (300, 200, 128),
+        2,
+        {"tile": (128, 64, 64), "stages": 2, "deferred": True},
+    ),
     "takes nothing over": ((64, 64, 64), 1, ONE | {"overlap": False}),
 }
 
@@ -76,6 +99,20 @@ def compare(shape, blocks, options, dtype=np.float16, transpose=(False, False, F
 @pytest.mark.parametrize("case", CASES)
 def test_against_numpy(hopper, case):
     compare(*CASES[case])
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.float8_e4m3fn])
+def test_every_configuration_that_can_be_chosen(hopper, candidate, dtype):
+    """Three rounds of tiles on most blocks, ragged in M, N and K."""
+    rows, columns = (x * y for x, y in zip(candidate["tile"], (3, 1), strict=True))
+    shape = (rows + 8, columns + 8, 272)
+    step = 128 // np.dtype(dtype).itemsize
+    a, b, c = operands(shape, dtype, out=np.float16)
+    gemm(a, b, c, 2, Config(**candidate | {"tile": (*candidate["tile"], step)}))
+    cute.synchronize()
+    bound = 1e-3 * np.abs(product(np.abs(a), np.abs(b))).max() if step == 128 else 1e-3
+    check(c, product(a, b), bound)
 
 
 @pytest.mark.parametrize(
@@ -276,11 +313,11 @@ def test_what_is_chosen_fits(shape, kinds):
 @pytest.mark.parametrize(
     "shape, tile",
     [
-        ((8192, 8192, 8192), (128, 192)),
+        ((8192, 8192, 8192), (128, 256)),
         ((4096, 4096, 4096), (128, 256)),
         ((2048, 2048, 2048), (128, 128)),
-        ((8192, 8192, 1024), (128, 192)),
-        ((16384, 16384, 4096), (128, 192)),
+        ((8192, 8192, 1024), (128, 256)),
+        ((16384, 16384, 4096), (128, 256)),
         ((512, 512, 512), (64, 64)),
     ],
 )
@@ -301,21 +338,46 @@ def test_an_epilogue_that_is_not_there_costs_nothing(monkeypatch):
     assert ptx_of(monkeypatch, Config(**ONE), lambda acc: acc * 2.0) != plain
 
 
-FAST = {"tile": (128, 128, 64), "stages": 6, "takes_turns": True, "cluster": (2, 1)}
-
-
-@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
-@pytest.mark.parametrize("options, rows", [({}, 1), (FAST, 2)])
-def test_the_accumulator_stays_in_registers(monkeypatch, options, rows):
-    ptx = ptx_of(monkeypatch, Config(**options))
-    # Four for the first step of K and four for the others, for each 64 rows.
-    assert ptx.count("wgmma.mma_async") == 8 * rows
-    assert ".local" not in ptx
-    assert (
-        "mbarrier.arrive.release.cluster" not in ptx
-    )  # a fence of global memory at every step of K
+def resources_of(ptx):
+    """What ptxas says of the only kernel, which it compiles without a warning."""
     made = ptxas.start(ptx, "sm_90a").finish()
     assert made.warnings == ()
     (kernel,) = made.kernels.values()
+    return kernel
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+@pytest.mark.parametrize("options", [{}, {"deferred": True}, *CANDIDATES], ids=str)
+def test_the_accumulator_stays_in_registers(monkeypatch, options):
+    cfg = Config(**options | {"tile": (*options.get("tile", (128, 256)), 64)})
+    ptx = ptx_of(monkeypatch, cfg)
+    # Four for the first step of K, four for each of those after which pieces leave, four for the
+    # others, for each 64 rows.
+    down = cfg.tile[0] // cfg.rows_of_a_step
+    pieces = down * cfg.tile[1] // cfg.piece(cute.Float16)[1]
+    copies = 1 + (pieces if cfg.defers(16) else 1)
+    assert ptx.count("wgmma.mma_async") == 4 * copies * down
+    assert ".local" not in ptx
+    # A fence of global memory at every step of K.
+    assert "mbarrier.arrive.release.cluster" not in ptx
+    kernel = resources_of(ptx)
     assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
     assert kernel.registers <= 168  # 384 threads share 65536, before they are moved
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+def test_an_epilogue_spills_nothing(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    a = b = c = np.zeros((256, 256), np.float16)
+    call = cute.compile(linear, a, b, c, np.zeros(256, np.float16), Config(deferred=True))
+    kernel = resources_of(call.stages.text("ptx"))
+    assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
+
+
+def test_what_registers_hold_waits_there():
+    later = Config(deferred=True)  # 128 sums, and 64 registers of 16-bit elements
+    assert later.defers(16)
+    assert not later.defers(32)
+    assert Config(tile=(128, 128, 64), deferred=True).defers(32)
+    assert not Config().defers(16)
+    assert not Config(tile=(128, 128, 64), takes_turns=True, deferred=True).defers(16)

@@ -420,9 +420,11 @@ def test_a_store_between_blocks_needs_a_mapped_barrier(sim):
 @pytest.mark.parametrize("cluster", [(1, 1, 1), (2, 1, 1), (1, 2, 1)])
 @pytest.mark.parametrize("swizzle", [1, 2, 4])
 @pytest.mark.parametrize("along_m", [True, False])
-def test_every_tile_comes_once(cluster, swizzle, along_m):
+@pytest.mark.parametrize("is_prepared", [True, False])
+def test_every_tile_comes_once(cluster, swizzle, along_m, is_prepared):
     tiles = (6, 10, 2)
     params = PersistentTileSchedulerParams(tiles, cluster, swizzle, along_m)
+    params = params.prepared() if is_prepared else params
     seen = []
     for z, y, x in itertools.product(range(3), range(cluster[1]), range(cluster[0])):
         scheduler = StaticPersistentTileScheduler.create(params, (x, y, z), (*cluster[:2], 3))
@@ -432,6 +434,37 @@ def test_every_tile_comes_once(cluster, swizzle, along_m):
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
     assert sorted(seen) == sorted(itertools.product(*map(range, tiles)))
+
+
+@cute.kernel
+def locate_all(params: PersistentTileSchedulerParams, where: cute.Tensor):
+    for i in cute.range(where.shape[0]):
+        where[i, 0], where[i, 1], where[i, 2] = params.locate(i)
+
+
+@cute.jit
+def located(
+    where: cute.Tensor, m: cute.Int32, n: cute.Int32, batches: cute.Int32, swizzle: cute.Constexpr,
+    along_m: cute.Constexpr, is_prepared: cute.Constexpr,
+):  # fmt: skip
+    params = PersistentTileSchedulerParams((m, n, batches), (2, 1, 1), swizzle, along_m)
+    if cute.const_expr(is_prepared):
+        params = params.prepared()
+    locate_all(params, where).launch(grid=1, block=1)
+
+
+@pytest.mark.parametrize("swizzle", [1, 4])
+@pytest.mark.parametrize("along_m", [True, False])
+@pytest.mark.parametrize("tiles", [(6, 10, 1), (14, 3, 2), (3, 8, 3), (1, 1, 1)])
+def test_prepared_divisions_are_those_of_the_device(target, swizzle, along_m, tiles):
+    count = -(-tiles[0] // 2) * tiles[1] * tiles[2] + 5  # numbers behind the end too
+    found = [np.full((count, 3), -1, np.int32) for _ in range(2)]
+    for is_prepared, where in enumerate(found):
+        located(where, *tiles, swizzle, along_m, bool(is_prepared))
+    cute.synchronize()
+    inside = count - 5
+    np.testing.assert_array_equal(found[0][:inside], found[1][:inside])
+    assert len({tuple(row) for row in found[1][:inside].tolist()}) == inside
 
 
 @pytest.mark.parametrize("inner", [0, 1])

@@ -132,6 +132,7 @@ def _row(x: Facts) -> View:
 def choose(
     dtype: Any,
     dtype_b: Any,
+    dtype_c: Any,
     walked: Walked,
     tf32: bool,
     tma: bool,
@@ -146,7 +147,8 @@ def choose(
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
         return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
     if config is None and target.name == "sm_90a" and tma:
-        return "hopper", hopper_gemm.choose(m * batches, n, k, dtype.width, processors)
+        bits = dtype.width
+        return "hopper", hopper_gemm.choose(m * batches, n, k, bits, processors, dtype_c.width)
     if isinstance(config, hopper_gemm.Config):
         if not tma:
             raise DSLTypeError(

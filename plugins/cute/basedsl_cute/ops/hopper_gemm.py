@@ -6,20 +6,26 @@ consumers, multiply them, each 64 or more rows of a tile, pass the sums through 
 write them through shared memory by TMA, which leaves out what lies beyond M and N. Tiles of C are
 dealt to resident blocks in advance.
 
-Consumers share each tile, or they take turns, each with tiles of its own (`takes_turns`): then one
-multiplies while another is in its epilogue, for more loads of A and B.
+Consumers share each tile. What they have of it may stay in registers and leave between the first
+steps of the next (`deferred`): tensor cores wait only while sums are converted. Or
+consumers take turns, each with tiles of its own (`takes_turns`): then one multiplies while another
+is in its epilogue, for more loads of A and B.
+
+Every other tile of a block is multiplied from the end of K on: what was loaded last for one tile is
+in the L2 cache still when the next, in the same rows or columns, needs it. So equal rows of A, in
+different tiles, may round differently.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import maximum
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warp, warpgroup
+from basedsl_cute.ops.hopper_config import DEFAULT, SHARED_MEMORY, Config, Kinds, check, choose
 from basedsl_cute.utils import epilogue
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import (
@@ -27,141 +33,7 @@ from basedsl_cute.utils.tile_scheduler import (
     StaticPersistentTileScheduler,
 )
 
-__all__ = ["Config", "Kinds", "choose", "gemm"]
-
-REGISTERS = 65536  # of a multiprocessor, 32 bits each
-SHARED_MEMORY = 227 * 1024  # bytes that a block can have
-
-
-@dataclass(frozen=True)
-class Config:
-    """What is chosen at compile time. Unequal ones compute the same, but for the order of sums."""
-
-    tile: tuple[int, int, int] = (128, 256, 64)  # of C, and the step of K: (M, N, K) in elements
-    stages: int = 4  # of A and B in shared memory
-    consumers: int = 2  # warpgroups that multiply
-    takes_turns: bool = False  # each consumer has tiles of its own
-    cluster: tuple[int, int] = (1, 1)  # blocks along (M, N) that multicast B and A to each other
-    swizzle: int = 8  # tiles in a band of the raster, see `utils.tile_scheduler`
-    along_m: bool = True  # the direction of the raster within a band
-    slots: int = 2  # pieces of C in shared memory, for each consumer
-    overlap: bool = True  # programmatic dependent launch: begins while its predecessor ends
-    producer_registers: int = 40
-
-    def __post_init__(self) -> None:
-        m, n, k = self.tile
-        rows = self.rows_of_a_step
-        if m % rows or n % 8 or k % 8 or not (rows <= m <= 256 and 8 <= n <= 256 and 8 <= k):
-            raise ValueError(
-                f"no tile {self.tile} for {self.consumers} consumer(s): M is a multiple of "
-                f"{rows} and N one of 8, both up to 256; K is one of 8"
-            )
-        if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
-            raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")
-
-    @property
-    def sharers(self) -> int:
-        """How many consumers work on one tile."""
-        return 1 if self.takes_turns else self.consumers
-
-    @property
-    def rows_of_a_step(self) -> int:
-        return 64 * self.sharers
-
-    @property
-    def threads(self) -> int:
-        return 128 * (self.consumers + 1)
-
-    @property
-    def consumer_registers(self) -> int:
-        """Registers of a consumer's thread: its share of what the block was launched with (PTX
-        ISA, "setmaxnreg": a multiple of 8; 255 is the most that one thread can use).
-        """
-        launched = REGISTERS // self.threads // 8 * 8 * (self.consumers + 1)
-        return min(240, (launched - self.producer_registers) // self.consumers // 8 * 8)
-
-    def piece(self, dtype: Any) -> tuple[int, int]:
-        """(M, N) of what a consumer stores at once: rows of 128 bytes, if the tile's N divides
-        into such, or less, in whole instructions' columns and whole 16 bytes.
-        """
-        unit = max(8, 128 // dtype.width)
-        fits = [n for n in range(unit, 1024 // dtype.width + 1, unit) if self.tile[1] % n == 0]
-        if not fits:
-            raise DSLTypeError(
-                f"C of {dtype.__name__} goes by {unit} columns; a tile has {self.tile[1]}",
-                hint=f"take a tile whose N is a multiple of {unit}",
-            )
-        return 64, fits[-1]
-
-    def smem_bytes(self, kinds: Kinds) -> int:
-        """Shared memory of a block."""
-        m, n, k = self.tile
-        rows, columns = self.piece(kinds.c)
-        loads = self.stages * (m * kinds.a.width + n * kinds.b.width) * k // 8
-        return 2048 + loads + self.slots * self.consumers * rows * columns * kinds.c.width // 8
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """What the operands are: element types, and which mode is contiguous."""
-
-    a: Any
-    b: Any
-    c: Any
-    major_a: Any
-    major_b: Any
-    major_c: Any
-    is_batched: bool = False
-
-    @property
-    def acc(self) -> Any:
-        return cute.Int32 if self.a.is_integer else cute.Float32
-
-
-DEFAULT = Config()
-
-# What `choose` weighs: tiles of C with clusters, stages and slots; whether consumers take turns.
-_CANDIDATES: tuple[dict[str, Any], ...] = (
-    {"tile": (128, 128), "cluster": (2, 1), "stages": 6, "takes_turns": True, "swizzle": 16},
-    {"tile": (128, 192), "cluster": (2, 1), "stages": 4, "slots": 1, "takes_turns": True},
-    {"tile": (128, 256), "cluster": (2, 1), "stages": 4},
-    {"tile": (128, 128), "stages": 6, "takes_turns": True},
-    {"tile": (64, 128), "cluster": (2, 1), "stages": 8, "takes_turns": True},
-    {"tile": (64, 128), "stages": 8, "takes_turns": True},
-    {"tile": (64, 64), "stages": 10, "takes_turns": True},
-)
-# Bytes a cycle that each multiprocessor gets from L2 when all of them load: of operands that stay
-# there, which half of an H200's 50 MB can, and of others. Measured by what is fast where.
-_FROM_L2 = (56, 44)
-_KEPT_IN_L2 = 25e6
-_EPILOGUE = 1 / 16  # cycles for an element of C
-
-
-def choose(m: int, n: int, k: int, bits: int, blocks: int) -> Config:
-    """A configuration for a product of elements of `bits` on a GPU of `blocks` multiprocessors.
-
-    The one that takes the fewest cycles by a model: so many tiles in turn on each multiprocessor,
-    and for each step of 128 bytes of K the multiplications (wgmma does 64 x 256 x 32 bytes in 128
-    cycles) or the loads from L2, whichever take longer; and the epilogue, unless the other consumer
-    multiplies meanwhile.
-    """
-    steps = -(-k * bits // 1024)
-    from_l2 = _FROM_L2[(m + n) * k * bits / 8 > _KEPT_IN_L2]
-
-    def cycles(candidate: dict[str, Any]) -> float:
-        rows, columns = candidate["tile"]
-        cm, cn = candidate.get("cluster", (1, 1))
-        clusters = -(-m // (rows * cm)) * -(-n // (columns * cn))
-        rounds = -(-clusters // max(1, blocks // (cm * cn)))
-        loads = 128 * (rows / cn + columns / cm) / from_l2
-        tile = steps * max(rows * columns / 32, loads)
-        out = rows * columns * _EPILOGUE
-        if "takes_turns" in candidate:
-            return float(rounds * max(tile, out) + out)
-        return float(rounds * (tile + out))
-
-    best = min(_CANDIDATES, key=cycles)
-    return Config(**best | {"tile": (*best["tile"], 1024 // bits)})
+__all__ = ["DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check", "choose", "gemm"]
 
 
 def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
@@ -207,14 +79,9 @@ def gemm_kernel(
     sb = allocate(smem, kinds.b, layout_b)
     sc = allocate(smem, kinds.c, layout_c)
 
-    warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    if warp_idx == 0:
-        tma.prefetch_descriptor(load_a)
-        tma.prefetch_descriptor(load_b)
-        tma.prefetch_descriptor(store_c)
-
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
+    warp_idx = arch.make_warp_uniform(arch.warp_idx())
     turns = None
     if cute.const_expr(cfg.takes_turns):
         turns = pipeline.PipelineOrder.create(
@@ -234,18 +101,29 @@ def gemm_kernel(
         ),
         tx_count=(bm * kinds.a.width + bn * kinds.b.width) * bk // 8,
         cta_layout_vmnk=cute.make_layout((1, cm, cn, 1)),
+        defer_sync=True,
     )
+    pipeline.pipeline_init_arrive(cfg.cluster)
+    if warp_idx == 0:
+        tma.prefetch_descriptor(load_a)
+        tma.prefetch_descriptor(load_b)
+        tma.prefetch_descriptor(store_c)
     scheduler = StaticPersistentTileScheduler.create(schedule, arch.block_idx(), arch.grid_dim())
+    work = scheduler.initial_work_tile_info()
+    pipeline.pipeline_init_wait(cfg.cluster)
     if warp_idx < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         if warp_idx == 0:
-            produce(loads, scheduler, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles, kinds, cfg)
+            produce(
+                loads, scheduler, work, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles, kinds, cfg
+            )
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
         consume(
             loads,
             turns,
             scheduler,
+            work,
             sa,
             sb,
             sc,
@@ -261,10 +139,10 @@ def gemm_kernel(
 
 @cute.jit
 def produce(
-    loads, scheduler, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles,
+    loads, scheduler, work, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles,
     kinds: cute.Constexpr, cfg: cute.Constexpr,
 ):  # fmt: skip
-    """One warp: the tiles of A and B that the consumers will want, in order."""
+    """One warp: the tiles of A and B that the consumers will want, in order, K there and back."""
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
     cta_layout = cute.make_layout((1, cm, cn, 1))
@@ -281,12 +159,12 @@ def produce(
         mask_b = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 1)
 
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
-    work = scheduler.initial_work_tile_info()
+    k, forward = cute.Int32(0), cute.Int32(1)
     wait_for_predecessor(cfg)
     while work.is_valid_tile:
         m, n, batch = work.tile_idx
         rest = (batch,) if kinds.is_batched else ()
-        for k in cute.range(k_tiles, unroll=1):
+        for _ in cute.range(k_tiles, unroll=1):
             loads.producer_acquire(filled)
             barrier = loads.producer_get_barrier(filled)
             cute.copy(
@@ -304,13 +182,56 @@ def produce(
                 mcast_mask=mask_b,
             )
             filled.advance()
+            k = k + forward
+        k = k - forward
+        forward = 0 - forward
         scheduler.advance_to_next_work()
         work = scheduler.get_current_work()
     loads.producer_tail(filled)
 
 
+class Way(NamedTuple):
+    """How a consumer's pieces of C go to memory."""
+
+    to_smem: Any  # the copy of a thread's part of one
+    staged: Any  # where that goes, by slots
+    store: Any  # the TMA atom
+    slots: Any  # pieces in shared memory
+    places: Any  # pieces of C
+    consumer: Any  # this one's number
+    stores: Any  # pipeline of the slots
+
+
 @cute.jit
-def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras,
+def leave(way, fragment, where, number, cfg: cute.Constexpr):
+    """A warpgroup's piece of C goes to `where`; it takes slots by numbers in turn."""
+    place = way.consumer * cfg.slots + number % cfg.slots
+    everyone = pipeline.NamedBarrier(1 + way.consumer, 128)
+    is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
+    if is_storer:
+        way.stores.producer_acquire()
+    everyone.arrive_and_wait()  # the slot is free
+    cute.copy(way.to_smem, way.to_smem.retile(fragment), way.staged[None, None, None, place])
+    arch.fence_view_async_shared()
+    everyone.arrive_and_wait()  # the piece is in shared memory
+    if is_storer:
+        cute.copy(way.store, way.slots[None, place], way.places[None, where])
+        way.stores.producer_commit()
+
+
+@cute.jit
+def step(loads, mma, acc, ra, rb, read, done):
+    """Multiply a stage, and release the one before it."""
+    loads.consumer_wait(read)
+    multiply(mma, acc, ra, rb, read.index)
+    read.advance()
+    warpgroup.wait_group(1)  # the step before this one is complete
+    loads.consumer_release(done)
+    done.advance()
+
+
+@cute.jit
+def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, extras,
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
     """A warpgroup: sums of its rows of a tile, the epilogue, and the tile's way to memory."""
@@ -327,28 +248,33 @@ def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras
     acc = mma.make_fragment_C(mma.partition_shape_C((bm, bn)))
 
     # C leaves in pieces of 64 rows, each an accumulator of a smaller instruction.
-    rows, columns = cfg.piece(kinds.c)
-    down, across = bm // cfg.rows_of_a_step, bn // columns
-    pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, down * across)))
-    one_piece = sm90.make_trivial_tiled_mma(
-        kinds.a, kinds.b, *majors, kinds.acc, (1, 1, 1), (rows, columns)
-    )
+    piece = cfg.piece(kinds.c)
+    columns = piece[1]
+    across = bn // columns
+    count = bm // cfg.rows_of_a_step * across
+    pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, count)))
+    one_piece = sm90.make_trivial_tiled_mma(kinds.a, kinds.b, *majors, kinds.acc, (1, 1, 1), piece)
     thread = arch.thread_idx()[0] % 128
     to_smem = cute.make_tiled_copy_C(store_atom(kinds, columns), one_piece)
-    staged = to_smem.get_slice(thread).partition_D(sc)
-    shape = one_piece.partition_shape_C((rows, columns))
-    gc = cute.zipped_divide(tma_c, (rows, columns))
+    shape = one_piece.partition_shape_C(piece)
+    gc = cute.zipped_divide(tma_c, piece)
     from_s, to_g = tma.tma_partition(store_c, 0, None, cute.group_modes(sc, 0, 2), gc)
-    mine_only = pipeline.NamedBarrier(1 + consumer, 128)
     stores = pipeline.PipelineTmaStore.create(num_stages=cfg.slots)
-    is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
-    slot = 0  # of the next tile's first piece
+    way = Way(
+        to_smem, to_smem.get_slice(thread).partition_D(sc), store_c, from_s, to_g, consumer, stores
+    )
+    held = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
+    defers = cfg.defers(kinds.c.width)
+    waits = cute.Boolean(False)  # whether a tile is held
+    before = (cute.Int32(0), cute.Int32(0), cute.Int32(0))  # which one
+    slot = 0  # of the first piece that is to leave
+
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
     if cute.const_expr(cfg.takes_turns):
         scheduler.advance_to_next_work(advance_count=consumer)
+        work = scheduler.get_current_work()
         read.advance(consumer * k_tiles)
     done = read.clone()
-    work = scheduler.get_current_work()
     wait_for_predecessor(cfg)
     while work.is_valid_tile:
         if cute.const_expr(turns is not None):
@@ -358,51 +284,72 @@ def consume(loads, turns, scheduler, sa, sb, sc, store_c, tma_c, k_tiles, extras
         multiply(mma, acc, ra, rb, read.index)
         mma.set(warpgroup.Field.ACCUMULATE, True)
         read.advance()
-        for _ in cute.range(1, k_tiles, unroll=1):
-            loads.consumer_wait(read)
-            multiply(mma, acc, ra, rb, read.index)
-            read.advance()
-            warpgroup.wait_group(1)  # the step before this one is complete
-            loads.consumer_release(done)
-            done.advance()
+        scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.sharers)
+        following = scheduler.get_current_work()
+        begun = 1
+        if cute.const_expr(defers):
+            # A piece leaves after each of the first steps. All at once, they hold stages too long.
+            begun = count
+            for i in cute.range_constexpr(count):
+                if cute.const_expr(i > 0):
+                    if i < k_tiles:
+                        step(loads, mma, acc, ra, rb, read, done)
+                if waits:
+                    where = piece_of(before, mine, i, across, kinds, cfg)
+                    leave(way, held[i], where, slot + i, cfg)
+        for _ in cute.range(begun, k_tiles, unroll=1):
+            step(loads, mma, acc, ra, rb, read, done)
         if cute.const_expr(turns is not None):
             turns.arrive()
         warpgroup.wait_group(0)
         loads.consumer_release(done)
         done.advance()
 
-        m, n, batch = work.tile_idx
-        rest = (batch,) if kinds.is_batched else ()
-        for i in cute.range_constexpr(down * across):
-            where = ((m * down + i // across) * cfg.sharers + mine, n * across + i % across, *rest)
-            place = consumer * cfg.slots + (slot + i) % cfg.slots
-            if is_storer:
-                stores.producer_acquire()
-            mine_only.arrive_and_wait()  # the slot is free
+        for i in cute.range_constexpr(count):
+            where = piece_of(work.tile_idx, mine, i, across, kinds, cfg)
             values = epilogue.apply_epilogue(
                 epilogue_op,
                 pieces[None, i].load(),
-                operand_pieces(extras, where, one_piece, thread, (rows, columns)),
+                operand_pieces(extras, where, one_piece, thread, piece),
                 kinds.c,
             )
-            fragment = cute.make_rmem_tensor(shape, kinds.c)
-            fragment.store(values.reshape(shape))
-            target = staged[None, None, None, place]
-            cute.copy(to_smem, to_smem.retile(fragment), target)
-            arch.fence_view_async_shared()
-            mine_only.arrive_and_wait()  # the piece is in shared memory
-            if is_storer:
-                cute.copy(store_c, from_s[None, place], to_g[None, where])
-                stores.producer_commit()
-        if cute.const_expr(down * across % cfg.slots != 0):
-            slot = (slot + down * across) % cfg.slots
-        scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.sharers)
+            held[i].store(values.reshape(shape))
+            if cute.const_expr(defers and bool(extras)):
+                settle(held[i])
+            if cute.const_expr(not defers):
+                leave(way, held[i], where, slot + i, cfg)
+        if cute.const_expr(count % cfg.slots != 0):
+            if waits or not defers:
+                slot = (slot + count) % cfg.slots
+        waits, before = cute.Boolean(True), work.tile_idx
         if cute.const_expr(cfg.takes_turns):
             read.advance((cfg.consumers - 1) * k_tiles)
             done.advance((cfg.consumers - 1) * k_tiles)
-        work = scheduler.get_current_work()
-    if is_storer:
+        work = following
+    if cute.const_expr(defers):
+        if waits:
+            for i in cute.range_constexpr(count):
+                where = piece_of(before, mine, i, across, kinds, cfg)
+                leave(way, held[i], where, slot + i, cfg)
+    if arch.make_warp_uniform(arch.warp_idx()) % 4 == 0:
         stores.producer_tail()
+
+
+def settle(fragment: Any) -> None:
+    """Have the elements computed here. LLVM moves that to the end else, behind the loads of all
+    pieces' operands, for which there are not registers enough.
+    """
+    words = cute.recast_tensor(fragment, cute.Int32)
+    for i in range(cute.size(words)):
+        words[i] = arch.inline_ptx("mov.b32 $0, $1;", [words[i]], cute.Int32)
+
+
+def piece_of(tile: Any, mine: Any, i: int, across: int, kinds: Kinds, cfg: Config) -> Any:
+    """Where a consumer's piece `i` of a tile is: its (M, N, L) in pieces."""
+    m, n, batch = tile
+    down = cfg.tile[0] // cfg.rows_of_a_step
+    row = (m * down + i // across) * cfg.sharers + mine
+    return (row, n * across + i % across, *((batch,) if kinds.is_batched else ()))
 
 
 def wait_for_predecessor(cfg: Config) -> None:
@@ -491,7 +438,11 @@ def gemm(
     m, n, *batches = c.shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), *batches, 1)[:3]
     schedule = PersistentTileSchedulerParams(tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m)
-    grid = StaticPersistentTileScheduler.get_grid_shape(schedule, maximum(blocks // (cm * cn), 1))
+    schedule = schedule.prepared()
+    # As few clusters as take no more rounds: they walk in step, and the others leave them power.
+    rounds = cute.ceil_div(schedule.num_clusters, maximum(blocks // (cm * cn), 1))
+    resident = cute.ceil_div(schedule.num_clusters, maximum(rounds, 1))
+    grid = StaticPersistentTileScheduler.get_grid_shape(schedule, resident)
     gemm_kernel(
         load_a,
         tma_a,
@@ -543,13 +494,3 @@ def check_majors(kinds: Kinds) -> None:
                 "elements only",
                 hint="pass a tensor whose K mode has stride 1, or convert to Float16 or BFloat16",
             )
-
-
-def check(kinds: Kinds, cfg: Config) -> None:
-    """DSLTypeError where a block of this configuration does not fit."""
-    wanted = cfg.smem_bytes(kinds)
-    if wanted > SHARED_MEMORY:
-        raise DSLTypeError(
-            f"{cfg} takes {wanted} bytes of shared memory; a block has {SHARED_MEMORY}",
-            hint="fewer stages, fewer slots, or a smaller tile",
-        )

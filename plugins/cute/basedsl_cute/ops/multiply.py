@@ -279,7 +279,7 @@ def _plan(
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
     kernel, config = choose(
-        of_a.dtype, of_b.dtype, walked(*matrices, k), tf32, tma, config, processors
+        of_a.dtype, of_b.dtype, of_c.dtype, walked(*matrices, k), tf32, tma, config, processors
     )
     problem = Problem(
         kernel,

@@ -60,14 +60,11 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
     if inside is True:
         autovec_copy(part, fragment)
         return fragment.load()
-    if inside is None:
-        fragment.fill(0)
-    else:
+    fragment.fill(0)  # on all paths: what some leave as it was would live on from tile to tile
+    if inside is not None:
         with when(inside):
             autovec_copy(part, fragment)
     with when(None if inside is None else logical_not(inside)):
-        if inside is not None:
-            fragment.fill(0)
         for i in range(int(algebra.size(fragment.shape))):
             with when(algebra.elem_less(coords[i], bound)):
                 fragment[i] = part[i]

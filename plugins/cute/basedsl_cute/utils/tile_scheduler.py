@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import minimum
+from basedsl.numeric import maximum, minimum, select
 from basedsl_cute import algebra
+from basedsl_cute.fast_divmod import FastDivmodDivisor
 
 
 class WorkTileInfo(NamedTuple):
@@ -59,6 +60,25 @@ class PersistentTileSchedulerParams:
         self.clusters_n = algebra.ceil_div(n, cluster_shape_mnl[1])
         self.batches = batches
         self._static = _Static(tuple(cluster_shape_mnl), swizzle_size, raster_along_m)
+        self._divisors: Any = None
+
+    def prepared(self) -> PersistentTileSchedulerParams:
+        """The same, with divisions prepared by the host, which a kernel's first copy waits for."""
+        facts = self._static
+        made = PersistentTileSchedulerParams((1, 1, 1), facts.cluster, facts.swizzle, facts.along_m)
+        made.clusters_m, made.clusters_n = self.clusters_m, self.clusters_n
+        made.batches = self.batches
+        fast, slow = self._extents()
+        made._divisors = tuple(
+            FastDivmodDivisor(maximum(x, 1))
+            for x in (fast * slow, fast * facts.swizzle, slow % facts.swizzle)
+        )
+        return made
+
+    def _extents(self) -> tuple[Any, Any]:
+        """Clusters in the fast and in the slow direction."""
+        both = self.clusters_m, self.clusters_n
+        return both if self._static.along_m else both[::-1]
 
     @property
     def cluster_shape_mnl(self) -> tuple[int, int, int]:
@@ -77,20 +97,24 @@ class PersistentTileSchedulerParams:
     def locate(self, number: Any) -> tuple[Any, Any, Any]:
         """(M, N, L) of a cluster of tiles by its number."""
         facts = self._static
-        fast, slow = self.clusters_m, self.clusters_n
-        if not facts.along_m:
-            fast, slow = slow, fast
-        each = fast * slow
-        batch, rest = number // each, number % each
+        fast, slow = self._extents()
+        each, band_size, last = self._divisors or (fast * slow, fast * facts.swizzle, None)
         if type(self.batches) is int and self.batches == 1:  # a division less on everyone's way
             batch, rest = 0, number
+        else:
+            batch, rest = divmod(number, each)
         if facts.swizzle == 1:
-            along, across = rest % fast, rest // fast
+            across, along = divmod(rest, band_size)
         else:
             size = facts.swizzle
-            band, within = rest // (fast * size), rest % (fast * size)
-            width = minimum(size, slow - band * size)
-            along, across = within // width, band * size + within % width
+            band, within = divmod(rest, band_size)
+            if last is None:
+                along, place = divmod(within, minimum(size, slow - band * size))
+            else:
+                is_whole = slow - band * size >= size
+                along = select(is_whole, within // size, within // last)
+                place = select(is_whole, within % size, within % last)
+            across = band * size + place
         return (along, across, batch) if facts.along_m else (across, along, batch)
 
 
