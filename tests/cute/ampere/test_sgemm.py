@@ -1,5 +1,7 @@
 """`ops.sgemm`: orders of modes and raggedness against NumPy; its machine code."""
 
+import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops.sgemm import Config, sgemm
+from basedsl_cute.ops.sgemm import Config, choose, sgemm
 from basedsl_cute.utils.epilogue import per_column
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -65,6 +67,25 @@ def test_machine_code(monkeypatch):
     assert ptx.count("fma.rn.f32") == 8 * 8 * 16  # 8 x 16 elements a thread, 8 columns of K
     assert ptx.count("ld.shared.v4.b32") == (2 + 4) * (8 + 1)
     (kernel,) = ptxas.start(ptx, "sm_80").finish().kernels.values()
+    assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
+    # Down a column of the sums, up the next: neighbours share a factor. No branch is in the way.
+    loop = max(re.split(r"\n\$L\w+:|\n\t(?:@!?%p\d+ )?bra", ptx), key=lambda x: x.count("fma.rn"))
+    factors = [set(x.split(", ")[:2]) for x in re.findall(r"fma\.rn\.f32 \t%\w+, (.*);", loop)]
+    assert len(factors) == 8 * 8 * 16
+    shared = sum(bool(x & y) for x, y in itertools.pairwise(factors))
+    assert shared == len(factors) - 8  # but from one column of K to the next
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+@pytest.mark.parametrize("k_contiguous", [(False, False), (True, False), (True, True)])
+def test_the_chosen_kernel_fits_its_registers(monkeypatch, k_contiguous):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    majors = "".join("k" if x else y for x, y in zip(k_contiguous, "mn", strict=True)) + "n"
+    a, b, c, _ = operands((64, 64, 64), dtype=np.float32, majors=majors)
+    cfg = choose(4096, 4096, 132, 1, k_contiguous)
+    assert cfg.tile[:2] == (128, 256)
+    ptx = cute.compile(sgemm, a, b, c, cfg, None, (), (4, 4, 4)).stages.text("ptx")
+    (kernel,) = ptxas.start(ptx, "sm_90a").finish().kernels.values()
     assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
 
 

@@ -267,7 +267,9 @@ class Simt:
     def draw(self, d: Dice, name: str, small: bool) -> Case:
         while True:
             options = {
-                "tile": (64, 64, 8) if small else (d.one(64, 128), d.one(64, 128), 8),
+                "tile": (64, 64, d.one(8, 16))
+                if small
+                else (d.one(64, 128), d.one(64, 128), d.one(8, 16)),
                 "warps": d.one((2, 1), (2, 2), (4, 2)),
                 "stages": d.number(2, 4),
                 "swizzle": d.one(1, 4, 8),

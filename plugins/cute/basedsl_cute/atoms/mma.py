@@ -26,8 +26,8 @@ class MmaOp:
     # begins with.
     fields: Mapping[str, Any] = {}
 
-    # A multiply-add of one element, which `issue_column` repeats over a column of D and A as one op
-    # on vectors: an op for each element would take long to compile.
+    # A multiply-add of one element, which `issue_column` repeats over a column of D and A: they are
+    # read and written as vectors, which takes less time than an element each.
     by_columns = False
 
     @property
@@ -35,8 +35,8 @@ class MmaOp:
         """The element types of D, A, B and C."""
         raise NotImplementedError
 
-    def issue_column(self, d: Any, a: Any, b: Any, c: Any) -> None:
-        """d[m] = a[m] * b + c[m]."""
+    def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
+        """d[m] = a[m] * b + c[m], from the first m on or, `upwards`, from the last."""
         raise NotImplementedError
 
     def layout(self) -> MmaAtomLayout:
@@ -342,13 +342,15 @@ def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
 def _multiply_columns(
     op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor, ns: int, ks: int
 ) -> None:
-    """All rows of A with one element of B at a time."""
+    """All rows of A with one element of B at a time, down and up again: an instruction then shares
+    a factor with the one before it, which is not read from the registers again.
+    """
     columns, elements = _parts(a, 1, ks), _parts(b, ns, ks)
     results, added = _parts(d, 1, ns), _parts(c, 1, ns)
     for k in range(ks):
         for n in range(ns):
             first = added[n] if k == 0 else results[n]
-            op.issue_column(results[n], columns[k], elements[n + ns * k], first)
+            op.issue_column(results[n], columns[k], elements[n + ns * k], first, n % 2 == 1)
 
 
 def disagree(d: Any, a: Any, b: Any, c: Any) -> DSLTypeError:

@@ -24,7 +24,7 @@ from basedsl_cute.copy_access import missing_fact, move, when, word
 from basedsl_cute.dialect import define
 from basedsl_cute.pointer import recast_ptr, storage_bits
 from basedsl_cute.vector_access import load_vector, store_vector
-from basedsl_cute.vectors import bits_as, extract, splat, to_elements
+from basedsl_cute.vectors import bits_as, extract, from_elements, splat, to_elements
 
 __all__ = [
     "CacheEvictionPriority",
@@ -173,19 +173,24 @@ class MmaUniversalOp(MmaOp):
         pieces = [word(x, bits) for x in (d, a, b, c)]
         define(trace.bindings).gemm(*pieces, atom="universal_fma", loc=trace.loc())
 
-    def issue_column(self, d: Any, a: Any, b: Any, c: Any) -> None:
+    def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
         trace = require("gemm")
         rows, sums = load_vector(a), load_vector(c)
         (element,) = to_elements(load_vector(b))
-        kind = rows.type
-        factor = splat(element, kind.shape[0])
 
         def emit(name: str, *operands: Any) -> Any:
             create = trace.ir.Operation.create
+            kind = operands[0].type
             return create(name, results=[kind], operands=operands, loc=trace.loc()).result
 
-        if self.abacc_dtype.is_float:
-            result = emit("math.fma", rows, factor, sums)
-        else:
-            result = emit("arith.addi", emit("arith.muli", rows, factor), sums)
-        store_vector(d, result)
+        def multiply_add(x: Any, y: Any, z: Any) -> Any:
+            if self.abacc_dtype.is_float:
+                return emit("math.fma", x, y, z)
+            return emit("arith.addi", emit("arith.muli", x, y), z)
+
+        order = range(rows.type.shape[0])
+        order = order[::-1] if upwards else order
+        xs, zs, results = to_elements(rows), to_elements(sums), {}
+        for i in order:
+            results[i] = multiply_add(xs[i], element, zs[i])
+        store_vector(d, from_elements([results[i] for i in range(len(xs))]))

@@ -2,7 +2,9 @@
 
 A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. In shared memory rows
 of A and B are contiguous, so a thread reads four of them at once; while it multiplies by one column
-of K it reads the next one.
+of K it reads the next one, and copies a part of a later stage. No branch divides the step of K, and
+multiply-adds go down one column of the sums and up the next: ptxas then has most of them share a
+source with the one before, and of the others reads two a cycle from two banks of registers.
 """
 
 from __future__ import annotations
@@ -23,14 +25,12 @@ VECTOR = 4  # consecutive rows that a thread has
 @dataclass(frozen=True)
 class Config:
     """What is chosen at compile time: the tile (M, N, K), and the warps along M and N that share
-    it. The copies of a stage are issued in `parts`, with as many columns of K of an earlier one.
-    `swizzle` and `along_m` are those of `ampere_gemm.Config`.
+    it. `swizzle` and `along_m` are those of `ampere_gemm.Config`.
     """
 
     tile: tuple[int, int, int] = (128, 256, 8)
     warps: tuple[int, int] = (4, 2)
     stages: int = 3
-    parts: int = 1
     swizzle: int = 8
     along_m: bool = True
     blocks_per_sm: int = 1
@@ -46,8 +46,6 @@ _TILES = {
     (128, 128): ((4, 2), 0.9),
     (64, 64): ((2, 1), 0.6),
 }
-# In how many parts copies of a stage are best issued, where not in one (measured on an H200).
-_PARTS = {(True, False): 4, (True, True): 2, (False, True): 2}
 
 
 def choose(
@@ -60,14 +58,14 @@ def choose(
     """The configuration that leaves the fewest multiprocessors idle, by their number.
     `k_contiguous` says for A and B whether K is.
     """
+    depth = 16 if any(k_contiguous) else 8  # measured on an H200
     best: tuple[float, Config] | None = None
     for (rows, columns), (warps, speed) in _TILES.items():
         tiles = -(-m // rows) * -(-n // columns) * batches
         rounds = -(-tiles // processors)
         cost = rounds * rows * columns / speed
         if best is None or cost < best[0]:
-            parts = _PARTS.get(k_contiguous, 1)
-            best = cost, Config((rows, columns, 8), warps, parts=parts)
+            best = cost, Config((rows, columns, depth), warps)
     assert best is not None
     return best[1]
 
@@ -116,17 +114,20 @@ def sgemm_kernel(
     cute.autovec_copy(part_a[None, None, 0, 0], ra[None, None, 0])
     cute.autovec_copy(part_b[None, None, 0, 0], rb[None, None, 0])
 
+    load_a.only_if(k_tiles > 1)
+    load_b.only_if(k_tiles > 1)
     read, write = cute.Int32(0), cute.Int32(stages - 1)
     for tile in cute.range(k_tiles, unroll=1):
-        ahead = tile + stages - 1
+        # Behind the last tile, it is copied and read again, which costs less than not to do so.
+        ahead = cute.Int32(tile + stages - 1)
+        ahead = ahead if ahead < k_tiles else k_tiles - 1
         following = read + 1
         following = 0 if following == stages else following
-        following = following if tile + 1 < k_tiles else read  # there is nothing behind the last
+        following = following if tile + 1 < k_tiles else read
         for k in cute.range_constexpr(bk):
-            if cute.const_expr(k < cfg.parts):
-                if ahead < k_tiles:
-                    load_a.part(ahead, write, k, cfg.parts)
-                    load_b.part(ahead, write, k, cfg.parts)
+            if cute.const_expr(k < bk - 1):
+                load_a.part(ahead, write, k, bk - 1)
+                load_b.part(ahead, write, k, bk - 1)
             if cute.const_expr(k == bk - 1):
                 arch.cp_async_commit_group()
                 arch.cp_async_wait_group(stages - 2)
@@ -205,6 +206,11 @@ class Loads:
             self.inside[i] = at[0, i, 0, 0][0] < x.shape[0]
         for k in cute.range_constexpr(self.count[1]):
             self.begun[k] = at[0, 0, k, 0][1] >= 0
+
+    def only_if(self, condition):
+        """From now on, copy zeros unless `condition` holds."""
+        for i in cute.range_constexpr(self.count[0]):
+            self.inside[i] = self.inside[i] & condition
 
     def whole(self, tile, stage, first):
         """Copy a tile; the first one begins before K does."""
