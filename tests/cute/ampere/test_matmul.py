@@ -255,6 +255,32 @@ def test_what_is_read_only_is_read_and_not_written(sim):
         check(a, b, out=out)
 
 
+def test_vectors_of_one_number_and_what_is_added_to_their_products(sim):
+    three = np.broadcast_to(np.float32(3), (15,))
+    b = normal(15, 3, dtype=np.float32)
+    close(matmul(three, b[:, :1]), wide(three) @ wide(b[:, :1]))
+    row, batches = normal(24), normal(2, 24, 8)
+    for residual in (normal(2, 8), normal(1, 8), normal(8), normal(2, 1)):
+        close(matmul(row, batches, residual=residual), wide(row) @ wide(batches) + wide(residual))
+    column, batches = normal(24), normal(2, 8, 24)
+    for residual in (normal(2, 8), normal(8), normal(2, 1)):
+        close(
+            matmul(batches, column, residual=residual),
+            wide(batches) @ wide(column) + wide(residual),
+        )
+
+
+def test_batches_beside_each_other(sim):
+    """The batches are the contiguous mode: operands are copied, a result cannot be."""
+    a, b = normal(40, 24, 2).transpose(2, 0, 1), normal(24, 56, 2).transpose(2, 0, 1)
+    out = np.zeros((40, 56, 2), np.float16).transpose(2, 0, 1)
+    check(a, b)
+    check(a[:, :, :1], b[:, :1])
+    check(np.broadcast_to(a[:, :1, :1], (2, 33, 1)), b[:, :1])
+    with pytest.raises(DSLTypeError, match="no batches of one stride"):
+        matmul(a, b, out=out, config=SMALL)
+
+
 def test_out_apart_from_the_operands(sim):
     memory = normal(96, 64)
     with pytest.raises(DSLTypeError, match="out shares memory with a"):

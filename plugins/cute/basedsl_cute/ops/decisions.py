@@ -63,7 +63,7 @@ def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
             hint="copy it: numpy.array(x)",
         )
     shape, strides = list(host.shape), list(host.strides)
-    if new_mode is not None:
+    if new_mode is not None and (new_mode >= 0 or len(shape) > 1):
         shape.insert(new_mode, 1)
         strides.insert(new_mode, 1)
     return Facts(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
@@ -84,6 +84,7 @@ def views_of(
     m, n, k = extents
     full = (*batch, m, n)
     columns = tuple(x is not None and x.shape == (n,) for x in given)
+    of_a, of_b = a, b
     one_b = all(extent == 1 for extent in b.shape[:-2])
     for batched in (False, True) if one_b else (True,):
         if batched:
@@ -102,7 +103,9 @@ def views_of(
         copied = any(v is not None and v.copied for v in (*matrices, *seen))
         cheap = batched or not batch or not copied
         if None not in matrices and all(needed) and cheap:
-            return matrices, seen, columns  # type: ignore[return-value]
+            as_given = [_as_given(v, x) for v, x in zip(matrices, (of_a, of_b, c), strict=True)]
+            more = tuple(v and _as_given(v, x) for v, x in zip(seen, given, strict=True))
+            return tuple(as_given), more, columns  # type: ignore[return-value]
     raise DSLTypeError(
         f"out, {c.host.shape} with strides {c.host.strides}, is no batches of one stride with "
         "contiguous rows or columns",
@@ -123,6 +126,13 @@ def _broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
         return np.broadcast_shapes(shape, full) == full
     except ValueError:
         return False
+
+
+def _as_given(view: View | None, x: Facts | None) -> View | None:
+    """A vector is no matrix, even where its elements are walked like one."""
+    if view is None or x is None or len(view.shape) == len(x.host.shape):
+        return view
+    return replace(view, is_same=False)
 
 
 def _row(x: Facts) -> View:

@@ -248,7 +248,7 @@ def _plan(
     shape = (*batch, *((m,) if ranks[0] > 1 else ()), *((n,) if ranks[1] > 1 else ()))
     column = len(shape) if ranks[1] == 1 else None  # the mode that results lack
     if ranks[0] == 1:
-        column = None if column is None else 0
+        column = -1 if column is None else 0
     kind = element_type(lib, out_dtype, of_a.dtype, a)
     made = lib.dtype(kind)
     if out is not None:
