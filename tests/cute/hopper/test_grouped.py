@@ -164,6 +164,17 @@ def test_c_that_is_not_of_whole_16_bytes(hopper, major, shape, gap, offset):
     compare(hopper, [(64, 64, 64), shape, (8, 8, 64)], kinds, gap=gap, offset=offset)
 
 
+def test_operands_that_tma_does_not_load(sim):
+    a, b, c = (aligned((8, 64), np.float16) for _ in range(3))
+    sizes, strides, addresses = tables([(a, b, c[:, :8])])
+    strides[0, 1, 0] = 60
+    with (
+        reachable(a, b, c),
+        pytest.raises(DSLError, match="strides of A and B must be multiples of 16 bytes"),
+    ):
+        grouped_gemm(sizes, strides, addresses, aligned((1, 3, 16), np.int64), F16, SMALL)
+
+
 def test_two_consumers_and_maps_changed_in_global_memory(hopper):
     groups = [(128, 64, 128), (40, 200, 72), (256, 128, 64)]
     compare(hopper, groups, blocks=2, cfg=SHARED, update=TensorMapUpdateMode.GMEM)

@@ -204,6 +204,10 @@ def produce(
                 tables.matrix(g, 0, (rows, depth), kinds),
                 tables.matrix(g, 1, (columns, depth), kinds),
             )
+            for x, operand in zip(tensors, (0, 1), strict=True):
+                assert suits_tma(x, contiguous_mode(operand, kinds)), (
+                    "addresses and strides of A and B must be multiples of 16 bytes"
+                )
             own.change((load_a, load_b), 0, tensors, 0)
             current = g
         ga = cute.zipped_divide(cute.make_identity_tensor((rows, depth)), (bm, bk))
@@ -349,13 +353,17 @@ def consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c,
         stores.producer_tail()
 
 
-def suits_tma_store(c: Any, along: int) -> Any:
-    """Whether the address, the extent of mode `along`, which is contiguous, and the stride of the
-    other are multiples of 16 bytes.
+def suits_tma(x: Any, along: int) -> Any:
+    """Whether the address, and the stride of the mode that is not the contiguous one, `along`, are
+    multiples of 16 bytes.
     """
-    size = c.element_type.width // 8
-    wrong = c.iterator.toint() | cute.Int64(c.shape[along] * size) | c.stride[1 - along] * size
-    return wrong % 16 == 0
+    stride = cute.Int64(x.stride[1 - along]) * (x.element_type.width // 8)
+    return (x.iterator.toint() | stride) % 16 == 0
+
+
+def suits_tma_store(c: Any, along: int) -> Any:
+    """Whether the extent of the contiguous mode is such a multiple too."""
+    return suits_tma(c, along) & (c.shape[along] * (c.element_type.width // 8) % 16 == 0)
 
 
 @cute.jit
@@ -385,10 +393,12 @@ def grouped_gemm(
 
     `sizes` is (groups, 4) of Int32: M, N, K, 1. `strides` is (groups, 3, 2) of Int32: those of A, B
     and C in elements, of which the one of the contiguous mode is 1; `addresses` is (groups, 3) of
-    Int64. Addresses and other strides of A and B are multiples of 16 bytes; where those of C and
-    the extent of its contiguous mode are too, it is written by TMA. `kinds` says of all groups
+    Int64. Addresses and other strides of A and B are multiples of 16 bytes, which is asserted (on
+    the simulator, and on a GPU where assertions are enabled); where those of C and the extent of
+    its contiguous mode are too, it is written by TMA. `kinds` says of all groups
     what their elements are, as in `hopper_gemm.gemm`, and which modes are contiguous. `maps`, at a
-    multiple of 128 bytes, is (blocks, maps_of(cfg), 16) of Int64, to work in.
+    multiple of 128 bytes, is (blocks, maps_of(cfg), 16) of Int64, to work in. Of `cfg`, the raster
+    (`swizzle`, `along_m`) and `deferred` make no difference.
     """
     a, b = (cute.TFloat32 if x is cute.Float32 else x for x in (kinds.a, kinds.b))
     kinds = replace(kinds, a=a, b=b)
