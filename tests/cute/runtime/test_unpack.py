@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -277,6 +278,7 @@ def test_without_native_code_there_is_no_unpacker(monkeypatch):
 
 def test_a_context_is_given_once(monkeypatch):
     contexts = []
+    monkeypatch.setattr(driver, "_thread", threading.local())
     monkeypatch.setattr(driver, "_current_context", lambda: len(contexts))
     monkeypatch.setattr(driver, "_primary_context", lambda number: 7)
     monkeypatch.setattr(driver, "call", lambda name, context: contexts.append((name, context)))
