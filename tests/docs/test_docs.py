@@ -1,5 +1,6 @@
 """The Python in the documentation runs."""
 
+import doctest
 import linecache
 import re
 from pathlib import Path
@@ -24,6 +25,15 @@ def test_page_runs(page, monkeypatch):
         name = f"<{page} {i}>"
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         exec(compile(code, name, "exec"), scope)
+
+
+def test_readme_session_is_what_python_prints():
+    examples = doctest.DocTestParser().get_doctest(
+        (ROOT / "README.md").read_text(), {}, "README.md", None, 0
+    )
+    assert len(examples.examples) >= 5
+    results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples)
+    assert results.failed == 0
 
 
 def test_readme_kernel_runs(monkeypatch):
