@@ -32,7 +32,11 @@ COPY = {
 }
 RMS_NORM = 4026  # GB/s, 16384 x 8192, float16
 # Milliseconds to compile in a new process: (with an empty, with a filled disk cache).
-COMPILE = {"elementwise_add": (133, None), "hopper_gemm": (665, 20), "hopper_gemm of 4096^3": (665, 20)}
+COMPILE = {
+    "elementwise_add": (133, None),
+    "hopper_gemm": (665, 20),
+    "hopper_gemm of 4096^3": (665, 20),
+}
 LINEAR = 1.0  # growth of time over growth of a tile's extent, or of the stages
 
 Row = dict[str, Any]
