@@ -37,8 +37,12 @@ def _random(rng, shape, dtype, by_row, batches):
     return array.astype(dtype)
 
 
-def close(c, exact, bits=None, truncated=None):
-    """Assert that C is `exact` to the precision of its type, or to `bits` of the sums' operands.
+def close(c, exact, summed=None, truncated=None):
+    """Assert that C is `exact` to the precision of its type.
+
+    `summed` are A and B if each sum is rounded to Float32 after each of its K products. What is off
+    is random, in units of 2**-24 sqrt(K) and the root of the products' squares: up to 3 in what was
+    computed so in NumPy, of which eight are allowed.
 
     `truncated` are A and B if only their upper 19 bits (TFloat32) are multiplied. Each product is
     then less by 0 to 2**-9 of itself, in the mean by as much of the sum; what remains is random,
@@ -48,10 +52,16 @@ def close(c, exact, bits=None, truncated=None):
         np.testing.assert_array_equal(c, exact)
         return
     relative = float(ml_dtypes.finfo(c.dtype).eps)
-    allowed = 2.0**-bits * 8 if bits else 1e-3
+    allowed = 1e-3
+    if summed is not None:
+        allowed = 2.0**-21 * summed[0].shape[1] ** 0.5 * _root_of_squares(*summed)
     if truncated is not None:
-        a, b = (x.astype(np.float64) ** 2 for x in truncated)
         relative += 2.0**-9
-        allowed = allowed + 2.0**-8 * np.sqrt(np.einsum("mk...,nk...->mn...", a, b))
+        allowed = allowed + 2.0**-8 * _root_of_squares(*truncated)
     error = np.abs(c.astype(np.float64) - exact) / (allowed + relative * np.abs(exact))
     assert (error <= 1).all(), f"{error.max()} of what is allowed, at {np.argwhere(~(error <= 1))}"
+
+
+def _root_of_squares(a, b):
+    a, b = (x.astype(np.float64) ** 2 for x in (a, b))
+    return np.sqrt(np.einsum("mk...,nk...->mn...", a, b))

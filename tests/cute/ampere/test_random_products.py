@@ -90,5 +90,4 @@ def test_against_numpy(monkeypatch, where, seed):
         c[...] = np.nan if np.dtype(out).kind != "i" else -7
         matmul(a, b.T, out=c, config=cfg, tf32=True)
         cute.synchronize()
-        bits, truncated = (17 if name == "float32" else None), ((a, b) if name == "tf32" else None)
-        close(c, exact, bits, truncated)
+        close(c, exact, *((a, b) if name == kind else None for kind in ("float32", "tf32")))

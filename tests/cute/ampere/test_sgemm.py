@@ -25,7 +25,7 @@ def run(shape, cfg=SMALL, vectors=(4, 4, 4), **options):
     a, b, c, exact = operands(shape, dtype=np.float32, **options)
     sgemm(a, b, c, cfg, None, (), vectors)
     cute.synchronize()
-    close(c, exact, bits=20)
+    close(c, exact, summed=(a, b))
 
 
 @pytest.mark.parametrize("majors", ["kkn", "mkn", "knn", "mnn", "kkm", "mnm"])
@@ -56,7 +56,7 @@ def test_an_epilogue(target, majors):
     bias = np.random.default_rng(1).standard_normal(44).astype(np.float32)
     with_bias(a, b, c, bias)
     cute.synchronize()
-    close(c, exact + bias, bits=20)
+    close(c, exact + bias, summed=(a, b))
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
