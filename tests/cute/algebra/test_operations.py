@@ -145,6 +145,18 @@ def test_documented_values(got: Any, expected: Any) -> None:
             lambda: cute.logical_product(layout("12:3"), layout("(2,2):(1,2)")),
             r"logical_product\(12:3, \(2,2\):\(1,2\)\): .* together leave the extent 3",
         ),
+        (
+            lambda: cute.composition(layout("(2,3):(9,4)"), cute.Swizzle(1, 0, 2)),
+            r"composition\(\(2,3\):\(9,4\), S<1,0,2>\) is no swizzle",
+        ),
+        (
+            lambda: cute.logical_product(layout("(4,4):(1,2)"), 2),
+            r"logical_product\(\(4,4\):\(1,2\), 2:1\): .* its modes overlap",
+        ),
+        (
+            lambda: cute.logical_divide(layout("16:1"), layout("(4,4):(1,2)")),
+            r"logical_divide\(16:1, \(4,4\):\(1,2\)\): .* its modes overlap",
+        ),
         (lambda: cute.idx2crd(4, (4, 0)), "an empty shape"),
         (lambda: layout("(4,0):(1,4)").get_hier_coord(4), "it is empty"),
         (lambda: cute.make_layout_image_mask(layout("(4,2):(1,4)"), 1, 0), "one coordinate for"),

@@ -306,7 +306,10 @@ def _swizzle_through(a: Layout, swizzle: Swizzle) -> Swizzle:
     if not a.is_static:
         raise LayoutError(f"composition({a}, {swizzle}): needs a static layout")
     source, target = a(swizzle.source_mask), a(swizzle.target_mask)
-    moved = swizzle_of_masks(source, target)
+    try:
+        moved = swizzle_of_masks(source, target)
+    except LayoutError as error:
+        raise LayoutError(f"composition({a}, {swizzle}) is no swizzle: {error}") from None
     for i in range(min(size(a), _MAX_VERIFIED)):
         if a(swizzle(i)) != moved(a(i)):
             raise LayoutError(f"composition({a}, {swizzle}): no swizzle commutes with the layout")

@@ -35,7 +35,10 @@ def logical_divide(x: Any, tiler: Any) -> Any:
         raise LayoutError(f"logical_divide({x}, {tiler}): the tiler must be a plain layout")
     if not isinstance(tiler, Layout):
         tiler = make_layout(tiler)
-    rest = complement(tiler, coalesce(x).shape)
+    try:
+        rest = complement(tiler, coalesce(x).shape)
+    except LayoutError as error:
+        raise LayoutError(f"logical_divide({x}, {tiler}): {error}") from None
     return composition(x, concatenate(tiler, rest))
 
 

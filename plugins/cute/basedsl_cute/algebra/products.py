@@ -49,10 +49,10 @@ def logical_product(block: Any, tiler: Any) -> Any:
         return concatenate(*done, *modes[len(tiler) :])
     if not isinstance(tiler, Layout):
         tiler = make_layout(tiler)
-    free = complement(block, dynamic.mul(size(block), cosize(tiler)))
     # Repetitions that overlap anyway are placed mode by mode.
     place = compose_modes if _overlaps(tiler) else composition
     try:
+        free = complement(block, dynamic.mul(size(block), cosize(tiler)))
         return concatenate(block, place(free, tiler))
     except LayoutError as error:
         raise LayoutError(f"logical_product({block}, {tiler}): {error}") from None
