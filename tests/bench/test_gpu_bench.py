@@ -100,8 +100,9 @@ def test_what_hangs_is_ended_with_its_children(run, tmp_path):
 
 
 def test_memory_bound_rows_of_an_h200_have_their_verdicts(goals):
-    rows = json.loads((BENCH / "results" / "2026-11-21-h200-memory-bound.json").read_text())
-    found = verdicts(goals, "gpu/memory_bound.py", rows["records"])
+    report = json.loads((BENCH / "results" / "2026-11-21-h200-gpu-bench.json").read_text())
+    rows = report["rows"]["gpu/memory_bound.py"]
+    found = verdicts(goals, "gpu/memory_bound.py", rows)
     assert {text: (v["missing"], v["kept"]) for text, v in found.items()} == {
         "rms_norm float16, GB/s": (0, True),
         "elementwise, of copy": (0, True),
@@ -110,7 +111,7 @@ def test_memory_bound_rows_of_an_h200_have_their_verdicts(goals):
         "transpose, of copy": (0, True),
     }
     assert found["layer_norm, of copy"]["on"] == "layer_norm float16"
-    partly = [r for r in rows["records"] if r["dtype"] == "float16"]
+    partly = [r for r in rows if r["dtype"] == "float16"]
     left = verdicts(goals, "gpu/memory_bound.py", partly)["softmax, of copy"]
     assert (left["missing"], left["kept"]) == (1, None)
     assert "1 not measured" in goals.line(left)
