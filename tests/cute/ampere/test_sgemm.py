@@ -93,3 +93,9 @@ def test_a_tile_that_threads_do_not_share(sim):
     a, b, c, _ = operands((64, 64, 32), np.float32, "mkn")
     with pytest.raises(DSLTypeError, match="256 threads cannot copy tiles of 64 x 8, 4 element"):
         sgemm(a, b, c, Config(tile=(64, 64, 8), warps=(4, 2)), vectors=(4, 4, 4))
+
+
+@pytest.mark.parametrize("options", [{"tile": (32, 64, 1)}, {"stages": 1}])
+def test_what_leaves_no_room_for_copies(options):
+    with pytest.raises(ValueError, match="two columns of K at least, and two stages"):
+        Config(**options)

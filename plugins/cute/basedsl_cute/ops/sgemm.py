@@ -35,6 +35,10 @@ class Config:
     along_m: bool = True
     blocks_per_sm: int = 1
 
+    def __post_init__(self) -> None:
+        if self.tile[2] < 2 or self.stages < 2:
+            raise ValueError(f"{self}: a tile has two columns of K at least, and two stages")
+
     @property
     def threads(self) -> int:
         return 32 * self.warps[0] * self.warps[1]
