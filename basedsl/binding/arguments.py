@@ -94,16 +94,15 @@ class StaticArgument:
         return f"static {self.value!r}"
 
 
-class TreeArgument:
-    """A tuple, dict, dataclass, ... of arguments: its parts travel, its structure is static."""
+class PartsArgument:
+    """Made of other arguments, which travel one after another. `key` tells types apart."""
 
-    def __init__(self, node: Node, parts: list[Any]) -> None:
-        self.node = node
+    def __init__(self, key: Any, parts: Sequence[Any]) -> None:
+        self.key = key
         self.parts = parts
-        self.key = (_shape_key(node), tuple(parts))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TreeArgument) and self.key == other.key
+        return isinstance(other, type(self)) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -114,6 +113,14 @@ class TreeArgument:
 
     def ir_types(self, ir: Any) -> list[Any]:
         return [t for part in self.parts for t in part.ir_types(ir)]
+
+
+class TreeArgument(PartsArgument):
+    """A tuple, dict, dataclass, ... of arguments: its parts travel, its structure is static."""
+
+    def __init__(self, node: Node, parts: list[Any]) -> None:
+        super().__init__((_shape_key(node), tuple(parts)), parts)
+        self.node = node
 
     def proxy(self, values: Sequence[Any]) -> Any:
         leaves, at = [], 0

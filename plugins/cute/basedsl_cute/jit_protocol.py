@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from basedsl.binding import NumericArgument
-from basedsl.binding.arguments import is_plainly_static, static_key
+from basedsl.binding.arguments import PartsArgument, is_plainly_static, static_key
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
 from basedsl.tree import flatten, leaf_paths
@@ -71,26 +71,12 @@ def _is_plain(leaf: Any) -> bool:
     return is_plainly_static(leaf) or isinstance(leaf, int | float | bytes)
 
 
-class ProtocolArgument:
+class ProtocolArgument(PartsArgument):
     """Of an object with the protocol's methods. `template` is one; `parts` are its values'."""
 
     def __init__(self, template: Any, parts: tuple[Any, ...], facts: tuple[Any, ...]) -> None:
+        super().__init__((type(template), parts, facts), parts)
         self.template = template
-        self.parts = parts
-        self.key = (type(template), parts, facts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ProtocolArgument) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        return tuple(f for part in self.parts for f in part.formats)
-
-    def ir_types(self, ir: Any) -> list[Any]:
-        return [t for part in self.parts for t in part.ir_types(ir)]
 
     def proxy(self, values: Sequence[Any]) -> Any:
         made, at = [], 0

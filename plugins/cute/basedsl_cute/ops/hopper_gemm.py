@@ -24,8 +24,23 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import maximum
 from basedsl_cute import arch, pipeline
-from basedsl_cute.nvgpu import tma, warp, warpgroup
+from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.hopper_config import DEFAULT, SHARED_MEMORY, Config, Kinds, check, choose
+from basedsl_cute.ops.hopper_parts import (
+    allocate,
+    check_majors,
+    instruction,
+    multiplication,
+    multiply,
+    order_of_turns,
+    place_in_cluster,
+    ring_of_stages,
+    shared_layouts,
+    step,
+    store_atom,
+    tma_atoms,
+    wait_for_predecessor,
+)
 from basedsl_cute.utils import epilogue
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import (
@@ -34,24 +49,6 @@ from basedsl_cute.utils.tile_scheduler import (
 )
 
 __all__ = ["DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check", "choose", "gemm"]
-
-
-def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
-    """A and B by stages, C by slots of each consumer."""
-    return (
-        sm90.make_smem_layout_a(kinds.major_a, cfg.tile, kinds.a, cfg.stages),
-        sm90.make_smem_layout_b(kinds.major_b, cfg.tile, kinds.b, cfg.stages),
-        sm90.make_smem_layout_epi(
-            kinds.c, kinds.major_c, cfg.piece(kinds.c), cfg.slots * cfg.consumers
-        ),
-    )
-
-
-def allocate(smem: Any, dtype: Any, layout: Any) -> Any:
-    """Shared memory for tensors of such a layout."""
-    # A layout's swizzle counts elements; pointers swizzle addresses of bytes.
-    swizzle = cute.recast_layout(8, dtype.width, layout.inner)
-    return smem.allocate_tensor(dtype, layout.outer, 1024, swizzle)
 
 
 @cute.kernel
@@ -79,30 +76,9 @@ def gemm_kernel(
     sb = allocate(smem, kinds.b, layout_b)
     sc = allocate(smem, kinds.c, layout_c)
 
-    bm, bn, bk = cfg.tile
-    cm, cn = cfg.cluster
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    turns = None
-    if cute.const_expr(cfg.takes_turns):
-        turns = pipeline.PipelineOrder.create(
-            barrier_storage=smem.allocate_array(cute.Int64, cfg.consumers),
-            depth=1,
-            length=cfg.consumers,
-            group_id=warp_idx // 4 - 1,
-            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128),
-            defer_sync=True,
-        )
-    loads = pipeline.PipelineTmaAsync.create(
-        barrier_storage=barriers,
-        num_stages=cfg.stages,
-        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
-        consumer_group=pipeline.CooperativeGroup(
-            pipeline.Agent.Thread, (cm + cn - 1) * cfg.sharers * 4
-        ),
-        tx_count=(bm * kinds.a.width + bn * kinds.b.width) * bk // 8,
-        cta_layout_vmnk=cute.make_layout((1, cm, cn, 1)),
-        defer_sync=True,
-    )
+    turns = order_of_turns(smem, warp_idx, cfg)
+    loads = ring_of_stages(barriers, kinds, cfg, defer_sync=True)
     pipeline.pipeline_init_arrive(cfg.cluster)
     if warp_idx == 0:
         tma.prefetch_descriptor(load_a)
@@ -145,18 +121,11 @@ def produce(
     """One warp: the tiles of A and B that the consumers will want, in order, K there and back."""
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
-    cta_layout = cute.make_layout((1, cm, cn, 1))
-    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
-    at_m, at_n = rank % cm, rank // cm
+    at_m, at_n, mask_a, mask_b = place_in_cluster(cfg)
     ga, gb = cute.zipped_divide(tma_a, (bm, bk)), cute.zipped_divide(tma_b, (bn, bk))
     along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
     to_a, from_a = tma.tma_partition(load_a, at_n, along_n, cute.group_modes(sa, 0, 2), ga)
     to_b, from_b = tma.tma_partition(load_b, at_m, along_m, cute.group_modes(sb, 0, 2), gb)
-    mask_a = mask_b = None
-    if cute.const_expr(cn > 1):
-        mask_a = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 2)
-    if cute.const_expr(cm > 1):
-        mask_b = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 1)
 
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
     k, forward = cute.Int32(0), cute.Int32(1)
@@ -220,17 +189,6 @@ def leave(way, fragment, where, number, cfg: cute.Constexpr):
 
 
 @cute.jit
-def step(loads, mma, acc, ra, rb, read, done):
-    """Multiply a stage, and release the one before it."""
-    loads.consumer_wait(read)
-    multiply(mma, acc, ra, rb, read.index)
-    read.advance()
-    warpgroup.wait_group(1)  # the step before this one is complete
-    loads.consumer_release(done)
-    done.advance()
-
-
-@cute.jit
 def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, extras,
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
@@ -238,14 +196,7 @@ def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, 
     bm, bn, _ = cfg.tile
     consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
     mine = 0 if cfg.takes_turns else consumer  # which rows of a tile
-    majors = kinds.major_a.sm90_mma_major_mode(), kinds.major_b.sm90_mma_major_mode()
-    mma = sm90.make_trivial_tiled_mma(
-        kinds.a, kinds.b, *majors, kinds.acc, (cfg.sharers, 1, 1), (64, bn)
-    )
-    slice_ = mma.get_slice(mine * 128)
-    ra = mma.make_fragment_A(slice_.partition_A(sa))
-    rb = mma.make_fragment_B(slice_.partition_B(sb))
-    acc = mma.make_fragment_C(mma.partition_shape_C((bm, bn)))
+    mma, acc, ra, rb = multiplication(sa, sb, mine, kinds, cfg)
 
     # C leaves in pieces of 64 rows, each an accumulator of a smaller instruction.
     piece = cfg.piece(kinds.c)
@@ -253,7 +204,7 @@ def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, 
     across = bn // columns
     count = bm // cfg.rows_of_a_step * across
     pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, count)))
-    one_piece = sm90.make_trivial_tiled_mma(kinds.a, kinds.b, *majors, kinds.acc, (1, 1, 1), piece)
+    one_piece = instruction(kinds, 1, piece)
     thread = arch.thread_idx()[0] % 128
     to_smem = cute.make_tiled_copy_C(store_atom(kinds, columns), one_piece)
     shape = one_piece.partition_shape_C(piece)
@@ -352,30 +303,6 @@ def piece_of(tile: Any, mine: Any, i: int, across: int, kinds: Kinds, cfg: Confi
     return (row, n * across + i % across, *((batch,) if kinds.is_batched else ()))
 
 
-def wait_for_predecessor(cfg: Config) -> None:
-    """Global memory is touched when the kernel before this one is complete."""
-    if cfg.overlap:
-        arch.griddepcontrol_wait()
-
-
-def multiply(mma: Any, acc: Any, ra: Any, rb: Any, stage: Any) -> None:
-    """Issue one step of K."""
-    warpgroup.fence()
-    at = (None, None, None, stage)
-    mma.gemm(acc, ra[at], rb[at], acc)
-    warpgroup.commit_group()
-
-
-def store_atom(kinds: Kinds, columns: int) -> Any:
-    """How a thread's part of a piece goes to shared memory."""
-    if kinds.c.width != 16:
-        return cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), kinds.c)
-    is_column_major = kinds.major_c is sm90.LayoutEnum.COL_MAJOR
-    return cute.make_copy_atom(
-        warp.StMatrix8x8x16bOp(is_column_major, 4 if columns % 16 == 0 else 2), kinds.c
-    )
-
-
 def operand_pieces(extras: Any, where: Any, mma: Any, thread: Any, piece: Any) -> list[Any]:
     """A thread's part of each epilogue operand, at the piece of C `where`."""
     if not extras:
@@ -421,20 +348,9 @@ def gemm(
     check(kinds, cfg)
     along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0
     assert c.shape[along] * kinds.c.width % 128 == 0, "rows of C must be multiples of 16 bytes"
-    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
+    (load_a, tma_a), (load_b, tma_b), (store_c, tma_c) = tma_atoms((a, b, c), kinds, cfg)
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
-    one = (None, None, 0)
-    plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
-    load_a, tma_a = tma.make_tiled_tma_atom(
-        multicast if cn > 1 else plain, a, cute.slice_(layout_a, one), (bm, bk), cn
-    )
-    load_b, tma_b = tma.make_tiled_tma_atom(
-        multicast if cm > 1 else plain, b, cute.slice_(layout_b, one), (bn, bk), cm
-    )
-    store_c, tma_c = tma.make_tiled_tma_atom(
-        tma.CopyBulkTensorTileS2GOp(), c, cute.slice_(layout_c, one), cfg.piece(kinds.c)
-    )
     m, n, *batches = c.shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), *batches, 1)[:3]
     schedule = PersistentTileSchedulerParams(tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m)
@@ -483,14 +399,3 @@ def kinds_of(a: Any, b: Any, c: Any) -> Kinds:
     kinds = Kinds(a.element_type, b.element_type, c.element_type, *majors, ranks == {3})
     check_majors(kinds)
     return kinds
-
-
-def check_majors(kinds: Kinds) -> None:
-    """DSLTypeError for operands that wgmma does not read."""
-    for name, dtype, major in (("A", kinds.a, kinds.major_a), ("B", kinds.b, kinds.major_b)):
-        if dtype.width != 16 and major is not sm90.LayoutEnum.ROW_MAJOR:
-            raise DSLTypeError(
-                f"{name} of {dtype.__name__} must have K contiguous: wgmma transposes 16-bit "
-                "elements only",
-                hint="pass a tensor whose K mode has stride 1, or convert to Float16 or BFloat16",
-            )

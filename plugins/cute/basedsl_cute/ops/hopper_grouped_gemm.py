@@ -20,16 +20,20 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
-from basedsl_cute.ops.hopper_gemm import (
-    DEFAULT,
-    Config,
-    Kinds,
+from basedsl_cute.ops.hopper_config import DEFAULT, Config, Kinds, check
+from basedsl_cute.ops.hopper_parts import (
     allocate,
-    check,
     check_majors,
+    instruction,
+    multiplication,
     multiply,
+    order_of_turns,
+    place_in_cluster,
+    ring_of_stages,
     shared_layouts,
+    step,
     store_atom,
+    tma_atoms,
     wait_for_predecessor,
 )
 from basedsl_cute.utils import hopper_helpers as sm90
@@ -125,26 +129,8 @@ def grouped_kernel(
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
     warp = arch.make_warp_uniform(arch.warp_idx())
-    turns = None
-    if cute.const_expr(cfg.takes_turns):
-        turns = pipeline.PipelineOrder.create(
-            barrier_storage=smem.allocate_array(cute.Int64, cfg.consumers),
-            depth=1,
-            length=cfg.consumers,
-            group_id=warp // 4 - 1,
-            producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128),
-            defer_sync=True,
-        )
-    loads = pipeline.PipelineTmaAsync.create(
-        barrier_storage=barriers,
-        num_stages=cfg.stages,
-        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
-        consumer_group=pipeline.CooperativeGroup(
-            pipeline.Agent.Thread, (cm + cn - 1) * cfg.sharers * 4
-        ),
-        tx_count=(bm * kinds.a.width + bn * kinds.b.width) * bk // 8,
-        cta_layout_vmnk=cute.make_layout((1, cm, cn, 1)),
-    )
+    turns = order_of_turns(smem, warp, cfg)
+    loads = ring_of_stages(barriers, kinds, cfg)
     wait_for_predecessor(cfg)
     x, y, cluster = arch.block_idx()
     own = OwnMaps(maps, x + cm * (y + cn * cluster), scratch, update)
@@ -174,14 +160,7 @@ def produce(
     """One warp: the tiles of A and B that the consumers will want, in order."""
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
-    cta_layout = cute.make_layout((1, cm, cn, 1))
-    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
-    at_m, at_n = rank % cm, rank // cm
-    mask_a = mask_b = None
-    if cute.const_expr(cn > 1):
-        mask_a = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 2)
-    if cute.const_expr(cm > 1):
-        mask_b = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 1)
+    at_m, at_n, mask_a, mask_b = place_in_cluster(cfg)
     own.begin(load_a, 0, 0)
     own.begin(load_b, 1, 0)
 
@@ -249,21 +228,14 @@ def consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c,
     warp = arch.make_warp_uniform(arch.warp_idx())
     consumer = warp // 4 - 1
     mine = 0 if cfg.takes_turns else consumer  # which rows of a tile
-    majors = kinds.major_a.sm90_mma_major_mode(), kinds.major_b.sm90_mma_major_mode()
-    mma = sm90.make_trivial_tiled_mma(
-        kinds.a, kinds.b, *majors, kinds.acc, (cfg.sharers, 1, 1), (64, bn)
-    )
-    slice_ = mma.get_slice(mine * 128)
-    ra = mma.make_fragment_A(slice_.partition_A(sa))
-    rb = mma.make_fragment_B(slice_.partition_B(sb))
-    acc = mma.make_fragment_C(mma.partition_shape_C((bm, bn)))
+    mma, acc, ra, rb = multiplication(sa, sb, mine, kinds, cfg)
 
     # C leaves in pieces of 64 rows, each an accumulator of a smaller instruction.
     piece = cfg.piece(kinds.c)
     columns = piece[1]
     down, across = bm // cfg.rows_of_a_step, bn // columns
     pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, down * across)))
-    one_piece = sm90.make_trivial_tiled_mma(kinds.a, kinds.b, *majors, kinds.acc, (1, 1, 1), piece)
+    one_piece = instruction(kinds, 1, piece)
     thread = arch.thread_idx()[0] % 128
     to_smem = cute.make_tiled_copy_C(store_atom(kinds, columns), one_piece)
     staged = to_smem.get_slice(thread).partition_D(sc)
@@ -293,12 +265,7 @@ def consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c,
                 mma.set(warpgroup.Field.ACCUMULATE, True)
                 read.advance()
                 for _ in cute.range(1, steps, unroll=1):
-                    loads.consumer_wait(read)
-                    multiply(mma, acc, ra, rb, read.index)
-                    read.advance()
-                    warpgroup.wait_group(1)  # the step before this one is complete
-                    loads.consumer_release(done)
-                    done.advance()
+                    step(loads, mma, acc, ra, rb, read, done)
                 if cute.const_expr(turns is not None):
                     turns.arrive()
                 warpgroup.wait_group(0)
@@ -404,9 +371,7 @@ def grouped_gemm(
     kinds = replace(kinds, a=a, b=b)
     check_majors(kinds)
     check(kinds, cfg)
-    bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
-    layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
     # The atoms' own tensor maps are patterns: of any tensor with the same mode contiguous.
     patterns = [
         cute.make_tensor(
@@ -415,17 +380,7 @@ def grouped_gemm(
         )
         for i, dtype in enumerate((kinds.a, kinds.b, kinds.c))
     ]
-    one = (None, None, 0)
-    plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
-    load_a, _ = tma.make_tiled_tma_atom(
-        multicast if cn > 1 else plain, patterns[0], cute.slice_(layout_a, one), (bm, bk), cn
-    )
-    load_b, _ = tma.make_tiled_tma_atom(
-        multicast if cm > 1 else plain, patterns[1], cute.slice_(layout_b, one), (bn, bk), cm
-    )
-    store_c, _ = tma.make_tiled_tma_atom(
-        tma.CopyBulkTensorTileS2GOp(), patterns[2], cute.slice_(layout_c, one), cfg.piece(kinds.c)
-    )
+    (load_a, _), (load_b, _), (store_c, _) = tma_atoms(patterns, kinds, cfg)
     clusters = maps.shape[0] // (cm * cn)
     schedule = PersistentTileSchedulerParams((cm, cn, clusters), (cm, cn, 1))
     grouped_kernel(

@@ -1,0 +1,152 @@
+"""What the Hopper GEMMs are made of: shared memory, barriers, TMA atoms, and a step of K.
+
+`hopper_gemm` says how a block works; its names are used here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
+from basedsl_cute import arch, pipeline
+from basedsl_cute.nvgpu import tma, warp, warpgroup
+from basedsl_cute.ops.hopper_config import Config, Kinds
+from basedsl_cute.utils import hopper_helpers as sm90
+
+
+def check_majors(kinds: Kinds) -> None:
+    """DSLTypeError for operands that wgmma does not read."""
+    for name, dtype, major in (("A", kinds.a, kinds.major_a), ("B", kinds.b, kinds.major_b)):
+        if dtype.width != 16 and major is not sm90.LayoutEnum.ROW_MAJOR:
+            raise DSLTypeError(
+                f"{name} of {dtype.__name__} must have K contiguous: wgmma transposes 16-bit "
+                "elements only",
+                hint="pass a tensor whose K mode has stride 1, or convert to Float16 or BFloat16",
+            )
+
+
+def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
+    """A and B by stages, C by slots of each consumer."""
+    return (
+        sm90.make_smem_layout_a(kinds.major_a, cfg.tile, kinds.a, cfg.stages),
+        sm90.make_smem_layout_b(kinds.major_b, cfg.tile, kinds.b, cfg.stages),
+        sm90.make_smem_layout_epi(
+            kinds.c, kinds.major_c, cfg.piece(kinds.c), cfg.slots * cfg.consumers
+        ),
+    )
+
+
+def allocate(smem: Any, dtype: Any, layout: Any) -> Any:
+    """Shared memory for tensors of such a layout."""
+    # A layout's swizzle counts elements; pointers swizzle addresses of bytes.
+    swizzle = cute.recast_layout(8, dtype.width, layout.inner)
+    return smem.allocate_tensor(dtype, layout.outer, 1024, swizzle)
+
+
+def tma_atoms(tensors: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
+    """The loads of A and B and the store of C, each with its tensor of coordinates."""
+    (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
+    a, b, c = tensors
+    in_a, in_b, in_c = (cute.slice_(x, (None, None, 0)) for x in shared_layouts(kinds, cfg))
+    plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
+    return (
+        tma.make_tiled_tma_atom(multicast if cn > 1 else plain, a, in_a, (bm, bk), cn),
+        tma.make_tiled_tma_atom(multicast if cm > 1 else plain, b, in_b, (bn, bk), cm),
+        tma.make_tiled_tma_atom(tma.CopyBulkTensorTileS2GOp(), c, in_c, cfg.piece(kinds.c)),
+    )
+
+
+def order_of_turns(smem: Any, warp_idx: Any, cfg: Config) -> Any:
+    """The order in which consumers multiply; None where they share each tile."""
+    if not cfg.takes_turns:
+        return None
+    return pipeline.PipelineOrder.create(
+        barrier_storage=smem.allocate_array(cute.Int64, cfg.consumers),
+        depth=1,
+        length=cfg.consumers,
+        group_id=warp_idx // 4 - 1,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 128),
+        defer_sync=True,
+    )
+
+
+def ring_of_stages(barriers: Any, kinds: Kinds, cfg: Config, defer_sync: bool = False) -> Any:
+    """The pipeline of loads, from one warp to the consumers of its cluster."""
+    (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
+    return pipeline.PipelineTmaAsync.create(
+        barrier_storage=barriers,
+        num_stages=cfg.stages,
+        producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+        consumer_group=pipeline.CooperativeGroup(
+            pipeline.Agent.Thread, (cm + cn - 1) * cfg.sharers * 4
+        ),
+        tx_count=(bm * kinds.a.width + bn * kinds.b.width) * bk // 8,
+        cta_layout_vmnk=cute.make_layout((1, cm, cn, 1)),
+        defer_sync=defer_sync,
+    )
+
+
+def place_in_cluster(cfg: Config) -> tuple[Any, Any, Any, Any]:
+    """A block's (M, N) in its cluster, and the masks of the blocks that its A and B go to."""
+    cm, cn = cfg.cluster
+    cta_layout = cute.make_layout((1, cm, cn, 1))
+    rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
+    at_m, at_n = rank % cm, rank // cm
+    mask_a = mask_b = None
+    if cn > 1:
+        mask_a = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 2)
+    if cm > 1:
+        mask_b = tma.create_tma_multicast_mask(cta_layout, (0, at_m, at_n, 0), 1)
+    return at_m, at_n, mask_a, mask_b
+
+
+def instruction(kinds: Kinds, sharers: int, shape: Any) -> Any:
+    """wgmma of `shape` (M, N) for each of `sharers` warpgroups."""
+    majors = kinds.major_a.sm90_mma_major_mode(), kinds.major_b.sm90_mma_major_mode()
+    return sm90.make_trivial_tiled_mma(kinds.a, kinds.b, *majors, kinds.acc, (sharers, 1, 1), shape)
+
+
+def multiplication(sa: Any, sb: Any, mine: Any, kinds: Kinds, cfg: Config) -> tuple[Any, ...]:
+    """The tiled MMA of a tile, and of it warpgroup `mine`'s sums and fragments of A and B."""
+    bm, bn, _ = cfg.tile
+    mma = instruction(kinds, cfg.sharers, (64, bn))
+    slice_ = mma.get_slice(mine * 128)
+    ra = mma.make_fragment_A(slice_.partition_A(sa))
+    rb = mma.make_fragment_B(slice_.partition_B(sb))
+    return mma, mma.make_fragment_C(mma.partition_shape_C((bm, bn))), ra, rb
+
+
+def wait_for_predecessor(cfg: Config) -> None:
+    """Global memory is touched when the kernel before this one is complete."""
+    if cfg.overlap:
+        arch.griddepcontrol_wait()
+
+
+def multiply(mma: Any, acc: Any, ra: Any, rb: Any, stage: Any) -> None:
+    """Issue one step of K."""
+    warpgroup.fence()
+    at = (None, None, None, stage)
+    mma.gemm(acc, ra[at], rb[at], acc)
+    warpgroup.commit_group()
+
+
+def store_atom(kinds: Kinds, columns: int) -> Any:
+    """How a thread's part of a piece goes to shared memory."""
+    if kinds.c.width != 16:
+        return cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), kinds.c)
+    is_column_major = kinds.major_c is sm90.LayoutEnum.COL_MAJOR
+    return cute.make_copy_atom(
+        warp.StMatrix8x8x16bOp(is_column_major, 4 if columns % 16 == 0 else 2), kinds.c
+    )
+
+
+@cute.jit
+def step(loads, mma, acc, ra, rb, read, done):
+    """Multiply a stage, and release the one before it."""
+    loads.consumer_wait(read)
+    multiply(mma, acc, ra, rb, read.index)
+    read.advance()
+    warpgroup.wait_group(1)  # the step before this one is complete
+    loads.consumer_release(done)
+    done.advance()
