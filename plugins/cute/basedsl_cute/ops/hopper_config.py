@@ -29,7 +29,7 @@ class Config:
     # C leaves while the next tile is multiplied, if registers hold both; compiles longer.
     deferred: bool = False
     overlap: bool = True  # programmatic dependent launch: begins while its predecessor ends
-    producer_registers: int = 40
+    producer_registers: int = 24
 
     def __post_init__(self) -> None:
         m, n, k = self.tile

@@ -189,6 +189,15 @@ def leave(way, fragment, where, number, cfg: cute.Constexpr):
 
 
 @cute.jit
+def leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg: cute.Constexpr):
+    """The first of the `waiting` pieces of a tile leaves, and the others move up."""
+    i = len(held) - waiting
+    leave(way, held[0], piece_of(before, mine, i, across, kinds, cfg), slot + i, cfg)
+    for j in cute.range_constexpr(len(held) - 1):
+        held[j].store(held[j + 1].load())
+
+
+@cute.jit
 def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, extras,
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
@@ -216,9 +225,9 @@ def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, 
     )
     held = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
     defers = cfg.defers(kinds.c.width)
-    waits = cute.Boolean(False)  # whether a tile is held
-    before = (cute.Int32(0), cute.Int32(0), cute.Int32(0))  # which one
-    slot = 0  # of the first piece that is to leave
+    waiting = cute.Int32(0)  # pieces of the tile before, which are still held
+    before = (cute.Int32(0), cute.Int32(0), cute.Int32(0))  # that tile
+    slot = 0  # of the next tile's first piece
 
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
     if cute.const_expr(cfg.takes_turns):
@@ -237,19 +246,17 @@ def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, 
         read.advance()
         scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.sharers)
         following = scheduler.get_current_work()
-        begun = 1
-        if cute.const_expr(defers):
-            # A piece leaves after each of the first steps. All at once, they hold stages too long.
-            begun = count
-            for i in cute.range_constexpr(count):
-                if cute.const_expr(i > 0):
-                    if i < k_tiles:
-                        step(loads, mma, acc, ra, rb, read, done)
-                if waits:
-                    where = piece_of(before, mine, i, across, kinds, cfg)
-                    leave(way, held[i], where, slot + i, cfg)
-        for _ in cute.range(begun, k_tiles, unroll=1):
+        for _ in cute.range(1, k_tiles, unroll=1):
             step(loads, mma, acc, ra, rb, read, done)
+            if cute.const_expr(defers):
+                # One piece after each step: all at once, they hold stages too long.
+                if waiting > 0:
+                    leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg)
+                    waiting -= 1
+        if cute.const_expr(defers):
+            while waiting > 0:
+                leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg)
+                waiting -= 1
         if cute.const_expr(turns is not None):
             turns.arrive()
         warpgroup.wait_group(0)
@@ -270,18 +277,17 @@ def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, 
             if cute.const_expr(not defers):
                 leave(way, held[i], where, slot + i, cfg)
         if cute.const_expr(count % cfg.slots != 0):
-            if waits or not defers:
-                slot = (slot + count) % cfg.slots
-        waits, before = cute.Boolean(True), work.tile_idx
+            slot = (slot + count) % cfg.slots
+        before = work.tile_idx
+        waiting += count
         if cute.const_expr(cfg.takes_turns):
             read.advance((cfg.consumers - 1) * k_tiles)
             done.advance((cfg.consumers - 1) * k_tiles)
         work = following
     if cute.const_expr(defers):
-        if waits:
-            for i in cute.range_constexpr(count):
-                where = piece_of(before, mine, i, across, kinds, cfg)
-                leave(way, held[i], where, slot + i, cfg)
+        while waiting > 0:
+            leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg)
+            waiting -= 1
     if arch.make_warp_uniform(arch.warp_idx()) % 4 == 0:
         stores.producer_tail()
 
