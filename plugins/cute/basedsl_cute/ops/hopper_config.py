@@ -26,8 +26,7 @@ class Config:
     swizzle: int = 8  # tiles in a band of the raster, see `utils.tile_scheduler`
     along_m: bool = True  # the direction of the raster within a band
     slots: int = 2  # pieces of C in shared memory, for each consumer
-    # C leaves while the next tile is multiplied, if registers hold both; compiles longer.
-    deferred: bool = False
+    deferred: bool = False  # C leaves while the next tile is multiplied, if registers hold both
     overlap: bool = True  # programmatic dependent launch: begins while its predecessor ends
     producer_registers: int = 24
 

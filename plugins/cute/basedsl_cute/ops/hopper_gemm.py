@@ -301,7 +301,7 @@ def settle(fragment: Any) -> None:
         words[i] = arch.inline_ptx("mov.b32 $0, $1;", [words[i]], cute.Int32)
 
 
-def piece_of(tile: Any, mine: Any, i: int, across: int, kinds: Kinds, cfg: Config) -> Any:
+def piece_of(tile: Any, mine: Any, i: Any, across: int, kinds: Kinds, cfg: Config) -> Any:
     """Where a consumer's piece `i` of a tile is: its (M, N, L) in pieces."""
     m, n, batch = tile
     down = cfg.tile[0] // cfg.rows_of_a_step
