@@ -16,7 +16,8 @@ import numpy as np
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, sgemm
+from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
 
 F16, BF16, F32 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
@@ -204,6 +205,62 @@ class Hopper:
         fused(a, b, c, extras, hopper, case.epilogue, (case.blocks, self.config(case)))
 
 
+class HopperSplit:
+    """`ops.hopper_split_gemm`."""
+
+    TYPES = Hopper.TYPES
+
+    def draw(self, d: Dice, name: str, small: bool) -> Case:
+        while True:
+            types = d.one(*self.TYPES)
+            options = self.options(d, types, small)
+            case = drawn(d, name, small, types, options)
+            options["vector"] = min(hopper_split_gemm.VECTOR, widths(d, case)[2])
+            if self.fits(case):
+                return case
+
+    def options(self, d: Dice, types: Any, small: bool) -> dict[str, Any]:
+        consumers = d.often(1, 2)
+        widths = (16, 32, 64, 96, 128) if small else (16, 32, 64, 80, 96, 128, 160, 192, 256)
+        return {
+            "tile": (
+                64 * consumers * d.often(1, 2),
+                d.one(*widths) if types[0] in (S8, U8) else d.often(d.one(*widths), 8, 24, 72),
+                d.often(128, 64, 32) // types[0].itemsize,
+            ),
+            "stages": d.number(2, 5),
+            "consumers": consumers,
+            "split": d.often(d.one(1, 2, 4), 3, 5, 8),
+            "swap": d.one(True, False),
+            "swizzle": d.one(1, 2, 8),
+            "along_m": d.one(True, False),
+            "overlap": d.one(True, False),
+        }
+
+    def fits(self, case: Case) -> bool:
+        """Accumulators in registers, stages in shared memory, whole 16 bytes of a column there."""
+        config = self.config(case)
+        m, n, _ = config.tile
+        a, b, c = (cute_type(t) for t in case.types)
+        columns = sm90.LayoutEnum.COL_MAJOR
+        try:
+            hopper_split_gemm.check(hopper_gemm.Kinds(a, b, c, None, None, columns), config)
+        except DSLTypeError:  # it says so
+            return False
+        if m // (64 * config.consumers) * n // 2 > 150:
+            return False
+        turned = case.transposed[0 if config.swap else 1]
+        return not (turned and n * case.types[1].itemsize % 16)
+
+    def config(self, case: Case) -> Any:
+        options = {name: x for name, x in case.options.items() if name != "vector"}
+        return hopper_split_gemm.Config(**options)
+
+    def run(self, case: Case, a: Any, b: Any, c: Any, extras: dict[str, Any]) -> None:
+        arguments = (self.config(case), case.options["vector"])
+        fused(a, b, c, extras, hopper_split, case.epilogue, arguments)
+
+
 class Ampere:
     """`ops.ampere_gemm`."""
 
@@ -300,7 +357,12 @@ class Simt:
         fused(a, b, c, extras, simt, case.epilogue, arguments)
 
 
-KERNELS: dict[str, Any] = {"hopper": Hopper(), "ampere": Ampere(), "sgemm": Simt()}
+KERNELS: dict[str, Any] = {
+    "hopper": Hopper(),
+    "ampere": Ampere(),
+    "sgemm": Simt(),
+    "split": HopperSplit(),
+}
 
 
 def widths(d: Dice, case: Case) -> tuple[int, int, int]:
@@ -379,6 +441,11 @@ def with_residual(
 def hopper(a, b, c, arguments, epilogue, operands):
     blocks, config = arguments
     hopper_gemm.gemm(a, b, c, blocks, config, epilogue, operands)
+
+
+def hopper_split(a, b, c, arguments, epilogue, operands):
+    config, vector = arguments
+    hopper_split_gemm.gemm(a, b, c, config, epilogue, operands, vector)
 
 
 def ampere(a, b, c, arguments, epilogue, operands):

@@ -14,7 +14,7 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.host import current_target
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, sgemm
+from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm, sgemm
 from basedsl_cute.ops.arrays import Library
 from basedsl_cute.ops.views import View, view_of
 from basedsl_cute.runtime.dlpack import HostTensor
@@ -145,22 +145,24 @@ def choose(
     dtype_c: Any,
     walked: Walked,
     tf32: bool,
-    tma: bool,
+    tma: tuple[bool, bool],
     config: Any,
     processors: int,
 ) -> tuple[str, Any]:
-    """The kernel and its configuration."""
+    """The kernel and its configuration. `tma` says whether TMA can load A and B, and store C."""
     m, n, k, batches, k_contiguous = walked
     target = current_target()
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
         return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
-    if config is None and target.name == "sm_90a" and tma:
+    if config is None and target.name == "sm_90a" and all(tma):
         bits = dtype.width
         return "hopper", hopper_gemm.choose(m * batches, n, k, bits, processors, dtype_c.width)
-    if isinstance(config, hopper_gemm.Config):
-        if not tma:
+    if isinstance(config, hopper_split_gemm.Config) and tma[0]:
+        return "hopper split", config
+    if isinstance(config, hopper_gemm.Config | hopper_split_gemm.Config):
+        if not all(tma):
             raise DSLTypeError(
                 "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
                 "bytes, and of elements that are not 16-bit those with K contiguous"

@@ -18,7 +18,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.host import current_target
 from basedsl_cute.lowering.targets import ENVIRONMENT_VARIABLE
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, sgemm
+from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm, sgemm
 from basedsl_cute.ops.arrays import Library, library
 from basedsl_cute.ops.decisions import (
     check_devices,
@@ -75,7 +75,7 @@ def matmul(
     function of a vector. `alpha` is a number, or an array of one. Instead of all these,
     `epilogue(sums, *operands)` makes the result of the sums and of arrays like `residual` or
     numbers, see `utils.epilogue`; each function object is compiled apart. `config` is a `Config` of
-    `ampere_gemm`, `hopper_gemm` or `sgemm`, instead of the one chosen.
+    `ampere_gemm`, `hopper_gemm`, `hopper_split_gemm` or `sgemm`, instead of the one chosen.
     """
     lib = library(a)
     extras = _extras(lib, bias, residual, alpha, epilogue, operands)
@@ -181,8 +181,10 @@ class Plan:
         blocks: int,
         extras: tuple[View | None, ...],
         filled: tuple[int, int, int] = (0, 0, 0),
+        problem: Problem | None = None,
     ) -> None:
         self.call = call
+        self.problem = problem  # what `call` was compiled for
         self.shape = shape
         self.dtype = dtype
         self.blocks = blocks
@@ -273,13 +275,20 @@ def _plan(
     sizes = [x.size for x in (of_a, of_b, of_c)]
     every = list(zip(matrices, addresses, sizes, strict=True))
     leads = [v.lead == -1 for v in matrices]
-    tma = all(v.suits_tma(x, size) for v, x, size in every)
-    tma = tma and matrices[2].suits_tma_store(of_c.size)
-    tma = tma and (of_a.dtype.width == 16 or leads[:2] == [True, False])
+    loads = all(v.suits_tma(x, size) for v, x, size in every[:2])
+    loads = loads and (of_a.dtype.width == 16 or leads[:2] == [True, False])
+    stores = matrices[2].suits_tma(*every[2][1:]) and matrices[2].suits_tma_store(of_c.size)
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
     kernel, config = choose(
-        of_a.dtype, of_b.dtype, of_c.dtype, walked(*matrices, k), tf32, tma, config, processors
+        of_a.dtype,
+        of_b.dtype,
+        of_c.dtype,
+        walked(*matrices, k),
+        tf32,
+        (loads, stores),
+        config,
+        processors,
     )
     problem = Problem(
         kernel,
@@ -294,7 +303,7 @@ def _plan(
     more = tuple(x if v is None else v.of(x, lib) for x, v in zip(extras, seen, strict=True))
     filled = (of_a.filled, of_b.filled, of_c.filled)
     call = _compiled(problem, arrays, more, blocks)
-    return Plan(call, matrices, shape, made, blocks, seen, filled)
+    return Plan(call, matrices, shape, made, blocks, seen, filled, problem)
 
 
 def _compiled(
@@ -341,6 +350,9 @@ def product(
     rest = (problem.config, problem.epilogue, operands)
     if cute.const_expr(problem.kernel == "hopper"):
         hopper_gemm.gemm(a, b, c, blocks, *rest, stream=on)
+    elif cute.const_expr(problem.kernel == "hopper split"):
+        vector = min(problem.vectors[2], hopper_split_gemm.VECTOR)
+        hopper_split_gemm.gemm(a, b, c, *rest, vector, stream=on)
     elif cute.const_expr(problem.kernel == "warp"):
         ampere_gemm.gemm(a, b, c, blocks, *rest, problem.vectors, stream=on)
     else:

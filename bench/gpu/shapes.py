@@ -1,0 +1,261 @@
+"""`ops.matmul` as users call it, against PyTorch, away from the large squares of gemm.py.
+
+    python bench/gpu/shapes.py [--out rows.json] [--only TEXT ...] [--check] [--config "split()"]
+
+Decoding (few rows, weights of thousands), a long K for a small result, batches of attention, odd
+extents. Inputs are fresh random normal numbers, as many copies in turn as are beyond the L2 cache;
+outputs are filled with NaN before the checked call and compared with float64. "kernel" is the ratio
+of calls in a row, recorded into a CUDA graph: what the device takes. "alone" is that of launches
+timed one by one, "calls" that of plain calls in a row with new results, where the host may be what
+takes longest. "GB/s" counts operands and result once each. The 8-bit peer is `torch._scaled_mm`.
+`--check` times nothing; `--part 2 7` takes the third of seven parts. `--config` is that of a kernel
+in `ops`, by the name "hopper", "split" or "warp".
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from gemm import config_text, seconds
+
+# dtype, contiguous modes of A and B ("kk" a linear layer, "kn" row-major arrays), batches, M, N, K
+SHAPES = [
+    ("float16", "kk", 1, 1, 4096, 4096),
+    ("float16", "kk", 1, 8, 4096, 4096),
+    ("float16", "kk", 1, 16, 4096, 4096),
+    ("bfloat16", "kk", 1, 16, 14336, 4096),
+    ("bfloat16", "kk", 1, 16, 4096, 14336),
+    ("float16", "kn", 1, 16, 4096, 4096),
+    ("float16", "kk", 1, 32, 6144, 4096),
+    ("float16", "kk", 1, 64, 4096, 4096),
+    ("float16", "kn", 1, 64, 14336, 4096),
+    ("float16", "kk", 1, 128, 4096, 4096),
+    ("float16", "kk", 1, 128, 14336, 4096),
+    ("float16", "kn", 1, 128, 4096, 14336),
+    ("float16", "kk", 1, 256, 4096, 4096),
+    ("float8_e4m3fn", "kk", 1, 16, 4096, 4096),
+    ("float8_e4m3fn", "kk", 1, 64, 14336, 4096),
+    ("float8_e4m3fn", "kk", 1, 128, 4096, 14336),
+    ("float16", "kk", 1, 64, 64, 65536),
+    ("float16", "kk", 1, 128, 128, 8192),
+    ("float16", "kn", 1, 128, 128, 65536),
+    ("float16", "kk", 1, 256, 256, 8192),
+    ("float16", "kk", 1, 512, 512, 8192),
+    ("bfloat16", "kn", 1, 512, 512, 65536),
+    ("float8_e4m3fn", "kk", 1, 512, 512, 8192),
+    ("float16", "kk", 1, 1000, 1000, 1000),
+    ("float16", "kn", 1, 1000, 1000, 16384),
+    ("float16", "kk", 1, 512, 512, 512),
+    ("float16", "kk", 1, 1024, 1024, 1024),
+    ("float16", "kk", 1, 2048, 12288, 4096),
+    ("bfloat16", "kk", 1, 1024, 50257, 768),
+    ("bfloat16", "kk", 1, 16, 50257, 4096),
+    ("float16", "kn", 1, 1024, 50257, 768),
+    ("float16", "kk", 1, 8192, 8192, 64),
+    ("float16", "kk", 64, 512, 512, 64),
+    ("float16", "kn", 64, 512, 64, 512),
+]
+BEYOND_L2 = 2**28  # bytes that the copies of the inputs take together
+MOST_COPIES = 128
+
+
+def main():
+    options = arguments()
+    import torch
+
+    if not torch.cuda.is_available():
+        print("no CUDA device here")
+        return 0
+    torch.manual_seed(int(time.time()))
+    rows = []
+    print(header(), flush=True)
+    for shape in chosen(options):
+        run = Product(torch, *shape, options.config)
+        row = run.facts | {"error": run.error()}
+        if not options.check:
+            row |= run.timed()
+        rows.append(row)
+        print(line(row), flush=True)
+        del run
+    if options.out:
+        Path(options.out).write_text(json.dumps(rows, indent=1))
+    return 1 if any(not row["error"] < 1 for row in rows) else 0
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out")
+    parser.add_argument("--only", nargs="*", help="shapes as printed, or parts of them")
+    parser.add_argument("--check", action="store_true", help="compile and compare, time nothing")
+    parser.add_argument("--part", nargs=2, type=int, default=(0, 1))
+    parser.add_argument("--config", help="a configuration, as Python: hopper(stages=3)")
+    return parser.parse_args()
+
+
+def chosen(options):
+    first, parts = options.part
+    fits = [s for s in SHAPES if not options.only or any(t in name_of(*s) for t in options.only)]
+    return fits[first::parts]
+
+
+def name_of(dtype, order, batches, m, n, k):
+    return f"{dtype} {order} {f'{batches} of ' if batches > 1 else ''}{m}x{n}x{k}"
+
+
+def header():
+    return (
+        f"{'product':<36} {'us':>8} {'torch':>8} {'GB/s':>6} {'TFLOP/s':>7} {'kernel':>7} "
+        f"{'alone':>6} {'calls':>6} {'error':>6}  what runs"
+    )
+
+
+def line(row):
+    text = f"{row['product']:<36}"
+    if "ours" not in row:
+        return f"{text} {row['error']:61.2f}  {row['runs']}"
+    ours = row["ours"]
+    return (
+        f"{text} {ours['kernel']:8.2f} {row['torch']['kernel']:8.2f} "
+        f"{row['bytes'] / ours['kernel'] / 1e3:6.0f} {row['flops'] / ours['kernel'] / 1e6:7.1f} "
+        + " ".join(f"{row['torch'][how] / ours[how]:6.3f}" for how in ("kernel", "alone", "calls"))
+        + f" {row['error']:6.2f}  {row['runs']}"
+    )
+
+
+class Product:
+    """Copies of the operands of one product, and each contender's call."""
+
+    def __init__(self, torch, dtype, order, batches, m, n, k, config):
+        self.torch = torch
+        kind = getattr(torch, dtype)
+        is_narrow = kind.itemsize == 1
+        self.out = torch.bfloat16 if is_narrow else kind
+        size = batches * ((m + n) * k * kind.itemsize + m * n * self.out.itemsize)
+        batch = (batches,) if batches > 1 else ()
+        self.inputs = []
+        for _ in range(max(2, min(MOST_COPIES, -(-BEYOND_L2 // size)))):
+            a = torch.randn(*batch, m, k, device="cuda").to(kind)
+            shape = (k, n) if order[1] == "n" else (n, k)
+            b = torch.randn(*batch, *shape, device="cuda").to(kind)
+            self.inputs.append((a, b if order[1] == "n" else b.mT))
+        self.results = [
+            torch.full((*batch, m, n), float("nan"), device="cuda", dtype=self.out)
+            for _ in self.inputs
+        ]
+        self.config = named(config)
+        one = torch.ones((), device="cuda")
+        self.scales = {"scale_a": one, "scale_b": one} if is_narrow else None
+        self.facts = {"product": name_of(dtype, order, batches, m, n, k), "bytes": size}
+        self.facts |= {"flops": 2 * batches * m * n * k}
+
+    def ours(self, a, b, out=None):
+        from basedsl_cute.ops import matmul
+
+        return matmul(a, b, out=out, out_dtype=self.out, config=self.config)
+
+    def theirs(self, a, b, out=None):
+        torch = self.torch
+        if self.scales is None:
+            return torch.matmul(a, b, out=out)
+        return torch._scaled_mm(
+            a, b, **self.scales, out_dtype=self.out, use_fast_accum=True, out=out
+        )
+
+    def error(self):
+        """The largest error of ours in units of what rounding the result and sums may cost."""
+        a, b = self.inputs[0]
+        c = self.results[0]
+        self.ours(a, b, c)
+        self.torch.cuda.synchronize()
+        self.facts["runs"] = what_ran()
+        k = a.shape[-1]
+        sums = 1e-3 * k**0.5 * 2**-4 + 1e-5 * k
+        if a.dtype.itemsize == 1:  # see `error_of` in gemm.py
+            sums += k / 32 * (k**0.5 + 16) * 2**-13
+        exact = a.double() @ b.double()
+        allowed = self.torch.finfo(c.dtype).eps * exact.abs() + sums
+        error = ((c.double() - exact).abs() / allowed).max().item()
+        return error if error == error else float("inf")
+
+    def timed(self):
+        """Microseconds of a product for both, in each way of calling them."""
+        calls = {"ours": self.ours, "torch": self.theirs}
+        every = list(zip(self.inputs, self.results, strict=True))
+        whole = {name: graph_of(self.torch, call, every) for name, call in calls.items()}
+        count = len(every)
+        once = {
+            name: {
+                "kernel": (whole[name].replay, max(1, 200 // count), 11, count),
+                "alone": (Turns(call, every), 1, 60, 1),
+                "calls": (Turns(call, [(x, None) for x in self.inputs]), 60, 7, 1),
+            }
+            for name, call in calls.items()
+        }
+        found = {name: {} for name in calls}
+        names = list(calls)
+        for how in ("kernel", "alone", "calls"):
+            times = {name: [] for name in names}
+            for _ in range(once["ours"][how][2]):
+                random.shuffle(names)
+                for name in names:
+                    run, launches, _, each = once[name][how]
+                    times[name].append(seconds(run, launches) / each)
+            for name in names:
+                found[name][how] = statistics.median(times[name]) * 1e6
+        return found
+
+
+class Turns:
+    """A call with other operands each time."""
+
+    def __init__(self, call, operands):
+        self.call, self.operands, self.at = call, operands, 0
+        for (a, b), out in operands[:2]:
+            call(a, b, out)
+
+    def __call__(self):
+        (a, b), out = self.operands[self.at]
+        self.at = (self.at + 1) % len(self.operands)
+        self.call(a, b, out)
+
+
+def graph_of(torch, call, operands):
+    """A CUDA graph of the call with each of the operands."""
+    for (a, b), out in operands[:2]:
+        call(a, b, out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for (a, b), out in operands:
+            call(a, b, out)
+    return graph
+
+
+def named(config):
+    """A `Config` of one of the kernels, by the kernel's name."""
+    if config is None:
+        return None
+    from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm
+
+    kernels = {"hopper": hopper_gemm, "split": hopper_split_gemm, "warp": ampere_gemm}
+    return eval(config, {name: kernel.Config for name, kernel in kernels.items()})
+
+
+def what_ran():
+    """The kernel and the configuration of the last plan."""
+    from basedsl_cute.ops import multiply
+
+    problem = list(multiply._plans.values())[-1].problem
+    if problem is None:
+        return "nothing"
+    return f"{problem.kernel} {config_text(problem.config)}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""The Hopper GEMM whose blocks share K: tiles, parts, borders, epilogues, what ptxas says of it."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
+from basedsl_cute.lowering import ptxas
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.hopper_split_gemm import Config, gemm
+from basedsl_cute.utils.epilogue import per_column, per_row
+
+SMALL = {"tile": (64, 32, 64), "stages": 3}
+CASES = {
+    "one block": ((64, 32, 192), {}),
+    "two parts": ((64, 32, 192), {"split": 2}),
+    "parts of unequal length": ((64, 32, 320), {"split": 3}),
+    "parts without any of K": ((64, 32, 128), {"split": 4}),
+    "a ring that wraps": ((64, 32, 640), {"split": 2, "stages": 2}),
+    "ragged in M, N and K": ((72, 40, 200), {"split": 2}),
+    "bands along N": ((136, 104, 72), {"swizzle": 2, "along_m": False}),
+    "two consumers": ((136, 40, 136), {"tile": (128, 16, 64), "consumers": 2, "split": 2}),
+    "rows of each consumer twice": ((136, 40, 72), {"tile": (128, 16, 64), "split": 2}),
+    "swapped": ((5, 72, 136), {"tile": (64, 8, 64), "swap": True, "split": 2}),
+    "swapped, a row": ((1, 72, 136), {"tile": (64, 8, 64), "swap": True, "split": 3}),
+    "swapped, several tiles": ((40, 72, 72), {"swap": True}),
+    "more sums than stages hold": ((64, 96, 64), {"tile": (64, 96, 64), "stages": 2}),
+    "takes nothing over": ((64, 32, 64), {"overlap": False}),
+}
+
+
+def operands(shape, dtype=np.float16, transpose=(False, False, False), batch=(), out=None):
+    """A, B and C of a product, C full of rubbish; where `transpose`d, mode 0 is contiguous."""
+    m, n, k = shape
+    rng = np.random.default_rng(1)
+
+    def make(rows, columns, transposed):
+        size = (*batch, columns, rows) if transposed else (*batch, rows, columns)
+        integers = np.dtype(dtype).kind in "iu"
+        x = rng.integers(-50, 50, size) if integers else rng.standard_normal(size)
+        x = np.moveaxis(x.astype(dtype), 0, -1) if batch else x.astype(dtype)
+        return np.swapaxes(x, 0, 1) if transposed else x
+
+    a, b, c = (make(*x) for x in zip((m, n, m), (k, k, n), transpose, strict=True))
+    c = c.astype(out or dtype, order="K")
+    c.fill(77)
+    return a, b, c
+
+
+def product(a, b):
+    return np.einsum("mk...,nk...->mn...", a.astype(np.float64), b.astype(np.float64))
+
+
+def check(c, exact, tolerance=1e-3):
+    epsilon = float(ml_dtypes.finfo(c.dtype).eps) if c.dtype.kind not in "iu" else 0
+    np.testing.assert_allclose(c.astype(np.float64), exact, rtol=epsilon, atol=tolerance)
+
+
+def compare(shape, options, vector=1, tolerance=1e-3, **kinds):
+    a, b, c = operands(shape, **kinds)
+    gemm(a, b, c, Config(**SMALL | options), None, (), vector)
+    cute.synchronize()
+    check(c, product(a, b), tolerance)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_against_numpy(hopper, case):
+    compare(*CASES[case])
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize(
+    "transpose",
+    [(True, False, False), (False, True, False), (True, True, False), (False, False, True)],
+)
+def test_which_mode_is_contiguous(hopper, transpose, swap):
+    compare((72, 40, 136), {"swap": swap, "split": 2}, transpose=transpose, vector=4)
+
+
+@pytest.mark.parametrize("vector", [1, 2, 4, 8])
+@pytest.mark.parametrize("swap", [False, True])
+def test_how_much_of_c_is_written_at_once(hopper, swap, vector):
+    compare((9, 5 * vector, 136), {"swap": swap, "split": 2}, vector)
+
+
+@pytest.mark.parametrize("out", [np.float32, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+def test_what_c_may_be(hopper, out):
+    compare((9, 40, 136), {"split": 2}, 8, dtype=ml_dtypes.bfloat16, out=out)
+
+
+def test_floats_of_8_bits(hopper):
+    a, b, c = operands((9, 40, 320), ml_dtypes.float8_e4m3fn, out=np.float32)
+    gemm(a, b, c, Config(tile=(64, 16, 128), stages=2, split=2, swap=True), None, (), 4)
+    cute.synchronize()
+    # Hopper adds products of 8-bit floats with 13 bits behind the point or so.
+    check(c, product(a, b), 1e-3 * np.abs(product(np.abs(a), np.abs(b))).max())
+
+
+def test_integers(hopper):
+    compare((9, 40, 320), {"tile": (64, 32, 128), "split": 2}, dtype=np.int8, out=np.int32)
+
+
+def test_float32_is_rounded_to_tf32(hopper):
+    a, b, c = operands((9, 40, 80), np.float32)
+    gemm(a, b, c, Config(tile=(64, 32, 32), stages=2, split=2))
+    cute.synchronize()
+    a, b = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32) for x in (a, b))
+    check(c, product(a, b))
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_batches(hopper, swap):
+    compare((9, 40, 136), {"swap": swap, "split": 2}, 8, batch=(3,))
+
+
+def test_sums_are_added_in_the_order_of_k(hopper):
+    """Large numbers that cancel: any other order leaves something else of the small ones."""
+    values = np.array([1e4, 1.0, -1e4, 3.0], np.float32).repeat(64)
+    a, b = np.zeros((64, 256), np.float16), np.zeros((32, 256), np.float16)
+    a[:, ::64], b[:] = values[::64], 3000
+    c = np.full((64, 32), np.nan, np.float32)
+    for _ in range(3):
+        gemm(a, b, c, Config(**SMALL | {"split": 4}))
+        cute.synchronize()
+        parts = (np.float32(x) * np.float32(3000) for x in values[::64])
+        total = next(parts)
+        for part in parts:
+            total = np.float32(total + part)
+        assert (c == total).all()
+
+
+# Epilogues ---------------------------------------------------------------------------------------
+
+
+def bias_relu(acc, bias):
+    x = acc + bias.to(cute.Float32)
+    return cute.where(x > 0.0, x, 0.0)
+
+
+def scaled_residual(acc, scale, x, shift):
+    return acc * scale + x.to(cute.Float32) + shift
+
+
+@cute.jit
+def linear(
+    a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, bias: cute.Tensor,
+    cfg: cute.Constexpr, vector: cute.Constexpr,
+):  # fmt: skip
+    gemm(a, b, c, cfg, bias_relu, (per_column(bias, c.shape),), vector)
+
+
+@cute.jit
+def residual(
+    a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, scale: cute.Tensor, x: cute.Tensor, shift,
+    cfg: cute.Constexpr,
+):  # fmt: skip
+    gemm(a, b, c, cfg, scaled_residual, (per_row(scale, c.shape), x, shift))
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("vector", [1, 8])
+def test_an_epilogue_of_the_whole_sum(hopper, swap, vector):
+    """A ReLU of parts of the sum would be another number."""
+    a, b, c = operands((9, 40, 320))
+    bias = np.linspace(-5, 5, 40, dtype=np.float16)
+    linear(a, b, c, bias, Config(**SMALL | {"split": 4, "swap": swap}), vector)
+    cute.synchronize()
+    check(c, np.maximum(product(a, b) + bias, 0), 2e-3)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_operands_of_every_kind(hopper, swap, transposed):
+    a, b, c = operands((9, 40, 136), transpose=(False, False, transposed), out=np.float32)
+    scale = np.linspace(1, 2, 9, dtype=np.float32)
+    x = np.random.default_rng(2).standard_normal((9, 40)).astype(np.float16)
+    residual(a, b, c, scale, x, 3.0, Config(**SMALL | {"split": 2, "swap": swap}))
+    cute.synchronize()
+    check(c, product(a, b) * scale[:, None] + x + 3)
+
+
+# `matmul` ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("columns", [41, 40])
+def test_a_linear_layer(sim, swap, columns):
+    """Rows of C that begin anywhere, too, which TMA could not write."""
+    rng = np.random.default_rng(3)
+    x, weight, bias = (
+        rng.standard_normal(s).astype(np.float16) for s in ((2, 3, 72), (columns, 72), (columns,))
+    )
+    cfg = Config(**SMALL | {"split": 2, "swap": swap})
+    y = matmul(x, weight.T, bias=bias, activation="relu", config=cfg)
+    exact = np.maximum(x.astype(np.float64) @ weight.T.astype(np.float64) + bias, 0)
+    check(y, exact, 2e-3)
+
+
+def test_operands_that_tma_cannot_load(sim):
+    a, b = np.zeros((8, 9), np.float16), np.zeros((9, 8), np.float16)
+    with pytest.raises(DSLTypeError, match="multiples of 16 bytes"):
+        matmul(a, b, config=Config(**SMALL))
+
+
+# What does not fit -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"tile": (32, 32, 64)}, "M is a multiple of 64"),
+        ({"tile": (64, 12, 64)}, "N one of 8"),
+        ({"tile": (64, 32, 64), "consumers": 2}, "M is a multiple of 128"),
+        ({"stages": 1}, "stages from 2"),
+        ({"split": 17}, "1 to 16 parts"),
+        ({"split": 0}, "1 to 16 parts"),
+    ],
+)
+def test_no_such_configuration(options, text):
+    with pytest.raises(ValueError, match=text):
+        Config(**SMALL | options)
+
+
+def test_a_block_that_does_not_fit(sim):
+    with pytest.raises(DSLTypeError, match=r"bytes of shared memory; a block has 232448"):
+        compare((64, 64, 64), {"tile": (256, 256, 64), "consumers": 2, "stages": 4})
+
+
+# What is compiled --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tile": (64, 16, 64), "stages": 8, "split": 4, "swap": True},
+        {"tile": (128, 128, 64), "consumers": 2, "stages": 6, "split": 8},
+        {"tile": (128, 256, 64), "consumers": 2, "stages": 4, "split": 2},
+    ],
+)
+def test_registers_and_instructions(monkeypatch, options):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    a = b = c = np.zeros((256, 256), np.float16)
+    cfg = Config(**options)
+    ptx = cute.compile(gemm, a, b, c, cfg, None, (), 8).stages.text("ptx")
+    # Four for the first step of K, four for the others, for each 64 rows of a consumer.
+    assert ptx.count("wgmma.mma_async") == 8 * (cfg.tile[0] // (64 * cfg.consumers))
+    m, n, _ = cfg.tile
+    turns = -(-m * n // (8 * 128 * cfg.consumers * cfg.split))
+    assert ptx.count("ld.shared::cluster.v4.b32") == 2 * cfg.split * turns
+    made = ptxas.start(ptx, "sm_90a").finish()
+    assert made.warnings == ()
+    (kernel,) = made.kernels.values()
+    assert (kernel.spill_stores, kernel.spill_loads, kernel.stack) == (0, 0, 0)
