@@ -278,6 +278,16 @@ def as_coordinate(coord: Any) -> Any:
     )
 
 
+def as_index(thr_idx: Any, what: str) -> Any:
+    """A thread's number for `what`: an integer; else an error."""
+    if thr_idx is None or isinstance(thr_idx, tuple | list):
+        raise DSLTypeError(
+            f"{what} takes the number of a thread, got {'None' if thr_idx is None else 'a tuple'}",
+            hint="tid, _, _ = cute.arch.thread_idx()",
+        )
+    return as_coordinate(thr_idx)
+
+
 def _coordinate_hint(coord: Any) -> str:
     if isinstance(coord, slice):
         return "x[None, i] keeps a whole mode, cute.local_tile(x, (n,), (i,)) takes a tile of it"

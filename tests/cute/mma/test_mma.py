@@ -9,9 +9,11 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError
 from basedsl_cute import algebra
+from basedsl_cute.algebra import LayoutError
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.nvgpu import CopyUniversalOp, MmaUniversalOp, warp
 from basedsl_cute.runtime import from_dlpack
+from basedsl_cute.sim import UninitializedReadError
 
 NUMPY = {
     cute.Float16: np.float16, cute.BFloat16: ml_dtypes.bfloat16, cute.Float32: np.float32,
@@ -352,7 +354,7 @@ def test_matrices_in_ptx():
 
 def test_what_is_refused(sim):
     def refused(text, wrong):
-        with pytest.raises(DSLError) as caught:
+        with pytest.raises((DSLError, LayoutError)) as caught:
             wrong()
         assert text in str(caught.value)
 
@@ -376,7 +378,24 @@ def test_what_is_refused(sim):
         ),
     )
     refused("moves 1, 2 or 4 matrices", lambda: warp.LdMatrix8x8x16bOp(num_matrices=3))
+    refused("hint: LdMatrix8x8x16bOp(transpose=False, num_m", lambda: warp.LdMatrix8x8x16bOp(4))
     refused("takes an MMA operation", lambda: cute.make_mma_atom(CopyUniversalOp()))
+    half = warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
+    refused("(2,0,1):(1,2,0) has no atoms", lambda: cute.make_tiled_mma(half, (2, 0, 1)))
+    for permutation, text in [
+        ((24, 16, 16), "permutation_mnk has 24 for M: 24 is no multiple of 32, 2 atoms of 16"),
+        ((None, 8), "permutation_mnk has 8 for N: 8 is no multiple of 16"),
+        ((None, None, -16), "permutation_mnk has -16 for K"),
+        ((cute.make_layout((16, 2), stride=(1, 8)),), "no order of the numbers from 0 to 31"),
+        ((cute.make_layout((16, 2), stride=(2, 32)),), "no order of the numbers from 0 to 31"),
+        (32, "an entry for each of M, N, K, not 32"),
+        ((32, 16, 16, 1), "an entry for each of M, N, K, not (32, 16, 16, 1)"),
+    ]:
+        refused(text, lambda p=permutation: cute.make_tiled_mma(half, (2, 2, 1), p))
+    for thread in (None, (0, 0, 0)):
+        refused(
+            "get_slice takes the number", lambda t=thread: cute.make_tiled_mma(half).get_slice(t)
+        )
 
     @cute.kernel
     def kernel(k: cute.Constexpr, dtype: cute.Constexpr):
@@ -392,6 +411,73 @@ def test_what_is_refused(sim):
 
     refused("they do not agree", lambda: cute.compile(host, 3, cute.Float32))
     refused("b has elements of Float16", lambda: cute.compile(host, 2, cute.Float16))
+
+    @cute.kernel
+    def exchanged():
+        mma = cute.make_tiled_mma(half)
+        a, b, c = fragments(mma)
+        cute.gemm(mma, c, b, a, c)
+
+    @cute.jit
+    def launched():
+        exchanged().launch(grid=1, block=32)
+
+    refused(
+        "a, of shape ((2, 2), 1, 1), has 4 values for each instruction, which takes 8 of A",
+        lambda: cute.compile(launched),
+    )
+
+
+def fragments(mma):
+    """Of one instruction, the operands filled and the sums not."""
+    a = mma.make_fragment_A(mma.partition_shape_A((16, 16)))
+    b = mma.make_fragment_B(mma.partition_shape_B((8, 16)))
+    a.fill(1.0)
+    b.fill(1.0)
+    return a, b, mma.make_fragment_C(mma.partition_shape_C((16, 8)))
+
+
+@cute.kernel
+def sums_kernel(out: cute.Tensor, filled: cute.Constexpr):
+    mma = cute.make_tiled_mma(warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16)))
+    a, b, c = fragments(mma)
+    if cute.const_expr(filled):
+        c.fill(0.0)
+    for _ in range(2):
+        cute.gemm(mma, c, a, b, c)
+    cute.autovec_copy(c, mma.get_slice(cute.arch.thread_idx()[0]).partition_C(out))
+
+
+@cute.jit
+def sums(out: cute.Tensor, filled: cute.Constexpr):
+    sums_kernel(out, filled).launch(grid=1, block=32)
+
+
+def test_sums_begin_somewhere(sim):
+    out = np.zeros((16, 8), np.float32)
+    sums(from_dlpack(out), True)
+    assert (out == 32).all()
+    with pytest.raises(UninitializedReadError, match=r"registers that nobody has written.*thread"):
+        sums(from_dlpack(out), False)
+
+
+@cute.kernel
+def registers_kernel(out: cute.Tensor, dtype: cute.Constexpr):
+    held = cute.make_rmem_tensor((4,), dtype)
+    held[1] = dtype(1)
+    out[cute.arch.thread_idx()[0]] = held[2].to(cute.Float32)
+
+
+@cute.jit
+def registers(out: cute.Tensor, dtype: cute.Constexpr):
+    registers_kernel(out, dtype).launch(grid=1, block=32)
+
+
+@pytest.mark.parametrize("dtype", [cute.Float16, cute.BFloat16, cute.Float32, cute.Float64])
+def test_registers_hold_no_number_before_they_are_written(sim, dtype):
+    out = np.zeros(32, np.float32)
+    registers(out, dtype)
+    assert np.isnan(out).all()
 
 
 # 8-bit matrices ----------------------------------------------------------------------------------

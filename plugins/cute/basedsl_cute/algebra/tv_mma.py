@@ -143,7 +143,8 @@ def make_mma_tiling(
 ) -> MmaTiling:
     """Tile ``atom`` over ``atom_layout_mnk`` (shape or layout), with optional permutations.
 
-    Missing modes of either are filled up with 1 and ``None``.
+    Missing modes of either are filled up with 1 and ``None``. Raises LayoutError for a permutation
+    that does not consist of whole atoms.
     """
     layout = atom_layout_mnk
     if not isinstance(layout, Layout):
@@ -155,6 +156,35 @@ def make_mma_tiling(
         layout = Layout(
             (*wrap(layout.shape), *(1,) * missing), (*wrap(layout.stride), *(0,) * missing)
         )
-    given: list[Any] = [] if permutation_mnk is None else list(permutation_mnk)
-    m, n, k = given + [None] * (3 - len(given))
-    return MmaTiling(atom, layout, (m, n, k))
+    if size(layout.shape) == 0:
+        raise LayoutError(f"the atom layout {layout} has no atoms")
+    given = () if permutation_mnk is None else permutation_mnk
+    if not isinstance(given, tuple | list) or len(given) > 3:
+        raise LayoutError(f"permutation_mnk is an entry for each of M, N, K, not {given!r}")
+    m, n, k = (*given, *(None,) * (3 - len(given)))
+    tiling = MmaTiling(atom, layout, (m, n, k))
+    for mode, name in enumerate("MNK"):
+        _check_permutation(tiling, mode, name)
+    return tiling
+
+
+def _check_permutation(tiling: MmaTiling, mode: int, name: str) -> None:
+    """LayoutError for a permutation that is no number of whole atoms of every thread group."""
+    chosen = tiling.permutation(mode)
+    extent = size(chosen)
+    atom, groups = tiling.atom.shape_mnk[mode], size(tiling.thr_layout_vmnk.shape, mode + 1)
+    if extent < 1 or extent % (atom * groups):
+        raise LayoutError(
+            f"permutation_mnk has {chosen} for {name}: {extent} is no multiple of {atom * groups}, "
+            f"{groups} atoms of {atom}"
+        )
+    if isinstance(chosen, Layout) and not _is_order(chosen):
+        raise LayoutError(
+            f"permutation_mnk has {chosen} for {name}, which is no order of the numbers from 0 to "
+            f"{extent - 1}"
+        )
+
+
+def _is_order(layout: Layout) -> bool:
+    """Whether the layout is a bijection onto the numbers below its size."""
+    return size(right_inverse(layout)) == size(layout)

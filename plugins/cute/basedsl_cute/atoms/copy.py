@@ -15,7 +15,7 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
 from basedsl_cute.atoms.access import WEAK, PlainAccess, plain_access
 from basedsl_cute.pointer import storage_bits
-from basedsl_cute.tensor import Tensor, as_coordinate
+from basedsl_cute.tensor import Tensor, as_index
 
 
 class CopyOp:
@@ -174,7 +174,7 @@ class TiledCopy:
 
     def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrCopy:
         """The part of thread `thr_idx`."""
-        return ThrCopy(self, as_coordinate(thr_idx))
+        return ThrCopy(self, as_index(thr_idx, "get_slice"))
 
     def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """A fragment, for instance of an MMA, in the order in which this copy moves values."""

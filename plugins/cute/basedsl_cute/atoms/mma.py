@@ -14,7 +14,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
 from basedsl_cute.memory import make_rmem_tensor
-from basedsl_cute.tensor import Tensor, as_coordinate
+from basedsl_cute.tensor import Tensor, as_index
 
 
 class MmaOp:
@@ -206,7 +206,7 @@ class TiledMma(MmaAtom):
         """The part of thread `thr_idx`. For operands that wgmma reads from shared memory any thread
         of the warpgroup will do.
         """
-        return ThrMma(self, as_coordinate(thr_idx))
+        return ThrMma(self, as_index(thr_idx, "get_slice"))
 
     def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The shape of one thread's part of A."""
@@ -321,6 +321,7 @@ def mma_atom_call(
 def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """One instruction for each position in M, N and K of fragments in registers."""
     _check_types(op, d, a, b, c)
+    _check_values(op, d, a, b, c)
     ms, ka = extents(a)
     ns, kb = extents(b)
     md, nd = extents(d)
@@ -368,6 +369,19 @@ def _check_types(op: MmaOp, *tensors: Any) -> None:
         if tensor.element_type is not dtype:
             raise DSLTypeError(
                 f"{op}: {name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}"
+            )
+
+
+def _check_values(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
+    layout = op.layout()
+    for name, tensor, operand in zip("dabc", (d, a, b, c), "CABC", strict=True):
+        wanted = algebra.size(getattr(layout, f"tv_layout_{operand}").shape, [1])
+        values = algebra.size(tensor.shape, [0])
+        if values != wanted:
+            raise DSLTypeError(
+                f"{op}: {name}, of shape {tensor.shape}, has {values} values for each instruction, "
+                f"which takes {wanted} of {operand}",
+                hint=f"make it with make_fragment_{operand}, of what partition_{operand} gives",
             )
 
 

@@ -222,6 +222,7 @@ class _MatrixCopy(CopyOp):
     num_matrices: int = 1
 
     def __post_init__(self) -> None:
+        _check_transpose(self)
         if self.num_matrices not in (1, 2, 4):
             raise DSLTypeError(
                 f"{type(self).__name__} moves 1, 2 or 4 matrices, not {self.num_matrices}"
@@ -272,6 +273,7 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
     unpack_bits: int | None = None
 
     def __post_init__(self) -> None:
+        _check_transpose(self)
         if self.num_matrices not in (1, 2):
             raise DSLTypeError(f"LdMatrix16x16x8bOp moves 1 or 2 matrices, not {self.num_matrices}")
         if not self.transpose:
@@ -318,6 +320,16 @@ class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
                 hint="LdMatrix8x8x16bOp moves elements of every width",
             )
         super().check_width(width)
+
+
+def _check_transpose(op: Any) -> None:
+    if not isinstance(op.transpose, bool):
+        raise DSLTypeError(
+            f"{type(op).__name__}: transpose is True or False, not {op.transpose!r}",
+            hint=f"{type(op).__name__}(transpose=False, num_matrices={op.transpose!r})"
+            if op.transpose in (2, 4)
+            else None,
+        )
 
 
 def _check_unpack(op: Any) -> None:

@@ -47,7 +47,7 @@ class MemoryAccessError(SimulationError):
 
 
 class UninitializedReadError(SimulationError):
-    """A read of shared memory that no thread has written."""
+    """A read of shared memory, or a sum begun in registers, that no thread has written."""
 
 
 class BarrierError(SimulationError):

@@ -139,7 +139,8 @@ class Group:
             store = self._rows.get((array, None))
             if store is None:
                 count = array.size // array.itemsize
-                store = np.zeros((count, self.lanes), f"i{array.itemsize}")
+                # All bits set, as memory that was never written: NaN for every float type.
+                store = np.full((count, self.lanes), -1, f"i{array.itemsize}")
                 self._rows[array, None] = store
             found = self._rows[key] = store.view(a.dtype)
         return found

@@ -17,7 +17,7 @@ import numpy as np
 
 from basedsl_cute.algebra import warp_mma
 from basedsl_cute.sim.access import Access, load, store
-from basedsl_cute.sim.errors import WarpError
+from basedsl_cute.sim.errors import UninitializedReadError, WarpError
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.warp import FULL, check_members
 
@@ -65,6 +65,7 @@ def _flat(x: Any) -> list[int]:
 def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: Any) -> Any:
     """The registers of D, as a tuple."""
     _whole_warps(g, m, what.site)
+    _check_sums(g, c, what)
     rows, columns, depth = what.shape
     bits = np.dtype(_DTYPES[what.a]).itemsize * 8
     left = _matrix(g, a, what.a, _positions(what.shape, bits, "A"), rows, depth)
@@ -82,6 +83,23 @@ def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: A
     if what.d == "f16":
         return tuple(np.ascontiguousarray(values[i : i + 2]) for i in range(0, len(values), 2))
     return tuple(np.ascontiguousarray(v) for v in values)
+
+
+def _check_sums(g: Group, c: list[Any], what: Mma) -> None:
+    """An error where all that a lane adds to is what registers hold before they are written.
+
+    Of Float32 only, which operands that were never written cannot make of a sum.
+    """
+    if what.d != "f32" or not np.isnan(c[0].flat[0]):
+        return
+    never = np.all([np.ascontiguousarray(r).view(np.int32) == -1 for r in c], axis=0)
+    if never.any():
+        raise UninitializedReadError(
+            "the sums that mma.sync adds to are registers that nobody has written",
+            what.site,
+            g.thread(int(never.argmax())),
+            hint="fill the accumulator before the loop: acc.fill(0)",
+        )
 
 
 def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, columns: int) -> Any:
