@@ -54,8 +54,7 @@ def configuration(rng, name, small):
         sums = cfg.tile[0] * cfg.tile[1] // cfg.threads  # registers of a thread
         if cfg.threads <= (64 if small else 256) and sums <= 128 and cfg.smem_bytes(width) < 96e3:
             try:
-                vectors = (128 // width, 1) if width > 8 else (16, 4)
-                for vector in vectors:
+                for vector in (128 // width, 1):
                     ampere_gemm.check(cfg, op, (vector, vector, vector))
             except DSLError:
                 continue

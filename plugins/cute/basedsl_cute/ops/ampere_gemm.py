@@ -287,7 +287,7 @@ def lanes_of_a_line(along: int, across: int, width: int, vector: int, threads: i
     bytes of it, or more where there are too few lines for the others.
     """
     lanes = math.gcd(along, 1024 // width) // vector
-    return max(1, lanes, threads // across)
+    return max(1, min(lanes, threads), threads // across)
 
 
 class Fragments:
