@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.metastage import Trace, require
-from basedsl.numeric import Int64, as_numeric, is_dynamic
+from basedsl.numeric import Int64, as_numeric, is_dynamic, select
 from basedsl.numeric.kit import kit_of
 from basedsl_cute.lowering.tensor_map import (
     ALIGNMENT,
@@ -67,7 +67,7 @@ def encode_tensor_map(
     box: Sequence[int],
     swizzle: int = SWIZZLE_NONE,
     element_strides: Sequence[int] | None = None,
-    modes: Sequence[int] | None = None,
+    modes: Sequence[Any] | None = None,
 ) -> TensorMapValue:
     """Encode a tensor map in host code.
 
@@ -87,7 +87,7 @@ def encode_tensor_map(
     host = _Host(trace)
     out = host.slot("i8", BYTES, ALIGNMENT)
     size = dtype.width // 8
-    wide = [_int64(n) for n in extents], [_int64(n) * size for n in strides]
+    wide = [_int64(n) for n in extents], [_int64(n) * size for n in _steps(extents, strides)]
     _check_tensor(host, _int64(address), *wide, size, modes or range(rank))
     pointers = [
         host.array("i64", [n.ir_value() for n in wide[0]]),
@@ -124,8 +124,20 @@ def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> No
         )
 
 
+def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
+    """The strides, but 0 in modes of one element, where arrays may have any."""
+    steps = []
+    for extent, stride in zip(extents[1:], strides, strict=True):
+        is_one = extent == 1
+        if is_dynamic(is_one):
+            steps.append(select(is_one, Int64(0), _int64(stride)))
+        else:
+            steps.append(0 if is_one else stride)
+    return steps
+
+
 def _check_tensor(
-    host: _Host, address: Any, extents: Any, strides: Any, size: int, modes: Sequence[int]
+    host: _Host, address: Any, extents: Any, strides: Any, size: int, modes: Sequence[Any]
 ) -> None:
     """The rules of cuTensorMapEncodeTiled for what may be known at run time only."""
     _demand(host, (address & 15) == 0, "its first element is not at a multiple of 16 bytes")

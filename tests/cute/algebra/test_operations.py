@@ -252,6 +252,9 @@ def test_operations_apply_to_anything_that_carries_a_layout() -> None:
     view = View(layout("(8,6):(6,1)"))
     tile = cute.local_tile(view, tiler=(4, 3), coord=(1, 1))
     assert (str(tile.layout), tile.start) == ("(4,3):(6,1)", 27)
+    batched = View(layout("(8,6,5):(6,1,48)"))
+    operand = cute.local_tile(batched, (4, 9, 3), (1, 7, None, 2), proj=(1, None, 1))
+    assert (str(operand.layout), operand.start) == ("(4,3,2):(6,1,3)", 24 + 2 * 48)
     mine = cute.local_partition(view, layout("(4,2):(2,1)"), 3)
     assert (str(mine.layout), mine.start) == ("(2,3):(24,2)", 7)
     assert str(cute.zipped_divide(x=view, tiler=(4, 3)).layout) == "((4,3),(2,2)):((6,1),(24,3))"

@@ -11,6 +11,7 @@ from basedsl.errors import DSLError, DSLRuntimeError, DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra import gmma_smem_atom, tile_to_shape
 from basedsl_cute.nvgpu import tma
+from basedsl_cute.nvgpu.tma_box import Modes
 
 
 def smem_layout(kind, tile, dtype, order=(0, 1)):
@@ -99,15 +100,21 @@ def test_other_element_types(hopper, dtype):
     np.testing.assert_array_equal(b, a)
 
 
+def box_of(layout, tiler, stride, bits):
+    """The box for tiles of a tensor with flat modes of these strides."""
+    modes = Modes(tiler, stride, tuple((i,) for i in range(len(stride))))
+    return tma.find_box(layout, cute.make_identity_layout(tiler), modes, bits)
+
+
 def test_how_far_a_box_reaches():
     k_major = smem_layout("K_SW128", (128, 64), cute.Float16)
-    assert tma.find_box(k_major, (128, 64), (512, 1), 16) == tma.Box((1, 0), (64, 128), 3)
-    batched = tma.find_box(k_major, (128, 64, 1), (512, 1, 4096), 16)
+    assert box_of(k_major, (128, 64), (512, 1), 16) == tma.Box((1, 0), (64, 128), 3)
+    batched = box_of(k_major, (128, 64, 1), (512, 1, 4096), 16)
     assert batched == tma.Box((1, 0, 2), (64, 128, 1), 3)
     m_major = smem_layout("MN_SW128", (128, 64), cute.Float16, (1, 0))
-    assert tma.find_box(m_major, (128, 64), (1, 512), 16) == tma.Box((0, 1), (64, 64), 3)
+    assert box_of(m_major, (128, 64), (1, 512), 16) == tma.Box((0, 1), (64, 64), 3)
     with pytest.raises(DSLTypeError, match="not contiguous in the mode that is contiguous"):
-        tma.find_box(k_major, (128, 64), (1, 512), 16)
+        box_of(k_major, (128, 64), (1, 512), 16)
 
 
 @cute.kernel
@@ -398,7 +405,7 @@ def test_a_tile_longer_than_a_box(hopper):
     copy_boxes(a.T, b.T, (16, 384))
     cute.synchronize()
     np.testing.assert_array_equal(b, a)
-    assert tma.find_box(cute.make_layout((16, 384)), (16, 384), (1, 16), 32).extents == (16, 192)
+    assert box_of(cute.make_layout((16, 384)), (16, 384), (1, 16), 32).extents == (16, 192)
 
 
 @pytest.mark.parametrize(
@@ -417,7 +424,7 @@ def test_the_parts_of_long_tiles(hopper, shape, dtype, expected):
     cute.synchronize()
     np.testing.assert_array_equal(b, a)
     bits = 8 * np.dtype(dtype).itemsize
-    assert tma.find_box(cute.make_layout(shape), shape, (1, m), bits).extents == expected
+    assert box_of(cute.make_layout(shape), shape, (1, m), bits).extents == expected
 
 
 @pytest.mark.parametrize(
@@ -431,7 +438,7 @@ def test_the_parts_of_long_tiles(hopper, shape, dtype, expected):
 def test_tiles_that_no_equal_boxes_are(shape, stride, message):
     layout = cute.make_layout(shape, stride=stride) if stride else cute.make_layout(shape)
     with pytest.raises(DSLTypeError, match=re.escape(message)):
-        tma.find_box(layout, shape, (1, 512), 16)
+        box_of(layout, shape, (1, 512), 16)
 
 
 def test_a_tensor_map_of_host_code_that_launches_nothing(hopper):

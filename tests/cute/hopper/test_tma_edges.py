@@ -92,5 +92,8 @@ def test_where_no_store_can_begin(sim, op, x, y):
 def test_whole_16_bytes_beyond_the_array(sim):
     """What a kernel would write behind the last row's end."""
     whole = np.zeros(40 + 2 * PITCH + PITCH + MARGIN - 1, ml_dtypes.bfloat16)
-    with pytest.raises(DSLError, match="a TMA store reaches outside of its array"):
+    with pytest.raises(DSLError, match="a TMA store reaches outside of its array") as caught:
         host(whole.view(np.uint16)[: PITCH + MARGIN + 2 * PITCH + 20], 20, 0, 0, STORE)
+    assert "acts on whole 16 bytes, 8 elements, and the contiguous extent of 20" in str(
+        caught.value
+    )

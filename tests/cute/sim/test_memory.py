@@ -364,8 +364,9 @@ def test_null_and_wild_pointers(kernel):
     k = kernel("%p: !llvm.ptr<1>", "\n" + body)
     with pytest.raises(MemoryAccessError, match="read of 4 bytes through a null pointer"):
         k.sim.launch(1, 1, [0], memory=Memory())
-    with pytest.raises(MemoryAccessError, match="0x1000, which belongs to no argument"):
+    with pytest.raises(MemoryAccessError, match="0x1000, which belongs to no argument") as caught:
         k.sim.launch(1, 1, [0x1000], memory=Memory())
+    assert "with basedsl_cute.sim.reachable(array, ...):" in str(caught.value)
     memory = Memory()
     x = np.zeros(4, np.float32)
     end = memory.add_array(x, "x") + 16

@@ -61,15 +61,24 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
     ``proj`` (a tuple like ``tiler``) drops the modes of ``tiler`` and ``coord`` whose entry is
     ``None``: a tiler and coordinate for (M,N,K) with ``proj=(1, None, 1)`` tile an (M,K) operand.
-    The result has the tile modes, the rest modes that ``coord`` keeps, and the untiled modes.
+    Entries of ``coord`` beyond ``proj``, as of a batch, stay. The result has the tile modes, the
+    rest modes that ``coord`` keeps, and the untiled modes.
 
     >>> from .layout import make_layout
     >>> print(*local_tile(make_layout((12, 2)), (4, 2), (2, 0)))
     (4,2):(1,12) 8
     """
     if proj is not None:
-        tiler, coord = dice_tuple(proj, tiler), dice_tuple(proj, coord)
+        tiler, coord = dice_tuple(proj, tiler), _projected(proj, coord)
     return inner_partition(x, tiler, coord)
+
+
+def _projected(proj: Any, coord: Any) -> Any:
+    if not isinstance(proj, tuple) or not isinstance(coord, tuple):
+        return dice_tuple(proj, coord)
+    known = len(proj)
+    kept: tuple[Any, ...] = (*dice_tuple(proj, coord[:known]), *coord[known:])
+    return kept
 
 
 def local_partition(x: Any, tile: Any, index: Any, proj: Any = None) -> Any:

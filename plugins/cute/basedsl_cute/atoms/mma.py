@@ -46,6 +46,11 @@ class MmaOp:
     def check_field(self, name: str, value: Any) -> None:
         """DSLTypeError for a value that the field cannot have."""
 
+    def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
+        """DSLTypeError for an operand "A" or "B" whose parts, `tile` of them to a step, would reach
+        beyond it.
+        """
+
     def make_fragment(self, operand: str, x: Any) -> Any:
         """What the instruction takes of a partitioned operand "A", "B" or "C" (a tensor, or a
         shape): registers, unless the operation says otherwise.
@@ -248,15 +253,22 @@ class ThrMma:
 
     def partition_A(self, a: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """This thread's part of A (M, K, ...): (values, MMA_M, MMA_K, ...)."""
-        return self.tiled_mma.tiling.partition("A", a, self.thr_idx)  # type: ignore[no-any-return]
+        return self._part("A", a)
 
     def partition_B(self, b: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """This thread's part of B (N, K, ...): (values, MMA_N, MMA_K, ...)."""
-        return self.tiled_mma.tiling.partition("B", b, self.thr_idx)  # type: ignore[no-any-return]
+        return self._part("B", b)
 
     def partition_C(self, c: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """This thread's part of C (M, N, ...): (values, MMA_M, MMA_N, ...)."""
-        return self.tiled_mma.tiling.partition("C", c, self.thr_idx)  # type: ignore[no-any-return]
+        return self._part("C", c)
+
+    def _part(self, operand: str, x: Tensor) -> Tensor:
+        mma = self.tiled_mma
+        if operand != "C":
+            tile = (mma.get_tile_size("AB".index(operand)), mma.get_tile_size(2))
+            mma.op.check_whole(operand, x, tile)
+        return mma.tiling.partition(operand, x, self.thr_idx)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("make_fragment_", "partition_shape_")):

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLError
+from basedsl.location import Span
 from basedsl.mlir import Bindings
 from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
@@ -28,6 +30,9 @@ DYNAMIC_SMEM_SYMBOL = "cute_dynamic_smem"
 # Attributes that `lower-cute` leaves on a gpu.func for the launch and for reports.
 STATIC_SMEM_ATTRIBUTE = "cute.static_smem_bytes"
 DYNAMIC_SMEM_ATTRIBUTE = "cute.dynamic_smem_bytes"
+
+# For the simulator's messages: what lies where in dynamic shared memory, "name:offset;...".
+DYNAMIC_SMEM_NAMES_ATTRIBUTE = "cute.dynamic_smem_names"
 
 RuleFunction = Callable[["Rewriter", Operands], Any]
 
@@ -162,6 +167,22 @@ class Rewriter(Builder):
                 DYNAMIC_SMEM_SYMBOL, 0, DYNAMIC_SMEM_ALIGNMENT, "external"
             )
         return self.address_of(DYNAMIC_SMEM_SYMBOL)
+
+    def name_dynamic_smem(
+        self, offset: int, name: str | None, fields: str | None, span: Span | None
+    ) -> None:
+        """Remember what lies at `offset`: a struct with `fields`, or an allocation at `span`."""
+        assert self.function is not None
+        if fields:
+            parts = [part.rpartition(":") for part in fields.split(";")]
+            found = [f"{name}.{field}:{offset + int(at)}" for field, _, at in parts]
+        else:
+            where = "" if span is None else f" allocated at {Path(span.filename).name}:{span.line}"
+            found = [f"{name or 'shared memory' + where}:{offset}"]
+        attributes = self.function.op.attributes
+        if DYNAMIC_SMEM_NAMES_ATTRIBUTE in attributes:
+            found.insert(0, str(attributes[DYNAMIC_SMEM_NAMES_ATTRIBUTE].value))
+        attributes[DYNAMIC_SMEM_NAMES_ATTRIBUTE] = self.ir.StringAttr.get(";".join(found))
 
     # The walk --------------------------------------------------------------------------------
 

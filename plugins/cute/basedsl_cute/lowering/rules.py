@@ -174,7 +174,10 @@ def alloc_smem(b: Rewriter, op: Operands) -> Any:
     record = _record(op, op.memref)
     align = max(record.alignment, SMEM_ALIGNMENT)
     if b.function.dynamic_bytes:
-        return b.byte_pointer(b.dynamic_smem_base(), b.function.next_offset())
+        offset = b.function.next_offset()
+        if b.target == "sim":
+            b.name_dynamic_smem(offset, op.text("name"), op.text("fields"), _span(op))
+        return b.byte_pointer(b.dynamic_smem_base(), offset)
     symbol = b.function.next_symbol(op.text("name", "smem") or "smem")
     made = b.global_array(symbol, op.integer("bytes") or 0, align, "internal")
     fields = op.text("fields")

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
@@ -41,8 +42,18 @@ from basedsl_cute.arch.tma import (
     tma_store,
 )
 from basedsl_cute.copy_access import when
-from basedsl_cute.lowering.tensor_map import REDUCIBLE
-from basedsl_cute.nvgpu.tma_box import Box, divided, find_box, flat_modes
+from basedsl_cute.lowering.tensor_map import REDUCIBLE, SWIZZLE_BYTES
+from basedsl_cute.memory import make_identity_tensor
+from basedsl_cute.nvgpu.tma_box import (
+    Box,
+    divided,
+    find_box,
+    leaves,
+    modes_of,
+    paths_of,
+    tile_of,
+    walked,
+)
 from basedsl_cute.tensor import Tensor
 from basedsl_cute.tensormap import TensorMapValue, encode_tensor_map
 
@@ -141,6 +152,30 @@ class TmaAtom:
     def __str__(self) -> str:
         return f"{type(self.op).__name__} of {self.dtype.__name__}, box {self.box.extents}"
 
+    def _place(self, coordinate: Any) -> list[Any]:
+        """A coordinate of the tensor in the order of the tensor map's modes."""
+        flat = leaves(coordinate)
+        return [flat[mode] for mode in self.box.order]
+
+    def _check_swizzle(self, shared: Tensor) -> None:
+        """The TMA unit moves 16-byte pieces as the tensor map says; a tensor that finds them
+        elsewhere is another one.
+        """
+        inner = shared.pointer.swizzle
+        if isinstance(shared.layout, algebra.ComposedLayout):
+            inner = algebra.recast_layout(8, self.dtype.width, shared.layout.inner)
+        bits = inner.bits if isinstance(inner, algebra.Swizzle) else 0
+        if bits != self.box.swizzle:
+            atom, tensor = (
+                f"a swizzle of {SWIZZLE_BYTES[n]} bytes" if n else "no swizzle"
+                for n in (self.box.swizzle, bits)
+            )
+            raise DSLTypeError(
+                f"{self} was made with a shared layout of {atom}; {shared} has {tensor}",
+                hint="make the tensor with the layout that the atom was made with: "
+                "storage.tile.get_tensor(layout.outer, swizzle=layout.inner)",
+            )
+
     def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
         """`cute.prefetch` by this atom: have a partitioned tile in the L2 cache."""
         if not isinstance(self.op, _LOADS) or src.has_memory:
@@ -153,7 +188,7 @@ class TmaAtom:
         with arch.elect_one():
             for at in range(0, size, each):
                 tile = algebra.add_offset(src.iterator, src.layout(at))
-                tma_prefetch(tensor_map, [tile[mode] for mode in self.box.order])
+                tma_prefetch(tensor_map, self._place(tile))
 
     def copy_tensors(
         self,
@@ -189,17 +224,21 @@ class TmaAtom:
         unbound = is_load and tma_bar_ptr is None
         if unbound and (pred is not None or mcast_mask is not None):
             raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
-        size, each = int(algebra.size(shared.shape)), self.box.size
-        if int(algebra.size(coordinates.shape)) != size or size % each:
+        self._check_swizzle(shared)
+        size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
+        each = self.box.size
+        if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
             raise DSLTypeError(
-                f"{self}: {src.shape} to {dst.shape} are no whole boxes of {each} elements"
+                f"{self}: {src.shape} to {dst.shape} are no whole boxes of {each} elements",
+                hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
+                "tAsA[None, stage]",
             )
         # The loop that waits for a load without a barrier has one thread issue it.
         with when(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):
                 place = shared.pointer.moved(shared.layout(at))
                 tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
-                where = [tile[mode] for mode in self.box.order]
+                where = self._place(tile)
                 if is_load:
                     tma_load(
                         tensor_map,
@@ -216,11 +255,25 @@ class TmaAtom:
                     tma_store(tensor_map, place, where, cache_hint=cache_policy)
 
 
-class TmaInfo(NamedTuple):
-    """An atom with the coordinate tensor that goes with it."""
+class TmaInfo:
+    """An atom with the coordinate tensor and the shared layout of a tile that go with it.
 
-    atom: TmaAtom
-    tma_tensor: Tensor
+    Unpacks as the pair (atom, coordinate tensor).
+    """
+
+    def __init__(self, atom: TmaAtom, tma_tensor: Tensor, smem_layout: Any) -> None:
+        self.atom = atom
+        self.tma_tensor = tma_tensor
+        self.smem_layout = smem_layout
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.atom, self.tma_tensor))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> Any:
+        return (self.atom, self.tma_tensor)[i]
 
 
 def make_tiled_tma_atom(
@@ -232,7 +285,8 @@ def make_tiled_tma_atom(
     *,
     internal_type: Any = None,
 ) -> TmaInfo:
-    """A TMA atom for tiles of `cta_tiler` (extents by mode) of a tensor in global memory.
+    """A TMA atom for tiles of `cta_tiler` of a tensor in global memory, of up to 5 modes, which may
+    be nested. The tiler has extents by mode, or is a layout of the tile's coordinates.
 
     `smem_layout` is that of one tile, swizzled or not. With `num_multicast`, each of so many blocks
     loads an equal part of the tile for all. `internal_type`, of the same width, is what the
@@ -252,22 +306,21 @@ def make_tiled_tma_atom(
         )
     if isinstance(op, CopyReduceBulkTensorTileS2GOp):
         _check_reduction(op.kind, dtype)
-    shape, stride = flat_modes(gmem_tensor)
-    tiler = tuple(cta_tiler) + (1,) * (len(shape) - len(tuple(cta_tiler)))
-    box = find_box(smem_layout, tiler, stride, dtype.width)
+    modes = modes_of(gmem_tensor)
+    box = find_box(smem_layout, tile_of(gmem_tensor, cta_tiler), modes, dtype.width)
     part = divided(box, num_multicast, dtype.width)
     tensor_map = encode_tensor_map(
         dtype,
         gmem_tensor.iterator.toint(),
-        [shape[mode] for mode in part.order],
-        [stride[mode] for mode in part.order[1:]],
+        [modes.shape[mode] for mode in part.order],
+        [modes.stride[mode] for mode in part.order[1:]],
         part.extents,
         part.swizzle,
-        modes=part.order,
+        modes=[modes.names[mode] for mode in part.order],
     )
-    modes = tuple(algebra.E(i) for i in range(len(shape)))
-    coordinates = Tensor((0,) * len(shape), algebra.Layout(shape, modes))
-    return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates)
+    shape = gmem_tensor.layout.shape
+    coordinates = make_identity_tensor(shape if isinstance(shape, tuple) else (shape,))
+    return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates, smem_layout)
 
 
 def make_tiled_tma_atom_A(
@@ -329,6 +382,7 @@ def tma_partition(
     if int(algebra.size(inverse)) != int(algebra.size(tile)):
         raise DSLTypeError(f"the tile {tile} has gaps in shared memory")
     values = algebra.logical_divide(inverse, algebra.make_layout(atom.box.size))
+    _check_order(atom, tile, algebra.composition(gmem_tensor.layout[0], values[0]), gmem_tensor)
     parts = []
     for tensor in (smem_tensor, gmem_tensor):
         rest = (None,) * (algebra.rank(tensor.layout) - 1)
@@ -342,6 +396,22 @@ def tma_partition(
         part.domain_offset(((offset, 0), *(0,) * (algebra.rank(part.layout) - 1))) for part in parts
     )
     return smem, gmem
+
+
+def _check_order(atom: TmaAtom, tile: Any, box: Any, gmem_tensor: Tensor) -> None:
+    """The elements of a box in the order of shared memory are where the tensor map says."""
+    if gmem_tensor.has_memory:
+        raise DSLTypeError(
+            f"tma_partition takes the coordinate tensor that came with {atom}, not {gmem_tensor}"
+        )
+    found = [walk[:3:2] for walk in walked(box, paths_of(gmem_tensor.iterator))]
+    wanted = [(n, mode) for n, mode in zip(atom.box.extents, atom.box.order, strict=True) if n > 1]
+    if found != wanted:
+        raise DSLTypeError(
+            f"the tile {tile} in shared memory has its elements in another order than {atom} "
+            f"copies them: {found} (extent, mode), not {wanted}",
+            hint="make the atom with the layout of one stage of this tensor",
+        )
 
 
 def create_tma_multicast_mask(cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: int) -> Any:
@@ -366,7 +436,7 @@ def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Any
     them contiguous; address and other strides are multiples of 16 bytes.
     """
     atom = _atom(atom)
-    shape, stride = flat_modes(gmem_tensor)
+    shape, stride, _ = modes_of(gmem_tensor)
     order = atom.box.order
     if len(shape) != len(order) or gmem_tensor.element_type is not atom.dtype:
         raise DSLTypeError(

@@ -19,7 +19,7 @@ _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
 
 
 class Box(NamedTuple):
-    """What one instruction copies: `order[i]` is the tensor's mode that is the map's mode i."""
+    """What one instruction copies: the map's mode i is `order[i]` of the tensor's `Modes`."""
 
     order: tuple[int, ...]
     extents: tuple[int, ...]
@@ -30,54 +30,105 @@ class Box(NamedTuple):
         return math.prod(self.extents)
 
 
-def flat_modes(tensor: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+class Modes(NamedTuple):
+    """The modes of a tensor map: the leaves of a tensor's shape, and where each of them is."""
+
+    shape: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    paths: tuple[tuple[int, ...], ...]
+
+    @property
+    def names(self) -> list[Any]:
+        """What messages call them."""
+        return [path[0] if len(path) == 1 else list(path) for path in self.paths]
+
+
+def modes_of(tensor: Tensor) -> Modes:
+    """Its modes; DSLTypeError unless it is a plain tensor in global memory."""
     layout = tensor.layout
     if not isinstance(layout, algebra.Layout) or tensor.memspace != "gmem":
         raise DSLTypeError(f"TMA copies to and from plain tensors in global memory, not {tensor}")
-    shape, stride = layout.shape, layout.stride
-    if not isinstance(shape, tuple):
-        shape, stride = (shape,), (stride,)
-    if any(isinstance(n, tuple) for n in shape):
-        raise DSLTypeError(f"TMA needs flat modes, not {layout}", hint="flatten the tensor")
-    return shape, stride
+    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    stride = layout.stride if isinstance(layout.shape, tuple) else (layout.stride,)
+    return Modes(leaves(shape), leaves(stride), tuple(paths_of(shape)))
 
 
-def find_box(smem_layout: Any, tiler: tuple[int, ...], stride: tuple[Any, ...], bits: int) -> Box:
-    """The largest box that one instruction can copy between a tile and its shared layout."""
+def leaves(x: Any) -> tuple[Any, ...]:
+    """The leaves of nested tuples, in order."""
+    return tuple(leaf for part in x for leaf in leaves(part)) if isinstance(x, tuple) else (x,)
+
+
+def paths_of(x: Any, at: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+    """Where the leaves of nested tuples are, in order."""
+    if not isinstance(x, tuple):
+        return [at]
+    return [path for i, part in enumerate(x) for path in paths_of(part, (*at, i))]
+
+
+def tile_of(tensor: Tensor, tiler: Any) -> Any:
+    """Which coordinate of `tensor` each element of a tile has: a layout with basis strides.
+
+    `tiler` has an extent, or a layout, for each mode; modes without one are not tiled. Or it is
+    such a layout itself, as `composition(make_identity_layout(shape), extents)`.
+    """
+    shape = (
+        tensor.layout.shape if isinstance(tensor.layout.shape, tuple) else (tensor.layout.shape,)
+    )
+    if isinstance(tiler, algebra.Layout):
+        strides = leaves(tiler.stride)
+        if all(isinstance(d, algebra.ScaledBasis) or d == 0 for d in strides):
+            return tiler
+        raise DSLTypeError(
+            f"a TMA tiler is extents by mode, or a layout into coordinates, not {tiler}",
+            hint="cute.composition(cute.make_identity_layout(tensor.shape), extents)",
+        )
+    tiler = tuple(tiler) if isinstance(tiler, Sequence) else (tiler,)
+    if len(tiler) > len(shape):
+        raise DSLTypeError(f"a tile of {tiler} has more modes than {tensor}")
+    tiler = (*tiler, *(1,) * (len(shape) - len(tiler)))
+    return algebra.composition(algebra.make_identity_layout(shape), tiler)
+
+
+def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
+    """The largest box that one instruction can copy between a tile and its shared layout; `tile`
+    is from `tile_of`, and `modes` those of the same tensor.
+    """
     swizzle, outer = 0, smem_layout
     if isinstance(smem_layout, algebra.ComposedLayout):
         inner = algebra.recast_layout(8, bits, smem_layout.inner)
         if (inner.base, inner.shift) != (4, 3) and inner.bits:
             raise DSLTypeError(f"TMA cannot write shared memory swizzled as {smem_layout}")
         swizzle, outer = inner.bits, smem_layout.outer
-    if int(algebra.size(outer.shape)) != math.prod(tiler):
-        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of {tiler}")
-    leading = [mode for mode, d in enumerate(stride) if type(d) is int and d == 1]
-    walk = _walk(outer, tiler)
+    size = int(algebra.size(tile))
+    if int(algebra.size(outer.shape)) != size:
+        extents = ", ".join(map(str, algebra.product_each(tile.shape)))
+        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of ({extents})")
+    leading = [mode for mode, d in enumerate(modes.stride) if type(d) is int and d == 1]
+    walk = walked(algebra.composition(tile, algebra.right_inverse(outer)), modes.paths)
     order: list[int] = []
     extents: list[int] = []
     for extent, step, mode in walk:
         if step != 1 or mode in order or (not order and mode not in leading):
             break
         order.append(mode)
-        extents.append(_most(extent, math.prod(extents) * bits // 8, mode))
+        extents.append(_most(extent, math.prod(extents) * bits // 8, modes.names[mode]))
         if extents[-1] < extent:
             break
     if not order:
         raise DSLTypeError(
             f"the shared layout {smem_layout} is not contiguous in the mode that is contiguous in "
-            f"global memory (strides {stride})"
+            f"global memory (strides {modes.stride})"
         )
     row = extents[0] * bits // 8
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
         raise DSLTypeError(f"rows of {row} bytes are swizzled within {SWIZZLE_BYTES[swizzle]}")
-    if math.prod(extents) < math.prod(tiler):
+    if math.prod(extents) < size:
         _check_piece(extents, bits)
-    rest = [mode for mode in range(len(stride)) if mode not in order]
+    rest = [mode for mode in range(len(modes.stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
 
 
-def _most(extent: int, each: int, mode: int) -> int:
+def _most(extent: int, each: int, mode: Any) -> int:
     """The largest part of a mode that a box can have: what divides it, so that boxes of one extent
     are the tile, and is whole units of shared memory. `each` is the bytes of one index.
     """
@@ -108,19 +159,16 @@ def _check_piece(extents: Sequence[int], bits: int) -> None:
         )
 
 
-def _walk(outer: Any, tiler: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """(extent, step, mode of the tile) of each stretch of the shared layout, in address order."""
-    tile = algebra.make_identity_layout(tiler)
-    along = algebra.coalesce(algebra.composition(tile, algebra.right_inverse(outer)))
-    shape, stride = along.shape, along.stride
-    if not isinstance(shape, tuple):
-        shape, stride = (shape,), (stride,)
+def walked(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int, int]]:
+    """(extent, step, mode of the map) of each stretch of a layout into coordinates."""
+    along = algebra.coalesce(along)
     found = []
-    for extent, step in zip(shape, stride, strict=True):
+    for extent, step in zip(leaves(along.shape), leaves(along.stride), strict=True):
         if extent == 1:
             continue
-        mode = step.mode[0] if isinstance(step.mode, tuple) else step.mode
-        found.append((int(extent), int(step.value), int(mode)))
+        if not isinstance(step, algebra.ScaledBasis):
+            raise DSLTypeError(f"the tile {along} has one element of the tensor several times")
+        found.append((int(extent), int(step.value), paths.index(step.mode)))
     return found
 
 

@@ -111,6 +111,19 @@ class _WarpgroupMma(MmaOp):
         _, n, k = self.shape_mnk
         return algebra.warpgroup_mma(n, k, self.a_src is OperandSource.RMEM)
 
+    def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
+        if not isinstance(x, Tensor) or x.memspace != "smem" or algebra.rank(x.layout) < 2:
+            return
+        extents = tuple(algebra.size(x.shape, [i]) for i in (0, 1))
+        if any(type(n) is int and n % each for n, each in zip(extents, tile, strict=True)):
+            modes = "MK" if operand == "A" else "NK"
+            raise DSLTypeError(
+                f"{type(self).__name__} takes {operand} in steps of ({modes[0]}, {modes[1]}) = "
+                f"{tile}, and this tile of shared memory has {extents}: the last step would "
+                "multiply what lies behind it",
+                hint="make the tile a multiple in each mode, or the tiled MMA smaller",
+            )
+
     def make_fragment(self, operand: str, x: Any) -> Any:
         if operand == "C" or (operand == "A" and self.a_src is OperandSource.RMEM):
             return super().make_fragment(operand, x)

@@ -137,7 +137,8 @@ class PipelineTmaAsync(PipelineAsync):
     ) -> PipelineTmaAsync:
         """As `PipelineAsync.create`; a cluster waits at its own barrier."""
         blocks = 1 if cta_layout_vmnk is None else int(algebra.size(cta_layout_vmnk))
-        _check_arrivals(consumer_group.size, blocks)
+        _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
+        _check_arrivals("filled", "acquires", "producer", producer_group.size, 1)
         full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
         if not defer_sync:
             arch.mbarrier_init_fence()
@@ -173,19 +174,19 @@ class PipelineTmaAsync(PipelineAsync):
             arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
 
 
-def _check_arrivals(size: int, blocks: int) -> None:
-    """A stage is released by an arrival of each warp; more than there are would never come."""
+def _check_arrivals(done: str, does: str, who: str, size: int, blocks: int) -> None:
+    """A stage waits for an arrival of each warp; more than there are would never come."""
     threads = block_threads()
     if threads is None or size <= blocks * (warps := -(-threads // arch.WARP_SIZE)):
         return
     there = f"a block of {threads} threads has {warps} warp(s)"
     there += f", and the cluster {blocks} blocks" if blocks > 1 else ""
+    several = ", in all blocks that a stage is multicast from" if who == "consumer" else ""
     raise DSLTypeError(
-        f"a stage of this PipelineTmaAsync is released by {size} arrivals, one for each warp that "
-        f"consumes; {there}",
+        f"a stage of this PipelineTmaAsync is {done} by {size} arrivals, one for each warp that "
+        f"{does}; {there}",
         user_span(),
-        hint="consumer_group's size is the number of consumer warps, in all blocks that a stage "
-        "is multicast from",
+        hint=f"{who}_group's size is the number of {who} warps{several}",
     )
 
 

@@ -17,6 +17,7 @@ from basedsl_cute.sim.errors import MemoryAccessError, UninitializedReadError
 from basedsl_cute.sim.memory import (
     CLUSTER_SHIFT,
     LOCAL_WINDOW,
+    NO_ARGUMENT,
     SHARED_WINDOW,
     Segment,
 )
@@ -384,10 +385,10 @@ def _out_of_bounds(
         message = f"out-of-bounds {_access(a)} at {_place(g, a, segment, at - segment.base)}"
         hint = "compare the index with the extent before: if i < cute.size(x)"
         return MemoryAccessError(message, a.site, g.thread(lane), hint=hint)
+    if at == 0:
+        return MemoryAccessError(f"{_access(a)} through a null pointer", a.site, g.thread(lane))
     message = f"out-of-bounds {_access(a)} at address {at:#x}, which belongs to no argument"
     near = g.memory.nearest(at)
-    if at == 0:
-        message = f"{_access(a)} through a null pointer"
-    elif near is not None:
+    if near is not None:
         message += f"; the closest is {_place(g, a, near, at - near.base)}"
-    return MemoryAccessError(message, a.site, g.thread(lane))
+    return MemoryAccessError(message, a.site, g.thread(lane), hint=NO_ARGUMENT)

@@ -106,3 +106,9 @@ def fence_proxy(g: Group) -> None:
     """The asynchronous proxy sees what the warp knows of."""
     if g.races is not None:
         g.races.order.fence(g.agent)
+
+
+def fence_mbarriers(g: Group) -> None:
+    """The cluster knows the mbarriers that the warp has made."""
+    if g.races is not None:
+        g.races.order.fence_mbarriers(g.agent)

@@ -37,8 +37,10 @@ def arrive(g: Group, m: Any, site: Site, branch: Site | None) -> None:
     cluster = g.block.cluster
     g.cluster_phase += 1
     cluster.arrived += 1
-    if g.races is not None and site.op != "nvvm.cluster.arrive.relaxed":
-        g.races.order.release("cluster", g.agent)
+    if g.races is not None:
+        is_relaxed = site.op == "nvvm.cluster.arrive.relaxed"
+        order = g.races.order
+        (order.release_mbarriers if is_relaxed else order.release)("cluster", g.agent)
     if cluster.arrived == cluster.warps:
         cluster.arrived = 0
         cluster.phase += 1

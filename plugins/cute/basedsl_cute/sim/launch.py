@@ -18,6 +18,7 @@ from basedsl_cute.sim.group import WARP, Group, Lanes
 from basedsl_cute.sim.layout import Layout
 from basedsl_cute.sim.memory import SHARED_BASE, Memory, Segment, private_segment
 from basedsl_cute.sim.output import Output
+from basedsl_cute.sim.products import check_together
 from basedsl_cute.sim.races import Order, RaceDetector
 from basedsl_cute.sim.schedule import run_together
 
@@ -204,8 +205,11 @@ class Launch:
 
             tasks = [(group, call(group, *args)) for group in groups]
             run_together(tasks, self.options.max_spins, lambda: self.stores, more)
+        check_together(groups)
         for group in groups:
             group.bulk.finish(group)
+            if group.races is not None and group.first_warp == 0:
+                group.races.check_visits()
 
     def _block(
         self, rank: int, index: tuple[int, int, int], warps: int, order: Order | None

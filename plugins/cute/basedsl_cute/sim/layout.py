@@ -56,7 +56,7 @@ class Layout:
         found = ("shared memory", SHARED_BASE, self.shared_size(dynamic))
         for at, name, size in self.variables:
             if at <= address:
-                found = (name, at, size or dynamic)
+                found = (name, at, size or self.dynamic_base + dynamic - at)
         return found
 
     def is_elsewhere(self, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from basedsl_cute.sim.block import MBarrier
+from basedsl_cute.sim.block import Block, MBarrier
 from basedsl_cute.sim.cluster import home
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.memory import SHARED_WINDOW
@@ -44,6 +44,18 @@ def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
             raise SimulationError(
                 f"an mbarrier for {number} arrivals: 1 to {MAX_COUNT}", site, g.thread(lane)
             )
+        before = g.block.mbarriers.get(at)
+        if before is not None and before.site is not site:
+            name, start, _ = g.shared_variable(at)
+            raise SimulationError(
+                f"there is an mbarrier at byte offset {at - start} of `{name}` already",
+                site,
+                g.thread(lane),
+                hint="a pipeline of n stages has 2 n of them, 8 bytes each",
+                notes=(("it was initialised here", before.site.span),),
+            )
+        if g.races is not None:
+            g.races.initialise(g, site, at - g.shared.base, lane)
         g.block.mbarriers[at] = MBarrier(number, number, site)
         if g.shared.written is not None:
             g.shared.written[at - g.shared.base : at - g.shared.base + 8] = 255
@@ -63,6 +75,7 @@ def arrive(
     for lane, at in _lanes(g, address, m):
         block, at = home(g, at, lane, site)
         barrier = block.mbarrier(at, g, site, lane)
+        _used(g, block, at, site, lane, "arrival")
         tokens[lane] = barrier.phase
         barrier.transactions += int(transactions[lane])
         number = int(count[lane])
@@ -74,6 +87,11 @@ def arrive(
             g.races.order.release(block.token(at), g.agent)
         block.settle(at)
     return tokens
+
+
+def _used(g: Group, block: Block, at: int, site: Site, lane: int, verb: str) -> None:
+    if block.races is not None:
+        block.races.use(g, site, verb, at - block.shared.base, lane)
 
 
 def follow(g: Group, address: Any, counted: bool, m: Mask, site: Site) -> None:
@@ -118,6 +136,7 @@ def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int
     for lane, at in _lanes(g, address, m):
         block, at = home(g, at, lane, site)
         barrier = block.mbarrier(at, g, site, lane)
+        _used(g, block, at, site, lane, "count of bytes")
         barrier.transactions += sign * int(nbytes[lane])
         if sign < 0:
             block.settle(at)
@@ -139,6 +158,7 @@ def test(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) 
     out = np.zeros(g.lanes, np.bool_)
     for lane, at in _lanes(g, address, m):
         barrier = g.block.mbarrier(at, g, site, lane)
+        _used(g, g.block, at, site, lane, "wait")
         g.block.receive(at)
         out[lane] = _DONE[parity](barrier, int(which[lane]))
         if out[lane] and g.races is not None:

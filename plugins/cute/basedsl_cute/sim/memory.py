@@ -25,6 +25,12 @@ SHARED_WINDOW = 1 << 60
 LOCAL_WINDOW = 1 << 61
 LOCAL_BASE = LOCAL_WINDOW + 16
 
+NO_ARGUMENT = (
+    "an array whose address a kernel reads from memory is not an argument: "
+    "`with basedsl_cute.sim.reachable(array, ...):` around the call"
+)
+"""What to do about an address that belongs to no argument."""
+
 NEVER_WRITTEN = 0xFF  # what shared memory holds before the first store: NaN for every float type
 
 

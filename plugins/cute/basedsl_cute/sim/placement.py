@@ -14,7 +14,7 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.layout import Layout, room
 from basedsl_cute.sim.memory import LOCAL_BASE, SHARED_BASE
 from basedsl_cute.sim.records import Global, KernelRecord, Op
-from basedsl_cute.sim.register_uses import element_sizes
+from basedsl_cute.sim.register_uses import Use, register_uses
 from basedsl_cute.sim.registers import RegisterArray
 from basedsl_cute.sim.types import ArrayType, Type, VectorType, dtype_of, parse_type, round_up
 
@@ -34,10 +34,10 @@ def place(kernel: KernelRecord) -> Layout:
     for variable in dynamic:
         _place(layout, variable, at, kernel.name)
     layout.dynamic_base = at
-    sizes = element_sizes(kernel)
+    uses = register_uses(kernel)
     for op in kernel.walk():
         if op.name == "llvm.alloca":
-            _allocate_local(layout, op, sizes.get(op.results[0]))
+            _allocate_local(layout, op, uses.get(op.results[0]))
     others = [v for v in kernel.globals.values() if v.space != 3 and v.type.size]
     layout.data = {v.name: _initial(v) for v in others}
     layout.aligns = {v.name: v.align for v in others}
@@ -54,8 +54,8 @@ def _place(layout: Layout, variable: Global, at: int, kernel: str) -> None:
     fields = variable.fields if one_by_one else (("", 0),)
     ends = [*(offset for _, offset in fields[1:]), size]
     for (field, offset), end in zip(fields, ends, strict=True):
-        part = f"{name}.{field}" if field else name
-        layout.variables.append((at + offset, part, end - offset))
+        part = f"{name}.{field}" if field and size else field or name
+        layout.variables.append((at + offset, part, max(end - offset, 0)))
 
 
 def _shown(variable: Global, kernel: str) -> str:
@@ -71,7 +71,7 @@ def _shown(variable: Global, kernel: str) -> str:
     return f"shared memory allocated at {os.path.basename(span.filename)}:{span.line}"
 
 
-def _allocate_local(layout: Layout, op: Op, itemsize: int | None) -> None:
+def _allocate_local(layout: Layout, op: Op, use: Use | None) -> None:
     count = op.operands[0].defining
     if count is None or "value" not in count.attributes:
         raise MissingRuleError(op.site, "of a size that is not constant")
@@ -81,8 +81,8 @@ def _allocate_local(layout: Layout, op: Op, itemsize: int | None) -> None:
     layout.local[op.results[0]] = at
     size = round_up(element.size, element.align) * parse_int(count.attributes["value"])
     layout.local_end = at + size
-    if itemsize is not None:
-        layout.registers[op.results[0]] = RegisterArray(at, size, itemsize)
+    if use is not None:
+        layout.registers[op.results[0]] = RegisterArray(at, size, use.itemsize, use.multiplied)
     else:
         layout.local_size = layout.local_end - LOCAL_BASE
 

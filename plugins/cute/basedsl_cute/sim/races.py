@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from basedsl_cute.sim.errors import RaceError
+from basedsl_cute.sim.errors import RaceError, Thread
 from basedsl_cute.sim.site import Site
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Order:
         self.clocks = np.zeros((warps, 2, 3 * warps), np.int32)
         self.clocks[np.arange(warps), SEEN, np.arange(warps)] = 1  # own time starts at 1
         self._issued = np.zeros(3 * warps, np.int32)
+        self._made = np.zeros(warps, np.int32)
         self._gathering: dict[Any, Any] = {}
         self._published: dict[Any, Any] = {}
 
@@ -71,6 +72,19 @@ class Order:
         known = self._published.get(token)
         if known is not None:
             np.maximum(self.clocks[warp], known, out=self.clocks[warp])
+
+    def fence_mbarriers(self, warp: int) -> None:
+        """What `warp` has made so far, mbarriers, is known past a relaxed barrier of the cluster
+        too (PTX ISA, fence.mbarrier_init).
+        """
+        self._made[warp] = self.clocks[warp, SEEN, warp]
+        self.clocks[warp, SEEN, warp] += 1
+
+    def release_mbarriers(self, token: Any, warp: int) -> None:
+        """Hand on no more than that."""
+        clock = np.zeros_like(self.clocks[0])
+        clock[SEEN, warp] = self._made[warp]
+        self._gather(token, clock)
 
     def fence(self, warp: int) -> None:
         """A proxy fence: what `warp` knows of, the asynchronous proxy sees from now on."""
@@ -129,8 +143,21 @@ class RaceDetector:
         self.write_atomic = np.zeros(size, np.bool_)
         self.read_time = np.zeros((2 * warps, size), np.int32)
         self.read_site = np.zeros((2 * warps, size), np.int32)
+        self._own = range(first, first + warps)
+        self._visits: dict[int, tuple[int, Site, str, Thread]] = {}
         self.sites: list[Site] = []
         self._numbers: dict[Site, int] = {}
+
+    def _row(self, agent: int) -> int:
+        """The row of a reader: those of other blocks of the cluster get theirs when they come."""
+        found = self._reader.get(agent)
+        if found is None:
+            found = self._reader[agent] = self.readers.size
+            self.readers = np.append(self.readers, agent)
+            more = np.zeros((1, self.read_time.shape[1]), np.int32)
+            self.read_time = np.concatenate([self.read_time, more])
+            self.read_site = np.concatenate([self.read_site, more])
+        return found
 
     def _number(self, site: Site) -> int:
         found = self._numbers.get(site)
@@ -143,6 +170,30 @@ class RaceDetector:
         return int(self.order.clocks[warp, SEEN, warp])
 
     # Accesses --------------------------------------------------------------------------------
+
+    def _from_outside(self, touch: _Touch, time: int) -> None:
+        """Remember the last access by an agent of another block."""
+        if touch.agent % self.order.warps not in self._own:
+            self._visits[touch.agent] = (
+                time,
+                touch.site,
+                touch.verb,
+                touch.g.thread(int(touch.lanes[0])),
+            )
+
+    def check_visits(self) -> None:
+        """The block has ended: raise unless it knew that what other blocks do here was done."""
+        known = self.order.clocks[self._own.start : self._own.stop, SEEN].max(axis=0)
+        for agent, (time, site, verb, thread) in self._visits.items():
+            if time > known[agent]:
+                raise RaceError(
+                    f"this {verb} is in the shared memory of another block of the cluster, which "
+                    "may have ended by then",
+                    site,
+                    thread,
+                    hint="let that block wait: cute.arch.cluster_arrive() and cluster_wait() by "
+                    "all of the cluster, or the producer's tail(), before its end",
+                )
 
     def read(self, g: Group, a: Access, offset: Any, m: Any) -> None:
         """An ordinary read at `offset`, one entry per lane."""
@@ -173,6 +224,19 @@ class RaceDetector:
         self._write(self._bulk(g, site, verb, touched, lane, stamp), stamp.time)
         return stamp
 
+    def initialise(self, g: Group, site: Site, at: int, lane: int) -> None:
+        """An mbarrier is made at the offset `at`."""
+        self._write(self._mbarrier(g, site, "mbarrier_init", at, lane), self._own_time(g.agent))
+
+    def use(self, g: Group, site: Site, verb: str, at: int, lane: int) -> None:
+        """An operation on the mbarrier at the offset `at`: atomic, and after it was made."""
+        self._read(self._mbarrier(g, site, verb, at, lane), self._own_time(g.agent))
+
+    @staticmethod
+    def _mbarrier(g: Group, site: Site, verb: str, at: int, lane: int) -> _Touch:
+        touched = (at + np.arange(8)).reshape(1, -1)
+        return _Touch(g, site, verb, touched, np.array([lane]), g.agent)
+
     @staticmethod
     def _lanewise(
         g: Group, a: Access, offset: Any, who: Any, agent: int, atomic: bool = False
@@ -187,12 +251,14 @@ class RaceDetector:
         return _Touch(g, site, verb, touched.reshape(1, -1), lanes, stamp.agent, asynchronous=True)
 
     def _read(self, touch: _Touch, time: int) -> None:
+        self._from_outside(touch, time)
         self._against_writes(touch)
-        row = self._reader[touch.agent]
+        row = self._row(touch.agent)
         self.read_time[row, touch.touched] = time
         self.read_site[row, touch.touched] = self._number(touch.site)
 
     def _write(self, touch: _Touch, time: int) -> None:
+        self._from_outside(touch, time)
         self._against_writes(touch)
         touched, warp = touch.touched, touch.g.agent
         known = self.order.clocks[warp, SEEN][self.readers]

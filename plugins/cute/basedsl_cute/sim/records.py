@@ -6,6 +6,7 @@ the bindings is slow, so `read_kernel` walks once and keeps strings.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 
 from basedsl.errors import DSLError
 from basedsl.location import Span
+from basedsl_cute.lowering.rewriter import DYNAMIC_SMEM_NAMES_ATTRIBUTE, DYNAMIC_SMEM_SYMBOL
 from basedsl_cute.sim.attributes import parse_int, parse_ints, parse_string, parse_word
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.types import Type, parse_type
@@ -277,6 +279,10 @@ def read_kernel(root: Any, name: str) -> KernelRecord:
         if op.name == "llvm.mlir.global":
             new = _read_global(op, reader.site(op))
             found[new.name] = new
+    names = attributes_of(func).get(DYNAMIC_SMEM_NAMES_ATTRIBUTE)
+    if names is not None:
+        dynamic = found[DYNAMIC_SMEM_SYMBOL]
+        found[dynamic.name] = dataclasses.replace(dynamic, fields=tuple(_fields(names)))
     body = reader.region(func.regions[0])
     return KernelRecord(name, reader.site(func), body, found, reader.count)
 
@@ -292,12 +298,11 @@ def _read_global(op: Any, site: Site) -> Global:
         constant="constant" in attributes,
         init=attributes.get("value"),
         site=site,
-        fields=tuple(_fields(attributes)),
+        fields=tuple(_fields(attributes.get("cute.fields", '""'))),
     )
 
 
-def _fields(attributes: dict[str, str]) -> Iterator[tuple[str, int]]:
-    text = parse_string(attributes.get("cute.fields", '""'))
-    for field_ in filter(None, text.split(";")):
-        name, _, offset = field_.partition(":")
+def _fields(attribute: str) -> Iterator[tuple[str, int]]:
+    for field_ in filter(None, parse_string(attribute).split(";")):
+        name, _, offset = field_.rpartition(":")
         yield name, int(offset)

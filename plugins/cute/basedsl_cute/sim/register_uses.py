@@ -5,6 +5,7 @@ element size.
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
 from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
 from basedsl_cute.sim.records import KernelRecord, Op, Value
@@ -16,8 +17,15 @@ DERIVING = ("llvm.getelementptr", "llvm.addrspacecast", "llvm.bitcast")
 _HINTS = ("llvm.intr.lifetime.start", "llvm.intr.lifetime.end")
 
 
-def element_sizes(kernel: KernelRecord) -> dict[Value, int]:
-    """The element size of each alloca that can be a register array."""
+class Use(NamedTuple):
+    """How an array is used: the bytes of an element, and whether a wgmma reads or writes it."""
+
+    itemsize: int
+    multiplied: bool
+
+
+def register_uses(kernel: KernelRecord) -> dict[Value, Use]:
+    """The allocas that can be register arrays."""
     uses: dict[Value, list[tuple[Op, int]]] = defaultdict(list)
     for op in kernel.walk():
         for position, operand in enumerate(op.operands):
@@ -25,15 +33,20 @@ def element_sizes(kernel: KernelRecord) -> dict[Value, int]:
     out = {}
     for op in kernel.walk():
         if op.name == "llvm.alloca":
-            sizes = _accessed_sizes(op.results[0], uses)
-            if sizes is not None and len(sizes) == 1:
-                out[op.results[0]] = sizes.pop()
+            found = _accesses(op.results[0], uses)
+            if found is not None and len(found[0]) == 1:
+                out[op.results[0]] = Use(found[0].pop(), found[1])
     return out
 
 
-def _accessed_sizes(pointer: Value, uses: dict[Value, list[tuple[Op, int]]]) -> set[int] | None:
-    """Sizes of the elements read and written through `pointer`; None if it goes anywhere else."""
+def _accesses(
+    pointer: Value, uses: dict[Value, list[tuple[Op, int]]]
+) -> tuple[set[int], bool] | None:
+    """Sizes of the elements read and written through `pointer`, and whether by wgmma; None if it
+    goes anywhere else.
+    """
     sizes: set[int] = set()
+    multiplied = False
     left = [pointer]
     while left:
         for op, position in uses[left.pop()]:
@@ -45,9 +58,10 @@ def _accessed_sizes(pointer: Value, uses: dict[Value, list[tuple[Op, int]]]) -> 
                 sizes.add(_element_size(op.operands[0].type))
             elif op.name == "cute.wgmma":
                 sizes.add(_wgmma_element_size(op, position))
+                multiplied = True
             elif op.name not in _HINTS:
                 return None
-    return None if 0 in sizes else sizes
+    return None if 0 in sizes else (sizes, multiplied)
 
 
 def _wgmma_element_size(op: Op, position: int) -> int:

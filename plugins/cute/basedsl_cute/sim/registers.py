@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RegisterArray:
-    """`size` bytes from address `base`, as elements of `itemsize` bytes."""
+    """`size` bytes from address `base`, as elements of `itemsize` bytes. `multiplied` says that
+    wgmma reads or writes it.
+    """
 
     base: int
     size: int
     itemsize: int
+    multiplied: bool = False
     name: str = "a local array"
 
 
@@ -32,8 +35,8 @@ def load_register(g: Group, a: Access, address: Any, m: Any) -> Any:
     """What each lane has at `address`, which is one for all lanes or one per lane."""
     rows = g.rows(a)
     index = _index(g, a, address, m)
-    if g.products.held:
-        _check_free(g, a, index, False)
+    if a.register.multiplied:  # type: ignore[union-attr]
+        _touch(g, a, index, False)
     if np.ndim(index) == 0:
         got = rows[index : index + a.count].copy() if a.shape else rows[index].copy()
     else:
@@ -46,8 +49,8 @@ def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> Non
     """Set the element at `address` in the lanes of `m`."""
     rows = g.rows(a)
     index = _index(g, a, address, m)
-    if g.products.held:
-        _check_free(g, a, index, True)
+    if a.register.multiplied:  # type: ignore[union-attr]
+        _touch(g, a, index, True)
     if len(a.shape) > 1:
         value = value.reshape(a.count, value.shape[-1])
     if np.ndim(index) == 0:
@@ -63,11 +66,15 @@ def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> Non
     rows[index, lanes] = value
 
 
-def _check_free(g: Group, a: Access, index: Any, writes: bool) -> None:
+def _touch(g: Group, a: Access, index: Any, writes: bool) -> None:
     assert a.register is not None
-    g.products.check(
-        g, a.register, np.asarray(index + a.rows if a.shape else index), writes, a.site
-    )
+    if np.ndim(index) == 0:
+        first = int(index)
+        rows = range(first, first + (a.count if a.shape else 1))
+    else:
+        found = np.unique(index + a.rows if a.shape else index)
+        rows = range(int(found[0]), int(found[-1]) + 1)
+    g.products.touch(g, a.register, rows, writes, a.site)
 
 
 def register_range(g: Group, a: Access, address: Any) -> tuple[int, int]:

@@ -69,7 +69,6 @@ def _arrive(e: Emitter, op: Op) -> None:
 
 @rule(
     "nvvm.memory.barrier",
-    "nvvm.fence.mbarrier.init",
     "nvvm.fence.proxy.release",
     "nvvm.fence.proxy.sync_restrict",
     "nvvm.fence.sync_restrict",
@@ -80,6 +79,13 @@ def _arrive(e: Emitter, op: Op) -> None:
 )
 def _fence(e: Emitter, op: Op) -> None:
     """Nothing to do: stores are seen at once and in order."""
+
+
+@rule("nvvm.fence.mbarrier.init")
+def _made(e: Emitter, op: Op) -> None:
+    """Only the race check minds: past a relaxed barrier of the cluster the mbarriers are known."""
+    e.globals["barriers"] = barriers
+    e.line("barriers.fence_mbarriers(g)")
 
 
 @rule("nvvm.fence.proxy")

@@ -47,7 +47,7 @@ def _wgmma(e: Emitter, op: Op) -> None:
 
 @rule("nvvm.wgmma.fence.aligned")
 def _fence(e: Emitter, op: Op) -> None:
-    """Nothing to do: registers are written in order."""
+    e.line("g.products.fence()")
 
 
 @rule("nvvm.wgmma.commit.group.sync.aligned")

@@ -24,6 +24,7 @@ import numpy as np
 from basedsl_cute.lowering.tensor_map import REDUCIBLE, TYPE_NAMES
 from basedsl_cute.runtime.tensormap import TensorMap
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
+from basedsl_cute.sim.memory import NO_ARGUMENT
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.tensor_maps import active, find
 
@@ -198,14 +199,25 @@ def _global_bytes(
     low, high = int(offset.min()), int(offset.max()) + tensor.itemsize
     segment = g.memory.find(tensor.address + low)
     if segment is None or tensor.address + high > segment.end:
-        raise MemoryAccessError(
-            f"a TMA {verb} reaches outside of its array: bytes {low} to {high} of the tensor at "
-            f"{tensor.address:#x}",
-            site,
-            g.thread(lane),
-        )
+        at = f"the tensor at {tensor.address:#x}"
+        message = f"a TMA {verb} reaches outside of its array: bytes {low} to {high} of {at}"
+        hint = _beyond_the_extent(tensor) if verb == "store" else None
+        if g.memory.find(tensor.address) is None:
+            message, hint = f"a TMA {verb} of {at}, which belongs to no argument", NO_ARGUMENT
+        raise MemoryAccessError(message, site, g.thread(lane), hint)
     first = tensor.address - segment.base
     return segment, (offset + first)[:, None] + np.arange(tensor.itemsize)
+
+
+def _beyond_the_extent(tensor: TensorMap) -> str | None:
+    """Why a store that is clipped at the tensor's extents may still be too long."""
+    unit, extent = _PIECE // tensor.itemsize, tensor.extents[0]
+    if extent % unit == 0:
+        return None
+    return (
+        f"it acts on whole {_PIECE} bytes, {unit} elements, and the contiguous extent of {extent} "
+        "ends within them: give its last row room for them"
+    )
 
 
 def _read_global(g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site) -> Any:

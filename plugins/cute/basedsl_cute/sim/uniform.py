@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from basedsl_cute.sim.records import Global, KernelRecord, Op, Region, Value
-from basedsl_cute.sim.register_uses import DERIVING, element_sizes
+from basedsl_cute.sim.register_uses import DERIVING, register_uses
 from basedsl_cute.sim.rules import rule_of
 from basedsl_cute.sim.types import PtrType
 
@@ -36,7 +36,7 @@ class Variance:
     def __init__(self, kernel: KernelRecord, many_blocks: bool) -> None:
         self.kernel = kernel
         self.many_blocks = many_blocks
-        registers = element_sizes(kernel)
+        registers = register_uses(kernel)
         self.has_local = any(
             op.name == "llvm.alloca" and op.results[0] not in registers for op in kernel.walk()
         )

@@ -61,6 +61,13 @@ def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -
         raise SimulationError(
             "wgmma in divergent control flow: all lanes of the warp must be here", w.site
         )
+    if g.first_warp // 4 * 4 + 4 > g.block.warps:
+        raise SimulationError(
+            f"wgmma by warp {g.first_warp} of a block of {g.block.warps} warps: it takes the four "
+            "warps of a warpgroup, 4 n to 4 n + 3",
+            w.site,
+            g.thread(0),
+        )
     held = [_held(g, w.accumulator, acc, True)]
     reads = []  # byte offsets of the operands in shared memory, a list of steps for each
     if w.a_registers is None:
@@ -77,11 +84,13 @@ def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -
         left = registers or [_read(g, w, 0, part) for part in reads[0]]
         right = [_read(g, w, 1, part) for part in reads[-1]]
         before = _load(g, w.accumulator, acc)
-        if not accumulates:
+        if accumulates:
+            _check_written(g, w, before)
+        else:
             before = np.zeros_like(before)
         _store(g, w.accumulator, acc, _multiplied(w, left, right, before))
 
-    g.products.issue(perform, tuple(h for h in held if h is not None), stamps)
+    g.products.issue(g, w.site, perform, tuple(h for h in held if h is not None), stamps)
 
 
 def _held(g: Group, access: Access, address: Any, is_accumulator: bool) -> Held | None:
@@ -110,6 +119,24 @@ def _store(g: Group, access: Access, address: Any, values: Any) -> None:
         store_register(g, access, address, values, None)
     else:
         store(g, access, np.broadcast_to(address, (32,)), values, None)
+
+
+def _check_written(g: Group, w: Wgmma, before: Any) -> None:
+    """Raise for registers that hold what all hold at first: a NaN of bits that no float32 sum has,
+    and float16 sums not in all of a lane.
+    """
+    if before.dtype.kind != "f":
+        return
+    never = before.view(f"i{before.dtype.itemsize}") == -1
+    never = never.any(axis=0) if before.dtype == np.float32 else never.all(axis=0)
+    if never.any():
+        raise UninitializedReadError(
+            "a wgmma adds to accumulators that nobody has written",
+            w.site,
+            g.thread(int(never.argmax())),
+            hint="mma.set(warpgroup.Field.ACCUMULATE, False) for the first one, or "
+            "accumulators.fill(0)",
+        )
 
 
 def _multiplied(w: Wgmma, left: list[Any], right: list[Any], before: Any) -> Any:
