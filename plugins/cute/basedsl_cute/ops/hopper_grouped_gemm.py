@@ -12,7 +12,7 @@ such, or do not begin at such, is written by ordinary stores of what lies in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,8 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
-from basedsl_cute.ops.hopper_config import DEFAULT, Config, Kinds, check
+from basedsl_cute.ops import hopper_config
+from basedsl_cute.ops.hopper_config import Kinds, check
 from basedsl_cute.ops.hopper_parts import (
     allocate,
     check_majors,
@@ -47,6 +48,13 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 __all__ = ["Config", "Kinds", "grouped_gemm", "maps_of", "tables"]
 
 WORDS = 16  # Int64 of a tensor map
+
+
+@dataclass(frozen=True)
+class Config(hopper_config.Config):
+    """What is chosen at compile time, see `hopper_config`."""
+
+    producer_registers: int = 40  # it makes tensor maps, too
 
 
 def maps_of(cfg: Config) -> int:
@@ -352,7 +360,7 @@ def grouped_gemm(
     addresses: cute.Tensor,
     maps: cute.Tensor,
     kinds: cute.Constexpr,
-    cfg: cute.Constexpr = DEFAULT,
+    cfg: cute.Constexpr = Config(),
     update: cute.Constexpr = TensorMapUpdateMode.SMEM,
     stream: cute.Constexpr = None,
 ):
