@@ -161,7 +161,7 @@ def goals() -> list[Goal]:
         Goal("float8, of torch._scaled_mm", gemm, scaled, SCALED_GEMM, count=len(GEMM)),
         Goal("all of these, of Triton", gemm, to_peer("triton"), TRITON, count=3 * len(GEMM)),
     ]
-    warp = of_kernel("warp", to_peer("hopper", "float16", (4096, 4096, 4096)))
+    warp = of_kernel("warp-tma", to_peer("hopper", "float16", (4096, 4096, 4096)))
     simt = of_kernel("simt", to_peer("cublas"))
     made += [
         Goal("mma.sync float16 4096^3, of wgmma", ampere, warp, AMPERE, count=2),

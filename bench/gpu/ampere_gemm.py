@@ -1,12 +1,13 @@
-"""`ops.ampere_gemm` (mma.sync), `ops.sgemm` (CUDA cores), a call of `ops.matmul`, against cuBLAS.
+"""`ops.ampere_gemm` and `ops.ampere_gemm_tma` (mma.sync), `ops.sgemm` (CUDA cores), a call of
+`ops.matmul`, against cuBLAS.
 
     python bench/gpu/ampere_gemm.py [--out rows.json] [--only warp|simt|calls] [--config "dict()"]
 
 Inputs are fresh random normal numbers; outputs are filled with NaN before the checked call and
 compared with float64. Contenders take turns in one run; medians; several launches between two
-events with the device kept busy before. The mma.sync kernel is also compared with the Hopper
-kernel: its goal is 0.75 of it at 4096^3. `sgemm` has a goal of 0.93 of cuBLAS without TF32. Calls
-are measured by what the host takes for one of 200 small products.
+events with the device kept busy before. The mma.sync kernels, fed by TMA and by cp.async, are also
+compared with the Hopper kernel: the goal is 0.75 of it at 4096^3. `sgemm` has a goal of 0.93 of
+cuBLAS without TF32. Calls are measured by what the host takes for one of 200 small products.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 WARP_SHAPES = [
@@ -66,44 +68,52 @@ def arguments():
 
 
 def warp(torch, options):
-    from basedsl_cute.ops import ampere_gemm, matmul
+    from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, matmul
 
     header = "TFLOP/s  cuBLAS   ratio  hopper   ratio   error  kernel"
-    print(f"\nmma.sync        {'shape':<18} {header}")
+    print(f"\nmma.sync                 {'shape':<18} {header}")
+    kinds = {"warp-tma": ampere_gemm_tma.Config, "warp": ampere_gemm.Config}
     rows = []
     for dtype, order, shape in WARP_SHAPES:
         m, n, k = shape
         width = torch.empty(0, dtype=getattr(torch, dtype)).itemsize * 8
         processors = torch.cuda.get_device_properties(0).multi_processor_count
-        cfg = ampere_gemm.choose(m, n, k, width, processors, 227 * 1024)
-        if options.config:
-            cfg = ampere_gemm.Config(**eval(options.config))
         a, b, out = operands(torch, dtype, order, shape)
         tf32 = dtype == "float32"
-        contenders = {
-            "ours": lambda: matmul(a, b, out=out, config=cfg, tf32=True),  # noqa: B023
-            "hopper": lambda: matmul(a, b, out=out, tf32=True),  # noqa: B023
-            "cublas": peer(torch, a, b, dtype),
-        }
-        contenders["ours"]()
-        error = checked(torch, a, b, out, tf32)
-        speeds = timed(torch, contenders, 2 * m * n * k)
-        row = {"kernel": "warp", "dtype": dtype, "order": order, "shape": shape, "error": error}
-        row |= speeds | {"config": str(cfg), "resources": resources(cfg)}
-        rows.append(row)
-        print(
-            f"{dtype:<14}{order} {'x'.join(map(str, shape)):<18} {speeds['ours']:7.1f} "
-            f"{ratio(speeds, 'cublas')} {ratio(speeds, 'hopper')}  {error:6.3f}  "
-            f"{row['resources']}",
-            flush=True,
-        )
-    cfg = ampere_gemm.Config((64, 128, 64), (2, 2), 3)
-    for shape in RAGGED:
-        a, b, out = operands(torch, "float16", "kk", shape)
-        matmul(a, b, out=out, config=cfg)
-        error = checked(torch, a, b, out)
-        rows.append({"kernel": "warp", "shape": shape, "error": error})
-        print(f"ragged        {'x'.join(map(str, shape)):<21} error {error:.3f}")
+        contenders, configs, errors = {}, {}, {}
+        for name, kind in kinds.items():
+            if options.config:
+                cfg = kind(**eval(options.config))
+            else:
+                cfg = ampere_gemm.choose(*shape, width, processors, 227 * 1024, config=kind)
+            once = partial(matmul, a, b, out=out, config=cfg, tf32=True)
+            contenders[name], configs[name] = once, cfg
+            once()
+            errors[name] = checked(torch, a, b, out, tf32)
+            out.fill_(float("nan") if out.is_floating_point() else -7)
+        contenders["hopper"] = partial(matmul, a, b, out=out, tf32=True)
+        contenders["cublas"] = peer(torch, a, b, dtype)
+        found = timed(torch, contenders, 2 * m * n * k)
+        for name, cfg in configs.items():
+            speeds = {"ours": found[name], "cublas": found["cublas"], "hopper": found["hopper"]}
+            row = {"kernel": name, "dtype": dtype, "order": order, "shape": shape}
+            row |= {"error": errors[name], "config": str(cfg), "resources": resources(cfg)} | speeds
+            rows.append(row)
+            feed = "TMA" if name == "warp-tma" else "cp.async"
+            print(
+                f"{dtype:<14}{order} {feed:<8} {'x'.join(map(str, shape)):<18} "
+                f"{speeds['ours']:7.1f} {ratio(speeds, 'cublas')} {ratio(speeds, 'hopper')}  "
+                f"{errors[name]:6.3f}  {row['resources']}",
+                flush=True,
+            )
+    for name, kind in kinds.items():
+        cfg = kind((64, 128, 64), (2, 2), 3)
+        for shape in RAGGED:
+            a, b, out = operands(torch, "float16", "kk", shape)
+            matmul(a, b, out=out, config=cfg)
+            error = checked(torch, a, b, out)
+            rows.append({"kernel": name, "shape": shape, "error": error})
+            print(f"{name:<13} ragged {'x'.join(map(str, shape)):<21} error {error:.3f}")
     return rows
 
 

@@ -42,12 +42,12 @@ def main():
         launch_all(options.only)
         return 0
     rows, failure = profiled(options.only)
-    print(f"{'kernel':<36} registers  spilled  occupancy")
+    print(f"{'kernel':<46} registers  spilled  occupancy")
     for row in rows:
         spilled = row["spill_stores"] + row["spill_loads"]
         achieved = row.get("achieved_occupancy")
         shown = f"{achieved:.1f} %" if achieved is not None else "-"
-        print(f"{row['kernel']:<36} {row['registers']:>9} {spilled:>6} B {shown:>10}")
+        print(f"{row['kernel']:<46} {row['registers']:>9} {spilled:>6} B {shown:>10}")
     if failure:
         print(f"occupancy is not measured: {failure}")
     if options.out:
@@ -106,7 +106,7 @@ def launch_all(only):
 
 def products(torch):
     """Names and launches of `matmul`'s kernels; a launch gives back the compiled function."""
-    from basedsl_cute.ops import ampere_gemm, matmul, multiply
+    from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, matmul, multiply
 
     limits = torch.cuda.get_device_properties(0)
 
@@ -125,8 +125,12 @@ def products(torch):
     for dtype in AMPERE:
         width = getattr(torch, dtype).itemsize * 8
         shared = limits.shared_memory_per_block_optin
-        cfg = ampere_gemm.choose(*CUBE, width, limits.multi_processor_count, shared)
-        yield f"mma.sync {dtype} 4096x4096x4096", partial(launch, dtype, "kk", CUBE, cfg)
+        for name, kind in (("TMA", ampere_gemm_tma.Config), ("cp.async", ampere_gemm.Config)):
+            cfg = ampere_gemm.choose(
+                *CUBE, width, limits.multi_processor_count, shared, config=kind
+            )
+            named = f"mma.sync, {name} {dtype} 4096x4096x4096"
+            yield named, partial(launch, dtype, "kk", CUBE, cfg)
     for order in ORDERS:
         yield f"sgemm {order} 4096x4096x4096", partial(launch, "float32", order, CUBE, None)
 

@@ -6,15 +6,19 @@
 // Eight warps multiply as for a tile of 128 x 256 x 64 a step: 64 x 64 each, 128 instructions of
 // m16n8k16 and 32 ldmatrix.x4, fragments loaded one block of K ahead, shared memory swizzled as in
 // the kernel. Four other warps do what is named, 24 times a thread and step (48 KB by cp.async), two
-// steps behind at most. All data is in shared memory from the start, so nobody waits for any.
+// steps behind at most; of TMA, one thread of them loads a step. All data is in shared memory from
+// the start, so nobody waits for any, but with the ring, whose stages are waited for and released.
 // A scheduler needs 6 cycles for an instruction.
 
 #include <algorithm>
 #include <cstdio>
+#include <cuda.h>
 #include <cuda_fp16.h>
 #include <vector>
 
-enum Beside { NOTHING, WAITING, COPIES, HALF, ZEROS, SAME_ROWS, PREFETCHES, LOADS, STORES };
+enum Beside {
+  NOTHING, WAITING, COPIES, HALF, ZEROS, SAME_ROWS, PREFETCHES, LOADS, STORES, TMA, TMA_RING
+};
 
 constexpr int BM = 128, BN = 256, ROW = 128, STAGE = (BM + BN) * ROW, STAGES = 4, STEPS = 256;
 constexpr int SHARED = STAGES * STAGE + 1024, ATOMS_M = 4, ATOMS_N = 8;
@@ -32,8 +36,13 @@ __device__ void load(unsigned (&r)[4], unsigned address) {
                : "r"(address));
 }
 
-template <bool WITH_LDMATRIX>
-__device__ float consume(unsigned base, volatile int *progress) {
+__device__ void wait_for(unsigned barrier, int phase) {
+  asm volatile("{\n .reg .pred p;\n again: mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n"
+               " @!p bra again;\n}" ::"r"(barrier), "r"(phase) : "memory");
+}
+
+template <bool WITH_LDMATRIX, bool RING>
+__device__ float consume(unsigned base, volatile int *progress, unsigned full, unsigned empty) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int row_a = warp % 2 * 64 + lane % 16, row_b = warp / 2 * 64 + lane % 8 + lane / 16 * 8;
   int half_a = lane / 16, half_b = lane / 8 % 2;
@@ -46,11 +55,19 @@ __device__ float consume(unsigned base, volatile int *progress) {
     for (int j = 0; j < ATOMS_N / 2; j++)
       load(b[to][j], sb + stage + j * 16 * ROW + ((2 * k + half_b) ^ row_b % 8) * 16);
   };
+  int phase = 0;
+  if (RING)
+    wait_for(full, 0);
   fetch(0, 0, 0);
   for (int step = 0, stage = 0; step < STEPS; step++) {
     int next = stage + 1 == STAGES ? 0 : stage + 1;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
+      if (RING && k == 3) {
+        phase ^= next == 0;
+        if (step + 1 < STEPS)
+          wait_for(full + next * 8, phase);
+      }
       if (WITH_LDMATRIX)
         fetch(~k & 1, (k == 3 ? next : stage) * STAGE, (k + 1) % 4);
       int now = WITH_LDMATRIX ? k & 1 : 0;
@@ -60,8 +77,10 @@ __device__ float consume(unsigned base, volatile int *progress) {
         for (int j = 0; j < ATOMS_N; j++)
           multiply(c[i][j], a[now][i], &b[now][j / 2][j % 2 * 2]);
     }
+    if (RING && lane == 0)
+      asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(empty + stage * 8) : "memory");
     stage = next;
-    if (threadIdx.x == 0)
+    if (!RING && threadIdx.x == 0)
       *progress = step + 1;
   }
   float sum = 0;
@@ -108,11 +127,51 @@ __device__ unsigned produce(unsigned base, volatile int *progress, const char *s
   return bits;
 }
 
+// One thread: a stage by TMA, A and B of 64 columns.
+template <bool RING>
+__device__ void load_tiles(unsigned base, volatile int *progress, const CUtensorMap *map,
+                           unsigned full, unsigned empty) {
+  for (int step = 0, stage = 0, phase = 1; step < STEPS; step++) {
+    if (RING)
+      wait_for(empty + stage * 8, phase);
+    else {
+      while (*progress < step - STAGES + 2)
+        __nanosleep(100);
+      if (step >= STAGES)  // what went there before
+        wait_for(full + stage * 8, phase);
+    }
+    unsigned barrier = full + stage * 8, to = base + stage * STAGE;
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(STAGE));
+    int rows[2] = {(int)(blockIdx.x / 8 * BM), (int)(8192 + blockIdx.x % 8 * BN)};
+    for (int part = 0; part < 2; part++) {
+      for (int r = 0; r < (part ? BN : BM); r += 128)
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%2, %3}], [%4];" ::"r"(to + (part * BM + r) * ROW),
+                     "l"(map), "r"(step % 64 * 64), "r"(rows[part] + r), "r"(barrier)
+                     : "memory");
+    }
+    if (++stage == STAGES) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+  for (int i = 0; i < STAGES; i++)  // the last ones
+    wait_for(full + i * 8, STEPS / STAGES - 1 & 1);
+}
+
 template <bool WITH_LDMATRIX, Beside BESIDE>
 __global__ void __launch_bounds__(384, 1)
-    kernel(const char *source, float *out, long long *clocks, long long ld) {
+    kernel(const char *source, float *out, long long *clocks, long long ld,
+           const __grid_constant__ CUtensorMap map) {
   extern __shared__ char shared[];
   __shared__ volatile int progress;
+  __shared__ long long barriers[2 * STAGES];
+  unsigned full = (unsigned)__cvta_generic_to_shared(barriers), empty = full + 8 * STAGES;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2 * STAGES; i++)
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(full + 8 * i), "r"(i < STAGES ? 1 : 8));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+  }
   unsigned base = ((unsigned)__cvta_generic_to_shared(shared) + 1023) & ~1023u;
   if (threadIdx.x == 0)
     progress = 0;
@@ -124,14 +183,17 @@ __global__ void __launch_bounds__(384, 1)
   __syncthreads();
   if (threadIdx.x >= 256) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (BESIDE != NOTHING && produce<BESIDE>(base, &progress, source, ld) == 0x12345)
+    if (BESIDE == TMA || BESIDE == TMA_RING) {
+      if (threadIdx.x == 256)
+        load_tiles<BESIDE == TMA_RING>(base, &progress, &map, full, empty);
+    } else if (BESIDE != NOTHING && produce<BESIDE>(base, &progress, source, ld) == 0x12345)
       out[0] = 1;
     return;
   }
   asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
   long long begun = clock64(), since, until;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(since));
-  float sum = consume<WITH_LDMATRIX>(base, &progress);
+  float sum = consume<WITH_LDMATRIX, BESIDE == TMA_RING>(base, &progress, full, empty);
   long long ended = clock64();
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(until));
   out[blockIdx.x * 256 + threadIdx.x] = sum;
@@ -141,9 +203,28 @@ __global__ void __launch_bounds__(384, 1)
   }
 }
 
+// Rows of 8192 bytes; boxes of 128 rows of 128 bytes, swizzled.
+CUtensorMap tensor_map(const char *source) {
+  void *found;
+  cudaDriverEntryPointQueryResult result;
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault,
+                                   &result);
+  CUtensorMap map;
+  cuuint64_t extents[] = {4096, 20480}, strides[] = {8192};
+  cuuint32_t box[] = {64, 128}, steps[] = {1, 1};
+  auto made = ((decltype(&cuTensorMapEncodeTiled))found)(
+      &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (void *)source, extents, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (made != CUDA_SUCCESS)
+    printf("no tensor map: %d\n", made);
+  return map;
+}
+
 template <bool WITH_LDMATRIX, Beside BESIDE>
 void measure(const char *name, const char *source, int blocks) {
   auto f = kernel<WITH_LDMATRIX, BESIDE>;
+  CUtensorMap map = tensor_map(source);
   float *out, ms;
   long long *clocks;
   cudaMalloc(&out, blocks * 256 * sizeof(float));
@@ -156,7 +237,7 @@ void measure(const char *name, const char *source, int blocks) {
   for (int round = 0; round < 2; round++) {
     cudaEventRecord(start);
     for (int i = 0; i < launches; i++)
-      f<<<blocks, 384, SHARED>>>(source, out, clocks, 8192);
+      f<<<blocks, 384, SHARED>>>(source, out, clocks, 8192, map);
     cudaEventRecord(stop);
     cudaEventSynchronize(stop);
   }
@@ -196,6 +277,8 @@ int main() {
   measure<true, NOTHING>("and ldmatrix", source, blocks);
   measure<true, WAITING>("and ldmatrix, four warps waiting", source, blocks);
   measure<true, COPIES>("and ldmatrix, cp.async", source, blocks);
+  measure<true, TMA>("and ldmatrix, TMA by one thread", source, blocks);
+  measure<true, TMA_RING>("and ldmatrix, TMA, a ring of mbarriers", source, blocks);
   measure<true, HALF>("and ldmatrix, half as many cp.async", source, blocks);
   measure<true, ZEROS>("and ldmatrix, cp.async that write zeros only", source, blocks);
   measure<true, SAME_ROWS>("and ldmatrix, cp.async of the same 16 rows", source, blocks);

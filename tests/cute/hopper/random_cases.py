@@ -16,7 +16,14 @@ import numpy as np
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.ops import (
+    ampere_gemm,
+    ampere_gemm_tma,
+    hopper_gemm,
+    hopper_split_gemm,
+    sgemm,
+    warp_parts,
+)
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -318,6 +325,43 @@ class Ampere:
         fused(a, b, c, extras, ampere, case.epilogue, arguments)
 
 
+class AmpereByTma(Ampere):
+    """`ops.ampere_gemm_tma`: operands that TMA reads, warpgroups that multiply."""
+
+    def options(self, d: Dice, types: Any) -> dict[str, Any]:
+        return super().options(d, types) | {
+            "warps": d.one((4, 1), (2, 2), (1, 4), (4, 2), (2, 4)),
+            "cluster": d.often((1, 1), (2, 1), (1, 2), (2, 2)),
+            "blocks_per_sm": d.often(1, 2),
+            "overlap": d.one(True, False),
+        }
+
+    def config(self, case: Case) -> Any:
+        options = {name: x for name, x in case.options.items() if name != "vectors"}
+        return ampere_gemm_tma.Config(**options)
+
+    def fits(self, case: Case) -> bool:
+        """Sums in registers, stages in shared memory, tiles that warps and clusters divide."""
+        config = self.config(case)
+        (m, n, _), width = config.tile, 8 * case.types[0].itemsize
+        cm, cn = config.cluster
+        if config.blocks_per_sm * config.smem_bytes(width) > hopper_gemm.SHARED_MEMORY:
+            return False
+        if m * n // (128 * config.sharers) > min(128, config.consumer_registers - 80):
+            return False
+        kind = cute_type(case.types[0])
+        op = warp_parts.instruction(cute.TFloat32 if kind is cute.Float32 else kind)
+        try:
+            ampere_gemm_tma.check(config, op)
+        except DSLTypeError:  # it says so
+            return False
+        return case.blocks >= cm * cn
+
+    def run(self, case: Case, a: Any, b: Any, c: Any, extras: dict[str, Any]) -> None:
+        arguments = (case.blocks, self.config(case), case.options["vectors"][2])
+        fused(a, b, c, extras, ampere_by_tma, case.epilogue, arguments)
+
+
 class Simt:
     """`ops.sgemm`."""
 
@@ -362,6 +406,7 @@ KERNELS: dict[str, Any] = {
     "ampere": Ampere(),
     "sgemm": Simt(),
     "split": HopperSplit(),
+    "ampere_tma": AmpereByTma(),
 }
 
 
@@ -451,6 +496,11 @@ def hopper_split(a, b, c, arguments, epilogue, operands):
 def ampere(a, b, c, arguments, epilogue, operands):
     blocks, config, vectors = arguments
     ampere_gemm.gemm(a, b, c, blocks, config, epilogue, operands, vectors)
+
+
+def ampere_by_tma(a, b, c, arguments, epilogue, operands):
+    blocks, config, vector = arguments
+    ampere_gemm_tma.gemm(a, b, c, blocks, config, epilogue, operands, vector)
 
 
 def simt(a, b, c, arguments, epilogue, operands):

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.nvgpu import CopyUniversalOp, cpasync, warp
-from basedsl_cute.ops.operands import Results, matrix, three_modes, transposed
+from basedsl_cute.nvgpu import CopyUniversalOp, cpasync
+from basedsl_cute.ops.operands import matrix, three_modes, transposed
+from basedsl_cute.ops.warp_parts import Epilogue, Fragments, check_tile, instruction, make_mma
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
-
-VECTOR = 8  # columns of C that a thread writes at once
 
 
 @dataclass(frozen=True)
@@ -62,17 +61,26 @@ _TILES = {
 
 
 def choose(
-    m: int, n: int, k: int, width: int, processors: int, smem: int, batches: int = 1
+    m: int,
+    n: int,
+    k: int,
+    width: int,
+    processors: int,
+    smem: int,
+    batches: int = 1,
+    config: type[Config] = Config,
 ) -> Config:
     """A configuration for a product of elements of `width` bits on so many multiprocessors, on each
     of which a block may have `smem` bytes of shared memory.
+
+    `config` is the class of it: this module's, or that of `ampere_gemm_tma`.
 
     By a model: rounds of tiles over the multiprocessors, each as long as its multiplications and a
     constant for filling the stages.
     """
     best: tuple[float, Config] | None = None
     for (rows, columns), (warps, together, speed) in _TILES.items():
-        found = _fitting((rows, columns), warps, together, width, smem)
+        found = _fitting(config, (rows, columns), warps, together, width, smem)
         if found is None:
             continue
         step = found.tile[2]
@@ -88,13 +96,18 @@ def choose(
 
 
 def _fitting(
-    tile: tuple[int, int], warps: tuple[int, int], together: int, width: int, smem: int
+    config: type[Config],
+    tile: tuple[int, int],
+    warps: tuple[int, int],
+    together: int,
+    width: int,
+    smem: int,
 ) -> Config | None:
     """Steps of 128 bytes of K or 64, three stages or four, as many blocks together as fit."""
     for blocks in range(together, 0, -1):
         for step in (1024 // width, 512 // width):
             for stages in (4, 3):
-                made = Config((*tile, step), warps, stages, blocks_per_sm=blocks)
+                made = config((*tile, step), warps, stages, blocks_per_sm=blocks)
                 if made.smem_bytes(width) * blocks <= smem:
                     return made
     return None
@@ -182,23 +195,6 @@ def gemm_kernel(
             step += 1
         finish.store(acc, schedule.locate(number))
     arch.cp_async_wait_group(0)
-
-
-def make_mma(op, cfg):
-    """The instruction over warps, which take turns along rows and columns of the tile."""
-    m, n, k = op.shape_mnk
-    (tile_m, tile_n, _), (wm, wn) = cfg.tile, cfg.warps
-    own = columns_of_a_turn(cfg)
-    rows = cute.make_layout((m, wm, tile_m // (m * wm)), stride=(1, m, m * wm))
-    columns = cute.make_layout(
-        (n, wn, own // n, tile_n // (own * wn)), stride=(1, own, n, own * wn)
-    )
-    return cute.make_tiled_mma(op, (wm, wn, 1), (rows, columns, k))
-
-
-def columns_of_a_turn(cfg):
-    """How many consecutive columns of the tile a warp has: 32, or 16 where it has not that many."""
-    return math.gcd(4 * VECTOR, cfg.tile[1] // cfg.warps[1])
 
 
 class Walk:
@@ -290,106 +286,10 @@ def lanes_of_a_line(along: int, across: int, width: int, vector: int, threads: i
     return max(1, min(lanes, threads), threads // across)
 
 
-class Fragments:
-    """How a thread reads its fragments of an operand from the stages."""
-
-    def __init__(self, make, major, mma, staged, fragment, thread):
-        dtype = staged.element_type
-        by_row = major is sm90.LayoutEnum.ROW_MAJOR
-        op, bits = warp.LdMatrix8x8x16bOp(not by_row, 4), None
-        if not by_row and dtype.width != 16:  # ldmatrix turns elements of 16 bits only
-            op, bits = CopyUniversalOp(), dtype.width
-        self.tiled = make(cute.make_copy_atom(op, dtype, num_bits_per_copy=bits), mma)
-        own = self.tiled.get_slice(thread)
-        self.source = own.partition_S(staged)
-        self.target = own.retile(fragment)
-
-    def load(self, k, stage):
-        """The fragments of block `k` of K."""
-        cute.copy(self.tiled, self.source[None, None, k, stage], self.target[None, None, k])
-
-
-class Epilogue:
-    """How a warp writes its part of a tile: vectors of consecutive columns, from registers.
-
-    Of 8 columns of a row, the instruction leaves 2 in each of four neighbouring threads. Four such
-    pieces are exchanged among these, so that each has one of them whole: 32 columns of a row, or
-    where a warp has not that many, 16 of a row and of the row 8 below.
-    """
-
-    def __init__(self, c, operands, op, epilogue, cfg, thread):
-        wm, wn = cfg.warps
-        self.results, self.epilogue = Results(c, operands), epilogue
-        columns = columns_of_a_turn(cfg)
-        self.tile = (op.shape_mnk[0], columns)
-        self.turns = (cfg.tile[0] // (self.tile[0] * wm), cfg.tile[1] // (columns * wn))
-        number, self.lane = thread // 32, thread % 32
-        self.warp = (number % wm, number // wm)
-        self.warps = cfg.warps
-        self.is_full = cfg.is_full
-        self.across = columns // VECTOR
-        threads = cute.make_layout(
-            ((8, 4 // self.across), self.across), stride=((4, self.across), 1)
-        )
-        atom = cute.make_copy_atom(CopyUniversalOp(), op.dtypes[0])
-        values = cute.make_layout((1, VECTOR))
-        self.own = cute.make_tiled_copy_tv(atom, threads, values).get_slice(self.lane)
-
-    def store(self, acc, where):
-        """Write the tile `where` (M, N, L)."""
-        m, n, batch = where
-        results = self.results.of_batch(batch)
-        (rows, columns), (wm, wn) = self.turns, self.warps
-        first = (m * rows * wm + self.warp[0], n * columns * wn + self.warp[1])
-        for i in range(rows):
-            pieces = [(j, piece) for j in range(columns) for piece in range(self.across // 2)]
-            vectors = [self.vector(acc, i, *piece) for piece in pieces]  # before any branch
-            for (j, piece), sums in zip(pieces, vectors, strict=True):
-                at = (first[0] + i * wm, first[1] + j * wn)
-                parts = results.each(lambda x, at=at: self.part(x, at))
-                part = parts.each(lambda x, piece=piece: x[None, piece, 0])
-                part.put(sums, self.epilogue, self.is_full)
-
-    def vector(self, acc, i, j, piece):
-        """What this thread writes of a piece: consecutive columns of a row."""
-        units = []
-        for unit in range(4):
-            half, atom = (piece, unit) if self.across == 4 else divmod(unit, 2)
-            units.append([acc[2 * half + k, i, j * self.across + atom] for k in range(2)])
-        sums = cute.make_rmem_tensor((VECTOR,), acc.element_type)
-        for k, x in enumerate(exchanged(units, self.lane)):
-            sums[k] = x
-        return sums
-
-    def part(self, x, at):
-        """This thread's part of the piece `at` of a matrix."""
-        return self.own.partition_S(cute.local_tile(x, self.tile, at))
-
-
-def exchanged(units, lane):
-    """Of four lists of values in each of four neighbouring lanes: lane n gets the lists n of all
-    four, one after another.
-    """
-    for distance in (1, 2):
-        is_upper = (lane & distance) != 0
-        for low in (i for i in range(4) if not i & distance):
-            for k in range(len(units[low])):
-                a, b = units[low][k], units[low + distance][k]
-                got = arch.shuffle_sync_bfly(cute.where(is_upper, a, b), distance)
-                units[low][k] = cute.where(is_upper, got, a)
-                units[low + distance][k] = cute.where(is_upper, b, got)
-    return [x for unit in units for x in unit]
-
-
 def check(cfg, op, vectors):
     """DSLTypeError for a tile that warps and copies do not divide."""
-    (tile_m, tile_n, tile_k), (wm, wn) = cfg.tile, cfg.warps
-    m, n, k = op.shape_mnk
-    if tile_m % (m * wm) or tile_n % (2 * n * wn) or tile_k % (2 * k) or cfg.stages < 2:
-        raise DSLTypeError(
-            f"no tile {cfg.tile} for {cfg.warps} warps: M is a multiple of {m * wm}, N of "
-            f"{2 * n * wn}, K of {2 * k}, and there are two stages or more"
-        )
+    check_tile(cfg, op)
+    tile_m, tile_n, tile_k = cfg.tile
     width = op.dtypes[1].width
     for name, rows, vector in (("A", tile_m, vectors[0]), ("B", tile_n, vectors[1])):
         for along, across in ((tile_k, rows), (rows, tile_k)):  # either mode may be contiguous
@@ -400,17 +300,6 @@ def check(cfg, op, vectors):
                     f"{vector} elements at a time",
                     hint="make the tile's extents powers of two, or take fewer warps",
                 )
-
-
-def instruction(dtype, acc_dtype=None):
-    """The mma.sync for elements of a type."""
-    if dtype in (cute.Float16, cute.BFloat16):
-        return warp.MmaF16BF16Op(dtype, acc_dtype or cute.Float32, (16, 8, 16))
-    if dtype is cute.TFloat32:
-        return warp.MmaTF32Op()
-    if dtype in (cute.Int8, cute.Uint8):
-        return warp.MmaI8Op(dtype)
-    return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
 
 
 @cute.jit

@@ -14,7 +14,9 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.host import current_target
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.lowering.instruction_targets import needs_of
+from basedsl_cute.lowering.targets import Target
+from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, hopper_gemm, hopper_split_gemm, sgemm
 from basedsl_cute.ops.arrays import Library
 from basedsl_cute.ops.views import View, view_of
 from basedsl_cute.runtime.dlpack import HostTensor
@@ -145,24 +147,25 @@ def choose(
     dtype_c: Any,
     walked: Walked,
     tf32: bool,
-    tma: tuple[bool, bool],
+    tma: ByTma,
     config: Any,
     processors: int,
 ) -> tuple[str, Any]:
-    """The kernel and its configuration. `tma` says whether TMA can load A and B, and store C."""
+    """The kernel and its configuration."""
     m, n, k, batches, k_contiguous = walked
     target = current_target()
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
         return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
-    if config is None and target.name == "sm_90a" and all(tma):
+    suits_hopper = tma.wgmma and tma.stores
+    if config is None and target.name == "sm_90a" and suits_hopper:
         bits = dtype.width
         return "hopper", hopper_gemm.choose(m * batches, n, k, bits, processors, dtype_c.width)
-    if isinstance(config, hopper_split_gemm.Config) and tma[0]:
+    if isinstance(config, hopper_split_gemm.Config) and tma.wgmma:
         return "hopper split", config
     if isinstance(config, hopper_gemm.Config | hopper_split_gemm.Config):
-        if not all(tma):
+        if not suits_hopper:
             raise DSLTypeError(
                 "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
                 "bytes, and of elements that are not 16-bit those with K contiguous"
@@ -177,11 +180,30 @@ def choose(
         raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
     if config is None:
         smem = target.smem_per_block
-        config = ampere_gemm.choose(m, n, k, dtype.width, processors, smem, batches)
+        by_tma = tma.loads and target.is_gpu and _moves_registers(target)
+        kind = ampere_gemm_tma.Config if by_tma else ampere_gemm.Config
+        config = ampere_gemm.choose(m, n, k, dtype.width, processors, smem, batches, kind)
     elif not isinstance(config, ampere_gemm.Config):
         raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
-    full = all(x % tile == 0 for x, tile in zip((m, n, k), config.tile, strict=True))
-    return "warp", replace(config, is_full=full)
+    elif isinstance(config, ampere_gemm_tma.Config) and not tma.loads:
+        raise DSLTypeError("TMA reads arrays whose addresses and strides are multiples of 16 bytes")
+    by_tma = isinstance(config, ampere_gemm_tma.Config)
+    extents = (m, n) if by_tma else (m, n, k)  # beyond K, TMA fills with zeros
+    full = all(x % tile == 0 for x, tile in zip(extents, config.tile, strict=False))
+    return "warp-tma" if by_tma else "warp", replace(config, is_full=full)
+
+
+def _moves_registers(target: Target) -> bool:
+    """Whether a target has TMA and setmaxnreg, which `ampere_gemm_tma` takes."""
+    return all(needs.met_by(target) for needs in needs_of("nvvm.setmaxregister"))
+
+
+class ByTma(NamedTuple):
+    """What TMA can copy of a product's arrays."""
+
+    loads: bool  # A and B
+    wgmma: bool  # these, and wgmma has them: their types and orders of modes
+    stores: bool  # C
 
 
 class Walked(NamedTuple):

@@ -21,20 +21,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import maximum
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.hopper_config import DEFAULT, SHARED_MEMORY, Config, Kinds, check, choose
 from basedsl_cute.ops.hopper_parts import (
     allocate,
+    as_tf32,
     check_majors,
     instruction,
+    kinds_of,
     multiplication,
     multiply,
     order_of_turns,
-    place_in_cluster,
+    produce,
     ring_of_stages,
+    schedule_of,
     shared_layouts,
     step,
     store_atom,
@@ -111,52 +112,6 @@ def gemm_kernel(
             cfg,
             epilogue_op,
         )
-
-
-@cute.jit
-def produce(
-    loads, scheduler, work, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles,
-    kinds: cute.Constexpr, cfg: cute.Constexpr,
-):  # fmt: skip
-    """One warp: the tiles of A and B that the consumers will want, in order, K there and back."""
-    bm, bn, bk = cfg.tile
-    cm, cn = cfg.cluster
-    at_m, at_n, mask_a, mask_b = place_in_cluster(cfg)
-    ga, gb = cute.zipped_divide(tma_a, (bm, bk)), cute.zipped_divide(tma_b, (bn, bk))
-    along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
-    to_a, from_a = tma.tma_partition(load_a, at_n, along_n, cute.group_modes(sa, 0, 2), ga)
-    to_b, from_b = tma.tma_partition(load_b, at_m, along_m, cute.group_modes(sb, 0, 2), gb)
-
-    filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
-    k, forward = cute.Int32(0), cute.Int32(1)
-    wait_for_predecessor(cfg)
-    while work.is_valid_tile:
-        m, n, batch = work.tile_idx
-        rest = (batch,) if kinds.is_batched else ()
-        for _ in cute.range(k_tiles, unroll=1):
-            loads.producer_acquire(filled)
-            barrier = loads.producer_get_barrier(filled)
-            cute.copy(
-                load_a,
-                from_a[None, (m, k, *rest)],
-                to_a[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_a,
-            )
-            cute.copy(
-                load_b,
-                from_b[None, (n, k, *rest)],
-                to_b[None, filled.index],
-                tma_bar_ptr=barrier,
-                mcast_mask=mask_b,
-            )
-            filled.advance()
-            k = k + forward
-        k = k - forward
-        forward = 0 - forward
-        scheduler.advance_to_next_work()
-        work = scheduler.get_current_work()
-    loads.producer_tail(filled)
 
 
 class Way(NamedTuple):
@@ -351,20 +306,12 @@ def gemm(
     """
     a, b = as_tf32(a), as_tf32(b)
     kinds = kinds_of(a, b, c)
+    check_majors(kinds)
     check(kinds, cfg)
     along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0
     assert c.shape[along] * kinds.c.width % 128 == 0, "rows of C must be multiples of 16 bytes"
     (load_a, tma_a), (load_b, tma_b), (store_c, tma_c) = tma_atoms((a, b, c), kinds, cfg)
-    bm, bn, bk = cfg.tile
-    cm, cn = cfg.cluster
-    m, n, *batches = c.shape
-    tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), *batches, 1)[:3]
-    schedule = PersistentTileSchedulerParams(tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m)
-    schedule = schedule.prepared()
-    # As few clusters as take no more rounds: they walk in step, and the others leave them power.
-    rounds = cute.ceil_div(schedule.num_clusters, maximum(blocks // (cm * cn), 1))
-    resident = cute.ceil_div(schedule.num_clusters, maximum(rounds, 1))
-    grid = StaticPersistentTileScheduler.get_grid_shape(schedule, resident)
+    schedule, grid = schedule_of(c.shape, blocks, cfg)
     gemm_kernel(
         load_a,
         tma_a,
@@ -373,7 +320,7 @@ def gemm(
         store_c,
         tma_c,
         schedule,
-        cute.ceil_div(a.shape[1], bk),
+        cute.ceil_div(a.shape[1], cfg.tile[2]),
         (c.shape, operands) if epilogue_op is not None and operands else (),
         kinds,
         cfg,
@@ -381,27 +328,8 @@ def gemm(
     ).launch(
         grid=grid,
         block=(cfg.threads, 1, 1),
-        cluster=(cm, cn, 1),
+        cluster=(*cfg.cluster, 1),
         stream=stream,
         min_blocks_per_mp=1,
         use_pdl=cfg.overlap,
     )
-
-
-def as_tf32(x: Any) -> Any:
-    """Float32 as the instruction takes it: its upper 19 bits."""
-    return cute.recast_tensor(x, cute.TFloat32) if x.element_type is cute.Float32 else x
-
-
-def kinds_of(a: Any, b: Any, c: Any) -> Kinds:
-    """The static facts of the operands; DSLTypeError for what does not go together."""
-    ranks = {cute.rank(x.layout) for x in (a, b, c)}
-    if len(ranks) != 1 or not ranks <= {2, 3}:
-        raise DSLTypeError(
-            f"a product of {a}, {b} and {c}: A is (M, K), B (N, K) and C (M, N), or all of them "
-            "have a last mode of batches"
-        )
-    majors = [sm90.LayoutEnum.from_tensor(x) for x in (a, b, c)]
-    kinds = Kinds(a.element_type, b.element_type, c.element_type, *majors, ranks == {3})
-    check_majors(kinds)
-    return kinds

@@ -23,8 +23,10 @@ from basedsl_cute import arch
 from basedsl_cute.memory import place_tensor
 from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.hopper_config import SHARED_MEMORY, Kinds
-from basedsl_cute.ops.hopper_gemm import as_tf32, kinds_of
 from basedsl_cute.ops.hopper_parts import (
+    as_tf32,
+    check_majors,
+    kinds_of,
     multiplication,
     multiply,
     ring_of_stages,
@@ -298,6 +300,7 @@ def gemm(
         a, b, c = b, a, transposed(c)
         operands = tuple(map(transposed, operands))
     kinds = kinds_of(a, b, c)
+    check_majors(kinds)
     check(kinds, cfg)
     bm, bn, bk = cfg.tile
     plain = tma.CopyBulkTensorTileG2SOp()

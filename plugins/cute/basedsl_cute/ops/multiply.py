@@ -18,9 +18,10 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.host import current_target
 from basedsl_cute.lowering.targets import ENVIRONMENT_VARIABLE
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, hopper_gemm, hopper_split_gemm, sgemm
 from basedsl_cute.ops.arrays import Library, library
 from basedsl_cute.ops.decisions import (
+    ByTma,
     check_devices,
     check_operands,
     check_types,
@@ -75,7 +76,8 @@ def matmul(
     function of a vector. `alpha` is a number, or an array of one. Instead of all these,
     `epilogue(sums, *operands)` makes the result of the sums and of arrays like `residual` or
     numbers, see `utils.epilogue`; each function object is compiled apart. `config` is a `Config` of
-    `ampere_gemm`, `hopper_gemm`, `hopper_split_gemm` or `sgemm`, instead of the one chosen.
+    `ampere_gemm`, `ampere_gemm_tma`, `hopper_gemm`, `hopper_split_gemm` or `sgemm`, instead of the
+    one chosen.
     """
     lib = library(a)
     extras = _extras(lib, bias, residual, alpha, epilogue, operands)
@@ -276,7 +278,7 @@ def _plan(
     every = list(zip(matrices, addresses, sizes, strict=True))
     leads = [v.lead == -1 for v in matrices]
     loads = all(v.suits_tma(x, size) for v, x, size in every[:2])
-    loads = loads and (of_a.dtype.width == 16 or leads[:2] == [True, False])
+    wgmma = loads and (of_a.dtype.width == 16 or leads[:2] == [True, False])
     stores = matrices[2].suits_tma(*every[2][1:]) and matrices[2].suits_tma_store(of_c.size)
     device = of_a.host.device[1] if of_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
@@ -286,7 +288,7 @@ def _plan(
         of_c.dtype,
         walked(*matrices, k),
         tf32,
-        (loads, stores),
+        ByTma(loads, wgmma, stores),
         config,
         processors,
     )
@@ -353,6 +355,8 @@ def product(
     elif cute.const_expr(problem.kernel == "hopper split"):
         vector = min(problem.vectors[2], hopper_split_gemm.VECTOR)
         hopper_split_gemm.gemm(a, b, c, *rest, vector, stream=on)
+    elif cute.const_expr(problem.kernel == "warp-tma"):
+        ampere_gemm_tma.gemm(a, b, c, blocks, *rest, problem.vectors[2], stream=on)
     elif cute.const_expr(problem.kernel == "warp"):
         ampere_gemm.gemm(a, b, c, blocks, *rest, problem.vectors, stream=on)
     else:
