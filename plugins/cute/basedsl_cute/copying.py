@@ -59,6 +59,7 @@ def copy(
             f"cute.copy: the source {src} is {count} instruction(s) of {n_src} element(s), the "
             f"destination {dst} is {len(targets)} of {n_dst}"
         )
+    _same_modes(src, n_src, dst, n_dst)
     each = _instructions_of_a_predicate(pred, count, n_src, src)
     for i in range(count):
         holds = None if pred is None else as_predicate(pred[i // each])
@@ -174,11 +175,35 @@ def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
             f"cute.copy: the {what} {tensor} of {size} element(s) is no whole number of "
             f"instructions, each of {n}"
         )
-    if isinstance(tensor.layout, algebra.ComposedLayout):
-        divided = algebra.composition(tensor, algebra.Layout((n, size // n), (1, n)))
+    by_instruction = algebra.Layout((n, size // n), (1, n))
+    try:
+        divided = algebra.composition(
+            tensor if isinstance(tensor.layout, algebra.ComposedLayout) else tensor.layout,
+            by_instruction,
+        )
+    except algebra.LayoutError as error:
+        raise DSLTypeError(
+            f"cute.copy: the {what} {tensor} does not split into instructions of {n} element(s): "
+            f"the {n} of one do not lie as those of another"
+        ) from error
+    if isinstance(divided, Tensor):
         return [divided[None, i] for i in range(size // n)]
-    piece = algebra.coalesce(algebra.composition(tensor.layout, algebra.Layout(n, 1)))
+    piece = algebra.coalesce(divided[0])
     return [tensor._at(tensor.layout(i), piece) for i in range(0, size, n)]
+
+
+def _same_modes(src: Tensor, n_src: int, dst: Tensor, n_dst: int) -> None:
+    """An error for modes that differ: the order in which instructions are paired follows them."""
+    modes = []
+    for tensor, n in ((src, n_src), (dst, n_dst)):
+        first, *rest = (int(algebra.size(tensor.shape, [i])) for i in range(algebra.rank(tensor)))
+        modes.append((first / n, *(extent for extent in rest if extent != 1)))
+    if len(modes[0]) > 1 and len(modes[1]) > 1 and modes[0] != modes[1]:
+        raise DSLTypeError(
+            f"cute.copy: the source has shape {src.shape}, of which an instruction takes {n_src} "
+            f"element(s), the destination {dst.shape}, of which it takes {n_dst}: the modes differ",
+            hint="partition both by this copy, and retile() a fragment that an MMA made",
+        )
 
 
 def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> int:

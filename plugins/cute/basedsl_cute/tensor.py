@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLAttributeError, DSLTypeError
 from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
@@ -286,6 +286,15 @@ def as_index(thr_idx: Any, what: str) -> Any:
             hint="tid, _, _ = cute.arch.thread_idx()",
         )
     return as_coordinate(thr_idx)
+
+
+def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
+    """The error for asking a tiled copy or MMA for what one thread's slice of it has."""
+    kind = type(tiled).__name__
+    return DSLAttributeError(
+        f"{name} is of one thread's slice of a {kind}, not of the {kind}",
+        hint=f"x.get_slice(tid).{name}(tensor), with tid = cute.arch.thread_idx()[0]",
+    )
 
 
 def _coordinate_hint(coord: Any) -> str:

@@ -242,7 +242,19 @@ def test_other_mistakes_say_what_is_wrong(sim):
             cute.make_copy_atom(cpasync.CopyG2SOp(), cute.Float32), r, r
         ),
         "has a dynamic shape": lambda a, r: cute.autovec_copy(a, r),
+        "does not split into instructions of 2 element(s)": lambda a, r: cute.copy(
+            atom(64), fragment((3, 4), (1, 3)), fragment((3, 4), (1, 4))
+        ),
+        "of which it takes 2: the modes differ": lambda a, r: cute.copy(
+            atom(64), fragment((2, 2, 2), (1, 2, 4)), fragment((4, 2), (1, 4))
+        ),
+        "hint: x.get_slice(tid).partition_S(tensor)": lambda a, r: cute.make_tiled_copy_tv(
+            atom(32), cute.make_layout(32), cute.make_layout(1)
+        ).partition_S(a),
     }
+
+    def fragment(shape, stride):
+        return cute.make_rmem_tensor(cute.make_layout(shape, stride=stride), cute.Float32)
 
     def atom(bits):
         return cute.make_copy_atom(CopyUniversalOp(), cute.Float32, num_bits_per_copy=bits)

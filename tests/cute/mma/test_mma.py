@@ -377,6 +377,11 @@ def test_what_is_refused(sim):
             cute.make_tiled_mma(warp.MmaI8Op(cute.Int8, shape_mnk=(16, 8, 16))),
         ),
     )
+    for width in (cute.Float64, cute.Int64):
+        refused(
+            "gives each lane words of 32 bits, and an element has 64",
+            lambda dtype=width: cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), dtype),
+        )
     refused("moves 1, 2 or 4 matrices", lambda: warp.LdMatrix8x8x16bOp(num_matrices=3))
     refused("hint: LdMatrix8x8x16bOp(transpose=False, num_m", lambda: warp.LdMatrix8x8x16bOp(4))
     refused("takes an MMA operation", lambda: cute.make_mma_atom(CopyUniversalOp()))
@@ -411,6 +416,11 @@ def test_what_is_refused(sim):
 
     refused("they do not agree", lambda: cute.compile(host, 3, cute.Float32))
     refused("b has elements of Float16", lambda: cute.compile(host, 2, cute.Float16))
+
+    for name in ("partition_A", "partition_B", "partition_C"):
+        refused(
+            f"hint: x.get_slice(tid).{name}", lambda n=name: getattr(cute.make_tiled_mma(half), n)
+        )
 
     @cute.kernel
     def exchanged():

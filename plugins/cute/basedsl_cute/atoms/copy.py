@@ -15,7 +15,7 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
 from basedsl_cute.atoms.access import WEAK, PlainAccess, plain_access
 from basedsl_cute.pointer import storage_bits
-from basedsl_cute.tensor import Tensor, as_index
+from basedsl_cute.tensor import Tensor, as_index, of_a_thread
 
 
 class CopyOp:
@@ -179,6 +179,11 @@ class TiledCopy:
     def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """A fragment, for instance of an MMA, in the order in which this copy moves values."""
         return self.tiling.retile(tensor)  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("partition_S", "partition_D"):
+            raise of_a_thread(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
         return f"TiledCopy({self.atom}, TV {self.tiling.layout_tv}, tile {self.tiling.tiler_mn})"

@@ -14,7 +14,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
 from basedsl_cute.memory import make_rmem_tensor
-from basedsl_cute.tensor import Tensor, as_index
+from basedsl_cute.tensor import Tensor, as_index, of_a_thread
 
 
 class MmaOp:
@@ -239,6 +239,11 @@ class TiledMma(MmaAtom):
         """Registers for a partitioned accumulator (a tensor, or a shape)."""
         made: Tensor = self.op.make_fragment("C", c)
         return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("partition_A", "partition_B", "partition_C"):
+            raise of_a_thread(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _repr_svg_(self) -> str | None:
         return self.tiling._repr_svg_()

@@ -230,6 +230,12 @@ class _MatrixCopy(CopyOp):
 
     def check_width(self, width: int) -> None:
         """DSLTypeError for elements that the instruction would tear apart."""
+        if width > 32:
+            raise DSLTypeError(
+                f"{type(self).__name__} gives each lane words of 32 bits, and an element has "
+                f"{width}",
+                hint="copy with nvgpu.CopyUniversalOp() or cute.autovec_copy",
+            )
         if self.transpose and width != 16:
             raise DSLTypeError(
                 f"{type(self).__name__}(transpose=True) turns matrices of 16-bit elements, not of "
