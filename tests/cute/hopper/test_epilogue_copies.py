@@ -109,6 +109,23 @@ def test_stmatrix_in_ptx(major):
     assert ptxas.start(ptx, "sm_90a").finish().warnings == ()
 
 
+def test_an_atom_of_tiles_does_not_store_other_widths(sim):
+    """As what a tile of C is, an stmatrix is an atom of any type; it stores 16 bits transposed."""
+
+    @cute.kernel
+    def kernel():
+        atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(True, 4), cute.Float32)
+        tile = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((4,)), 16)
+        cute.copy(atom, cute.make_rmem_tensor((4,), cute.Float32), tile)
+
+    @cute.jit
+    def host():
+        kernel().launch(grid=1, block=32)
+
+    with pytest.raises(DSLTypeError, match="turns matrices of 16-bit elements, not of 32 bits"):
+        host()
+
+
 def test_which_store():
     for dtype in (cute.Float16, cute.BFloat16):
         atom = sm90.sm90_get_smem_store_op(COL, dtype, cute.Float32)

@@ -6,7 +6,7 @@ PTX ISA 9.7.14.5 "mma.sync", 9.7.14.5.15 "ldmatrix", 9.7.14.5.16 "stmatrix".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
@@ -221,6 +221,8 @@ class _MatrixCopy(CopyOp):
     transpose: bool = False
     num_matrices: int = 1
 
+    width_hint: ClassVar[str] = "keep 8- and 32-bit operands K-major"
+
     def __post_init__(self) -> None:
         _check_transpose(self)
         if self.num_matrices not in (1, 2, 4):
@@ -240,7 +242,7 @@ class _MatrixCopy(CopyOp):
             raise DSLTypeError(
                 f"{type(self).__name__}(transpose=True) turns matrices of 16-bit elements, not of "
                 f"{width} bits",
-                hint="keep 8- and 32-bit operands K-major",
+                hint=self.width_hint,
             )
 
     def _name(self, stem: str) -> str:
@@ -357,11 +359,17 @@ def _check_spaces(name: str, src: Any, dst: Any, source: str, target: str) -> No
 class StMatrix8x8x16bOp(_MatrixCopy):
     """stmatrix (sm_90): the inverse of ldmatrix."""
 
+    width_hint: ClassVar[str] = (
+        "CopyUniversalOp stores them: hopper_helpers.sm90_get_smem_store_op chooses"
+    )
+
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
-        self.check_width(width)
-        return algebra.matrix_copy(self.num_matrices, self.transpose, store=True).in_elements(width)
+        # Epilogues take an atom for what a tile of C is, whatever its type: `make_tiled_copy_C_atom`.
+        transpose = self.transpose and width == 16
+        return algebra.matrix_copy(self.num_matrices, transpose, store=True).in_elements(width)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         _no_fields(self, fields)
+        self.check_width(atom.width)
         _check_spaces("stmatrix", src, dst, "rmem", "smem")
         self._emit(self._name("stmatrix"), src, dst, pred, (32 * self.num_matrices, 128))
