@@ -364,7 +364,7 @@ class StMatrix8x8x16bOp(_MatrixCopy):
     )
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
-        # Epilogues take an atom for what a tile of C is, whatever its type: `make_tiled_copy_C_atom`.
+        # Epilogues take an atom of any type for what a tile of C is: `make_tiled_copy_C_atom`.
         transpose = self.transpose and width == 16
         return algebra.matrix_copy(self.num_matrices, transpose, store=True).in_elements(width)
 
