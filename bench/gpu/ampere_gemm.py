@@ -4,10 +4,11 @@
     python bench/gpu/ampere_gemm.py [--out rows.json] [--only warp|simt|calls] [--config "dict()"]
 
 Inputs are fresh random normal numbers; outputs are filled with NaN before the checked call and
-compared with float64. Contenders take turns in one run; medians; several launches between two
-events with the device kept busy before. The mma.sync kernels, fed by TMA and by cp.async, are also
-compared with the Hopper kernel: the goal is 0.75 of it at 4096^3. `sgemm` has a goal of 0.93 of
-cuBLAS without TF32. Calls are measured by what the host takes for one of 200 small products.
+compared with float64. They are timed as in `gemm.py`: launches in a row for 10 ms, contenders in
+turns, medians; "alone" is of launches timed one by one. The mma.sync kernels, fed by TMA and by
+cp.async, are also compared with the Hopper kernel: the goal is 0.75 of it at 4096^3. `sgemm` has a
+goal of 0.93 of cuBLAS without TF32. Calls are measured by what the host takes for one of 200 small
+products.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+
+from gemm import timed
 
 WARP_SHAPES = [
     ("float16", "kk", (4096, 4096, 4096)),
@@ -70,7 +73,7 @@ def arguments():
 def warp(torch, options):
     from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, matmul
 
-    header = "TFLOP/s  cuBLAS   ratio  hopper   ratio   error  kernel"
+    header = "TFLOP/s  cuBLAS   ratio  hopper   ratio   alone  error  kernel"
     print(f"\nmma.sync                 {'shape':<18} {header}")
     kinds = {"warp-tma": ampere_gemm_tma.Config, "warp": ampere_gemm.Config}
     rows = []
@@ -93,17 +96,18 @@ def warp(torch, options):
             out.fill_(float("nan") if out.is_floating_point() else -7)
         contenders["hopper"] = partial(matmul, a, b, out=out, tf32=True)
         contenders["cublas"] = peer(torch, a, b, dtype)
-        found = timed(torch, contenders, 2 * m * n * k)
+        found = timed(contenders, 2 * m * n * k, (13, 20, 0))
         for name, cfg in configs.items():
-            speeds = {"ours": found[name], "cublas": found["cublas"], "hopper": found["hopper"]}
+            speeds = found | {f"ours{x}": found[f"{name}{x}"] for x in ("", "_alone")}
             row = {"kernel": name, "dtype": dtype, "order": order, "shape": shape}
             row |= {"error": errors[name], "config": str(cfg), "resources": resources(cfg)} | speeds
             rows.append(row)
             feed = "TMA" if name == "warp-tma" else "cp.async"
             print(
                 f"{dtype:<14}{order} {feed:<8} {'x'.join(map(str, shape)):<18} "
-                f"{speeds['ours']:7.1f} {ratio(speeds, 'cublas')} {ratio(speeds, 'hopper')}  "
-                f"{errors[name]:6.3f}  {row['resources']}",
+                f"{speeds['ours']:7.1f} {ratio(speeds, 'cublas')} {ratio(speeds, 'hopper')} "
+                f"{speeds['ours_alone'] / speeds['hopper_alone']:7.3f} {errors[name]:6.3f}  "
+                f"{row['resources']}",
                 flush=True,
             )
     for name, kind in kinds.items():
@@ -158,7 +162,7 @@ def simt(torch, options):
         }
         contenders["ours"]()
         error = checked(torch, a, b, out)
-        speeds = timed(torch, contenders, 2 * m * n * k)
+        speeds = timed(contenders, 2 * m * n * k, (5, 0, 0))
         row = {"kernel": "simt", "order": order, "shape": shape, "error": error} | speeds
         row |= {"config": str(cfg), "resources": resources(cfg)}
         rows.append(row)
@@ -268,30 +272,6 @@ def resources(cfg):
         f"{cfg.tile} {cfg.warps} s{cfg.stages}, {numbers.get('registers', '?')} registers, "
         f"{spills} bytes spilled, {cfg.threads // 32 * blocks} of 64 warps"
     )
-
-
-def timed(torch, contenders, flops):
-    """TFLOP/s of each, from medians over rounds in which they take turns."""
-    launches = max(1, min(30, int(2e12 / flops)))
-    times = {name: [] for name in contenders}
-    for once in contenders.values():
-        seconds(torch, once, 1)
-    for _ in range(7):
-        for name, once in contenders.items():
-            times[name].append(seconds(torch, once, launches))
-    return {name: flops / statistics.median(found) / 1e12 for name, found in times.items()}
-
-
-def seconds(torch, once, launches):
-    """Seconds of one of `launches` calls in a row, queued while the device is kept busy."""
-    start, stop = torch.cuda.Event(True), torch.cuda.Event(True)
-    torch.cuda._sleep(1_000_000)
-    start.record()
-    for _ in range(launches):
-        once()
-    stop.record()
-    stop.synchronize()
-    return start.elapsed_time(stop) / 1e3 / launches
 
 
 if __name__ == "__main__":

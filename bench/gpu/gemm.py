@@ -283,17 +283,17 @@ def config_text(cfg):
     return ", ".join(changed).replace(", ", ",").replace(",", " ").replace("( ", "(")
 
 
-def timed(contenders, flops):
-    """TFLOP/s of each, from medians over rounds in which they take turns in random order: of
-    launches in a row, about 10 ms of them, of single launches, and of such on an idle device.
+def timed(contenders, flops, rounds=(13, 40, 40)):
+    """TFLOP/s of each, from medians over so many rounds in which they take turns in random order:
+    of launches in a row, about 10 ms of them, of single launches, and of such on an idle device.
     """
     row = max(2, min(400, int(7e12 / flops)))
     names = list(contenders)
     times = {name: {} for name in names}
     for once in contenders.values():
         seconds(once, 2)  # compiles, tunes, warms up
-    for kind, launches, rounds in (("", row, 13), ("_alone", 1, 40), ("_called", 1, 40)):
-        for _ in range(rounds):
+    for kind, launches, count in zip(("", *SINGLE), (row, 1, 1), rounds, strict=True):
+        for _ in range(count):
             random.shuffle(names)
             for name in names:
                 took = seconds(contenders[name], launches, is_busy=kind != "_called")
