@@ -46,7 +46,7 @@ SMALL = ("--shape", "4096", "4096", "4096")
 PROGRAMS = (
     Program("gpu/memory_bound.py", 90, quick=("--only", "softmax")),
     Program("gpu/gemm.py", 150, quick=("--dtype", "float16", *SMALL)),
-    Program("gpu/ampere_gemm.py", 60, quick=("--only", "calls")),
+    Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
     Program("gpu/grouped_gemm.py", 30),
     Program("gpu/kernels.py", 110, quick=("--only", "sgemm")),
     Program("compile.py", 100, ("--repeat", "3"), quick=("--only", "elementwise", "--no-growth")),
