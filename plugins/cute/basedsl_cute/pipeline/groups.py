@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 
 
@@ -19,11 +21,27 @@ class Agent(enum.Enum):
 
 @dataclass(frozen=True)
 class CooperativeGroup:
-    """`size` arrivals complete a phase."""
+    """`size` arrivals complete a phase, each of a thread or, once for all its lanes, of a warp."""
 
     agent: Agent
     size: int = 1
     alignment: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.agent, Agent):
+            raise DSLTypeError(f"a group is of Agent.Thread or Agent.Warp, not {self.agent!r}")
+        if type(self.size) is not int or self.size < 1:
+            raise DSLTypeError(f"a group has a static size from 1, not {self.size!r}")
+
+    @contextlib.contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Around an arrival of the group that all lanes of a warp come to."""
+        if self.agent is Agent.Thread:
+            yield
+            return
+        arch.sync_warp()  # what the other lanes did comes before it
+        with arch.elect_one():
+            yield
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from basedsl_cute import algebra, arch
 from basedsl_cute.arch import mbarrier
 from basedsl_cute.copy_access import when
 from basedsl_cute.in_kernel import block_threads
-from basedsl_cute.pipeline.groups import CooperativeGroup
+from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState
 
 
-class _Static:
+class StaticFacts:
     """Static facts of a pipeline: one leaf that no loop carries."""
 
     __dsl_leaf__ = True
@@ -31,7 +31,7 @@ class _Static:
 class PipelineAsync:
     """Threads fill stages and say so; threads read them and say so."""
 
-    def __init__(self, full: Any, empty: Any, facts: _Static, release: Any = None) -> None:
+    def __init__(self, full: Any, empty: Any, facts: StaticFacts, release: Any = None) -> None:
         self.full = full
         self.empty = empty
         self.release = release  # (rank to arrive at, whether this thread does), or None
@@ -53,12 +53,17 @@ class PipelineAsync:
         defer_sync: bool = False,
     ) -> PipelineAsync:
         """Initialise the barriers; unless `defer_sync`, all threads of the block wait for that."""
-        full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
+        arrivals = cls._producer_arrivals(producer_group), consumer_group.size
+        full, empty = _initialise(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()
-        facts = _Static(num_stages=num_stages, tx_count=0, consumer=consumer_group)
+        facts = StaticFacts(num_stages=num_stages, producer=producer_group, consumer=consumer_group)
         return cls(full, empty, facts)
+
+    @classmethod
+    def _producer_arrivals(cls, producers: CooperativeGroup) -> int:
+        return producers.size
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
         """A producer and a consumer that own their states."""
@@ -80,7 +85,8 @@ class PipelineAsync:
 
     def producer_commit(self, state: PipelineState) -> None:
         """The stage is full."""
-        arch.mbarrier_arrive(self.full + state.index)
+        with self._facts.producer.arriving():
+            arch.mbarrier_arrive(self.full + state.index)
 
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until the consumers have let go of every stage: before the block ends."""
@@ -100,11 +106,18 @@ class PipelineAsync:
 
     def consumer_release(self, state: PipelineState) -> None:
         """The stage is empty."""
-        arch.mbarrier_arrive(self.empty + state.index)
+        with self._facts.consumer.arriving():
+            arch.mbarrier_arrive(self.empty + state.index)
 
 
 class PipelineCpAsync(PipelineAsync):
     """Threads fill stages by cp.async: a stage is full when the copies of all of them are there."""
+
+    @classmethod
+    def _producer_arrivals(cls, producers: CooperativeGroup) -> int:
+        """Each thread waits for its own copies, whatever the agent is."""
+        each = arch.WARP_SIZE if producers.agent is Agent.Warp else 1
+        return producers.size * each
 
     def producer_commit(self, state: PipelineState) -> None:
         """Arrive when this thread's copies so far are complete."""
@@ -139,7 +152,8 @@ class PipelineTmaAsync(PipelineAsync):
         blocks = 1 if cta_layout_vmnk is None else int(algebra.size(cta_layout_vmnk))
         _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
         _check_arrivals("filled", "acquires", "producer", producer_group.size, 1)
-        full, empty = _initialise(barrier_storage, num_stages, producer_group, consumer_group)
+        arrivals = producer_group.size, consumer_group.size
+        full, empty = _initialise(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             if blocks > 1:
@@ -147,7 +161,7 @@ class PipelineTmaAsync(PipelineAsync):
                 arch.cluster_wait()
             else:
                 arch.sync_threads()
-        facts = _Static(num_stages=num_stages, tx_count=tx_count, consumer=consumer_group)
+        facts = StaticFacts(num_stages=num_stages, tx_count=tx_count)
         release = None
         if blocks > 1:
             release = _release_targets(cta_layout_vmnk, blocks, mcast_mode_mn)
@@ -202,12 +216,10 @@ def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
         mbarrier.wait(barrier, phase, stages)
 
 
-def _initialise(
-    storage: Any, stages: int, producers: CooperativeGroup, consumers: CooperativeGroup
-) -> tuple[Any, Any]:
-    """The full and the empty barriers of every stage."""
+def _initialise(storage: Any, stages: int, producers: int, consumers: int) -> tuple[Any, Any]:
+    """The full and the empty barriers of every stage, for so many arrivals each."""
     full, empty = storage, storage + stages
-    both = ((full, producers.size), (empty, consumers.size))
+    both = ((full, producers), (empty, consumers))
     initialise([(which + i, size) for i in range(stages) for which, size in both])
     return full, empty
 

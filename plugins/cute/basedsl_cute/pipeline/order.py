@@ -8,7 +8,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, is_dynamic, select
 from basedsl_cute import arch
 from basedsl_cute.pipeline.groups import CooperativeGroup
-from basedsl_cute.pipeline.mbarrier_pipelines import initialise
+from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise
 from basedsl_cute.pipeline.state import PipelineState
 
 
@@ -19,11 +19,11 @@ class PipelineOrder:
     the next group and goes on to the next step. Each group calls both once per step.
     """
 
-    def __init__(self, barriers: Any, depth: int, length: int, group: Any, state: Any) -> None:
+    def __init__(self, barriers: Any, facts: StaticFacts, group: Any, state: Any) -> None:
         self.barriers = barriers
         self.group = group
         self.state = state
-        self._shape = (depth, length)
+        self._facts = facts
 
     @classmethod
     def create(
@@ -36,7 +36,8 @@ class PipelineOrder:
         producer_group: CooperativeGroup,
         defer_sync: bool = False,
     ) -> PipelineOrder:
-        """For group `group_id` (may be dynamic) of `length`, each of `producer_group.size` threads.
+        """For group `group_id` (may be dynamic) of `length`, of `producer_group.size` threads or
+        warps each.
 
         `barrier_storage` has depth * length words. Unless `defer_sync`, all threads of the block
         wait until the barriers are initialised.
@@ -51,10 +52,12 @@ class PipelineOrder:
         # Nobody passes the turn to group 0 at first: it starts where fresh barriers do not block.
         first = group_id == 0
         phase = select(first, Int32(1), Int32(0)) if is_dynamic(first) else int(first)
-        return cls(barrier_storage, depth, length, group_id, PipelineState(depth, 0, 0, phase))
+        state = PipelineState(depth, 0, 0, phase)
+        facts = StaticFacts(length=length, producer=producer_group)
+        return cls(barrier_storage, facts, group_id, state)
 
     def _barrier(self, group: Any) -> Any:
-        return self.barriers + (self.state.index * self._shape[1] + group)
+        return self.barriers + (self.state.index * self._facts.length + group)
 
     def wait(self) -> None:
         """Wait for this group's turn."""
@@ -62,5 +65,6 @@ class PipelineOrder:
 
     def arrive(self) -> None:
         """Pass the turn on: each thread of the group calls this."""
-        arch.mbarrier_arrive(self._barrier((self.group + 1) % self._shape[1]))
+        with self._facts.producer.arriving():
+            arch.mbarrier_arrive(self._barrier((self.group + 1) % self._facts.length))
         self.state.advance()

@@ -197,7 +197,7 @@ def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[S
         lane = int(left.argmax())
         at = int(address[lane])
         blamed = lane if who is None else int(who[lane])
-        segment, shift = _home(g, a, at)
+        segment, shift = _home(g, a, at, blamed)
         if at & (a.low_bits):
             _misaligned(g, a, at - shift, segment, blamed)
         local = address - shift
@@ -214,7 +214,7 @@ def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[S
     return out
 
 
-def _home(g: Group, a: Access, at: int) -> tuple[Segment | None, int]:
+def _home(g: Group, a: Access, at: int, lane: int) -> tuple[Segment | None, int]:
     """The segment of one address, and what to subtract to make it an address in that segment."""
     if a.space == 3:
         return g.shared, 0
@@ -225,7 +225,7 @@ def _home(g: Group, a: Access, at: int) -> tuple[Segment | None, int]:
     if a.space == 0 and at >= SHARED_WINDOW:
         return g.shared, SHARED_WINDOW
     if a.space == CLUSTER_SPACE:
-        return _peer(g, at)
+        return _peer(g, a, at, lane)
     if a.root is not None:
         first = g.roots[a.root]
         for segment in g.aliases[a.root]:
@@ -235,13 +235,20 @@ def _home(g: Group, a: Access, at: int) -> tuple[Segment | None, int]:
     return g.memory.find(at), 0
 
 
-def _peer(g: Group, at: int) -> tuple[Segment | None, int]:
+def _peer(g: Group, a: Access, at: int, lane: int) -> tuple[Segment, int]:
     """The shared memory of a block of the cluster; one without a rank in it is the block's own."""
     rank = at >> CLUSTER_SHIFT
     if not rank:
         return g.shared, 0
     blocks = g.block.cluster.blocks
-    return (blocks[rank - 1].shared if rank <= len(blocks) else None), rank << CLUSTER_SHIFT
+    if rank > len(blocks):
+        raise MemoryAccessError(
+            f"{_access(a)} in the shared memory of block {rank - 1} of the cluster, which has "
+            f"{len(blocks)}",
+            a.site,
+            g.thread(lane),
+        )
+    return blocks[rank - 1].shared, rank << CLUSTER_SHIFT
 
 
 def _races(g: Group, segment: Segment) -> Any:

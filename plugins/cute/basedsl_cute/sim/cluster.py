@@ -35,6 +35,10 @@ def arrive(g: Group, m: Any, site: Site, branch: Site | None) -> None:
     """The warp arrives at the cluster's barrier and goes on."""
     require_whole_group(g, m, site, branch)
     cluster = g.block.cluster
+    if g.cluster_waits < g.cluster_phase:
+        raise SimulationError(
+            "cluster_arrive() for the second time with no cluster_wait() between", site, g.thread(0)
+        )
     g.cluster_phase += 1
     cluster.arrived += 1
     if g.races is not None:
@@ -52,6 +56,9 @@ def wait(g: Group, m: Any, site: Site, branch: Site | None) -> Wait | None:
     """What to wait for until the phase that the warp has arrived at is complete."""
     require_whole_group(g, m, site, branch)
     cluster, phase = g.block.cluster, g.cluster_phase
+    if g.cluster_waits == phase:
+        raise SimulationError("cluster_wait() with no cluster_arrive() before", site, g.thread(0))
+    g.cluster_waits += 1
     if cluster.phase >= phase:
         return None
 

@@ -78,6 +78,7 @@ class Group:
         self.bulk = BulkQueue(shape.size)
         self.products = ProductQueue()
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
+        self.cluster_waits = 0  # and waited there
         self.block_dim = launch.block
         self.grid_dim = launch.grid
         self._local: Segment | None = None

@@ -1,0 +1,88 @@
+"""What the simulator finds where blocks of a cluster use each other's shared memory."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl.errors import DSLError
+from basedsl_cute import arch
+
+
+def both_arrive_and_wait(relaxed=False):
+    if relaxed:
+        arch.cluster_arrive_relaxed()
+    else:
+        arch.cluster_arrive()
+    arch.cluster_wait()
+
+
+@cute.kernel
+def exchange(x: cute.Tensor, out: cute.Tensor, relaxed: cute.Constexpr, ends: cute.Constexpr):
+    """Each block reads what the other one wrote."""
+    t, b, rank = arch.thread_idx()[0], arch.block_idx()[0], arch.block_idx_in_cluster()
+    mine = cute.utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((64,)), 16)
+    mine[t] = x[b, t]
+    both_arrive_and_wait(relaxed)
+    value = arch.map_dsmem_ptr(mine.iterator + t, (rank + 1) % 2).load()
+    if cute.const_expr(ends):
+        both_arrive_and_wait()
+    out[b, t] = value
+
+
+def run(relaxed=False, ends=True):
+    x = np.arange(128, dtype=np.float32).reshape(2, 64)
+    out = np.full_like(x, np.nan)
+
+    @cute.jit
+    def host(x: cute.Tensor, out: cute.Tensor):
+        exchange(x, out, relaxed, ends).launch(grid=2, block=64, cluster=(2, 1, 1))
+
+    host(x, out)
+    np.testing.assert_array_equal(out, x[::-1])
+
+
+def test_what_another_block_wrote(sim, monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
+    run()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"relaxed": True}, "this read and a write by warp . of block . touch byte"),
+        ({"ends": False}, "this read is in the shared memory of another block"),
+    ],
+)
+def test_races(sim, monkeypatch, options, message):
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
+    with pytest.raises(DSLError, match=message):
+        run(**options)
+
+
+@cute.kernel
+def wrong(which: cute.Constexpr):
+    memory = cute.utils.SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout((4,)), 16)
+    if cute.const_expr(which == "waits"):
+        arch.cluster_wait()
+    if cute.const_expr(which == "arrives"):
+        arch.cluster_arrive()
+        arch.cluster_arrive()
+    if cute.const_expr(which == "writes"):
+        arch.map_dsmem_ptr(memory.iterator, 5).store(cute.Int32(1))
+
+
+@pytest.mark.parametrize(
+    "which, message",
+    [
+        ("waits", r"cluster_wait\(\) with no cluster_arrive\(\) before"),
+        ("arrives", r"cluster_arrive\(\) for the second time with no cluster_wait\(\) between"),
+        ("writes", "write of 4 bytes in the shared memory of block 5 of the cluster, which has 2"),
+    ],
+)
+def test_no_such_thing(sim, which, message):
+    @cute.jit
+    def host():
+        wrong(which).launch(grid=2, block=32, cluster=(2, 1, 1))
+
+    with pytest.raises(DSLError, match=message):
+        host()
