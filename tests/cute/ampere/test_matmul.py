@@ -11,7 +11,9 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute.ops import ampere_gemm, hopper_gemm, matmul, multiply, sgemm
-from basedsl_cute.ops.views import view_of
+from basedsl_cute.ops.arrays import library
+from basedsl_cute.ops.decisions import facts, views_of, with_copies_for_tma
+from basedsl_cute.ops.views import spaced, view_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -345,3 +347,41 @@ def test_views_of_extents_and_strides():
     assert (turned.lead, turned.is_same, turned.vector(0, 2)) == (-2, True, 2)
     assert view_of((6, 8), (32, 2), (6, 8), 2, batched=False, may_copy=False) is None
     assert view_of((6, 8), (32, 2), (6, 8), 2, batched=False, may_copy=True).copied
+
+
+def test_copies_that_tma_can_load():
+    x = normal(3, 6, 9)
+    for turned, strides in ((x, (96, 16, 1)), (x.transpose(0, 2, 1), (96, 1, 16))):
+        walked = tuple(d // 2 for d in turned.strides)
+        view = view_of(turned.shape, walked, turned.shape, 2, batched=True, may_copy=False)
+        assert not view.suits_tma(0, 2)
+        copy = spaced(view, 2)
+        assert (copy.shape, copy.strides, copy.lead) == (turned.shape, strides, view.lead)
+        assert copy.suits_tma(2, 2)  # wherever the array itself begins
+        np.testing.assert_array_equal(copy.of(turned, library(x)), turned)
+    repeated = view_of((6, 9), (9, 1), (3, 6, 9), 2, batched=True, may_copy=False)
+    assert spaced(repeated, 2) is None
+
+
+@pytest.mark.parametrize(
+    "shape, dtype, copied",
+    [
+        ((1024, 768, 50257), np.float16, (False, True)),
+        ((1024, 767, 50257), np.float16, (True, True)),
+        ((1024, 768, 50256), np.float16, (False, False)),
+        ((16, 768, 50257), np.float16, (False, False)),  # a copy takes longer than it saves
+        ((2048, 2056, 2056), np.int8, (True, True)),
+    ],
+)
+def test_what_is_copied_for_tma(monkeypatch, shape, dtype, copied):
+    m, k, n = shape
+    a, b, c = (facts(np.empty(s, dtype), "x") for s in ((m, k), (k, n), (m, n)))
+    matrices, _, _ = views_of(a, b, c, [], (), (m, n, k))
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
+    made = with_copies_for_tma(matrices, a, b, k)
+    assert tuple(v.copied is not None for v in made[:2]) == copied
+    assert made[2] is matrices[2]
+    for view, x in zip(made, (a, b), strict=False):
+        assert any(copied) <= view.suits_tma(x.host.address, x.size)
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_80")
+    assert with_copies_for_tma(matrices, a, b, k) is matrices

@@ -1,5 +1,7 @@
 """The Hopper GEMM whose blocks share K: tiles, parts, borders, epilogues, what ptxas says of it."""
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,9 +9,15 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops import matmul
+from basedsl_cute.ops import hopper_choice, hopper_gemm, matmul
+from basedsl_cute.ops.hopper_config import Kinds
 from basedsl_cute.ops.hopper_split_gemm import Config, gemm
+from basedsl_cute.ops.hopper_split_gemm import check as check_config
+from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
+
+# The shapes whose speed is promised: bench/goals.py
+GEMM = [(8192,) * 3, (4096,) * 3, (2048,) * 3, (8192, 8192, 1024), (16384, 16384, 4096)]
 
 SMALL = {"tile": (64, 32, 64), "stages": 3}
 CASES = {
@@ -203,6 +211,49 @@ def test_operands_that_tma_cannot_load(sim):
         matmul(a, b, config=Config(**SMALL))
 
 
+# Which is chosen ---------------------------------------------------------------------------------
+
+BITS = {cute.Float8E4M3FN: 8, cute.Float16: 16, cute.TFloat32: 32}
+
+
+@pytest.mark.parametrize("dtype", BITS)
+@pytest.mark.parametrize("out", [cute.Float16, cute.Float32])
+def test_what_is_chosen_fits(dtype, out):
+    extents = (1, 8, 24, 64, 200, 1000, 4096)
+    seen = set()
+    for m, n, k in itertools.product(extents, extents, (8, 512, 4096, 65536)):
+        for swap in (m < n, m >= n):
+            kernel, cfg = hopper_choice.choose(m, n, k, 1, BITS[dtype], out.width, 132, False)
+            assert kernel == "hopper split" and cfg.tile[2] * BITS[dtype] == 1024
+            major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
+            check_config(Kinds(dtype, dtype, out, None, None, major), cfg)
+            seen.add(cfg)
+    assert len(seen) > 20
+
+
+def test_large_products_are_not_split():
+    for m, n, k in GEMM:
+        chosen = hopper_choice.choose(m, n, k, 1, 16, 16, 132, True)
+        assert chosen == ("hopper", hopper_gemm.choose(m, n, k, 16, 132))
+
+
+@pytest.mark.parametrize(
+    "shape, tile, split, swap",
+    [
+        ((1, 4096, 4096), (64, 8), 2, True),
+        ((16, 4096, 4096), (64, 16), 2, True),
+        ((4096, 16, 4096), (64, 16), 2, False),
+        ((128, 4096, 14336), (64, 128), 2, True),
+        ((64, 64, 65536), (64, 16), 16, False),
+        ((16, 14336, 4096), (128, 16), 1, True),
+    ],
+)
+def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
+    """On an H200 of 132 multiprocessors: bench/results."""
+    kernel, cfg = hopper_choice.choose(*shape, 1, 16, 16, 132, True)
+    assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
+
+
 # What does not fit -------------------------------------------------------------------------------
 
 
@@ -247,7 +298,7 @@ def test_registers_and_instructions(monkeypatch, options):
     # Four for the first step of K, four for the others, for each 64 rows of a consumer.
     assert ptx.count("wgmma.mma_async") == 8 * (cfg.tile[0] // (64 * cfg.consumers))
     m, n, _ = cfg.tile
-    turns = -(-m * n // (8 * 128 * cfg.consumers * cfg.split))
+    turns = min(4, -(-m * n // (8 * 128 * cfg.consumers * cfg.split)))  # more are a loop
     assert ptx.count("ld.shared::cluster.v4.b32") == 2 * cfg.split * turns
     made = ptxas.start(ptx, "sm_90a").finish()
     assert made.warnings == ()

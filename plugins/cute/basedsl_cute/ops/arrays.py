@@ -46,6 +46,13 @@ class Library:
         """The same elements, row-major."""
         raise NotImplementedError
 
+    def spaced(self, x: Any, pitch: int) -> Any:
+        """A new row-major array that begins with the same elements, rows `pitch` apart."""
+        columns = x.shape[-1]
+        made = self.empty((*x.shape[:-1], pitch), x.dtype, x)
+        made[..., :columns] = x
+        return made
+
     def stream(self, x: Any) -> int:
         """The CUstream on which the library would work on `x` now."""
         return 0

@@ -5,6 +5,7 @@ Nothing here is compiled or run.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,14 +17,23 @@ from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.host import current_target
 from basedsl_cute.lowering.instruction_targets import needs_of
 from basedsl_cute.lowering.targets import Target
-from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.ops import (
+    ampere_gemm,
+    ampere_gemm_tma,
+    hopper_choice,
+    hopper_gemm,
+    hopper_split_gemm,
+    sgemm,
+)
 from basedsl_cute.ops.arrays import Library
-from basedsl_cute.ops.views import View, view_of
+from basedsl_cute.ops.views import View, spaced, view_of
 from basedsl_cute.runtime.dlpack import HostTensor
 
 _FLOATS_16 = (cute.Float16, cute.BFloat16)
 _FLOATS_8 = (cute.Float8E4M3FN, cute.Float8E5M2)
 _INTEGERS = (cute.Int8, cute.Uint8)
+
+Matrices = tuple[View, View, View]  # A (M, K), B (K, N), C (M, N), or with batches
 
 
 @dataclass
@@ -78,7 +88,7 @@ def views_of(
     given: list[Facts | None],
     batch: tuple[int, ...],
     extents: tuple[int, int, int],
-) -> tuple[tuple[View, View, View], tuple[View | None, ...], tuple[bool, ...]]:
+) -> tuple[Matrices, tuple[View | None, ...], tuple[bool, ...]]:
     """The matrices A, B and C, the operands of the epilogue, and which of these are a row.
 
     With one B for all of A, all modes of A but the last are rows; else they are batches.
@@ -113,6 +123,34 @@ def views_of(
         "contiguous rows or columns",
         hint="leave out= away and copy the result",
     )
+
+
+# Copies -------------------------------------------------------------------------------------------
+
+# What an aligned copy costs, and what the kernels without TMA take longer for: seconds and bytes or
+# multiplications a second, measured on an H200.
+_COPY = 5e-6
+_COPIED = 1.2e12
+_WITHOUT_TMA = 1 / (1 / 75e12 - 1 / 300e12)
+
+
+def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matrices:
+    """The matrices, with copies instead of A and B that TMA cannot load, where that is faster."""
+    if current_target().name != "sm_90a":
+        return matrices
+    m, n, _, batches, _ = walked(*matrices, k)
+    gain = m * n * k * batches / _WITHOUT_TMA
+    made = []
+    for view, x in zip(matrices, (a, b), strict=False):
+        if view.suits_tma(x.host.address, x.size):
+            made.append(view)
+            continue
+        copy = spaced(view, x.size)
+        if copy is None:
+            return matrices
+        made.append(copy)
+        gain -= _COPY + math.prod(view.shape) * x.size / _COPIED
+    return (made[0], made[1], matrices[2]) if gain > 0 else matrices
 
 
 def check_operands(given: list[Facts | None], full: tuple[int, ...]) -> None:
@@ -158,14 +196,13 @@ def choose(
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
         return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
-    suits_hopper = tma.wgmma and tma.stores
-    if config is None and target.name == "sm_90a" and suits_hopper:
+    if config is None and target.name == "sm_90a" and tma.wgmma:
         bits = dtype.width
-        return "hopper", hopper_gemm.choose(m * batches, n, k, bits, processors, dtype_c.width)
+        return hopper_choice.choose(m, n, k, batches, bits, dtype_c.width, processors, tma.stores)
     if isinstance(config, hopper_split_gemm.Config) and tma.wgmma:
         return "hopper split", config
     if isinstance(config, hopper_gemm.Config | hopper_split_gemm.Config):
-        if not suits_hopper:
+        if not (tma.wgmma and tma.stores):
             raise DSLTypeError(
                 "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
                 "bytes, and of elements that are not 16-bit those with K contiguous"

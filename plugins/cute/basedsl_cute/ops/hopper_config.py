@@ -8,7 +8,16 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 
-__all__ = ["CANDIDATES", "DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check", "choose"]
+__all__ = [
+    "CANDIDATES",
+    "DEFAULT",
+    "SHARED_MEMORY",
+    "Config",
+    "Kinds",
+    "check",
+    "choose",
+    "weighed",
+]
 
 REGISTERS = 65536  # of a multiprocessor, 32 bits each
 SHARED_MEMORY = 227 * 1024  # bytes that a block can have
@@ -128,7 +137,14 @@ _EPILOGUE = 1 / 16  # cycles for an element of C
 
 
 def choose(m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16) -> Config:
-    """A configuration for a product of elements of `bits` on a GPU of `blocks` multiprocessors.
+    """A configuration for a product of elements of `bits` on a GPU of `blocks` multiprocessors."""
+    return weighed(m, n, k, bits, blocks, bits_of_c)[1]
+
+
+def weighed(
+    m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16
+) -> tuple[float, Config]:
+    """What `choose` chooses, and the cycles that it takes.
 
     The one that takes the fewest cycles by a model: so many tiles in turn on each multiprocessor,
     and for each step of 128 bytes of K the multiplications (wgmma does 64 x 256 x 32 bytes in 128
@@ -150,7 +166,8 @@ def choose(m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16) 
             return rounds * max(tile, out) + out
         return rounds * (tile + out)
 
-    return min((Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in CANDIDATES), key=cycles)
+    made = (Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in CANDIDATES)
+    return min(((cycles(cfg), cfg) for cfg in made), key=lambda found: found[0])
 
 
 def check(kinds: Kinds, cfg: Config) -> None:

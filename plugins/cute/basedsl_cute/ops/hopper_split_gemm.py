@@ -143,10 +143,10 @@ def gemm_kernel(
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
     first = rank * k_tiles // cfg.split
     count = (rank + 1) * k_tiles // cfg.split - first
-    wait_for_predecessor(cfg)
     if warp_idx == 4 * cfg.consumers:
         produce(loads, (m, n, batch), first, count, load_a, tma_a, sa, load_b, tma_b, sb, cfg)
     else:
+        wait_for_predecessor(cfg)
         mma, acc, ra, rb = multiplication(sa, sb, warp_idx // 4, kinds, cfg)
         acc.fill(0)
         add_up(loads, mma, acc, ra, rb, count)
@@ -210,6 +210,7 @@ def produce(loads, where, first, count, load_a, tma_a, sa, load_b, tma_b, sb, cf
     to_a, from_a = tma.tma_partition(load_a, 0, one, cute.group_modes(sa, 0, 2), ga)
     to_b, from_b = tma.tma_partition(load_b, 0, one, cute.group_modes(sb, 0, 2), gb)
     filled = make_pipeline_state(PipelineUserType.Producer, cfg.stages)
+    wait_for_predecessor(cfg)
     for i in cute.range(count, unroll=1):
         loads.producer_acquire(filled)
         barrier = loads.producer_get_barrier(filled)
@@ -254,7 +255,7 @@ def finish(
     vectors = lines * width // vector
     of_a_line = width // vector
     parts = of_all_blocks(sums, cfg)
-    for i in cute.range_constexpr(-(-vectors // (threads * cfg.split))):
+    for i in cute.range(-(-vectors // (threads * cfg.split)), unroll=4):
         number = (i * cfg.split + rank) * threads + thread
         if number < vectors:
             at = (number // of_a_line, number % of_a_line)

@@ -32,6 +32,7 @@ from basedsl_cute.ops.decisions import (
     facts,
     views_of,
     walked,
+    with_copies_for_tma,
 )
 from basedsl_cute.ops.fused import Fused
 from basedsl_cute.ops.operands import matrix
@@ -273,6 +274,8 @@ def _plan(
         of_c.strides = (*of_c.strides[:place], 1, *of_c.strides[place:])
     views = views_of(of_a, of_b, of_c, given, batch, (m, n, k))
     matrices, seen, columns = views
+    if config is None and (tf32 or of_a.dtype is not cute.Float32):
+        matrices = with_copies_for_tma(matrices, of_a, of_b, k)
     addresses = [x.host.address for x in (of_a, of_b, of_c)]
     sizes = [x.size for x in (of_a, of_b, of_c)]
     every = list(zip(matrices, addresses, sizes, strict=True))

@@ -19,7 +19,8 @@ Extents = tuple[int, ...]
 @dataclass(frozen=True)
 class View:
     """An array as a matrix: of itself (`is_same`: as it is), or of a row-major copy of the extents
-    and strides `copied`. `lead` is the mode of stride 1, counted from the end.
+    and strides `copied`, whose rows are `pitch` elements apart, if that is given. `lead` is the
+    mode of stride 1, counted from the end.
     """
 
     shape: Extents
@@ -27,13 +28,15 @@ class View:
     lead: int = -1
     copied: tuple[Extents, Extents] | None = None
     is_same: bool = False
+    pitch: int = 0
 
     def of(self, x: Any, library: Library) -> Any:
         """The view of an array like the one it was made for."""
         if self.is_same:
             return x
         if self.copied is not None:
-            x = library.compact(library.view(x, *self.copied))
+            x = library.view(x, *self.copied)
+            x = library.spaced(x, self.pitch) if self.pitch else library.compact(x)
         return library.view(x, self.shape, self.strides)
 
     def vector(self, address: int, size: int) -> int:
@@ -100,6 +103,21 @@ def view_of(
             same = copied is None and (extents, steps) == (shape, strides)
             return View(extents, steps, lead, copied, same)
     return None
+
+
+def spaced(view: View, size: int) -> View | None:
+    """A copy of the matrix that TMA can load, in the same order; None for one that is a copy
+    already or has repetitions, which it would multiply.
+    """
+    if view.copied is not None or min(view.strides) < 1:
+        return None
+    order = [i for i in range(-len(view.shape), 0) if i != view.lead] + [view.lead]
+    shape, strides = (tuple(x[i] for i in order) for x in (view.shape, view.strides))
+    unit = LINE // size
+    pitch = -(-shape[-1] // unit) * unit
+    steps = dict(zip(order, compact((*shape[:-1], pitch)), strict=True))
+    walked = tuple(steps[i] for i in sorted(order))
+    return View(view.shape, walked, view.lead, (shape, strides), pitch=pitch)
 
 
 def compact(shape: Sequence[int]) -> Extents:
