@@ -13,6 +13,7 @@ import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl.errors import DSLTypeError
 from basedsl.mlir.fatal import LLVMGaveUp, surviving
+from basedsl_cute.lowering import ptxas
 from basedsl_cute.lowering.instruction_targets import NEEDS, needs_of
 from basedsl_cute.lowering.targets import TARGETS
 
@@ -67,14 +68,12 @@ TEXTS = {
     "nvvm.mbarrier.try_wait.parity": [
         '"nvvm.mbarrier.try_wait.parity"(%b, %c, %c) : (!llvm.ptr<3>, i32, i32) -> ()'
     ],
-    "nvvm.fence.mbarrier.init": ["nvvm.fence.mbarrier.init"],
     "nvvm.fence.proxy": ["nvvm.fence.proxy {kind = #nvvm.proxy_kind<async>}"],
     "nvvm.memory.barrier": ["nvvm.memory.barrier #nvvm.mem_scope<cluster>"],
     "nvvm.cluster.arrive": ["nvvm.cluster.arrive {aligned}"],
     "nvvm.cluster.arrive.relaxed": ["nvvm.cluster.arrive.relaxed {aligned}"],
     "nvvm.cluster.wait": ["nvvm.cluster.wait {aligned}"],
     "nvvm.mapa": ["%q = nvvm.mapa %b, %c : !llvm.ptr<3> -> !llvm.ptr<7>"],
-    "nvvm.elect.sync": ["%e = nvvm.elect.sync -> i1"],
     "nvvm.griddepcontrol": ["nvvm.griddepcontrol wait"],
     "nvvm.setmaxregister": ["nvvm.setmaxregister increase 40"],
     "nvvm.prefetch": ["nvvm.prefetch tensormap, %p : !llvm.ptr"],
@@ -105,6 +104,34 @@ def test_targets_without_it_say_so_and_those_with_it_compile(lowering, name, row
             lowering.ptx(body, target.name, arguments="")
     first = next(target for target in GPUS if needs.met_by(target))
     assert ".entry k(" in lowering.ptx(body, first.name, arguments="")
+
+
+MBARRIERS = """
+%e = nvvm.elect.sync -> i1
+scf.if %e {
+  nvvm.mbarrier.init %b, %c : !llvm.ptr<3>, i32
+}
+nvvm.fence.mbarrier.init
+nvvm.barrier
+%w = "nvvm.mbarrier.try_wait"(%b, %c) : (!llvm.ptr<3>, i32) -> i1
+scf.if %w {
+  %a = nvvm.mbarrier.arrive %b : !llvm.ptr<3> -> i64
+}
+"nvvm.mbarrier.try_wait.parity"(%b, %c, %c) : (!llvm.ptr<3>, i32, i32) -> ()
+"nvvm.mbarrier.try_wait.parity"(%b, %c, %c) : (!llvm.ptr<3>, i32, i32) -> ()
+"""
+
+
+def test_mbarriers_before_hopper(lowering):
+    ours = ["mbarrier.try_wait", "elect.sync", "fence.mbarrier_init"]
+    text = lowering.ptx(PREAMBLE + MBARRIERS, "sm_90", arguments="")
+    assert all(name in text for name in ours)
+    for target in ("sm_80", "sm_89"):
+        text = lowering.ptx(PREAMBLE + MBARRIERS, target, arguments="")
+        assert not any(name in text for name in ours)
+        assert text.count("mbarrier.test_wait.parity.shared.b64") == 3 and "%laneid" in text
+        if ptxas.find_ptxas() is not None:
+            assert ptxas.start(text, target).finish().cubin
 
 
 @cute.kernel

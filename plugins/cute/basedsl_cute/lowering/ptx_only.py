@@ -6,6 +6,7 @@ One walk by a rule table, in kernels only:
   `fastmath<afn>` allows to be approximate; what is left is libdevice's,
 - cache operators on loads and stores,
 - conversions to and from floats that LLVM does not know (`lowering.narrow_floats`),
+- mbarriers on targets before sm_90 (`lowering.before_hopper`),
 - assertions, which are dropped unless the option asks for them.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 from basedsl.mlir import Bindings
 from basedsl.objectstage import PipelineContext
 from basedsl_cute.lowering import (
+    before_hopper,
     instruction_targets,
     narrow_floats,
     packed,
@@ -487,6 +489,15 @@ def tensormap_release(b: Lowering, op: Any) -> Any:
 
 
 # The rest ----------------------------------------------------------------------------------------
+
+
+@rule(*before_hopper.STAND_INS)
+def stand_in(b: Lowering, op: Any) -> Any:
+    """What targets before sm_90 have instead."""
+    if b.target.capability >= (9, 0):
+        return None
+    value = before_hopper.STAND_INS[op.name](b, op)
+    return ERASED if value is None else value
 
 
 @rule("cf.assert")
