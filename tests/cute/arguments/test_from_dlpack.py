@@ -1,6 +1,7 @@
 """What the caller says about arrays: static and dynamic leaves, promises and their checks."""
 
 import ctypes
+import itertools
 
 import numpy as np
 import pytest
@@ -69,6 +70,20 @@ def test_a_middle_mode(sim):
         return from_dlpack(x).mark_compact_shape_dynamic(1, divisibility=2)
 
     assert seen_by_the_kernel(mark, (2, 6, 5)) == "(2,?{div=2},5):(?{div=10},5,1)"
+
+
+@pytest.mark.parametrize("modes", list(itertools.permutations(range(3))))
+def test_marks_in_any_order(sim, modes):
+    """Strides promise what the marked extents do, not what these were before they were marked."""
+
+    def mark(x):
+        t = from_dlpack(x)
+        for mode in modes:
+            t = t.mark_compact_shape_dynamic(mode, divisibility=(1, 2, 4)[mode])
+        return t
+
+    layout = "(?,?{div=2},?{div=4}):(?{div=8},?{div=4},1)"
+    assert seen_by_the_kernel(mark, (2, 6, 4)) == layout
 
 
 @pytest.mark.parametrize(

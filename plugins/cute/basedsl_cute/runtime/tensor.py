@@ -185,7 +185,7 @@ class Tensor(StandsForItself):
         step, dynamic = 1, False
         for i in reversed(order):  # from fastest to slowest
             if dynamic:
-                self.stride_divisors[i] = math.lcm(self.stride_divisors[i] or 1, step)
+                self.stride_divisors[i] = step
             divisor = self.shape_divisors[i]
             step *= divisor or max(1, shape[i])
             dynamic = dynamic or divisor != STATIC
