@@ -67,7 +67,8 @@ class Gemm:
         storage = utils.SmemAllocator().allocate(Storage)
         swizzle = None if mistake == "a tensor without a swizzle" else sa.inner
         tile_a = storage.a.get_tensor(sa.outer, swizzle=swizzle)
-        tile_b = storage.b.get_tensor(sb.outer, swizzle=sb.inner)
+        narrow = cute.Float8E5M2 if mistake == "a tensor of other elements" else F16
+        tile_b = storage.b.get_tensor(sb.outer, swizzle=sb.inner, dtype=narrow)
         tile_c = storage.c.get_tensor(sc)
         nbytes = cute.size_in_bytes(F16, one(sa)) + cute.size_in_bytes(F16, one(sb))
         pipe = pipeline.PipelineTmaAsync.create(
@@ -178,6 +179,10 @@ BEFORE_IT_RUNS = {
     "an atom without a swizzle": ({}, "with a shared layout of no swizzle"),
     "an atom of other rows": ({}, "is not one tile of (64, 64)"),
     "a tensor without a swizzle": ({}, "has no swizzle"),
+    "a tensor of other elements": (
+        {},
+        "Float16, box (64, 64) has elements of 16 bits, and tensor<",
+    ),
     "arrivals of threads": ({"consumers": 128}, "released by 128 arrivals, one for each warp"),
     "loads of 32 threads": ({"producers": 32}, "filled by 32 arrivals, one for each warp that"),
     "all steps at once": ({}, "choose the tile and the stage"),

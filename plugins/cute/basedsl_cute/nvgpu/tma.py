@@ -157,10 +157,16 @@ class TmaAtom:
         flat = leaves(coordinate)
         return [flat[mode] for mode in self.box.order]
 
-    def _check_swizzle(self, shared: Tensor) -> None:
+    def _check_shared(self, shared: Tensor) -> None:
         """The TMA unit moves 16-byte pieces as the tensor map says; a tensor that finds them
-        elsewhere is another one.
+        elsewhere, or elements of another width there, is another one.
         """
+        if shared.element_type.width != self.dtype.width:
+            raise DSLTypeError(
+                f"{self} has elements of {self.dtype.width} bits, and {shared} of "
+                f"{shared.element_type.width}",
+                hint="the tile in shared memory has the elements of the tensor in global memory",
+            )
         inner = shared.pointer.swizzle
         if isinstance(shared.layout, algebra.ComposedLayout):
             inner = algebra.recast_layout(8, self.dtype.width, shared.layout.inner)
@@ -224,7 +230,7 @@ class TmaAtom:
         unbound = is_load and tma_bar_ptr is None
         if unbound and (pred is not None or mcast_mask is not None):
             raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
-        self._check_swizzle(shared)
+        self._check_shared(shared)
         size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
         each = self.box.size
         if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:

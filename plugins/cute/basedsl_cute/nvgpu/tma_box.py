@@ -97,7 +97,11 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
     if isinstance(smem_layout, algebra.ComposedLayout):
         inner = algebra.recast_layout(8, bits, smem_layout.inner)
         if (inner.base, inner.shift) != (4, 3) and inner.bits:
-            raise DSLTypeError(f"TMA cannot write shared memory swizzled as {smem_layout}")
+            raise DSLTypeError(
+                f"TMA cannot write {bits}-bit elements to shared memory swizzled as {smem_layout}",
+                hint="make the layout for the tensor's element type; its swizzles permute 16-byte "
+                "pieces",
+            )
         swizzle, outer = inner.bits, smem_layout.outer
     size = int(algebra.size(tile))
     if int(algebra.size(outer.shape)) != size:
