@@ -75,7 +75,7 @@ def warp(torch, options):
 
     header = "TFLOP/s  cuBLAS   ratio  hopper   ratio   alone  error  kernel"
     print(f"\nmma.sync                 {'shape':<18} {header}")
-    kinds = {"warp-tma": ampere_gemm_tma.Config, "warp": ampere_gemm.Config}
+    kinds = {"warp-tma": ampere_gemm_tma, "warp": ampere_gemm}
     rows = []
     for dtype, order, shape in WARP_SHAPES:
         m, n, k = shape
@@ -86,9 +86,9 @@ def warp(torch, options):
         contenders, configs, errors = {}, {}, {}
         for name, kind in kinds.items():
             if options.config:
-                cfg = kind(**eval(options.config))
+                cfg = kind.Config(**eval(options.config))
             else:
-                cfg = ampere_gemm.choose(*shape, width, processors, 227 * 1024, config=kind)
+                cfg = kind.choose(*shape, width, processors, 227 * 1024)
             once = partial(matmul, a, b, out=out, config=cfg, tf32=True)
             contenders[name], configs[name] = once, cfg
             once()
@@ -111,7 +111,7 @@ def warp(torch, options):
                 flush=True,
             )
     for name, kind in kinds.items():
-        cfg = kind((64, 128, 64), (2, 2), 3)
+        cfg = kind.Config((64, 128, 64), (2, 2), 3)
         for shape in RAGGED:
             a, b, out = operands(torch, "float16", "kk", shape)
             matmul(a, b, out=out, config=cfg)

@@ -125,10 +125,8 @@ def products(torch):
     for dtype in AMPERE:
         width = getattr(torch, dtype).itemsize * 8
         shared = limits.shared_memory_per_block_optin
-        for name, kind in (("TMA", ampere_gemm_tma.Config), ("cp.async", ampere_gemm.Config)):
-            cfg = ampere_gemm.choose(
-                *CUBE, width, limits.multi_processor_count, shared, config=kind
-            )
+        for name, kind in (("TMA", ampere_gemm_tma), ("cp.async", ampere_gemm)):
+            cfg = kind.choose(*CUBE, width, limits.multi_processor_count, shared)
             named = f"mma.sync, {name} {dtype} 4096x4096x4096"
             yield named, partial(launch, dtype, "kk", CUBE, cfg)
     for order in ORDERS:

@@ -173,6 +173,7 @@ def test_which_kernel_is_taken(monkeypatch, case):
         most = decisions.current_target().smem_per_block
         assert cfg.smem_bytes(dtype.width) * cfg.blocks_per_sm <= most
         assert cfg.is_full
+        assert cfg.cluster == ((1, 1) if name == "sm_120a" or cfg.blocks_per_sm > 1 else (2, 1))
 
 
 # The machine code ---------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def test_instructions(compiled):
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
 @pytest.mark.parametrize("cfg", [
-    Config((128, 256, 64), (2, 4), 4, is_full=True),
+    Config((128, 256, 64), (2, 4), 4, is_full=True, cluster=(2, 1)),
     Config((128, 128, 64), (2, 2), 3, blocks_per_sm=2, is_full=True),
 ])  # fmt: skip
 def test_sums_stay_in_registers(compiled, cfg):

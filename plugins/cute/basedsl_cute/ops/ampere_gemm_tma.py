@@ -12,7 +12,7 @@ batches; C has any extents.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
@@ -70,6 +70,26 @@ class Config(ampere_gemm.Config):
     def smem_bytes(self, width: int) -> int:
         """Shared memory of a block, for operands of `width` bits: 1024 bytes of it for barriers."""
         return 1024 + super().smem_bytes(width)
+
+
+def choose(
+    m: int,
+    n: int,
+    k: int,
+    width: int,
+    processors: int,
+    smem: int,
+    batches: int = 1,
+    pairs: bool = True,
+) -> Config:
+    """As `ampere_gemm.choose`. `pairs` says that blocks can share loads: those of the largest tiles
+    do, two along M, because tensor cores are as fast as the power that L2 leaves them.
+    """
+    found = ampere_gemm.choose(m, n, k, width, processors, smem, batches, Config)
+    assert isinstance(found, Config)
+    if pairs and found.blocks_per_sm == 1 and -(-m // found.tile[0]) % 2 == 0:
+        return replace(found, cluster=(2, 1))
+    return found
 
 
 @cute.kernel
@@ -166,9 +186,21 @@ def step(loads, read, read_a, read_b, mma, acc, ra, rb, is_last: cute.Constexpr)
             read_b.load(0, following.index)
         if cute.const_expr(k + 2 == blocks and not is_last):
             is_full = loads.consumer_try_wait(following)  # asked before there is need to know
-        cute.gemm(mma, acc, ra[None, None, k], rb[None, None, k], acc)
+        multiply(mma, acc, ra, rb, k)
     loads.consumer_release(read)
     read.advance()
+
+
+def multiply(mma, acc, ra, rb, k):
+    """Add a block of K, every other row of instructions backwards: each shares an operand with the
+    one before it, in the same registers, which takes less power.
+    """
+    columns = cute.size(acc, mode=[2])
+    for i in range(cute.size(acc, mode=[1])):
+        for j in range(columns):
+            j = columns - 1 - j if (i + k) % 2 else j
+            sums = acc[None, i, j]
+            cute.gemm(mma, sums, ra[None, i, k], rb[None, j, k], sums)
 
 
 def check(cfg, op):

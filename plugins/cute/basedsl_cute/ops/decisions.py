@@ -216,10 +216,11 @@ def choose(
     if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
         raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
     if config is None:
-        smem = target.smem_per_block
-        by_tma = tma.loads and target.is_gpu and _moves_registers(target)
-        kind = ampere_gemm_tma.Config if by_tma else ampere_gemm.Config
-        config = ampere_gemm.choose(m, n, k, dtype.width, processors, smem, batches, kind)
+        problem = (m, n, k, dtype.width, processors, target.smem_per_block, batches)
+        if tma.loads and target.is_gpu and _moves_registers(target):
+            config = ampere_gemm_tma.choose(*problem, pairs=target.capability < (12, 0))
+        else:
+            config = ampere_gemm.choose(*problem)
     elif not isinstance(config, ampere_gemm.Config):
         raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
     elif isinstance(config, ampere_gemm_tma.Config) and not tma.loads:
