@@ -111,3 +111,11 @@ def test_warps_take_turns(hopper):
 def test_groups_that_there_are_not(group, message):
     with pytest.raises(DSLTypeError, match=message):
         pipeline.CooperativeGroup(*group)
+
+
+@pytest.mark.parametrize("stages", [0, 2.0])
+def test_stages_that_there_are_not(stages):
+    with pytest.raises(DSLTypeError, match="a pipeline has a static number of stages from 1, not"):
+        pipeline.PipelineTmaStore.create(num_stages=stages)
+    with pytest.raises(DSLTypeError, match="a pipeline has a static number of stages from 1, not"):
+        pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, stages)

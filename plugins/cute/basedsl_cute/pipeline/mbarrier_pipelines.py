@@ -16,7 +16,7 @@ from basedsl_cute.copy_access import when
 from basedsl_cute.in_kernel import block_threads
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
-from basedsl_cute.pipeline.state import PipelineState
+from basedsl_cute.pipeline.state import PipelineState, check_stages
 
 
 class StaticFacts:
@@ -218,6 +218,7 @@ def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
 
 def _initialise(storage: Any, stages: int, producers: int, consumers: int) -> tuple[Any, Any]:
     """The full and the empty barriers of every stage, for so many arrivals each."""
+    check_stages(stages)
     full, empty = storage, storage + stages
     both = ((full, producers), (empty, consumers))
     initialise([(which + i, size) for i in range(stages) for which, size in both])

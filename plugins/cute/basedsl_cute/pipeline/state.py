@@ -54,10 +54,15 @@ class PipelineState:
         return PipelineState(self.stages, self.count, self.index, self.phase)
 
 
-def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineState:
-    """The first state. A producer begins in phase 1: fresh "empty" barriers do not block it."""
+def check_stages(stages: Any) -> None:
+    """DSLTypeError unless a pipeline can have so many stages."""
     if type(stages) is not int or stages < 1:
         raise DSLTypeError(f"a pipeline has a static number of stages from 1, not {stages!r}")
+
+
+def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineState:
+    """The first state. A producer begins in phase 1: fresh "empty" barriers do not block it."""
+    check_stages(stages)
     if user_type is PipelineUserType.Producer:
         return PipelineState(stages, 0, 0, 1)
     if user_type is PipelineUserType.Consumer:

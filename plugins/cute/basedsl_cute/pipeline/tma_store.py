@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from basedsl_cute import arch
 from basedsl_cute.pipeline.groups import CooperativeGroup
+from basedsl_cute.pipeline.state import check_stages
 
 
 class PipelineTmaStore:
@@ -19,6 +20,7 @@ class PipelineTmaStore:
         cls, *, num_stages: int, producer_group: CooperativeGroup | None = None
     ) -> PipelineTmaStore:
         """For the threads of one warp; nothing is initialised."""
+        check_stages(num_stages)
         return cls(num_stages)
 
     def producer_acquire(self) -> None:
