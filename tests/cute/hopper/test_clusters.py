@@ -1,4 +1,4 @@
-"""What the simulator finds where blocks of a cluster use each other's shared memory."""
+"""Blocks of a cluster that use each other's shared memory, and what the simulator finds there."""
 
 import numpy as np
 import pytest
@@ -57,6 +57,40 @@ def test_races(sim, monkeypatch, options, message):
     monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
     with pytest.raises(DSLError, match=message):
         run(**options)
+
+
+@cute.kernel
+def histogram(x: cute.Tensor, counts: cute.Tensor, places: cute.Tensor):
+    """Each block of the cluster has a part of the bins; `places` is which of its bin's an x is."""
+    t, block, rank = arch.thread_idx()[0], arch.block_idx()[0], arch.block_idx_in_cluster()
+    each = counts.shape[0] // 2
+    bins = cute.utils.SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout((8,)), 16)
+    if t < each:
+        bins[t] = 0
+    both_arrive_and_wait()
+    value = x[block, t]
+    where = arch.map_dsmem_ptr(bins.iterator + value % each, value // each)
+    places[block, t] = arch.atomic_add(ptr=where, val=cute.Int32(1))
+    both_arrive_and_wait()
+    if t < each:
+        counts[rank * each + t] = bins[t]
+
+
+def test_atomics_in_several_blocks(hopper, monkeypatch):
+    """The lanes of one warp count in different blocks."""
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
+    x = np.random.default_rng(0).integers(0, 16, (2, 64)).astype(np.int32)
+    counts, places = np.full(16, -1, np.int32), np.full_like(x, -1)
+
+    @cute.jit
+    def host(x: cute.Tensor, counts: cute.Tensor, places: cute.Tensor):
+        histogram(x, counts, places).launch(grid=2, block=64, cluster=(2, 1, 1))
+
+    host(x, counts, places)
+    cute.synchronize()
+    np.testing.assert_array_equal(counts, np.bincount(x.ravel(), minlength=16))
+    for value in range(16):
+        assert sorted(places[x == value]) == list(range(counts[value]))
 
 
 @cute.kernel

@@ -127,8 +127,9 @@ def load_uniform(g: Group, a: Access, address: Any, m: Mask) -> Any:
     return got[..., lane : lane + 1] if a.shape else got[lane]
 
 
-def locate(g: Group, a: Access, address: Any, who: Any) -> list[tuple[Segment, Any]]:
-    """For atomics: the segments that the lanes `who` go to, with indices into their views.
+def locate(g: Group, a: Access, address: Any, who: Any) -> list[tuple[Segment, Any, Any]]:
+    """For atomics: the segments that the lanes `who` go to, which lanes go there, and indices into
+    the segment's view.
 
     Counts as reading and writing for the checks.
     """
@@ -144,7 +145,7 @@ def locate(g: Group, a: Access, address: Any, who: Any) -> list[tuple[Segment, A
             written = segment.written_view(a.dtype.itemsize).take(index)
             if (written != -1).any():
                 _check_written(g, a, segment, offset, written, None, lanes)
-        out.append((segment, index))
+        out.append((segment, lanes, index))
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,33 +57,37 @@ _AT = {1: np.add, 2: np.subtract, 3: np.bitwise_and, 5: np.bitwise_or, 6: np.bit
 _AT |= {7: np.maximum, 8: np.minimum, 11: np.add, 12: np.subtract}
 
 
-def _prepare(g: Group, a: Access, address: Any, m: Any) -> tuple[Any, Any, Any]:
-    """Active lanes, their elements' view, and the index of each lane's element in it."""
+def _places(g: Group, a: Access, address: Any, m: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """For each array that active lanes go to: these lanes, their elements' view, and the index of
+    each lane's element in it.
+    """
     who = np.arange(g.lanes) if m is None else np.flatnonzero(m)
-    homes = locate(g, a, address[who], who)
-    if len(homes) != 1:
-        raise MemoryAccessError(
-            "the lanes of one atomic operation go to different arrays",
-            a.site,
-            g.thread(int(who[0])),
-        )
-    ((segment, index),) = homes
-    if not segment.writable:
-        raise MemoryAccessError(
-            f"{a.verb} of `{segment.name}`, which is read-only", a.site, g.thread(int(who[0]))
-        )
-    return who, segment.view(a.dtype), index
+    for segment, lanes, index in locate(g, a, address[who], who):
+        if not segment.writable:
+            raise MemoryAccessError(
+                f"{a.verb} of `{segment.name}`, which is read-only", a.site, g.thread(int(lanes[0]))
+            )
+        yield lanes, segment.view(a.dtype), index
 
 
 def update(g: Group, a: Access, operation: int, address: Any, value: Any, m: Any, old: bool) -> Any:
     """llvm.atomicrmw; the old values if `old`, else None."""
-    who, view, index = _prepare(g, a, address, m)
-    value = value[..., who]
+    out = np.zeros((*a.shape, g.lanes), a.dtype) if old else None
+    for who, view, index in _places(g, a, address, m):
+        before = _updated(a, operation, view, index, value[..., who], old)
+        if out is not None:
+            out[..., who] = before
+    return out
+
+
+def _updated(a: Access, operation: int, view: Any, index: Any, value: Any, old: bool) -> Any:
+    """Combine elements of one array with values in lane order; the old elements if `old`."""
     combine = COMBINE[operation]
     if not old and operation in _AT and value.dtype.kind in "iuf":
         _AT[operation].at(view, index, value)
         return None
-    before = np.zeros((*a.shape, who.size), a.dtype)
+    count = index.shape[-1]
+    before = np.zeros((*a.shape, count), a.dtype)
     lanes = index if index.ndim == 1 else index[0]
     if np.unique(lanes).size == lanes.size:
         before[...] = view[index]
@@ -91,15 +95,11 @@ def update(g: Group, a: Access, operation: int, address: Any, value: Any, m: Any
     elif operation in (1, 2) and not a.shape:
         before[...] = _running_sum(view, index, value if operation == 1 else -value)
     else:
-        for lane in range(who.size):
+        for lane in range(count):
             at = index[..., lane : lane + 1]
             before[..., lane : lane + 1] = view[at]
             view[at] = combine(view[at], value[..., lane : lane + 1])
-    if not old:
-        return None
-    out = np.zeros((*a.shape, g.lanes), a.dtype)
-    out[..., who] = before
-    return out
+    return before
 
 
 def _running_sum(view: Any, index: Any, value: Any) -> Any:
@@ -119,12 +119,12 @@ def _running_sum(view: Any, index: Any, value: Any) -> Any:
 
 def exchange(g: Group, a: Access, address: Any, compare: Any, new: Any, m: Any) -> tuple[Any, Any]:
     """llvm.cmpxchg: the old values, and where they were what was expected."""
-    who, view, index = _prepare(g, a, address, m)
     before = np.zeros(g.lanes, a.dtype)
     same = np.zeros(g.lanes, np.bool_)
-    for lane, at in zip(who.tolist(), index.tolist(), strict=True):
-        before[lane] = view[at]
-        same[lane] = view[at] == compare[lane]
-        if same[lane]:
-            view[at] = new[lane]
+    for who, view, index in _places(g, a, address, m):
+        for lane, at in zip(who.tolist(), index.tolist(), strict=True):
+            before[lane] = view[at]
+            same[lane] = view[at] == compare[lane]
+            if same[lane]:
+                view[at] = new[lane]
     return before, same
