@@ -278,14 +278,30 @@ def as_coordinate(coord: Any) -> Any:
     )
 
 
-def as_index(thr_idx: Any, what: str) -> Any:
-    """A thread's number for `what`: an integer; else an error."""
+def as_thread(thr_idx: Any, threads: int) -> Any:
+    """Which of `threads` a slice is for: an integer; else an error."""
     if thr_idx is None or isinstance(thr_idx, tuple | list):
         raise DSLTypeError(
-            f"{what} takes the number of a thread, got {'None' if thr_idx is None else 'a tuple'}",
+            "get_slice takes the number of a thread, got "
+            + ("None" if thr_idx is None else "a tuple"),
             hint="tid, _, _ = cute.arch.thread_idx()",
         )
-    return as_coordinate(thr_idx)
+    number = as_coordinate(thr_idx)
+    if type(number) is int and not 0 <= number < threads:
+        raise DSLTypeError(f"get_slice({number}) of {threads} threads")
+    return number
+
+
+def check_partitioned(x: Any, what: str) -> None:
+    """DSLTypeError for what is neither a tensor nor a layout."""
+    if not isinstance(x, algebra.Layout | algebra.ComposedLayout) and not hasattr(x, "layout"):
+        kind = type(x).__name__
+        raise DSLTypeError(
+            f"{what} takes a tensor, not a {kind}",
+            hint="a vector has no memory: partition the tensor, and load() after it"
+            if kind == "TensorSSA"
+            else None,
+        )
 
 
 def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:

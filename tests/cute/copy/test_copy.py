@@ -248,6 +248,20 @@ def test_other_mistakes_say_what_is_wrong(sim):
         "of which it takes 2: the modes differ": lambda a, r: cute.copy(
             atom(64), fragment((2, 2, 2), (1, 2, 4)), fragment((4, 2), (1, 4))
         ),
+        "threads (8,4):(8,1) is no order of the numbers from 0 to 31": lambda a, r: (
+            cute.make_tiled_copy_tv(
+                atom(32), cute.make_layout((8, 4), stride=(8, 1)), cute.make_layout((1, 2))
+            )
+        ),
+        "values (2,2):(2,2) is no order": lambda a, r: cute.make_tiled_copy_tv(
+            atom(32), cute.make_layout((8, 4)), cute.make_layout((2, 2), stride=(2, 2))
+        ),
+        "the layout of threads is a static layout, not (8, 4)": lambda a, r: (
+            cute.make_tiled_copy_tv(atom(32), (8, 4), (1, 2))
+        ),
+        "num_bits_per_copy is a static number": lambda a, r: cute.make_copy_atom(
+            CopyUniversalOp(), cute.Float32, num_bits_per_copy=cute.arch.thread_idx()[0]
+        ),
         "hint: x.get_slice(tid).partition_S(tensor)": lambda a, r: cute.make_tiled_copy_tv(
             atom(32), cute.make_layout(32), cute.make_layout(1)
         ).partition_S(a),

@@ -10,7 +10,7 @@ from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute import arch, pipeline
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.nvgpu import cpasync
-from basedsl_cute.sim import DeadlockError
+from basedsl_cute.sim import DeadlockError, UninitializedReadError
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentRuntimeTileScheduler,
@@ -528,3 +528,40 @@ def test_consumers_of_tma_are_counted_by_warps(sim):
         assert "the number of consumer warps" in error.value.hint
     with pytest.raises(DSLError, match="and the cluster 2 blocks"):
         tma_pipeline(9, 128, (2, 1, 1))
+
+
+# A try that nobody looks at ----------------------------------------------------------------------
+
+
+@cute.kernel
+def tried_kernel(out: cute.Tensor, waits: cute.Constexpr):
+    smem = cute.utils.SmemAllocator()
+    full = smem.allocate_array(cute.Int64, 1)
+    values = smem.allocate_tensor(cute.Float32, cute.make_layout(32), 16)
+    t = cute.arch.thread_idx()[0]
+    if t == 0:
+        cute.arch.mbarrier_init(full, 32)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    if t < 32:
+        values[t] = cute.Float32(t)
+        cute.arch.mbarrier_arrive(full)
+    else:  # runs first: who reaches a barrier last goes on at once
+        done = cute.arch.mbarrier_try_wait(full, 0)
+        if cute.const_expr(waits):
+            if not done:
+                cute.arch.mbarrier_wait(full, 0)
+        out[t - 32] = values[t - 32]
+
+
+@cute.jit
+def tried(out: cute.Tensor, waits: cute.Constexpr):
+    tried_kernel(out, waits).launch(grid=1, block=64)
+
+
+def test_to_try_is_not_to_wait(sim):
+    out = np.zeros(32, np.float32)
+    tried(out, True)
+    assert (out == np.arange(32)).all()
+    with pytest.raises(UninitializedReadError):
+        tried(out, False)

@@ -93,6 +93,15 @@ def right_inverse(layout: Any) -> Any:
     return coalesce(Layout(tuple(result_shape), tuple(result_stride)))
 
 
+def is_order(layout: Layout) -> bool:
+    """Whether a static layout is a bijection onto the numbers below its size.
+
+    >>> is_order(make_layout((2, 3), (3, 1))), is_order(make_layout((2, 3), (4, 1)))
+    (True, False)
+    """
+    return bool(size(right_inverse(layout)) == size(layout))
+
+
 def left_inverse(layout: Any) -> Any:
     """A layout ``l`` with ``l(layout(i)) == i`` for every ``i``, for an injective ``layout``.
 

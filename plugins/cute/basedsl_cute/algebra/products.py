@@ -22,7 +22,7 @@ from .int_tuple import (
     wrap,
     zeros_to_ones,
 )
-from .inverse import complement, right_inverse
+from .inverse import complement, is_order, right_inverse
 from .layout import Layout, concatenate, cosize, make_layout, modes_of, size, text
 from .modes import append, zip_modes
 from .views import on_views
@@ -147,9 +147,19 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     holds their raked product; ``layout_tv`` maps (thread, value) to the colexicographic position
     in the tile.
 
+    Raises LayoutError where a number is missing or there twice.
+
     >>> print(*make_layout_tv(make_layout((4, 8), (8, 1)), make_layout((2, 2), (2, 1))))
     (8, 16) ((8,4),(2,2)):((16,2),(8,1))
     """
+    for layout, what in ((thr_layout, "threads"), (val_layout, "values")):
+        if not isinstance(layout, Layout) or not is_static(layout.shape):
+            raise LayoutError(f"the layout of {what} is a static layout, not {layout}")
+        if not is_order(layout):
+            raise LayoutError(
+                f"the layout of {what} {layout} is no order of the numbers from 0 to "
+                f"{size(layout) - 1}"
+            )
     layout_mn = raked_product(thr_layout, val_layout)
     layout_tv = with_shape(right_inverse(layout_mn), (size(thr_layout), size(val_layout)))
     return product_each(layout_mn.shape), layout_tv

@@ -36,8 +36,9 @@ class CopyTiling:
         for mode, what in enumerate(("threads", "values")):
             have, need = size(self.layout_tv, mode), size(self.atom.layout_ref_tv, mode)
             if have % need:
+                name = f"the copy {self.atom.name}" if self.atom.name else "the copy"
                 raise LayoutError(
-                    f"copy {self.atom.name} needs a multiple of {need} {what}, "
+                    f"{name} needs a multiple of {need} {what}, "
                     f"the TV layout {self.layout_tv} has {have}"
                 )
 

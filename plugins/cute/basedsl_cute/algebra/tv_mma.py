@@ -11,7 +11,7 @@ from .compose import composition
 from .division import logical_divide, zipped_divide
 from .errors import LayoutError
 from .int_tuple import repeat, tuple_rank, wrap
-from .inverse import right_inverse
+from .inverse import is_order, right_inverse
 from .layout import Layout, make_layout, size
 from .partition import index_modes
 from .products import tiled_product
@@ -178,13 +178,8 @@ def _check_permutation(tiling: MmaTiling, mode: int, name: str) -> None:
             f"permutation_mnk has {chosen} for {name}: {extent} is no multiple of {atom * groups}, "
             f"{groups} atoms of {atom}"
         )
-    if isinstance(chosen, Layout) and not _is_order(chosen):
+    if isinstance(chosen, Layout) and not is_order(chosen):
         raise LayoutError(
             f"permutation_mnk has {chosen} for {name}, which is no order of the numbers from 0 to "
             f"{extent - 1}"
         )
-
-
-def _is_order(layout: Layout) -> bool:
-    """Whether the layout is a bijection onto the numbers below its size."""
-    return size(right_inverse(layout)) == size(layout)

@@ -15,7 +15,7 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
 from basedsl_cute.atoms.access import WEAK, PlainAccess, plain_access
 from basedsl_cute.pointer import storage_bits
-from basedsl_cute.tensor import Tensor, as_index, of_a_thread
+from basedsl_cute.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
 
 class CopyOp:
@@ -109,6 +109,8 @@ def make_copy_atom(
     """
     if not isinstance(op, CopyOp):
         raise DSLTypeError(f"make_copy_atom takes a copy operation, got {op!r}")
+    if num_bits_per_copy is not None and type(num_bits_per_copy) is not int:
+        raise DSLTypeError(f"num_bits_per_copy is a static number, not {num_bits_per_copy!r}")
     if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
         raise DSLTypeError(f"make_copy_atom takes an element type, got {dtype!r}")
     access = plain_access(memory_order, memory_scope, l1c_evict_priority)
@@ -174,7 +176,7 @@ class TiledCopy:
 
     def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrCopy:
         """The part of thread `thr_idx`."""
-        return ThrCopy(self, as_index(thr_idx, "get_slice"))
+        return ThrCopy(self, as_thread(thr_idx, self.size))
 
     def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """A fragment, for instance of an MMA, in the order in which this copy moves values."""
@@ -205,10 +207,12 @@ class ThrCopy:
 
     def partition_S(self, src: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """What this thread reads of a tensor: ((atom values, rest values), rest modes...)."""
+        check_partitioned(src, "partition_S")
         return self.tiled_copy.tiling.partition("S", src, self.thr_idx)  # type: ignore[no-any-return]
 
     def partition_D(self, dst: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
         """What this thread writes of a tensor: ((atom values, rest values), rest modes...)."""
+        check_partitioned(dst, "partition_D")
         return self.tiled_copy.tiling.partition("D", dst, self.thr_idx)  # type: ignore[no-any-return]
 
     def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
@@ -222,14 +226,14 @@ def make_tiled_copy(
     atom: CopyAtom, layout_tv: Any, tiler_mn: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """From a layout (thread, value) -> position in the tile `tiler_mn`."""
-    return TiledCopy(atom, CopyTiling(atom.tv, layout_tv, tiler_mn))
+    return TiledCopy(atom, CopyTiling(_tv(atom), layout_tv, tiler_mn))
 
 
 def make_tiled_copy_tv(
     atom: CopyAtom, thr_layout: Any, val_layout: Any, *, loc: Any = None, ip: Any = None
 ) -> TiledCopy:
     """From the layouts of threads and of values over the tile; see `make_layout_tv`."""
-    return TiledCopy(atom, algebra.make_copy_tiling_tv(atom.tv, thr_layout, val_layout))
+    return TiledCopy(atom, algebra.make_copy_tiling_tv(_tv(atom), thr_layout, val_layout))
 
 
 def make_tiled_copy_A(
@@ -253,6 +257,16 @@ def make_tiled_copy_C(
     return _of_mma(atom, tiled_mma, "C")
 
 
+def _tv(atom: Any) -> CopyAtomLayout:
+    """The threads and values of a copy atom; DSLTypeError for what is none."""
+    if not isinstance(atom, CopyAtom):
+        raise DSLTypeError(
+            f"a tiled copy is made of a copy atom, not of {atom}",
+            hint="cute.make_copy_atom(operation, element type)",
+        )
+    return atom.tv
+
+
 def _of_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
     _check_values(atom, tiled_mma, operand)
     tiling = algebra.make_copy_tiling_of_mma(atom.tv, tiled_mma.tiling, operand)
@@ -261,8 +275,13 @@ def _of_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
 
 def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
     """DSLTypeError unless what a thread holds of the tile is whole instructions of the copy."""
+    moved = int(algebra.size(_tv(atom).layout_ref_tv, 1))
+    if not hasattr(tiled_mma, "tiling"):
+        raise DSLTypeError(
+            f"make_tiled_copy_{operand} takes a tiled MMA, not {tiled_mma}",
+            hint="cute.make_tiled_mma(operation, atom layout)",
+        )
     held = int(algebra.size(tiled_mma.tiling.tv_layout_tiled(operand), 1))
-    moved = int(algebra.size(atom.tv.layout_ref_tv, 1))
     if held % moved:
         raise DSLTypeError(
             f"{atom.op} moves {moved} {atom.dtype.__name__} of each thread, and a thread holds "

@@ -14,7 +14,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
 from basedsl_cute.memory import make_rmem_tensor
-from basedsl_cute.tensor import Tensor, as_index, of_a_thread
+from basedsl_cute.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
 
 class MmaOp:
@@ -211,7 +211,7 @@ class TiledMma(MmaAtom):
         """The part of thread `thr_idx`. For operands that wgmma reads from shared memory any thread
         of the warpgroup will do.
         """
-        return ThrMma(self, as_index(thr_idx, "get_slice"))
+        return ThrMma(self, as_thread(thr_idx, self.size))
 
     def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
         """The shape of one thread's part of A."""
@@ -269,6 +269,7 @@ class ThrMma:
         return self._part("C", c)
 
     def _part(self, operand: str, x: Tensor) -> Tensor:
+        check_partitioned(x, f"partition_{operand}")
         mma = self.tiled_mma
         if operand != "C":
             tile = (mma.get_tile_size("AB".index(operand)), mma.get_tile_size(2))

@@ -166,9 +166,7 @@ def test(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) 
     return out
 
 
-def wait(
-    g: Group, address: Any, which: Any, parity: bool, patient: bool, m: Mask, site: Site
-) -> Wait | None:
+def wait(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) -> Wait | None:
     """What to wait for until `test` holds in every active lane; None when it does already."""
     goals = {
         (at, int(which[lane])): g.block.mbarrier(at, g, site, lane)
@@ -192,4 +190,4 @@ def wait(
             f"{at - start} of `{name}` ({barrier})"
         )
 
-    return Wait(ready, describe, site, patient=patient)
+    return Wait(ready, describe, site)

@@ -95,8 +95,11 @@ def _is_parity(op: Op) -> bool:
     return isinstance(type_, IntType) and type_.width == 32
 
 
-@rule(*_names("test.wait"), uniform=never, sync="warp", volatile=True)
+@rule(*_names("test.wait", "try_wait"), uniform=never, sync="warp", volatile=True)
 def _test(e: Emitter, op: Op) -> None:
+    """Whether the phase is complete by now. A `try_wait` may wait for it, or not: so that a kernel
+    which forgets what to do then is seen to, it does not.
+    """
     address, which = _lanes(e, op.operands[:2])
     e.let(
         op.results[0],
@@ -104,21 +107,9 @@ def _test(e: Emitter, op: Op) -> None:
     )
 
 
-@rule(*_names("try_wait"), uniform=never, sync="warp")
-def _try_wait(e: Emitter, op: Op) -> None:
-    """Suspends until the phase completes, or gives up when nothing else can go on."""
-    address, which = _lanes(e, op.operands[:2])
-    parity = _is_parity(op)
-    e.wait(f"mbarriers.wait(g, {address}, {which}, {parity}, False, {e.mask}, {e.at()})")
-    e.let(
-        op.results[0],
-        f"mbarriers.test(g, {address}, {which}, {parity}, {e.mask}, {e.at()})",
-    )
-
-
 @rule(*_names("try_wait.parity"), sync="warp")
 def _wait_parity(e: Emitter, op: Op) -> None:
     """MLIR lowers this to a loop that ends when the phase is complete."""
     address, which = _lanes(e, op.operands[:2])
-    e.wait(f"mbarriers.wait(g, {address}, {which}, True, True, {e.mask}, {e.at()})")
+    e.wait(f"mbarriers.wait(g, {address}, {which}, True, {e.mask}, {e.at()})")
     e.line(f"mbarriers.test(g, {address}, {which}, True, {e.mask}, {e.at()})")

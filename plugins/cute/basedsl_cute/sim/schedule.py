@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class Wait:
     """A group waits until `ready()`. `describe()` says what for, as things stand.
 
-    A wait that is not `patient` may end without being ready, when nothing else can go on: a
-    `try_wait` that times out, a loop that polls memory. `whole_block` marks barriers of all
-    threads.
+    A wait that is not `patient` may end without being ready, when nothing else can go on: a loop
+    that polls memory. `whole_block` marks barriers of all threads.
     """
 
     ready: Callable[[], bool]
