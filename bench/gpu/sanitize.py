@@ -26,7 +26,10 @@ TOOLS = ("memcheck", "racecheck")
 SECONDS = 240  # of one run
 
 # By kernel: the numbers of small cases that together use its paths.
-PRODUCTS = {"hopper": (0, 1, 2), "ampere": (0, 1), "ampere_tma": (0, 1), "sgemm": (0,)}
+PRODUCTS = {
+    "hopper": (0, 1, 2), "split": (0, 1), "parts": (0,), "ampere": (0, 1), "ampere_tma": (0, 1),
+    "sgemm": (0,),
+}  # fmt: skip
 KERNELS = (
     "block_reduce", "elementwise", "gather_scatter", "hopper_gemm", "hopper_grouped_gemm",
     "normalization", "row_reduction", "saxpy", "softmax", "tiled_matmul", "transpose",

@@ -9,7 +9,7 @@ of calls in a row, recorded into a CUDA graph: what the device takes. "alone" is
 timed one by one, "calls" that of plain calls in a row with new results, where the host may be what
 takes longest. "GB/s" counts operands and result once each. The 8-bit peer is `torch._scaled_mm`.
 `--check` times nothing; `--part 2 7` takes the third of seven parts. `--config` is that of a kernel
-in `ops`, by the name "hopper", "split" or "warp".
+in `ops`, by the name "hopper", "split", "parts" or "warp".
 """
 
 import argparse
@@ -49,6 +49,8 @@ SHAPES = [
     ("float16", "kk", 1, 512, 512, 8192),
     ("bfloat16", "kn", 1, 512, 512, 65536),
     ("float8_e4m3fn", "kk", 1, 512, 512, 8192),
+    ("float16", "kk", 1, 1536, 1536, 8192),
+    ("bfloat16", "kk", 1, 1024, 3072, 8192),
     ("float16", "kk", 1, 1000, 1000, 1000),
     ("float16", "kn", 1, 1000, 1000, 16384),
     ("float16", "kk", 1, 512, 512, 512),
@@ -241,9 +243,14 @@ def named(config):
     """A `Config` of one of the kernels, by the kernel's name."""
     if config is None:
         return None
-    from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_split_gemm
+    from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_parts_gemm, hopper_split_gemm
 
-    kernels = {"hopper": hopper_gemm, "split": hopper_split_gemm, "warp": ampere_gemm}
+    kernels = {
+        "hopper": hopper_gemm,
+        "split": hopper_split_gemm,
+        "parts": hopper_parts_gemm,
+        "warp": ampere_gemm,
+    }
     return eval(config, {name: kernel.Config for name, kernel in kernels.items()})
 
 
@@ -254,7 +261,12 @@ def what_ran():
     problem = list(multiply._plans.values())[-1].problem
     if problem is None:
         return "nothing"
-    return f"{problem.kernel} {config_text(problem.config)}"
+    config = problem.config
+    if hasattr(config, "parts"):
+        return f"{config.parts} parts of K by {type(config.gemm).__module__.split('.')[-1]} " + (
+            config_text(config.gemm)
+        )
+    return f"{problem.kernel} {config_text(config)}"
 
 
 if __name__ == "__main__":

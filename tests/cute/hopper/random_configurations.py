@@ -23,10 +23,12 @@ import ml_dtypes
 import numpy as np
 from random_cases import BF16, E4M3, E5M2, F16, F32, KERNELS, Case, Draw
 from random_grouped import Grouped
+from random_parts import Parts
 
 import basedsl_cute as cute
 
 KERNELS["grouped"] = Grouped()
+KERNELS["parts"] = Parts()
 
 # Sums are made of float32, and less on Hopper's tensor cores: relative to the sum of the products'
 # magnitudes, of 16-bit floats and tf32, and of 8-bit floats (13 bits behind the largest one).

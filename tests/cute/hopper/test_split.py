@@ -1,6 +1,7 @@
 """The Hopper GEMM whose blocks share K: tiles, parts, borders, epilogues, what ptxas says of it."""
 
 import itertools
+import math
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,7 @@ from basedsl_cute.lowering import ptxas
 from basedsl_cute.ops import hopper_choice, hopper_gemm, matmul
 from basedsl_cute.ops.hopper_config import Kinds
 from basedsl_cute.ops.hopper_split_gemm import Config, gemm
-from basedsl_cute.ops.hopper_split_gemm import check as check_config
+from basedsl_cute.ops.hopper_split_gemm import check as check_split
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -224,9 +225,14 @@ def test_what_is_chosen_fits(dtype, out):
     for m, n, k in itertools.product(extents, extents, (8, 512, 4096, 65536)):
         for swap in (m < n, m >= n):
             kernel, cfg = hopper_choice.choose(m, n, k, 1, BITS[dtype], out.width, 132, False)
-            assert kernel == "hopper split" and cfg.tile[2] * BITS[dtype] == 1024
             major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
-            check_config(Kinds(dtype, dtype, out, None, None, major), cfg)
+            c = out
+            if kernel == "hopper parts":
+                cfg.check(k, BITS[dtype])
+                cfg, c = cfg.gemm, cute.Float32
+            check = hopper_gemm.check if isinstance(cfg, hopper_gemm.Config) else check_split
+            check(Kinds(dtype, dtype, c, None, None, major), cfg)
+            assert cfg.tile[2] * BITS[dtype] == 1024
             seen.add(cfg)
     assert len(seen) > 20
 
@@ -244,7 +250,6 @@ def test_large_products_are_not_split():
         ((16, 4096, 4096), (64, 16), 2, True),
         ((4096, 16, 4096), (64, 16), 2, False),
         ((128, 4096, 14336), (64, 128), 2, True),
-        ((64, 64, 65536), (64, 16), 16, False),
         ((16, 14336, 4096), (128, 16), 1, True),
     ],
 )
@@ -252,6 +257,24 @@ def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
     """On an H200 of 132 multiprocessors: bench/results."""
     kernel, cfg = hopper_choice.choose(*shape, 1, 16, 16, 132, True)
     assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
+
+
+@pytest.mark.parametrize(
+    "shape, parts",
+    [((512, 512, 65536), 16), ((1000, 1000, 16384), 4), ((64, 64, 65536), 32), ((512,) * 3, None)],
+)
+def test_which_have_parts(shape, parts):
+    kernel, cfg = hopper_choice.choose(*shape, 1, 16, 16, 132, True)
+    assert (cfg.parts if kernel == "hopper parts" else None) == parts
+    # Batches have none.
+    assert hopper_choice.choose(*shape, 2, 16, 16, 132, True)[0] != "hopper parts"
+
+
+def test_a_workspace_is_not_large():
+    for m, n, k in itertools.product((64, 1024, 1536, 3072, 8192), repeat=3):
+        kernel, cfg = hopper_choice.choose(m, n, 16 * k, 1, 16, 16, 132, True)
+        if kernel == "hopper parts":
+            assert 4 * math.prod(cfg.workspace(m, n, False)) <= 2**26
 
 
 # What does not fit -------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from basedsl_cute.ops import (
     ampere_gemm_tma,
     hopper_choice,
     hopper_gemm,
+    hopper_parts_gemm,
     hopper_split_gemm,
     sgemm,
 )
@@ -199,15 +200,9 @@ def choose(
     if config is None and target.name == "sm_90a" and tma.wgmma:
         bits = dtype.width
         return hopper_choice.choose(m, n, k, batches, bits, dtype_c.width, processors, tma.stores)
-    if isinstance(config, hopper_split_gemm.Config) and tma.wgmma:
-        return "hopper split", config
-    if isinstance(config, hopper_gemm.Config | hopper_split_gemm.Config):
-        if not (tma.wgmma and tma.stores):
-            raise DSLTypeError(
-                "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
-                "bytes, and of elements that are not 16-bit those with K contiguous"
-            )
-        return "hopper", config
+    if type(config) in _HOPPER:
+        _check_hopper(config, tma, k, batches, dtype.width)
+        return _HOPPER[type(config)], config
     if dtype is not dtype_b:
         raise DSLTypeError(
             f"operands of {dtype.__name__} and {dtype_b.__name__} do not mix here",
@@ -229,6 +224,29 @@ def choose(
     extents = (m, n) if by_tma else (m, n, k)  # beyond K, TMA fills with zeros
     full = all(x % tile == 0 for x, tile in zip(extents, config.tile, strict=False))
     return "warp-tma" if by_tma else "warp", replace(config, is_full=full)
+
+
+_HOPPER = {
+    hopper_gemm.Config: "hopper",
+    hopper_split_gemm.Config: "hopper split",
+    hopper_parts_gemm.Config: "hopper parts",
+}
+
+
+def _check_hopper(config: Any, tma: ByTma, k: int, batches: int, bits: int) -> None:
+    """DSLTypeError for a configuration that was given for what its kernel does not do."""
+    if not (tma.wgmma and (tma.stores or not isinstance(config, hopper_gemm.Config))):
+        raise DSLTypeError(
+            "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
+            "bytes, and of elements that are not 16-bit those with K contiguous"
+        )
+    if isinstance(config, hopper_parts_gemm.Config):
+        config.check(k, bits)
+        if batches > 1:
+            raise DSLTypeError(
+                f"parts of K are batches, and there are {batches} already",
+                hint="pass a Config of hopper_gemm or hopper_split_gemm",
+            )
 
 
 def _moves_registers(target: Target) -> bool:

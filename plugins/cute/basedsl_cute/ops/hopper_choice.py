@@ -1,4 +1,5 @@
-"""Which Hopper kernel a product takes, `hopper_gemm` or `hopper_split_gemm`, and how configured.
+"""Which Hopper kernel a product takes, and how configured: `hopper_gemm`, `hopper_split_gemm`, or
+one of them for parts of K that are summed afterwards, `hopper_parts_gemm`.
 
 By a model of the time of each on an H200, in microseconds: what is loaded from memory once, what
 all blocks load from L2, and what each multiprocessor does in turn, whichever takes longest. Its
@@ -7,10 +8,11 @@ numbers were fitted to 650 measurements (bench/results).
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
-from basedsl_cute.ops import hopper_config
+from basedsl_cute.ops import hopper_config, hopper_parts_gemm
 from basedsl_cute.ops.hopper_split_gemm import Config
 
 __all__ = ["CANDIDATES", "choose"]
@@ -29,7 +31,6 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (64, 128), "stages": 9},
     {"tile": (128, 16), "stages": 4, "blocks_per_sm": 3, "consumers": 2},
     {"tile": (128, 64), "stages": 4, "blocks_per_sm": 2, "consumers": 2},
-    {"tile": (128, 128), "stages": 6, "consumers": 2},
     {"tile": (128, 128), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
 )
 _STEPS = 4  # of K for each block, at least
@@ -44,7 +45,13 @@ _BEGIN = 0.2  # microseconds of any kernel
 _BLOCK = 0.0104  # more for each block, of those that are there together
 _PART = 0.43  # more for each block of a cluster: they begin together, and wait for each other
 _EPILOGUE = 0.22  # cycles for an element of a tile, and as much again for adding parts up
-_HOPPER = (1.0, 1.1)  # microseconds of `hopper_gemm`, and so much of what its own model says
+_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of K, that another kernel sums
+_STEPS_OF_A_PART = 8
+_WORKSPACE = 2**26  # bytes of all parts together, at most
+_WORTH = 0.93  # of the time without parts, at most
+_SUM = 2.0  # microseconds of that kernel
+_SUMMED = 3.5e6  # bytes that it reads or writes in one
+_HOPPER = (1.0, 1.2)  # microseconds of `hopper_gemm`, and so much of what its own model says
 
 
 def choose(
@@ -60,24 +67,62 @@ def choose(
     """The kernel's name in `multiply` and its configuration, for a product of elements of `bits` on
     so many multiprocessors; `stores` says whether TMA can write C.
     """
-    once = batches * ((m + n) * k * bits + m * n * bits_of_c) / 8 / _MEMORY
-    time, cfg = min(
-        ((_time(cfg, m, n, k, batches, bits, once, processors), cfg) for cfg in _all(bits, m < n)),
-        key=lambda found: found[0],
+    found = _one_kernel(m, n, k, batches, bits, bits_of_c, processors, stores)
+    best = _WORTH * found[0]
+    if batches > 1 or best < _SUM + _once(m, n, k, 1, bits, bits_of_c):
+        return found[1:]
+    for parts in _PARTS:
+        each, rest = divmod(k, parts)
+        if rest or each * bits % 1024 or each * bits // 1024 < _STEPS_OF_A_PART:
+            continue
+        if 4 * parts * m * n > _WORKSPACE:
+            break
+        time, _, cfg = _one_kernel(-(-m // 128) * 128, n, each, parts, bits, 32, processors, True)
+        time += _SUM + m * n * (4 * parts + bits_of_c / 8) / _SUMMED
+        if time < best:
+            best, found = time, (time, "hopper parts", hopper_parts_gemm.Config(parts, cfg))
+    return found[1:]
+
+
+def _one_kernel(
+    m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int, stores: bool
+) -> tuple[float, str, Any]:
+    """Microseconds, the kernel's name and its configuration, without parts summed later."""
+    once = _once(m, n, k, batches, bits, bits_of_c)
+    every = (
+        (_time(c, m, n, k, batches, bits, once, processors), c)
+        for c in _all(bits, m < n)
+        if not stores or _suits(c, min(m, n))
     )
+    time, cfg = min(every, key=lambda found: found[0])
     if stores:
         cycles, hopper = hopper_config.weighed(m * batches, n, k, bits, processors, bits_of_c)
-        if _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once) <= time:
-            return "hopper", hopper
-    return "hopper split", cfg
+        its = _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once)
+        if its <= time:
+            return its, "hopper", hopper
+    return time, "hopper split", cfg
 
 
+def _once(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
+    """Microseconds in which everything comes from memory or goes there."""
+    return batches * ((m + n) * k * bits + m * n * bits_of_c) / 8 / _MEMORY
+
+
+@functools.cache
 def _all(bits: int, swap: bool) -> list[Config]:
     return [
         Config(**c | {"tile": (*c["tile"], 1024 // bits), "split": split, "swap": swap})
         for c in CANDIDATES
         for split in _parts(*c["tile"])
     ]
+
+
+def _suits(cfg: Config, shorter: int) -> bool:
+    """Whether `hopper_gemm` is not better for certain: with large tiles, if there are several along
+    the shorter mode.
+    """
+    rows, columns, _ = cfg.tile
+    return rows == 64 or (columns < 128 and shorter <= columns)
 
 
 def _parts(rows: int, columns: int) -> tuple[int, ...]:
@@ -110,5 +155,7 @@ def _time(
     loaded = blocks * steps * 128 * (min(rows, across) + min(columns, along))
     once *= max(1.0, _LOADING * processors / min(blocks, processors))
     once *= 1 + _AGAIN * (-(-along // columns) - 1)
+    if rounds > 1:
+        once *= rounds * places / blocks  # in the last one not all of them load
     begin = _BEGIN + _BLOCK * min(blocks, 4 * processors) + _PART * (cfg.split - 1)
     return begin + max(once, loaded / _L2, rounds * alone / _CLOCK)

@@ -18,7 +18,14 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.arguments import tensor_argument
 from basedsl_cute.host import current_target
 from basedsl_cute.lowering.targets import ENVIRONMENT_VARIABLE
-from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.ops import (
+    ampere_gemm,
+    ampere_gemm_tma,
+    hopper_gemm,
+    hopper_parts_gemm,
+    hopper_split_gemm,
+    sgemm,
+)
 from basedsl_cute.ops.arrays import Library, library
 from basedsl_cute.ops.decisions import (
     ByTma,
@@ -60,7 +67,7 @@ def matmul(
     tf32: bool = False,
     config: Any = None,
 ) -> Any:
-    """activation(alpha * a @ b + bias) + residual, in one kernel.
+    """activation(alpha * a @ b + bias) + residual, in one kernel (two for a very long K).
 
     `a` and `b` are arrays of PyTorch, CuPy or NumPy with NumPy's meaning of `@`: (..., M, K) and
     (..., K, N), leading modes broadcast, one mode is a vector. Transposed views are taken as they
@@ -77,8 +84,8 @@ def matmul(
     function of a vector. `alpha` is a number, or an array of one. Instead of all these,
     `epilogue(sums, *operands)` makes the result of the sums and of arrays like `residual` or
     numbers, see `utils.epilogue`; each function object is compiled apart. `config` is a `Config` of
-    `ampere_gemm`, `ampere_gemm_tma`, `hopper_gemm`, `hopper_split_gemm` or `sgemm`, instead of the
-    one chosen.
+    `ampere_gemm`, `ampere_gemm_tma`, `hopper_gemm`, `hopper_split_gemm`, `hopper_parts_gemm` or
+    `sgemm`, instead of the one chosen.
     """
     lib = library(a)
     extras = _extras(lib, bias, residual, alpha, epilogue, operands)
@@ -185,9 +192,11 @@ class Plan:
         extras: tuple[View | None, ...],
         filled: tuple[int, int, int] = (0, 0, 0),
         problem: Problem | None = None,
+        workspace: tuple[tuple[int, ...], Any] | None = None,
     ) -> None:
         self.call = call
         self.problem = problem  # what `call` was compiled for
+        self.workspace = workspace  # extents and type of an array that it takes before the extras
         self.shape = shape
         self.dtype = dtype
         self.blocks = blocks
@@ -211,6 +220,8 @@ class Plan:
             extras = tuple(
                 [x if v is None else v.of(x, lib) for x, v in zip(extras, self.extras, strict=True)]
             )
+        if self.workspace is not None:
+            extras = (lib.empty(*self.workspace, a), *extras)
         call(a, b, c, extras, self.blocks, lib.stream(a))
         return result
 
@@ -307,8 +318,13 @@ def _plan(
     arrays = tuple(v.of(x, lib) for v, x in zip(matrices, (a, b, result), strict=True))
     more = tuple(x if v is None else v.of(x, lib) for x, v in zip(extras, seen, strict=True))
     filled = (of_a.filled, of_b.filled, of_c.filled)
+    workspace = None
+    if isinstance(config, hopper_parts_gemm.Config):
+        sums = lib.dtype(cute.Int32 if of_a.dtype.is_integer else cute.Float32)
+        workspace = config.workspace(*matrices[2].shape[-2:], not leads[2]), sums
+        more = (lib.empty(*workspace, a), *more)
     call = _compiled(problem, arrays, more, blocks)
-    return Plan(call, matrices, shape, made, blocks, seen, filled, problem)
+    return Plan(call, matrices, shape, made, blocks, seen, filled, problem, workspace)
 
 
 def _compiled(
@@ -343,6 +359,9 @@ def product(
         matrix(x, vector, major)
         for x, vector, major in zip((a, b, c), problem.vectors, problem.majors, strict=True)
     )
+    workspace = None
+    if cute.const_expr(problem.kernel == "hopper parts"):
+        workspace, extras = extras[0], extras[1:]
     operands = tuple(
         x
         if not isinstance(x, cute.Tensor)
@@ -358,6 +377,9 @@ def product(
     elif cute.const_expr(problem.kernel == "hopper split"):
         vector = min(problem.vectors[2], hopper_split_gemm.VECTOR)
         hopper_split_gemm.gemm(a, b, c, *rest, vector, stream=on)
+    elif cute.const_expr(problem.kernel == "hopper parts"):
+        vector = min(problem.vectors[2], hopper_parts_gemm.VECTOR)
+        hopper_parts_gemm.gemm(a, b, c, workspace, blocks, *rest, vector, stream=on)
     elif cute.const_expr(problem.kernel == "warp-tma"):
         ampere_gemm_tma.gemm(a, b, c, blocks, *rest, problem.vectors[2], stream=on)
     elif cute.const_expr(problem.kernel == "warp"):
