@@ -21,6 +21,7 @@ from basedsl_cute.lowering.targets import SIM, TARGETS
 from basedsl_cute.lowering.tensor_map import BYTES
 from basedsl_cute.runtime.launch_abi import (
     COOPERATIVE,
+    PDL,
     Launch,
     Limits,
     python_launcher,
@@ -83,6 +84,7 @@ def simulator_executor(
             options=options,
             cluster=launch.cluster or launch.kernel.cluster or (1, 1, 1),
             cooperative=bool(launch.flags & COOPERATIVE),
+            dependent=bool(launch.flags & PDL),
         )
 
     limits = Limits(smem=TARGETS[SIM].smem_per_block)

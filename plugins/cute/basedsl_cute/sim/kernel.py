@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from basedsl_cute.sim.errors import LaunchError
+from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.launch import Launch, SimOptions, Width, check_configuration, triple
 from basedsl_cute.sim.memory import Memory
 from basedsl_cute.sim.parameter import Parameter
@@ -77,9 +77,11 @@ class SimKernel:
         options: SimOptions | None = None,
         cluster: Any = (1, 1, 1),
         cooperative: bool = False,
+        dependent: bool = False,
     ) -> None:
         """Run the kernel on every thread of the grid, blocks of a `cluster` together, or all of a
-        `cooperative` launch.
+        `cooperative` launch. A `dependent` one may begin before the launch in front of it has
+        ended, and the race check has it wait for that.
 
         `args` are ints and floats (or NumPy scalars), and addresses for pointers. `memory` says
         what may be touched. Raises LaunchError before anything runs, SimulationError for what the
@@ -107,6 +109,12 @@ class SimKernel:
             grid, block, layout, dynamic_smem, memory, pointers, options, cluster, cooperative
         )
         launch.run(width, variant.call, values, variant.waits)
+        if dependent and options.check_races and not launch.waited:
+            raise RaceError(
+                f"{self.name} was launched with use_pdl=True and never waits: it may begin before "
+                "the kernel in front of it has written what it reads",
+                hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
+            )
 
     def _choose(self, options: SimOptions) -> Width:
         if options.check_races and self._layout.addresses:

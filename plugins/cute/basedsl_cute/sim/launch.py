@@ -117,6 +117,7 @@ class Launch:
         layout.add_constants(self.memory)
         self.options = options
         self.output = Output()
+        self.waited = False  # for the grid before: griddepcontrol.wait
         self.clock = 0
         self.stores = 0
         self.recent: dict[Any, Segment] = {}

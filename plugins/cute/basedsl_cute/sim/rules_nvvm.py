@@ -86,6 +86,13 @@ def _setmaxregister(e: Emitter, op: Op) -> None:
     e.wait(f"register_pool.change(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
 
 
-@rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch", "nvvm.griddepcontrol")
+@rule("nvvm.griddepcontrol")
+def _griddepcontrol(e: Emitter, op: Op) -> None:
+    """Kernels run one after another; only whether one waits is of interest."""
+    if op.word("kind") == "wait":
+        e.line("g.launch.waited = True")
+
+
+@rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch")
 def _hint(e: Emitter, op: Op) -> None:
     """Timing and resources only."""
