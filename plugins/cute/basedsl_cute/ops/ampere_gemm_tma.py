@@ -42,7 +42,8 @@ from basedsl_cute.utils.tile_scheduler import (
 @dataclass(frozen=True)
 class Config(ampere_gemm.Config):
     """What is chosen at compile time: see `ampere_gemm.Config`. `warps` are those that multiply, a
-    multiple of 4; four others are one that loads, and three that end at once.
+    multiple of 4; four others are one that loads, and three that end at once. `is_full` promises
+    what it says of M and N only.
     """
 
     cluster: tuple[int, int] = (1, 1)  # blocks along (M, N) that multicast B and A to each other
