@@ -78,8 +78,10 @@ class Gemm:
             consumer_group=group(self.numbers.get("consumers", 4 * self.cluster)),
             tx_count=nbytes + self.numbers.get("bytes", 0),
             cta_layout_vmnk=cute.make_layout((1, self.cluster, 1, 1)),
-            defer_sync=mistake == "nobody waits for the barriers",
+            defer_sync=mistake in ("nobody waits for the barriers", "barriers without a fence"),
         )
+        if cute.const_expr(mistake == "barriers without a fence"):
+            arch.sync_threads()
         if cute.const_expr(mistake == "two pipelines in one place"):
             pipeline.PipelineAsync.create(
                 barrier_storage=storage.more.data_ptr(),
@@ -224,6 +226,7 @@ def test_when_it_runs(sim, mistake):
 
 RACES = {
     "nobody waits for the barriers": ({}, "this wait and a write by warp 0 touch byte"),
+    "barriers without a fence": ({}, "which warp 0 has initialised with no fence since"),
     "a store sees no writes": ({}, "with no proxy fence since"),
     "no tail": ({"cluster": 2}, "this arrival is in the shared memory of another block"),
 }

@@ -75,15 +75,16 @@ class Order:
 
     def fence_mbarriers(self, warp: int) -> None:
         """What `warp` has made so far, mbarriers, is known past a relaxed barrier of the cluster
-        too (PTX ISA, fence.mbarrier_init).
+        and to the asynchronous proxy too (PTX ISA, fence.mbarrier_init).
         """
         self._made[warp] = self.clocks[warp, SEEN, warp]
+        self.clocks[warp, FENCED, warp] = self._made[warp]
         self.clocks[warp, SEEN, warp] += 1
 
     def release_mbarriers(self, token: Any, warp: int) -> None:
         """Hand on no more than that."""
         clock = np.zeros_like(self.clocks[0])
-        clock[SEEN, warp] = self._made[warp]
+        clock[:, warp] = self._made[warp]
         self._gather(token, clock)
 
     def fence(self, warp: int) -> None:
@@ -231,6 +232,22 @@ class RaceDetector:
     def use(self, g: Group, site: Site, verb: str, at: int, lane: int) -> None:
         """An operation on the mbarrier at the offset `at`: atomic, and after it was made."""
         self._read(self._mbarrier(g, site, verb, at, lane), self._own_time(g.agent))
+
+    def promise(self, g: Group, site: Site, at: int, lane: int) -> None:
+        """Bytes that the asynchronous unit copies will count at the mbarrier at the offset `at`."""
+        touch = self._mbarrier(g, site, "copy", at, lane)
+        clock = self.order.clocks[g.agent]
+        writer, time = int(self.write_agent[at]), int(self.write_time[at])
+        if clock[FENCED, writer] < time <= clock[SEEN, writer]:
+            who = self.order.name(writer, self.warps)
+            raise RaceError(
+                f"this copy counts at the mbarrier at {self._place(touch, at)}, which {who} has "
+                "initialised with no fence since: the asynchronous unit may not know it",
+                site,
+                g.thread(lane),
+                notes=((f"initialised by {who}", self.sites[self.write_site[at]].span),),
+                hint="cute.arch.mbarrier_init_fence() after mbarrier_init, and before the barrier",
+            )
 
     @staticmethod
     def _mbarrier(g: Group, site: Site, verb: str, at: int, lane: int) -> _Touch:

@@ -56,6 +56,7 @@ def load(
             block.mbarrier(barrier, g, site, lane)
             stamp = None
             if block.races is not None:
+                block.races.promise(g, site, barrier - block.shared.base, lane)
                 stamp = block.races.async_write(g, site, "write by a TMA load", place, lane)
             block.send(barrier, functools.partial(block.land, barrier, place, box, stamp))
 
