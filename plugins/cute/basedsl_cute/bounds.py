@@ -1,4 +1,5 @@
-"""Coordinates that host code uses lie in the shape of the tensor, or it stops with an IndexError.
+"""Coordinates that host code uses lie in the shape of the tensor, or it stops with an IndexError;
+known coordinates of vectors and registers lie in their shapes, or nothing is compiled.
 
 A coordinate of a view (a tile, a slice) is compared with the view's own shape. Negative ones are
 errors too: a coordinate counts from the start.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from basedsl.errors import DSLTypeError
 from basedsl.metastage import Trace, assert_showing
 from basedsl.numeric import Boolean, Int64, Numeric, Uint64, is_dynamic
 from basedsl_cute import algebra
@@ -34,6 +36,19 @@ def check_coordinate(trace: Trace, coord: Any, shape: Any) -> None:
     else:
         inside = Boolean(False)
     assert_showing(trace, inside, MESSAGE, coord, extent)
+
+
+def check_known(coord: Any, part: Any, what: str, shape: Any) -> None:
+    """DSLTypeError for a known coordinate beyond `part` of the `shape` of `what`."""
+    if isinstance(coord, tuple) and isinstance(part, tuple):
+        for one, extent in zip(coord, part, strict=False):
+            check_known(one, extent, what, shape)
+    elif type(coord) is int and not 0 <= coord < algebra.size(part):
+        raise DSLTypeError(
+            f"coordinate {coord} is out of range for an extent of {algebra.size(part)}, in {what} "
+            f"of shape {shape}",
+            hint="coordinates count from 0; a negative one is no distance from the end",
+        )
 
 
 def _unsigned(number: Any) -> Any:

@@ -18,6 +18,7 @@ from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mli
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
+from basedsl_cute.bounds import check_known
 from basedsl_cute.tensor import as_coordinate
 from basedsl_cute.vectors import combine, extract, from_elements, pick, splat, to_elements
 
@@ -106,7 +107,7 @@ class TensorSSA:
             raise DSLTypeError(
                 f"a vector of shape {_text(self.shape)} is indexed with {len(coord)} coordinates"
             )
-        self._check_inside(coord, self.shape)
+        check_known(coord, self.shape, "a vector", self.shape)
         layout = algebra.Layout(self.shape, compact_col_major(self.shape))
         if coord is not None and None not in flatten_to_tuple(_as_tuple(coord)):
             return self.dtype.from_value(extract(self.ir_value(), layout(coord)))
@@ -117,18 +118,6 @@ class TensorSSA:
             return TensorSSA(from_elements(values), kept.shape, self.dtype)
         positions = [offset + kept(i) for i in range(algebra.size(kept))]
         return TensorSSA(pick(self.ir_value(), positions), kept.shape, self.dtype)
-
-    def _check_inside(self, coord: Any, shape: Any) -> None:
-        """DSLTypeError for a known coordinate beyond `shape`, a part of this vector's."""
-        if isinstance(coord, tuple) and isinstance(shape, tuple):
-            for part, extent in zip(coord, shape, strict=False):
-                self._check_inside(part, extent)
-        elif type(coord) is int and not 0 <= coord < algebra.size(shape):
-            raise DSLTypeError(
-                f"coordinate {coord} is out of range for an extent of {algebra.size(shape)}, in a "
-                f"vector of shape {_text(self.shape)}",
-                hint="coordinates count from 0; a negative one is no distance from the end",
-            )
 
     # Conversions ----------------------------------------------------------------------------------
 

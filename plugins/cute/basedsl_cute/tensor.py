@@ -14,7 +14,7 @@ from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
-from basedsl_cute.bounds import check_coordinate
+from basedsl_cute.bounds import check_coordinate, check_known
 from basedsl_cute.dialect import define
 from basedsl_cute.integers import as_int
 from basedsl_cute.pointer import Pointer, as_element, index_value, memref_type
@@ -249,8 +249,11 @@ class Tensor:
 
     def _check_bounds(self, coord: Any) -> None:
         """In host code, stop with an IndexError where `coord` is outside of the shape. In kernels
-        the simulator sees accesses outside of an array; hardware does not look.
+        the simulator sees accesses outside of an array; hardware does not look. Of registers a
+        known coordinate outside of the shape is an error.
         """
+        if self.memspace == "rmem" and algebra.is_static(self.layout.shape):
+            check_known(coord, self.layout.shape, "registers", self.layout.shape)
         trace = current()
         if trace is not None and trace.function_kind != "kernel" and self.has_memory:
             check_coordinate(trace, coord, self.layout.shape)

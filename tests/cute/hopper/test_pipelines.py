@@ -1,6 +1,7 @@
 """Pipelines and their states, named barriers, clusters, the persistent schedule."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -565,3 +566,22 @@ def test_to_try_is_not_to_wait(sim):
     assert (out == np.arange(32)).all()
     with pytest.raises(UninitializedReadError):
         tried(out, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("how many tiles M, N and L", lambda: PersistentTileSchedulerParams((2, 3))),
+        ("shape from 1, not (0, 1, 1)", lambda: PersistentTileSchedulerParams((2, 3, 1), (0, 1))),
+        (
+            "a number from 1, not 0",
+            lambda: StaticPersistentTileScheduler.get_grid_shape(
+                PersistentTileSchedulerParams((2, 3, 1)), 0
+            ),
+        ),
+        ("takes a tensor, not 3", lambda: cute.utils.LayoutEnum.from_tensor(3)),
+    ],
+)
+def test_what_a_schedule_and_a_layout_refuse(text, wrong):
+    with pytest.raises(DSLTypeError, match=re.escape(text)):
+        wrong()

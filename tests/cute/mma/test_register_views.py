@@ -1,8 +1,10 @@
 """Fragments whose registers an instruction wants in another order, and views carried by a loop."""
 
 import numpy as np
+import pytest
 
 import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
 from basedsl_cute.nvgpu import warp
 
 
@@ -63,3 +65,27 @@ def test_registers_in_another_order_and_a_view_that_a_loop_moves(target):
     c = np.zeros((16, 16), np.float32)
     product(*(cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b, c)))
     assert (c == a.astype(np.float32) @ b.astype(np.float32).T).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("coordinate 8 is out of range for an extent of 8", lambda r: r[8]),
+        ("coordinate -1 is out of range for an extent of 2", lambda r: r[0, -1]),
+        ("coordinate 2 is out of range for an extent of 2", lambda r: r[None, 2]),
+        ("coordinate 2 is out of range for an extent of 2", lambda r: r[(0, 2), 0]),
+    ],
+)
+def test_known_coordinates_lie_in_the_registers(sim, text, wrong):
+    @cute.kernel
+    def kernel():
+        held = cute.make_rmem_tensor(((2, 2), 2), cute.Float32)
+        held.fill(0.0)
+        wrong(held)
+
+    @cute.jit
+    def host():
+        kernel().launch(grid=1, block=32)
+
+    with pytest.raises(DSLTypeError, match=f"{text}, in registers of shape"):
+        cute.compile(host)

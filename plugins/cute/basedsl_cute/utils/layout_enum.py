@@ -18,6 +18,8 @@ class LayoutEnum(enum.Enum):
     @staticmethod
     def from_tensor(tensor: Any) -> LayoutEnum:
         """From the mode of stride 1."""
+        if not hasattr(tensor, "leading_dim"):
+            raise DSLTypeError(f"LayoutEnum.from_tensor takes a tensor, not {tensor!r}")
         leading = tensor.leading_dim
         if leading not in (0, 1):
             raise DSLTypeError(

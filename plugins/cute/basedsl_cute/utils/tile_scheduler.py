@@ -55,6 +55,13 @@ class PersistentTileSchedulerParams:
             raise DSLTypeError(f"swizzle_size is a static integer from 1, not {swizzle_size!r}")
         if len(cluster_shape_mnl) == 2:
             cluster_shape_mnl = (*cluster_shape_mnl, 1)
+        if not all(type(x) is int and x > 0 for x in cluster_shape_mnl):
+            raise DSLTypeError(f"a cluster has a static shape from 1, not {cluster_shape_mnl}")
+        if not isinstance(num_ctas_mnl, tuple | list) or len(num_ctas_mnl) != 3:
+            raise DSLTypeError(
+                f"num_ctas_mnl is how many tiles M, N and L (batches) have, not {num_ctas_mnl}",
+                hint="(*cute.ceil_div((m, n), tile_mn), batches)",
+            )
         m, n, batches = num_ctas_mnl
         self.clusters_m = algebra.ceil_div(m, cluster_shape_mnl[0])
         self.clusters_n = algebra.ceil_div(n, cluster_shape_mnl[1])
@@ -140,6 +147,8 @@ class StaticPersistentTileScheduler:
         params: PersistentTileSchedulerParams, max_active_clusters: Any
     ) -> tuple[Any, Any, Any]:
         """The grid in which at most `max_active_clusters` clusters are resident."""
+        if type(max_active_clusters) is int and max_active_clusters < 1:
+            raise DSLTypeError(f"max_active_clusters is a number from 1, not {max_active_clusters}")
         m, n, _ = params.cluster_shape_mnl
         return (m, n, minimum(params.num_clusters, max_active_clusters))
 
