@@ -27,6 +27,9 @@ class _Touched(NamedTuple):
     site: Site
 
 
+_Touches = dict["RegisterArray", _Touched]
+
+
 class Held(NamedTuple):
     """Rows `first` to `end` of a register array that an instruction in flight uses."""
 
@@ -55,12 +58,13 @@ class ProductQueue:
         self._products: list[_Product] = []
         self._fenced = False
         self._performing = False
-        self._touched: dict[tuple[RegisterArray, bool], _Touched] = {}  # by array, and if written
+        self._touched: tuple[_Touches, _Touches] = ({}, {})  # since the last fence: read, written
 
     def fence(self) -> None:
         """What was done to registers before is ordered before the instructions from here on."""
         self._fenced = True
-        self._touched.clear()
+        for touched in self._touched:
+            touched.clear()
 
     def issue(
         self,
@@ -94,14 +98,16 @@ class ProductQueue:
         self._performing = False
         self.held = [held for p in self._products for held in p.held]
 
-    def touch(self, g: Group, array: RegisterArray, rows: range, writes: bool, site: Site) -> None:
-        """An ordinary instruction reads or writes rows of a register array: raise if a wgmma in
-        flight uses them.
+    def touch(
+        self, g: Group, array: RegisterArray, first: int, end: int, writes: bool, site: Site
+    ) -> None:
+        """An ordinary instruction reads or writes rows `first` to `end` of a register array: raise
+        if a wgmma in flight uses them.
         """
         if self._performing:
             return
         for held in self.held:
-            touched = rows.start < held.end and held.first < rows.stop
+            touched = first < held.end and held.first < end
             if held.array is array and (writes or held.is_accumulator) and touched:
                 raise SimulationError(
                     f"{'a write to' if writes else 'a read of'} {_what(held)} of a wgmma that is "
@@ -112,11 +118,12 @@ class ProductQueue:
                     "number of later groups that may go on",
                     notes=(("the wgmma", held.site.span),),
                 )
-        first, end = rows.start, rows.stop
-        before = self._touched.get((array, writes))
-        if before is not None:
-            first, end = min(first, before.first), max(end, before.end)
-        self._touched[array, writes] = _Touched(first, end, site)
+        touches = self._touched[writes]
+        before = touches.get(array)
+        if before is None:
+            touches[array] = _Touched(first, end, site)
+        elif first < before.first or before.end < end:
+            touches[array] = _Touched(min(first, before.first), max(end, before.end), site)
 
     def _check_fenced(self, g: Group, site: Site, held: tuple[Held, ...]) -> None:
         """Raise if nothing orders what was done to an instruction's registers before it."""
@@ -127,7 +134,7 @@ class ProductQueue:
             )
         for use in held:
             for writes in (True, False) if use.is_accumulator else (True,):
-                at = self._touched.get((use.array, writes))
+                at = self._touched[writes].get(use.array)
                 if at is not None and at.first < use.end and use.first < at.end:
                     verb = "written" if writes else "read"
                     raise SimulationError(

@@ -70,11 +70,10 @@ def _touch(g: Group, a: Access, index: Any, writes: bool) -> None:
     assert a.register is not None
     if np.ndim(index) == 0:
         first = int(index)
-        rows = range(first, first + (a.count if a.shape else 1))
+        end = first + (a.count if a.shape else 1)
     else:
-        found = np.unique(index + a.rows if a.shape else index)
-        rows = range(int(found[0]), int(found[-1]) + 1)
-    g.products.touch(g, a.register, rows, writes, a.site)
+        first, end = int(index.min()), int(index.max()) + (a.count if a.shape else 1)
+    g.products.touch(g, a.register, first, end, writes, a.site)
 
 
 def register_range(g: Group, a: Access, address: Any) -> tuple[int, int]:
