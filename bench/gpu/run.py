@@ -46,6 +46,7 @@ SMALL = ("--shape", "4096", "4096", "4096")
 PROGRAMS = (
     Program("gpu/memory_bound.py", 90, quick=("--only", "softmax")),
     Program("gpu/gemm.py", 150, quick=("--dtype", "float16", *SMALL)),
+    Program("gpu/shapes.py", 90, quick=("--only", "float16 kk 16x4096x4096")),
     Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
     Program("gpu/grouped_gemm.py", 30),
     Program("gpu/kernels.py", 110, quick=("--only", "sgemm")),

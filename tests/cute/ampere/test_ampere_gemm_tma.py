@@ -165,7 +165,7 @@ TAKEN = {
 def test_which_kernel_is_taken(monkeypatch, case):
     name, dtype, tma, wgmma, kind = TAKEN[case]
     monkeypatch.setenv("CUTE_DSL_ARCH", name)
-    walked = decisions.Walked(4096, 4096, 512, 1, (True, True))
+    walked = decisions.Walked(4096, 4096, 512, 1, (True, True), is_turned=False)
     by_tma = decisions.ByTma(tma, wgmma, stores=True)
     _, cfg = decisions.choose(dtype, dtype, dtype, walked, False, by_tma, None, 100)
     assert type(cfg) is kind

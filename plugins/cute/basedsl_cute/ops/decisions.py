@@ -139,7 +139,7 @@ def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matri
     """The matrices, with copies instead of A and B that TMA cannot load, where that is faster."""
     if current_target().name != "sm_90a":
         return matrices
-    m, n, _, batches, _ = walked(*matrices, k)
+    m, n, _, batches, *_ = walked(*matrices, k)
     gain = m * n * k * batches / _WITHOUT_TMA
     made = []
     for view, x in zip(matrices, (a, b), strict=False):
@@ -191,7 +191,7 @@ def choose(
     processors: int,
 ) -> tuple[str, Any]:
     """The kernel and its configuration."""
-    m, n, k, batches, k_contiguous = walked
+    m, n, k, batches, k_contiguous, is_turned = walked
     target = current_target()
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         if dtype is not cute.Float32:
@@ -199,7 +199,10 @@ def choose(
         return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
     if config is None and target.name == "sm_90a" and tma.wgmma:
         bits = dtype.width
-        return hopper_choice.choose(m, n, k, batches, bits, dtype_c.width, processors, tma.stores)
+        rows, columns = (n, m) if is_turned else (m, n)
+        return hopper_choice.choose(
+            rows, columns, k, batches, bits, dtype_c.width, processors, tma.stores, is_turned
+        )
     if type(config) in _HOPPER:
         _check_hopper(config, tma, k, batches, dtype.width)
         return _HOPPER[type(config)], config
@@ -270,6 +273,7 @@ class Walked(NamedTuple):
     k: int
     batches: int
     k_contiguous: tuple[bool, bool]  # in A, in B
+    is_turned: bool  # C is column-major
 
 
 def walked(a: View, b: View, c: View, k: int) -> Walked:
@@ -278,7 +282,7 @@ def walked(a: View, b: View, c: View, k: int) -> Walked:
     (m, n), batches = c.shape[-2:], c.shape[0] if len(c.shape) == 3 else 1
     if c.lead == -2:
         m, n, lines = n, m, lines[::-1]
-    return Walked(m, n, k, batches, lines)
+    return Walked(m, n, k, batches, lines, c.lead == -2)
 
 
 def check_types(a: Any, b: Any) -> None:

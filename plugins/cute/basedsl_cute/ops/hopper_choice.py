@@ -47,8 +47,8 @@ _PART = 0.43  # more for each block of a cluster: they begin together, and wait 
 _EPILOGUE = 0.22  # cycles for an element of a tile, and as much again for adding parts up
 _PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of K, that another kernel sums
 _STEPS_OF_A_PART = 8
-_WORKSPACE = 2**26  # bytes of all parts together, at most
-_WORTH = 0.93  # of the time without parts, at most
+_WORKSPACE = 2**24  # bytes of all parts together, at most
+_WORTH = 0.93  # of the time of what is usual, to take something else
 _SUM = 2.0  # microseconds of that kernel
 _SUMMED = 3.5e6  # bytes that it reads or writes in one
 _HOPPER = (1.0, 1.2)  # microseconds of `hopper_gemm`, and so much of what its own model says
@@ -63,14 +63,17 @@ def choose(
     bits_of_c: int,
     processors: int,
     stores: bool,
+    is_column_major: bool = False,
 ) -> tuple[str, Any]:
     """The kernel's name in `multiply` and its configuration, for a product of elements of `bits` on
-    so many multiprocessors; `stores` says whether TMA can write C.
+    so many multiprocessors; `stores` says whether TMA can write C, which may be column-major.
     """
     found = _one_kernel(m, n, k, batches, bits, bits_of_c, processors, stores)
     best = _WORTH * found[0]
     if batches > 1 or best < _SUM + _once(m, n, k, 1, bits, bits_of_c):
         return found[1:]
+    if is_column_major:  # `hopper_parts_gemm` multiplies C^T = B A^T
+        m, n = n, m
     for parts in _PARTS:
         each, rest = divmod(k, parts)
         if rest or each * bits % 1024 or each * bits // 1024 < _STEPS_OF_A_PART:
@@ -96,7 +99,11 @@ def _one_kernel(
     )
     time, cfg = min(every, key=lambda found: found[0])
     if stores:
-        cycles, hopper = hopper_config.weighed(m * batches, n, k, bits, processors, bits_of_c)
+        of_hopper = m * batches, n, k, bits, processors, bits_of_c
+        cycles, hopper = hopper_config.weighed(*of_hopper)
+        fewer, other = hopper_config.weighed(*of_hopper, hopper_config.IN_BETWEEN)
+        if bits_of_c < 32 and fewer < _WORTH * cycles:  # wider ones would not stay in registers
+            cycles, hopper = fewer, other
         its = _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once)
         if its <= time:
             return its, "hopper", hopper

@@ -11,6 +11,7 @@ from basedsl.errors import DSLTypeError
 __all__ = [
     "CANDIDATES",
     "DEFAULT",
+    "IN_BETWEEN",
     "SHARED_MEMORY",
     "Config",
     "Kinds",
@@ -129,6 +130,10 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (64, 128), "stages": 8, "takes_turns": True},
     {"tile": (64, 64), "stages": 10, "takes_turns": True},
 )
+# Another, worth being compiled too where tiles of those leave many multiprocessors out.
+IN_BETWEEN: tuple[dict[str, Any], ...] = (
+    {"tile": (128, 192), "cluster": (2, 1), "stages": 4, "along_m": False, "deferred": True},
+)
 # Bytes a cycle that each multiprocessor gets from L2 when all of them load: of operands that stay
 # there, which half of an H200's 50 MB can, and of others. Measured by what is fast where.
 _FROM_L2 = (56, 44)
@@ -142,9 +147,15 @@ def choose(m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16) 
 
 
 def weighed(
-    m: int, n: int, k: int, bits: int, blocks: int, bits_of_c: int = 16
+    m: int,
+    n: int,
+    k: int,
+    bits: int,
+    blocks: int,
+    bits_of_c: int = 16,
+    candidates: tuple[dict[str, Any], ...] = CANDIDATES,
 ) -> tuple[float, Config]:
-    """What `choose` chooses, and the cycles that it takes.
+    """The best of `candidates`, and the cycles that it takes.
 
     The one that takes the fewest cycles by a model: so many tiles in turn on each multiprocessor,
     and for each step of 128 bytes of K the multiplications (wgmma does 64 x 256 x 32 bytes in 128
@@ -166,7 +177,7 @@ def weighed(
             return rounds * max(tile, out) + out
         return rounds * (tile + out)
 
-    made = (Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in CANDIDATES)
+    made = (Config(**c | {"tile": (*c["tile"], 1024 // bits)}) for c in candidates)
     return min(((cycles(cfg), cfg) for cfg in made), key=lambda found: found[0])
 
 
