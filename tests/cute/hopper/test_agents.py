@@ -101,6 +101,51 @@ def test_warps_take_turns(hopper):
     np.testing.assert_array_equal(out, np.arange(2 * ITEMS).reshape(ITEMS, 2).T)
 
 
+@cute.kernel
+def one_after_another(out: cute.Tensor):
+    """Two pipelines in the same memory, the second when the first is done with."""
+    smem = cute.utils.SmemAllocator()
+    barriers = smem.allocate_array(cute.Int64, 2)
+    stage = smem.allocate_tensor(cute.Int32, cute.make_layout((1,)), 16)
+    group = pipeline.CooperativeGroup(WARP, 1)
+    first = pipeline.PipelineAsync.create(
+        barrier_storage=barriers, num_stages=1, producer_group=group, consumer_group=group
+    )
+    hand_over(first, stage, out, 0)
+    arch.sync_threads()
+    second = pipeline.PipelineAsync.create(
+        barrier_storage=barriers, num_stages=1, producer_group=group, consumer_group=group
+    )
+    hand_over(second, stage, out, 1)
+
+
+@cute.jit
+def hand_over(pipe, stage: cute.Tensor, out: cute.Tensor, at: cute.Constexpr):
+    producer, consumer = pipe.make_participants()
+    if arch.warp_idx() == 0:
+        handle = producer.acquire()
+        with arch.elect_one():
+            stage[0] = at + 7
+        handle.commit()
+        producer.advance()
+        producer.tail()
+    else:
+        handle = consumer.wait()
+        out[at] = stage[0]
+        handle.release()
+
+
+def test_mbarriers_may_be_made_again(sim):
+    out = np.zeros(2, np.int32)
+
+    @cute.jit
+    def run(out: cute.Tensor):
+        one_after_another(out).launch(grid=1, block=64)
+
+    run(out)
+    np.testing.assert_array_equal(out, [7, 8])
+
+
 @pytest.mark.parametrize(
     "group, message",
     [

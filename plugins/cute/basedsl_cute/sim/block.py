@@ -48,6 +48,11 @@ class MBarrier:
     phase: int = 0
     arrived: dict[Site, int] = field(default_factory=dict)  # in this phase, and where
 
+    @property
+    def is_needed(self) -> bool:
+        """Nobody has used it yet, or some arrivals of a phase are still to come."""
+        return self.phase == 0 or self.pending != self.count
+
     def settle(self) -> bool:
         """End the phase if nothing of it is pending; whether that is so."""
         over = self.pending == 0 and self.transactions == 0

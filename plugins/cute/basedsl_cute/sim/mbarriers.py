@@ -45,7 +45,7 @@ def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
                 f"an mbarrier for {number} arrivals: 1 to {MAX_COUNT}", site, g.thread(lane)
             )
         before = g.block.mbarriers.get(at)
-        if before is not None and before.site is not site:
+        if before is not None and before.site is not site and before.is_needed:
             name, start, _ = g.shared_variable(at)
             raise SimulationError(
                 f"there is an mbarrier at byte offset {at - start} of `{name}` already",
