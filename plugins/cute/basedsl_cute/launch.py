@@ -6,7 +6,7 @@ import difflib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from basedsl.binding import Each
 from basedsl.errors import DSLCallError, DSLTypeError
@@ -48,6 +48,12 @@ class KernelCall:
         self.span = user_span()
         self.launched = False
         require("a kernel").state.setdefault("kernel calls", []).append(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise DSLCallError(
+            f"{self.kernel.__name__}(...) is a kernel with its arguments, which is launched",
+            hint="kernel(a, b).launch(grid=(n, 1, 1), block=(128, 1, 1))",
+        )
 
     def launch(
         self,

@@ -17,6 +17,7 @@ from basedsl_cute.algebra import dynamic
 from basedsl_cute.bounds import check_coordinate, check_known
 from basedsl_cute.dialect import define
 from basedsl_cute.integers import as_int
+from basedsl_cute.no_vector import NoVector
 from basedsl_cute.pointer import Pointer, as_element, index_value, memref_type
 
 Iterator = Pointer
@@ -36,7 +37,7 @@ class _LayoutLeaves(NamedTuple):
     layout: tuple[Any, ...]
 
 
-class Tensor:
+class Tensor(NoVector):
     """A view of memory: `t[coord]` loads, `t[coord] = x` stores, a `None` in `coord` slices.
 
     A single integer is a linear index, first mode fastest. A tensor whose iterator is a coordinate

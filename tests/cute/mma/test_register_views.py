@@ -1,10 +1,12 @@
 """Fragments whose registers an instruction wants in another order, and views carried by a loop."""
 
+import re
+
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.nvgpu import warp
 
 
@@ -88,4 +90,44 @@ def test_known_coordinates_lie_in_the_registers(sim, text, wrong):
         kernel().launch(grid=1, block=32)
 
     with pytest.raises(DSLTypeError, match=f"{text}, in registers of shape"):
+        cute.compile(host)
+
+
+@pytest.mark.parametrize(
+    ("hint", "wrong"),
+    [
+        ("x.load() is the vector of its elements", lambda r: r * 2.0),
+        ("x.load() is the vector of its elements", lambda r: 2.0 - r),
+        ("x.load() is the vector of its elements", lambda r: r.load() + r),
+        ("x.load() is the vector of its elements", lambda r: -r),
+        ("x.load() is the vector of its elements", lambda r: r > 0.0),
+        ("x.load().to(...)", lambda r: r.to(cute.Float16)),
+        ("x.load().reduce(...)", lambda r: r.reduce(cute.ReductionOp.ADD, 0.0, 0)),
+    ],
+)
+def test_a_tensor_is_no_vector(sim, hint, wrong):
+    @cute.kernel
+    def kernel():
+        wrong(cute.make_rmem_tensor(4, cute.Float32))
+
+    @cute.jit
+    def host():
+        kernel().launch(grid=1, block=32)
+
+    with pytest.raises(DSLError, match=re.escape(hint)):
+        cute.compile(host)
+
+
+def test_a_kernel_with_its_arguments_is_launched(sim):
+    @cute.kernel
+    def kernel():
+        pass
+
+    @cute.jit
+    def host():
+        kernel()(grid=1, block=32)
+
+    with pytest.raises(
+        DSLError, match=r"kernel\(...\) is a kernel with its arguments, which is lau"
+    ):
         cute.compile(host)

@@ -131,6 +131,7 @@ def run():
     check(75, 70, 168)
     check(40, 33, 72, producers=2, stages=2)
     check(1, 1, 8, stages=4)
+    check(5, 6, 0)
 
 
 def check(m, n, k, **kw):

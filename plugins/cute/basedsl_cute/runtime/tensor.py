@@ -340,6 +340,8 @@ def _stride_order(
 def _check_compact(
     shape: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...]
 ) -> None:
+    if 0 in shape:  # strides say nothing where there is nothing
+        return
     step = 1
     for i in reversed(order):
         if shape[i] != 1 and strides[i] != step:
