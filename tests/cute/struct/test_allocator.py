@@ -101,6 +101,9 @@ def test_a_loop_traced_twice_allocates_once(sim):
 
 ERRORS = {
     "takes a struct, a numeric type": lambda s: s.allocate("x"),
+    "has 32 elements in 20 places": lambda s: s.allocate_tensor(
+        cute.Int32, cute.make_layout((4, 8), stride=(4, 1))
+    ),
     "static layout": lambda s: s.allocate_tensor(
         cute.Int32, cute.make_layout(cute.arch.thread_idx()[0])
     ),

@@ -95,6 +95,13 @@ class SmemAllocator:
         if isinstance(layout, algebra.ComposedLayout):
             plain = layout.outer
         made = make_smem_tensor(element_type, plain, byte_alignment, "allocate_tensor()")
+        distinct = algebra.filter_zeros(plain)
+        if algebra.size(distinct) > algebra.cosize(distinct):
+            raise DSLTypeError(
+                f"allocate_tensor(): {plain} has {algebra.size(distinct)} elements in "
+                f"{algebra.cosize(distinct)} places: some share memory",
+                hint="pad lines by a larger stride; a view may overlap, as get_tensor() makes",
+            )
         if plain is layout and swizzle is None:
             return made
         if isinstance(layout, algebra.ComposedLayout) and not isinstance(
