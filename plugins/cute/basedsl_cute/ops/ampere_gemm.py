@@ -17,7 +17,7 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import CopyUniversalOp, cpasync
-from basedsl_cute.ops.operands import matrix, three_modes, transposed
+from basedsl_cute.ops.operands import check_extents, matrix, three_modes, transposed
 from basedsl_cute.ops.warp_parts import Epilogue, Fragments, check_tile, instruction, make_mma
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
@@ -323,6 +323,7 @@ def gemm(
     one access moves, which the caller promises to be possible: see `operands.matrix`.
     """
     a, b, c = (matrix(x, v) for x, v in zip((a, b, c), vectors, strict=True))
+    check_extents(a, b, c)
     operands = tuple(map(three_modes, operands))
     if cute.const_expr(c.leading_dim == 0):  # C^T = B A^T has contiguous rows
         a, b, c = b, a, transposed(c)

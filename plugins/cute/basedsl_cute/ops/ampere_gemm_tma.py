@@ -31,7 +31,7 @@ from basedsl_cute.ops.hopper_parts import (
     staged_layouts,
     wait_for_predecessor,
 )
-from basedsl_cute.ops.operands import matrix, three_modes, transposed
+from basedsl_cute.ops.operands import check_extents, matrix, three_modes, transposed
 from basedsl_cute.ops.warp_parts import Epilogue, Fragments, check_tile, instruction, make_mma
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -229,6 +229,7 @@ def gemm(
     """
     c = matrix(c, vector)
     a, b = as_tf32(three_modes(a)), as_tf32(three_modes(b))
+    check_extents(a, b, c)
     operands = tuple(map(three_modes, operands))
     if cute.const_expr(c.leading_dim == 0):  # C^T = B A^T has contiguous rows
         a, b, c = b, a, transposed(c)

@@ -42,6 +42,7 @@ from basedsl_cute.ops.hopper_parts import (
     tma_atoms,
     wait_for_predecessor,
 )
+from basedsl_cute.ops.operands import check_extents
 from basedsl_cute.utils import epilogue
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import (
@@ -295,6 +296,7 @@ def gemm(
     epilogue_op: cute.Constexpr = None,
     operands: tuple = (),
     stream: cute.Constexpr = None,
+    pads: cute.Constexpr = False,
 ):
     """C = A B^T on at most `blocks` resident blocks (a GPU's number of multiprocessors).
 
@@ -302,10 +304,12 @@ def gemm(
     Float16, BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to TFloat32; of
     all but the first two, K is contiguous. C may have any type that the sums convert to; the extent
     of its contiguous mode is a multiple of 16 bytes, since TMA writes whole 16 bytes of a row, even
-    beyond its end (seen on an H200).
+    beyond its end (seen on an H200). With `pads`, C may have more columns than B has rows: those of
+    a product with zeros.
     """
     a, b = as_tf32(a), as_tf32(b)
     kinds = kinds_of(a, b, c)
+    check_extents(a, b, c, pads)
     check_majors(kinds)
     check(kinds, cfg)
     along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0

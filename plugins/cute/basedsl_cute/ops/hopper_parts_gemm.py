@@ -107,9 +107,9 @@ def gemm(
     a, b = in_parts(a, cfg.parts), in_parts(b, cfg.parts)
     sums = matrix(cute.select(workspace, [1, 2, 0]), VECTOR, 1)
     if cute.const_expr(isinstance(cfg.gemm, hopper_gemm.Config)):
-        hopper_gemm.gemm(a, b, sums, blocks, cfg.gemm, stream=stream)
+        hopper_gemm.gemm(a, b, sums, blocks, cfg.gemm, stream=stream, pads=True)
     else:
-        hopper_split_gemm.gemm(a, b, sums, cfg.gemm, vector=VECTOR, stream=stream)
+        hopper_split_gemm.gemm(a, b, sums, cfg.gemm, vector=VECTOR, stream=stream, pads=True)
     vectors = c.shape[0] * cute.ceil_div(c.shape[1], vector)
     sum_kernel(sums, c, operands, cfg.parts, epilogue_op, vector, cfg.gemm.overlap).launch(
         grid=(cute.ceil_div(vectors, THREADS), 1, 1),

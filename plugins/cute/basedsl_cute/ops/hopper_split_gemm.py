@@ -33,7 +33,7 @@ from basedsl_cute.ops.hopper_parts import (
     step,
     wait_for_predecessor,
 )
-from basedsl_cute.ops.operands import Results, matrix, three_modes, transposed
+from basedsl_cute.ops.operands import Results, check_extents, matrix, three_modes, transposed
 from basedsl_cute.pipeline import PipelineUserType, make_pipeline_state
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
@@ -287,15 +287,17 @@ def gemm(
     operands: tuple = (),
     vector: cute.Constexpr = 1,
     stream: cute.Constexpr = None,
+    pads: cute.Constexpr = False,
 ):
     """C = A B^T, or with `epilogue_op`, C = epilogue_op(A B^T, *operands), see `utils.epilogue`.
 
     Elements are Float16, BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to
     TFloat32; of all but the first two, K is contiguous. C may have any type that the sums convert
     to. One access writes `vector` elements of C, which the caller promises to be possible: see
-    `operands.matrix`.
+    `operands.matrix`. `pads` as for `hopper_gemm.gemm`.
     """
     a, b, c = as_tf32(matrix(a)), as_tf32(matrix(b)), matrix(c, vector)
+    check_extents(a, b, c, pads)
     operands = tuple(map(three_modes, operands))
     if cute.const_expr(cfg.swap):
         a, b, c = b, a, transposed(c)

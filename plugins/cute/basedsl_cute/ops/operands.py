@@ -36,6 +36,20 @@ def three_modes(x):
     return cute.append_ones(x, up_to_rank=3) if isinstance(x, cute.Tensor) else x
 
 
+@cute.jit
+def check_extents(a, b, c, pads: cute.Constexpr = False):
+    """An error unless A is (M, K), B (N, K) and C (M, N), and where they have batches, as many. If
+    C `pads`, its N may be larger.
+    """
+    assert a.shape[1] == b.shape[1], "A is (M, K) and B (N, K): their K differ"
+    assert c.shape[0] == a.shape[0], "C is (M, N) and A (M, K): their M differ"
+    if cute.const_expr(not pads):
+        assert c.shape[1] == b.shape[0], "C is (M, N) and B (N, K): their N differ"
+    if cute.const_expr(cute.rank(c) == 3):
+        assert a.shape[2] == c.shape[2], "A and C have different numbers of batches"
+        assert b.shape[2] == c.shape[2], "B and C have different numbers of batches"
+
+
 class Results:
     """C, the coordinates of its elements, and the epilogue's operands: cut into parts alike.
 

@@ -15,7 +15,7 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import MmaUniversalOp, cpasync
-from basedsl_cute.ops.operands import Results, matrix, three_modes, transposed
+from basedsl_cute.ops.operands import Results, check_extents, matrix, three_modes, transposed
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
 LANES = (4, 8)  # of a warp along M and N: it reads 16 and 32 consecutive rows of A and B
@@ -248,6 +248,7 @@ def sgemm(
     C = epilogue_op(A B^T, *operands), see `utils.epilogue`; `vectors` as for `ampere_gemm.gemm`.
     """
     a, b, c = (matrix(x, v) for x, v in zip((a, b, c), vectors, strict=True))
+    check_extents(a, b, c)
     operands = tuple(map(three_modes, operands))
     if cute.const_expr(c.leading_dim == 0):  # C^T = B A^T has contiguous rows
         a, b, c = b, a, transposed(c)

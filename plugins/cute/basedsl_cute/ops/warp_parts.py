@@ -25,7 +25,12 @@ def instruction(dtype, acc_dtype=None):
         return warp.MmaTF32Op()
     if dtype in (cute.Int8, cute.Uint8):
         return warp.MmaI8Op(dtype)
-    return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
+    if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
+        return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
+    raise DSLTypeError(
+        f"this kernel multiplies Float16, BFloat16, TFloat32, Float8E4M3FN, Float8E5M2, Int8 and "
+        f"Uint8, not {dtype.__name__}"
+    )
 
 
 def check_tile(cfg, op):
