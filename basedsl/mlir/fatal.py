@@ -3,13 +3,14 @@
 LLVM's back ends report what they cannot select by `report_fatal_error`, which does not return. The
 work that may end so runs in a thread of its own, and LLVM's handler for such errors leaves that
 thread where it is, asleep for good: nothing is unwound, and the caller goes on. What the thread was
-working on must not be touched again.
+working on must not be touched again. Each such error keeps a thread and a pipe.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from basedsl.mlir.bindings import Bindings
 
 R = TypeVar("R")
 
+_MORE_THAN_A_PIPE_HOLDS = 1 << 21  # bytes; 64 KB is usual, and 1 MB the most without privileges
 _Handler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
@@ -27,13 +29,13 @@ class LLVMGaveUp(Exception):
 
 
 class _Running:
-    """One call that may not come back."""
+    """One call that may not come back. Its thread tells by a pipe that it has ended."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
-        self.done = threading.Event()
         self.result: Any = None
         self.error: BaseException | None = None
+        self._ended, self._tell = os.pipe()
 
     def run(self) -> None:
         _work.now = self
@@ -41,12 +43,23 @@ class _Running:
             self.result = self.function()
         except BaseException as error:
             self.error = error
-        self.done.set()
+        os.write(self._tell, b".")  # a process forked meanwhile may keep the pipe open
+        os.close(self._tell)
 
     def give_up(self, reason: str) -> None:
+        """Does not return. It is one system call that tells and then sleeps, since nobody reads all
+        of what it writes: a thread that asked for the interpreter's lock again when Python was
+        about to end would be ended, and the process with it, for LLVM's functions are on its stack.
+        """
         self.error = LLVMGaveUp(reason)
-        self.done.set()
-        threading.Event().wait()
+        os.write(self._tell, bytes(_MORE_THAN_A_PIPE_HOLDS))
+
+    def wait(self) -> None:
+        os.read(self._ended, 1)
+
+    def close(self) -> None:
+        if not isinstance(self.error, LLVMGaveUp):
+            os.close(self._ended)
 
 
 class _Work(threading.local):
@@ -85,12 +98,15 @@ def surviving(bindings: Bindings, function: Callable[[], R]) -> R:
     running = _Running(function)
     threading.Thread(target=running.run, name="basedsl-llvm", daemon=True).start()
     interrupt: KeyboardInterrupt | None = None
-    while not running.done.is_set():
+    waits = True
+    while waits:
         # The thread works on what the caller owns: nobody goes on before it has ended.
         try:
-            running.done.wait()
+            running.wait()
+            waits = False
         except KeyboardInterrupt as error:
             interrupt = error
+    running.close()
     if interrupt is not None:
         raise interrupt
     if running.error is not None:
