@@ -115,14 +115,16 @@ def rms_norm(rows: list[Row]) -> Found:
 def to_peer(
     peer: str, dtype: str = "", shape: tuple[int, ...] = ()
 ) -> Callable[[list[Row]], Found]:
-    """The ratio to a peer of GEMM rows whose type begins so, of one shape or of all."""
+    """The ratio to a peer of GEMM rows whose type begins so, of one shape or of all. Where ours was
+    timed for that peer apart, that counts.
+    """
 
     def found(rows: list[Row]) -> Found:
         for row in rows:
             fits = row.get("dtype", "").startswith(dtype) and shape in ((), tuple(row["shape"]))
             if fits and "ours" in row and row.get(peer):
                 name = " ".join(str(row[k]) for k in ("dtype", "order") if k in row)
-                yield row["ours"] / row[peer], f"{name} {size(row['shape'])}"
+                yield row.get(f"ours_to_{peer}", row["ours"]) / row[peer], f"{name} {size(row['shape'])}"
 
     return found
 
