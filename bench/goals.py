@@ -124,7 +124,8 @@ def to_peer(
             fits = row.get("dtype", "").startswith(dtype) and shape in ((), tuple(row["shape"]))
             if fits and "ours" in row and row.get(peer):
                 name = " ".join(str(row[k]) for k in ("dtype", "order") if k in row)
-                yield row.get(f"ours_to_{peer}", row["ours"]) / row[peer], f"{name} {size(row['shape'])}"
+                ours = row.get(f"ours_to_{peer}", row["ours"])
+                yield ours / row[peer], f"{name} {size(row['shape'])}"
 
     return found
 
