@@ -3,6 +3,9 @@
 import ml_dtypes
 import numpy as np
 
+import basedsl_cute as cute
+from basedsl_cute.utils.epilogue import per_column, per_row
+
 
 def operands(shape, dtype=np.float16, majors="kkn", out=None, batches=None, seed=3):
     """A (M, K), B (N, K), a C (M, N) full of 77, and the exact A B^T.
@@ -65,3 +68,34 @@ def close(c, exact, summed=None, truncated=None):
 def _root_of_squares(a, b):
     a, b = (x.astype(np.float64) ** 2 for x in (a, b))
     return np.sqrt(np.einsum("mk...,nk...->mn...", a, b))
+
+
+def everything(acc, factor, bias, scale, x):
+    y = acc * factor * scale + bias.to(cute.Float32) + x.to(cute.Float32)
+    return cute.where(y > 0.0, y, 0.0)
+
+
+def check_epilogue(gemm, cfg, vectors, majors):
+    """A product whose epilogue takes a number, vectors by columns and by rows, and a matrix."""
+
+    @cute.jit
+    def call(
+        a: cute.Tensor,
+        b: cute.Tensor,
+        c: cute.Tensor,
+        factor: cute.Float32,
+        bias: cute.Tensor,
+        scale: cute.Tensor,
+        x: cute.Tensor,
+    ):
+        extras = (factor, per_column(bias, c.shape), per_row(scale, c.shape), x)
+        gemm(a, b, c, 2, cfg, everything, extras, vectors)
+
+    a, b, c, exact = operands((72, 88, 40), majors=majors, out=np.float32)
+    rng = np.random.default_rng(9)
+    bias, x = rng.standard_normal(88).astype(np.float16), rng.standard_normal((72, 88))
+    scale, x = rng.standard_normal(72).astype(np.float32), x.astype(np.float16)
+    call(a, b, c, 0.5, bias, scale, x)
+    cute.synchronize()
+    wide = exact * 0.5 * scale[:, None] + bias.astype(np.float64) + x.astype(np.float64)
+    close(c, np.maximum(wide, 0))

@@ -13,11 +13,10 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.lowering import ptxas
 from basedsl_cute.ops import ampere_gemm, decisions, hopper_gemm, matmul
 from basedsl_cute.ops.ampere_gemm_tma import Config, gemm
-from basedsl_cute.utils.epilogue import per_column, per_row
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from gemm_problems import close, operands
+from gemm_problems import check_epilogue, close, operands
 
 SMALL = Config(tile=(64, 64, 32), warps=(2, 2))
 
@@ -93,35 +92,9 @@ def test_sums_in_float16(hopper):
     np.testing.assert_allclose(c.astype(np.float64), exact, rtol=1e-2, atol=5e-2)
 
 
-def everything(acc, factor, bias, scale, x):
-    y = acc * factor * scale + bias.to(cute.Float32) + x.to(cute.Float32)
-    return cute.where(y > 0.0, y, 0.0)
-
-
-@cute.jit
-def with_everything(
-    a: cute.Tensor,
-    b: cute.Tensor,
-    c: cute.Tensor,
-    factor: cute.Float32,
-    bias: cute.Tensor,
-    scale: cute.Tensor,
-    x: cute.Tensor,
-):
-    extras = (factor, per_column(bias, c.shape), per_row(scale, c.shape), x)
-    gemm(a, b, c, 2, SMALL, everything, extras, 8)
-
-
 @pytest.mark.parametrize("majors", ["kkn", "kkm"])
 def test_an_epilogue_with_a_number_vectors_and_a_matrix(hopper, majors):
-    a, b, c, exact = operands((72, 88, 40), majors=majors, out=np.float32)
-    rng = np.random.default_rng(9)
-    bias, x = rng.standard_normal(88).astype(np.float16), rng.standard_normal((72, 88))
-    scale, x = rng.standard_normal(72).astype(np.float32), x.astype(np.float16)
-    with_everything(a, b, c, 0.5, bias, scale, x)
-    cute.synchronize()
-    wide = exact * 0.5 * scale[:, None] + bias.astype(np.float64) + x.astype(np.float64)
-    close(c, np.maximum(wide, 0))
+    check_epilogue(gemm, SMALL, 8, majors)
 
 
 def test_warps_that_are_no_warpgroups(sim):

@@ -205,7 +205,7 @@ def multiply(mma, acc, ra, rb, k):
 
 
 def check(cfg, op):
-    """DSLTypeError for a tile that warps do not divide, or that does not fit."""
+    """DSLTypeError for a tile that warps do not divide, and for warps that are no warpgroups."""
     check_tile(cfg, op)
     if cfg.warps[0] * cfg.warps[1] % 4:
         raise DSLTypeError(f"{cfg.warps} warps multiply: they must be a multiple of 4, warpgroups")

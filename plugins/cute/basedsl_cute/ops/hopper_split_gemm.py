@@ -27,9 +27,11 @@ from basedsl_cute.ops.hopper_parts import (
     as_tf32,
     check_majors,
     kinds_of,
+    load_atoms,
     multiplication,
     multiply,
     ring_of_stages,
+    staged_layouts,
     step,
     wait_for_predecessor,
 )
@@ -185,19 +187,12 @@ def shared_tensors(smem: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]
     ring = smem.allocate(size, _ALIGN)
     behind_a = ring + cfg.stages * bm * bk * kinds.a.width // 8
     stride = (1, pitch) if is_column_major else (pitch, 1)
+    layout_a, layout_b = staged_layouts(kinds, cfg)
     return (
-        place_tensor(ring, layout_a(kinds, cfg), None, kinds.a),
-        place_tensor(behind_a, layout_b(kinds, cfg), None, kinds.b),
+        place_tensor(ring, layout_a, None, kinds.a),
+        place_tensor(behind_a, layout_b, None, kinds.b),
         place_tensor(ring, cute.make_layout((bm, bn), stride=stride), None, kinds.acc),
     )
-
-
-def layout_a(kinds: Kinds, cfg: Config) -> Any:
-    return sm90.make_smem_layout_a(kinds.major_a, cfg.tile, kinds.a, cfg.stages)
-
-
-def layout_b(kinds: Kinds, cfg: Config) -> Any:
-    return sm90.make_smem_layout_b(kinds.major_b, cfg.tile, kinds.b, cfg.stages)
 
 
 @cute.jit
@@ -306,10 +301,7 @@ def gemm(
     check_majors(kinds)
     check(kinds, cfg)
     bm, bn, bk = cfg.tile
-    plain = tma.CopyBulkTensorTileG2SOp()
-    one_a, one_b = (cute.slice_(f(kinds, cfg), (None, None, 0)) for f in (layout_a, layout_b))
-    load_a, tma_a = tma.make_tiled_tma_atom(plain, a, one_a, (bm, bk), 1)
-    load_b, tma_b = tma.make_tiled_tma_atom(plain, b, one_b, (bn, bk), 1)
+    (load_a, tma_a), (load_b, tma_b) = load_atoms(a, b, kinds, cfg)
     m, n, batches = c.shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), batches)
     schedule = PersistentTileSchedulerParams(tiles, (1, 1, 1), cfg.swizzle, cfg.along_m).prepared()
