@@ -243,12 +243,17 @@ def named(config):
     """A `Config` of one of the kernels, by the kernel's name."""
     if config is None:
         return None
-    from basedsl_cute.ops import ampere_gemm, hopper_gemm, hopper_parts_gemm, hopper_split_gemm
+    from basedsl_cute.ops import (
+        ampere_gemm,
+        hopper_gemm,
+        hopper_parallel_split_k,
+        hopper_split_gemm,
+    )
 
     kernels = {
         "hopper": hopper_gemm,
         "split": hopper_split_gemm,
-        "parts": hopper_parts_gemm,
+        "parts": hopper_parallel_split_k,
         "warp": ampere_gemm,
     }
     return eval(config, {name: kernel.Config for name, kernel in kernels.items()})

@@ -22,7 +22,7 @@ from basedsl_cute.ops import (
     ampere_gemm_tma,
     hopper_choice,
     hopper_gemm,
-    hopper_parts_gemm,
+    hopper_parallel_split_k,
     hopper_split_gemm,
     sgemm,
 )
@@ -232,7 +232,7 @@ def choose(
 _HOPPER = {
     hopper_gemm.Config: "hopper",
     hopper_split_gemm.Config: "hopper split",
-    hopper_parts_gemm.Config: "hopper parts",
+    hopper_parallel_split_k.Config: "hopper parts",
 }
 
 
@@ -243,7 +243,7 @@ def _check_hopper(config: Any, tma: ByTma, k: int, batches: int, bits: int) -> N
             "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
             "bytes, and of elements that are not 16-bit those with K contiguous"
         )
-    if isinstance(config, hopper_parts_gemm.Config):
+    if isinstance(config, hopper_parallel_split_k.Config):
         config.check(k, bits)
         if batches > 1:
             raise DSLTypeError(

@@ -1,5 +1,5 @@
 """Which Hopper kernel a product takes, and how configured: `hopper_gemm`, `hopper_split_gemm`, or
-one of them for parts of K that are summed afterwards, `hopper_parts_gemm`.
+one of them for parts of K that are summed afterwards, `hopper_parallel_split_k`.
 
 By a model of the time of each on an H200, in microseconds: what is loaded from memory once, what
 all blocks load from L2, and what each multiprocessor does in turn, whichever takes longest. Its
@@ -12,7 +12,7 @@ import functools
 import math
 from typing import Any
 
-from basedsl_cute.ops import hopper_config, hopper_parts_gemm
+from basedsl_cute.ops import hopper_config, hopper_parallel_split_k
 from basedsl_cute.ops.hopper_split_gemm import Config
 
 __all__ = ["CANDIDATES", "choose"]
@@ -72,7 +72,7 @@ def choose(
     best = _WORTH * found[0]
     if batches > 1 or best < _SUM + _once(m, n, k, 1, bits, bits_of_c):
         return found[1:]
-    if is_column_major:  # `hopper_parts_gemm` multiplies C^T = B A^T
+    if is_column_major:  # `hopper_parallel_split_k` multiplies C^T = B A^T
         m, n = n, m
     for parts in _PARTS:
         each, rest = divmod(k, parts)
@@ -83,7 +83,7 @@ def choose(
         time, _, cfg = _one_kernel(-(-m // 128) * 128, n, each, parts, bits, 32, processors, True)
         time += _SUM + m * n * (4 * parts + bits_of_c / 8) / _SUMMED
         if time < best:
-            best, found = time, (time, "hopper parts", hopper_parts_gemm.Config(parts, cfg))
+            best, found = time, (time, "hopper parts", hopper_parallel_split_k.Config(parts, cfg))
     return found[1:]
 
 

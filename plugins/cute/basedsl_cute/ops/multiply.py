@@ -22,7 +22,7 @@ from basedsl_cute.ops import (
     ampere_gemm,
     ampere_gemm_tma,
     hopper_gemm,
-    hopper_parts_gemm,
+    hopper_parallel_split_k,
     hopper_split_gemm,
     sgemm,
 )
@@ -84,8 +84,8 @@ def matmul(
     function of a vector. `alpha` is a number, or an array of one. Instead of all these,
     `epilogue(sums, *operands)` makes the result of the sums and of arrays like `residual` or
     numbers, see `utils.epilogue`; each function object is compiled apart. `config` is a `Config` of
-    `ampere_gemm`, `ampere_gemm_tma`, `hopper_gemm`, `hopper_split_gemm`, `hopper_parts_gemm` or
-    `sgemm`, instead of the one chosen.
+    `ampere_gemm`, `ampere_gemm_tma`, `hopper_gemm`, `hopper_split_gemm`, `hopper_parallel_split_k`
+    or `sgemm`, instead of the one chosen.
     """
     lib = library(a)
     extras = _extras(lib, bias, residual, alpha, epilogue, operands)
@@ -319,7 +319,7 @@ def _plan(
     more = tuple(x if v is None else v.of(x, lib) for x, v in zip(extras, seen, strict=True))
     filled = (of_a.filled, of_b.filled, of_c.filled)
     workspace = None
-    if isinstance(config, hopper_parts_gemm.Config):
+    if isinstance(config, hopper_parallel_split_k.Config):
         sums = lib.dtype(cute.Int32 if of_a.dtype.is_integer else cute.Float32)
         workspace = config.workspace(*matrices[2].shape[-2:], not leads[2]), sums
         more = (lib.empty(*workspace, a), *more)
@@ -378,8 +378,8 @@ def product(
         vector = min(problem.vectors[2], hopper_split_gemm.VECTOR)
         hopper_split_gemm.gemm(a, b, c, *rest, vector, stream=on)
     elif cute.const_expr(problem.kernel == "hopper parts"):
-        vector = min(problem.vectors[2], hopper_parts_gemm.VECTOR)
-        hopper_parts_gemm.gemm(a, b, c, workspace, blocks, *rest, vector, stream=on)
+        vector = min(problem.vectors[2], hopper_parallel_split_k.VECTOR)
+        hopper_parallel_split_k.gemm(a, b, c, workspace, blocks, *rest, vector, stream=on)
     elif cute.const_expr(problem.kernel == "warp-tma"):
         ampere_gemm_tma.gemm(a, b, c, blocks, *rest, problem.vectors[2], stream=on)
     elif cute.const_expr(problem.kernel == "warp"):

@@ -7,7 +7,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute.ops import hopper_gemm, hopper_split_gemm, matmul
-from basedsl_cute.ops.hopper_parts_gemm import Config, gemm
+from basedsl_cute.ops.hopper_parallel_split_k import Config, gemm
 from basedsl_cute.utils.epilogue import per_column
 
 PERSISTENT = hopper_gemm.Config(tile=(64, 64, 64), consumers=1, stages=2)
