@@ -8,7 +8,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
-from basedsl_cute.lowering.ptxas import find_ptxas
+from basedsl_cute.lowering.ptx.ptxas import find_ptxas
 from basedsl_cute.runtime import load_module, make_fake_compact_tensor, make_fake_stream
 
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")

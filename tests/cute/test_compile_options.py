@@ -7,9 +7,9 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
-from basedsl_cute.lowering import sass
-from basedsl_cute.lowering.ptxas import find_tool
-from basedsl_cute.options import CuteOptions
+from basedsl_cute.dsl.options import CuteOptions
+from basedsl_cute.lowering.ptx import sass
+from basedsl_cute.lowering.ptx.ptxas import find_tool
 
 
 @cute.kernel

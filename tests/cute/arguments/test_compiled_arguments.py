@@ -12,9 +12,9 @@ import pytest
 import basedsl_cute as cute
 import basedsl_toy as toy
 from basedsl.errors import DSLCallError
+from basedsl_cute.arrays.host_tensor import CUDA, HostTensor
+from basedsl_cute.arrays.tensor import Tensor
 from basedsl_cute.runtime import from_dlpack
-from basedsl_cute.runtime.dlpack import CUDA, HostTensor
-from basedsl_cute.runtime.tensor import Tensor
 
 
 @cute.kernel

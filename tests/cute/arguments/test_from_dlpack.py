@@ -241,7 +241,7 @@ def test_large_arrays_have_64_bit_layouts():
     view = np.lib.stride_tricks.as_strided(
         np.frombuffer(buffer, "f4"), (2, 1), (1 << 34, 4), writeable=False
     )
-    from basedsl_cute.arguments import tensor_argument
+    from basedsl_cute.host.tensor_argument import tensor_argument
 
     assert tensor_argument(view, None, "a").wide
     assert not tensor_argument(np.zeros(4, "f4"), None, "a").wide

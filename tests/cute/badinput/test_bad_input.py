@@ -192,7 +192,7 @@ def test_block_of_too_many_threads():
 
 
 def test_gpu_target_without_a_driver(monkeypatch):
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     if driver.is_available():
         pytest.skip("there is a driver here")

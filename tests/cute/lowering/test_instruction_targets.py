@@ -13,9 +13,9 @@ import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl.errors import DSLTypeError
 from basedsl.mlir.fatal import LLVMGaveUp, surviving
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.lowering.instruction_targets import NEEDS, needs_of
-from basedsl_cute.lowering.targets import TARGETS
+from basedsl_cute.hardware.requirements import NEEDS, needs_of
+from basedsl_cute.hardware.targets import TARGETS
+from basedsl_cute.lowering.ptx import ptxas
 
 GPUS = [target for target in TARGETS.values() if target.is_gpu]
 PREAMBLE = """

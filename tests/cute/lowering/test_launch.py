@@ -10,10 +10,7 @@ import pytest
 from basedsl.errors import CompilerBug, DSLRuntimeError
 from basedsl.objectstage import Pipeline, Step, native, run
 from basedsl.objectstage.lowering import native_steps
-from basedsl_cute.lowering.launch import STATE, launch_table, lower_launch
-from basedsl_cute.lowering.pipeline import lower_cute
-from basedsl_cute.lowering.targets import TARGETS
-from basedsl_cute.runtime.launch_abi import (
+from basedsl_cute.device.launch_checks import (
     COOPERATIVE,
     PDL,
     KernelEntry,
@@ -23,6 +20,9 @@ from basedsl_cute.runtime.launch_abi import (
     raise_failed_launch,
     refusal,
 )
+from basedsl_cute.hardware.targets import TARGETS
+from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
+from basedsl_cute.lowering.pipeline import lower_cute
 
 G = '!cute.memref<f32, "gmem", "(?):(1)">'
 KERNELS = f"""gpu.module @kernels {{
@@ -266,7 +266,7 @@ def test_the_table_of_a_module(lowering):
 
 
 def _launch(**fields):
-    from basedsl_cute.runtime.launch_abi import Launch
+    from basedsl_cute.device.launch_checks import Launch
 
     defaults = {
         "kernel": KernelEntry("k", ()),

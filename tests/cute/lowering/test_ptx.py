@@ -11,9 +11,9 @@ from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.objectstage import Step, run
 from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
-from basedsl_cute.lowering import ptxas
+from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.lowering.pipeline import KernelOptions, cute_to_nvvm
-from basedsl_cute.lowering.targets import TARGETS
+from basedsl_cute.lowering.ptx import ptxas
 
 G = '!cute.memref<f32, "gmem align<16>", "(?):(1)">'
 F8 = '!cute.memref<f8E4M3FN, "gmem align<16>", "(?):(1)">'

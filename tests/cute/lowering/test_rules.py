@@ -9,8 +9,8 @@ import pytest
 from basedsl.errors import CompilerBug, DSLTypeError
 from basedsl.testing import filecheck
 from basedsl_cute.dialect import OPS
-from basedsl_cute.lowering.rewriter import Rewriter
-from basedsl_cute.lowering.rules import RULES
+from basedsl_cute.lowering.kernel.rewriter import Rewriter
+from basedsl_cute.lowering.kernel.rules import RULES
 
 G = '!cute.memref<f32, "gmem align<16>", "(?):(1)">'
 N = '!cute.memref<i32, "gmem", "(?):(1)">'

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from basedsl.errors import DSLError
-from basedsl_cute.lowering.targets import (
+from basedsl_cute.device import driver
+from basedsl_cute.device.detect import detect
+from basedsl_cute.hardware.targets import (
     ENVIRONMENT_VARIABLE,
     SIM,
     TARGETS,
-    detect,
     target_for_capability,
     target_of,
 )
-from basedsl_cute.runtime import driver
 
 
 def test_rows_are_consistent():

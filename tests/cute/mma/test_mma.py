@@ -10,7 +10,7 @@ import basedsl_cute as cute
 from basedsl.errors import DSLError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import LayoutError
-from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import CopyUniversalOp, MmaUniversalOp, warp
 from basedsl_cute.runtime import from_dlpack
 from basedsl_cute.sim import UninitializedReadError

@@ -13,8 +13,8 @@ import pytest
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import from_dlpack, from_numpy_dtype
-from basedsl_cute.runtime import dlpack
-from basedsl_cute.runtime.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, HostTensor
+from basedsl_cute.arrays import host_tensor
+from basedsl_cute.arrays.host_tensor import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, HostTensor
 
 
 class Producer:
@@ -191,7 +191,7 @@ def test_device_names(device, name, is_on_gpu):
 
 def test_numpy_addresses_the_slow_way():
     array = np.zeros((3, 4))[1:, 2:]
-    assert dlpack._slow_numpy_address(array) == HostTensor.of(array).address
+    assert host_tensor._slow_numpy_address(array) == HostTensor.of(array).address
 
 
 # PyTorch and CuPy --------------------------------------------------------------------------------
@@ -231,9 +231,9 @@ def fake_torch(monkeypatch):
     module = types.ModuleType("torch")
     module.Tensor = FakeTensor
     monkeypatch.setitem(sys.modules, "torch", module)
-    dlpack._reader.cache_clear()
+    host_tensor._reader.cache_clear()
     yield
-    dlpack._reader.cache_clear()
+    host_tensor._reader.cache_clear()
 
 
 def test_torch_tensors_are_read_through_their_attributes(fake_torch):
@@ -282,6 +282,6 @@ def test_cupy_arrays_are_read_through_their_attributes():
         device=types.SimpleNamespace(id=3),
     )
     kind = type("ndarray", (), {"__module__": "cupy._core.core"})
-    assert dlpack._reader(kind) is dlpack._read_cupy
-    read = dlpack._read_cupy(array, "")
+    assert host_tensor._reader(kind) is host_tensor._read_cupy
+    read = host_tensor._read_cupy(array, "")
     assert (read.address, read.strides, read.device_name) == (0x2000, (8, 1), "cuda:3")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from basedsl.errors import DSLRuntimeError, DSLTypeError
-from basedsl_cute.runtime import driver
+from basedsl_cute.device import driver
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ class FakeLibrary:
 
 
 def test_importing_needs_no_driver():
-    program = "import basedsl_cute.runtime.driver, sys; sys.exit('cuda' in sys.modules)"
+    program = "import basedsl_cute.device.driver, sys; sys.exit('cuda' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

@@ -13,12 +13,12 @@ from basedsl.mlir import MLIRContext, load_bindings
 from basedsl.objectstage import Pipeline, Step, native, run
 from basedsl.objectstage.lowering import native_steps
 from basedsl_cute import dialect
-from basedsl_cute.lowering.launch import STATE, lower_launch
+from basedsl_cute.device import driver
+from basedsl_cute.device.gpu_launcher import gpu_launcher
+from basedsl_cute.device.launch_checks import raise_failed_launch
+from basedsl_cute.hardware.targets import target_for_capability
+from basedsl_cute.lowering.host.launch import STATE, lower_launch
 from basedsl_cute.lowering.pipeline import lower_cute, ptx_steps
-from basedsl_cute.lowering.targets import target_for_capability
-from basedsl_cute.runtime import driver
-from basedsl_cute.runtime.launch_abi import raise_failed_launch
-from basedsl_cute.runtime.launcher import gpu_launcher
 
 pytestmark = pytest.mark.gpu
 

@@ -8,8 +8,8 @@ import dataclasses
 import pytest
 
 from basedsl.errors import DSLRuntimeError
-from basedsl_cute.runtime import driver, launch_abi, launcher
-from basedsl_cute.runtime.launch_abi import KernelEntry, LaunchConfig, LaunchTable
+from basedsl_cute.device import driver, gpu_launcher, launch_checks
+from basedsl_cute.device.launch_checks import KernelEntry, LaunchConfig, LaunchTable
 
 
 class CUlaunchConfig(ctypes.Structure):
@@ -72,7 +72,7 @@ class FakeDriver:
         address = ctypes.cast(self.function, ctypes.c_void_p).value
         monkeypatch.setattr(driver, "address_of", lambda name: address)
         monkeypatch.setattr(driver, "describe_error", lambda code: (f"CUDA_ERROR_{code}", "said"))
-        monkeypatch.setattr(launcher, "_allowed", set())
+        monkeypatch.setattr(gpu_launcher, "_allowed", set())
 
     def kernel(self, name):
         return self.kernels.setdefault(name, FakeKernel(name, 0x100 + len(self.kernels)))
@@ -108,10 +108,10 @@ TABLE = LaunchTable(
 @pytest.fixture
 def launch(gpu):
     """Calls the native launcher; raises what it reports."""
-    symbols = launcher.gpu_launcher(b"image", TABLE)
+    symbols = gpu_launcher.gpu_launcher(b"image", TABLE)
     function = ctypes.CFUNCTYPE(
         ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(LaunchConfig), ctypes.c_void_p
-    )(symbols[launch_abi.LAUNCH_SYMBOL])
+    )(symbols[launch_checks.LAUNCH_SYMBOL])
 
     def call(args=0x5000, **fields):
         config = LaunchConfig()
@@ -122,8 +122,8 @@ def launch(gpu):
                 getattr(config, name)[:] = value
             else:
                 setattr(config, name, value)
-        status = function(symbols[launch_abi.LAUNCHER_SYMBOL], config, args)
-        launch_abi.raise_failed_launch()
+        status = function(symbols[launch_checks.LAUNCHER_SYMBOL], config, args)
+        launch_checks.raise_failed_launch()
         assert status == 0
 
     return call
@@ -141,12 +141,12 @@ CLUSTER, COOPERATIVE, PDL = (4, (2, 4, 1)), (2, (1, 0, 0)), (6, (1, 0, 0))
 
 
 @pytest.mark.parametrize("has_cluster", [False, True])
-@pytest.mark.parametrize("flags", [0, launch_abi.COOPERATIVE, launch_abi.PDL, 3])
+@pytest.mark.parametrize("flags", [0, launch_checks.COOPERATIVE, launch_checks.PDL, 3])
 def test_attributes(gpu, launch, has_cluster, flags):
     launch(cluster=(2, 4, 1) if has_cluster else (0, 0, 0), grid=(4, 4, 1), flags=flags)
     wanted = [CLUSTER] * has_cluster
-    wanted += [COOPERATIVE] * bool(flags & launch_abi.COOPERATIVE)
-    wanted += [PDL] * bool(flags & launch_abi.PDL)
+    wanted += [COOPERATIVE] * bool(flags & launch_checks.COOPERATIVE)
+    wanted += [PDL] * bool(flags & launch_checks.PDL)
     assert gpu.launches[0].attributes == wanted
 
 
@@ -200,4 +200,4 @@ def test_without_a_driver_nothing_can_be_loaded(monkeypatch):
     monkeypatch.setattr(driver, "_library", lambda: None)
     monkeypatch.setattr(driver, "_initialised", lambda: None)
     with pytest.raises(DSLRuntimeError, match="asking for a GPU target with no driver"):
-        launcher.gpu_launcher(b"image", TABLE)
+        gpu_launcher.gpu_launcher(b"image", TABLE)

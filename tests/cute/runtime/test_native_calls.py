@@ -13,9 +13,9 @@ import basedsl_cute as cute
 from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.native_call.runtime import runtime as native_runtime
 from basedsl_cute import runtime
-from basedsl_cute.runtime import driver, launcher
-from basedsl_cute.runtime.dlpack import CUDA, HostTensor
-from basedsl_cute.runtime.tensor import Pointer, Tensor
+from basedsl_cute.arrays.host_tensor import CUDA, HostTensor
+from basedsl_cute.arrays.tensor import Pointer, Tensor
+from basedsl_cute.device import driver, gpu_launcher
 
 N = 64
 
@@ -72,7 +72,7 @@ class PretendedDriver:
         }
         for name, value in replaced.items():
             monkeypatch.setattr(driver, name, value)
-        monkeypatch.setattr(launcher, "_allowed", set())
+        monkeypatch.setattr(gpu_launcher, "_allowed", set())
         monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90")
 
     def give_context(self):

@@ -16,9 +16,10 @@ from basedsl.errors import DSLError
 from basedsl.native_call import build
 from basedsl.numeric import Float32, Int8
 from basedsl_cute import runtime
-from basedsl_cute.arguments import TensorArgument, pointer_argument, tensor_argument
-from basedsl_cute.runtime import driver, fakes, unpack
-from basedsl_cute.stream import StreamArgument
+from basedsl_cute.arrays import placeholders, unpack
+from basedsl_cute.device import driver
+from basedsl_cute.host.stream import StreamArgument
+from basedsl_cute.host.tensor_argument import TensorArgument, pointer_argument, tensor_argument
 
 _FUNCTION = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -156,7 +157,7 @@ def test_a_mark_after_a_call_counts():
 def test_a_placeholder_takes_what_it_promises(monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
     rows = runtime.make_fake_compact_tensor
-    fake = rows(Float32, (fakes.SymInt(divisibility=4), 4), stride_order=(1, 0))
+    fake = rows(Float32, (placeholders.SymInt(divisibility=4), 4), stride_order=(1, 0))
     argument = type_of(fake)
     for value in (np.zeros((8, 4), np.float32), np.zeros((6, 4), np.float32), *numpy_arrays()):
         found = taken(argument.accepting_unpacker(), value, 64)

@@ -13,7 +13,7 @@ PROGRAM = """
 import json, sys
 import numpy as np
 import basedsl_cute as cute
-from basedsl_cute.dsl import CUTE
+from basedsl_cute.dsl.cute import CUTE
 
 TABLE = (1.5, 2.5, 4.0, 8.0)
 
@@ -37,7 +37,7 @@ host(x, y)
 assert (y == x[::-1] * 8 + 1).all(), y
 heavy = (
     "numba_cuda_mlir", "mlir", "llvmlite", "basedsl.prestage.rewriter",
-    "basedsl_cute.sim.rules", "basedsl_cute.sim.emitter",
+    "basedsl_cute.sim.translate.rule_table", "basedsl_cute.sim.translate.emitter",
 )
 classes = [name for name in sys.modules if name.endswith("_ops_gen")]
 print(json.dumps([dict(CUTE.counts), [name for name in heavy if name in sys.modules], classes]))
