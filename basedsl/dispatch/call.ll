@@ -1,4 +1,4 @@
-; made of call.c 52810dac75449160d9190a1db87541411af182afd4e9388bf73f70e6ab836163
+; made of call.c fd9d1d208751ef12dbc170d0bc2a3135735159589af99f9f80ae7b57d29f78d9
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }

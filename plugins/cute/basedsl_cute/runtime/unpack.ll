@@ -1,4 +1,4 @@
-; made of unpack.c 81e770fad0325bc3010068b4945232a133eed4d3ec009c2f5c5a6b8f7d6e8de8
+; made of unpack.c 5178b1a898de6df2ffc3d4f3ec59586edf9c0255f3cfb00f1a834f7c872bd30c
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }
