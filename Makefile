@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= auto
 BENCH_ARGS ?=
-NATIVE := basedsl/dispatch/call.c plugins/cute/basedsl_cute/runtime/unpack.c
+NATIVE := basedsl/native_call/call.c plugins/cute/basedsl_cute/arrays/unpack.c
 
 .PHONY: help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize native clean
 .DEFAULT_GOAL := help
@@ -47,7 +47,7 @@ lint: $(READY)
 
 native: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[native]'
-	$(BIN)/python -m basedsl.dispatch.generate $(NATIVE)
+	$(BIN)/python -m basedsl.native_call.build $(NATIVE)
 
 bench: $(READY)
 	@$(BIN)/python bench/run.py
