@@ -3,8 +3,8 @@
 Rooms, each importing only those before it: `algebra` (layouts on plain integers) and `hardware`
 (facts), `dialect` (the `cute` MLIR dialect), `lowering` (to NVVM, PTX, machine code), `device` (the
 driver, launches), `arrays` (arguments by DLPack), `tensors`, `host` (argument types, launches),
-`sim` (the simulator) and `aot`, `executors`, `dsl` (the compiler's face), `atoms`, `compat`,
-`arch`, `nvgpu`, `pipeline`, `interop`, `utils`. `public` has every public name, `ops` whole kernels.
+`sim` (the simulator), `aot`, `executors`, `dsl` (the compiler's face), `atoms`, `compat`,
+`arch`, `nvgpu`, `pipeline`, `interop`, `utils`. `public` has every public name, `ops` kernels.
 """
 
 from __future__ import annotations
