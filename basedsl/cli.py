@@ -67,8 +67,9 @@ def _options(parsed: argparse.Namespace) -> int:
         record = getattr(parsed.manager.get_dsl(parsed.dsl), "options_class", Options)
     for info in record.describe():
         default = ",".join(info.default) if isinstance(info.default, tuple) else info.default
+        shown = "none" if default is None or default == "" else default
         changes = "; changes the code" if info.affects_output else ""
-        print(f"{info.name} ({info.type_name}, default {default!s}{changes})")
+        print(f"{info.name} ({info.type_name}, default {shown}{changes})")
         print(f"    {info.doc}")
         print(f"    {', '.join(info.variables)}")
     for name, near in record.unknown_variables().items():

@@ -36,6 +36,17 @@ MOST_CALLS_SHOWN = 6
 
 Note = tuple[str, Span | None]
 
+# Spelt with a vowel and spoken with a consonant: a Uint32, a ufunc.
+_SPOKEN_AS_YOU = ("uint", "ufunc", "uni", "use")
+
+
+def with_article(noun: str | type) -> str:
+    """The name of a type, or another noun, after "a" or "an", for messages: "an Int32"."""
+    name = noun if isinstance(noun, str) else noun.__name__
+    word = name.lower()
+    vowel = word.startswith(tuple("aeiou")) and not word.startswith(_SPOKEN_AS_YOU)
+    return f"{'an' if vowel else 'a'} {name}"
+
 
 class DSLError(Exception):
     """A program that the DSL cannot take, or that failed in the user's terms.

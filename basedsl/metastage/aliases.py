@@ -17,7 +17,7 @@ from collections import Counter
 
 from basedsl.errors import DSLError
 from basedsl.location import Span
-from basedsl.metastage.state import Content, Picture, refreshed, same_content
+from basedsl.metastage.state import PlaceContents, StateSnapshot, refreshed, same_contents
 from basedsl.tracing import Trace
 
 
@@ -35,33 +35,34 @@ def _own_references() -> int:
 _OWN_REFERENCES = _own_references()
 
 
-def shared_places(picture: Picture) -> set[int]:
-    """The ids of places in a picture just taken to which something else refers too.
+def shared_places(snapshot: StateSnapshot) -> set[int]:
+    """The ids of places in a snapshot just taken to which something else refers too.
 
-    A place that has one holder is referred to by it, by the picture as a leaf of the holder, and by
-    its own node.
+    A place that has one holder is referred to by it, by the snapshot as a leaf of the holder, and
+    by its own node.
     """
-    held = Counter(id(leaf) for content in picture.values() for leaf in content.leaves)
+    held = Counter(id(leaf) for contents in snapshot.values() for leaf in contents.leaves)
     found = set()
-    for content in picture.values():
-        place = content.place
+    for contents in snapshot.values():
+        place = contents.place
         holders = _references(place) - _OWN_REFERENCES
         if held[id(place)] > 1 or holders > 2 * held[id(place)] + 1:
             found.add(id(place))
     return found
 
 
-def check_later(trace: Trace, name: str, old: Content, new: Content, span: Span | None) -> None:
+def check_later(
+    trace: Trace, name: str, old: PlaceContents, new: PlaceContents, span: Span | None
+) -> None:
     """`new` may be `old` at run time: an error if one of them changes in this region."""
-    before = [refreshed(content) for content in (old, new)]
+    before = [refreshed(contents) for contents in (old, new)]
 
     def check() -> None:
-        if not all(same_content(content, refreshed(content)) for content in before):
+        if not all(same_contents(contents, refreshed(contents)) for contents in before):
             raise DSLError(
-                f"'{name}' is bound to a new object in this loop. If the loop does not run it "
-                "still is the old one, which has another name too; one of them is changed in "
-                "place after the loop",
+                f"'{name}' and another name may be one object after this loop, and one is changed",
                 span,
+                notes=((f"'{name}' stays the old object if the loop does not run", None),),
                 hint=f"give '{name}' a copy of its own before the loop, or build a new object "
                 "after it",
             )

@@ -15,7 +15,7 @@ from basedsl.location import Span, is_internal, span_of_code
 _PLAIN = (DSLError, RecursionError, AttributeError, NameError, TypeError)
 
 
-class Eager:
+class ConditionalPath:
     """While a path is traced that runs only if `span` says so at run time; `kind` names it."""
 
     __slots__ = ("kind", "span")
@@ -39,7 +39,7 @@ class Eager:
             tb = tb.tb_next
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise DSLError(
-            f"{text}. It is raised while compiling, on a path that may not be taken at run time",
+            f"{text} (while compiling, on a path that may not be taken at run time)",
             place,
             notes=((f"the {self.kind}", self.span),),
             hint="what is known while compiling is computed then, on every path: make the "

@@ -11,7 +11,7 @@ from collections.abc import Iterable, KeysView, ValuesView
 from types import FunctionType
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage.ranges import Range
 from basedsl.numeric import Numeric, is_dynamic
 
@@ -60,7 +60,7 @@ def _in_range(item: Any, bounds: Any) -> Any:
         )
     if not isinstance(item, Numeric | int) or (isinstance(item, Numeric) and item.is_float):
         raise DSLTypeError(
-            f"a range of integers is searched for a {type(item).__name__}",
+            f"a range of integers is searched for {with_article(type(item))}",
             hint="compare with its bounds: start <= x < stop",
         )
     step = int(step)

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
+from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError, with_article
 from basedsl.location import user_span
 from basedsl.metastage import ranges
 from basedsl.metastage.branches import Branch
 from basedsl.metastage.containment import contains
 from basedsl.metastage.loop_carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
+from basedsl.metastage.namespaces import ONCE
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import Boolean, Numeric, is_dynamic, logical_not, resolve
@@ -30,7 +31,7 @@ Names = tuple[str, ...]
 _shared = Body
 
 
-class ControlFlow:
+class StagedControlFlow:
     """The callbacks of rewritten functions. It has no state of its own: the trace has."""
 
     # Branches ----------------------------------------------------------------------------------
@@ -220,8 +221,8 @@ class ControlFlow:
         trace = current()
         if trace is not None and trace.region.kind not in ("function", "kernel"):
             raise DSLError(
-                f"the {kind} variable '{name}' is bound inside staged control flow, which would "
-                "happen once, while compiling",
+                f"the {kind} variable '{name}' is bound inside staged control flow",
+                notes=(ONCE,),
                 hint="return what changes, and bind it where the function is called",
             )
         if trace is not None and is_dynamic(value):
@@ -322,7 +323,7 @@ def truth(value: Any) -> Any:
     method = getattr(type(value), "__dsl_bool__", None)
     if method is None:
         raise DSLTypeError(
-            f"a {type(value).__name__} has no truth value",
+            f"{with_article(type(value))} has no truth value",
             hint="compare it, or reduce it to one Boolean",
         )
     return method(value)
@@ -469,6 +470,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "not in": lambda a, b: _not(contains(a, b)),
 }
 
-CONTROL_FLOW = ControlFlow()
+CONTROL_FLOW = StagedControlFlow()
 
-__all__ = ["CONTROL_FLOW", "ControlFlow", "truth"]
+__all__ = ["CONTROL_FLOW", "StagedControlFlow", "truth"]

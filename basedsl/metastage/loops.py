@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from basedsl.metastage.loop_carried import (
-    Again,
-    Guess,
     Loop,
+    LoopTypes,
+    Retrace,
     exit_flag,
     place_count,
-    remembered,
     reset_places,
+    types_of_loop,
 )
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import State
@@ -43,8 +43,8 @@ def stage_for(
     count = len(bounds.as_builtin()) if bounds.is_static else None
     if count == 0:
         return
-    with remembered(trace, body) as guess:
-        loop = Loop(trace, guess, (body,), names, undef_ok, exits, runs=bool(count))
+    with types_of_loop(trace, body) as types:
+        loop = Loop(trace, types, (body,), names, undef_ok, exits, runs=bool(count))
         _count(trace, loop, bounds, body, count)
 
 
@@ -58,7 +58,7 @@ def _count(
 
     def emit() -> Any:
         unsigned = not kind.signed
-        if safe_step and loop.guess.counted:
+        if safe_step and loop.types.counted:
             low, high, by = kind(start), kind(stop), kind(step)
             return trace.emitter.for_(
                 low.ir_value(),
@@ -72,7 +72,7 @@ def _count(
             )
         low, by = kind(start), kind(step)
         trips, counter = _trip_count(kind, low, kind(stop), by, step)
-        if loop.guess.counted:
+        if loop.types.counted:
             return trace.emitter.for_(
                 counter(0).ir_value(),
                 trips.ir_value(),
@@ -111,11 +111,11 @@ def _count(
     def iteration(item: Any, values: Any) -> Any:
         with trace.inside("loop body", loop.span):
             loop.enter(values)
-            with loop.eager:
+            with loop.conditional_path:
                 body(_fresh(item, trace))
-            if loop.guess.counted and loop.exit_flag() is not False:
-                loop.guess.counted = False
-                raise Again
+            if loop.types.counted and loop.exit_flag() is not False:
+                loop.types.counted = False
+                raise Retrace
             return loop.leave()
 
     loop.stage(emit)
@@ -142,17 +142,17 @@ def run_while(
     exit turns out to be dynamic is taken back. At which iteration that happens is remembered, so
     that nested loops are not tried again whenever the outer one is.
     """
-    with remembered(trace, body) as guess:
+    with types_of_loop(trace, body) as types:
         done = 0
-        while guess.staged_after != done:
+        while types.staged_after != done:
             outcome = _try_iteration(trace, test, body, names, exits)
             if outcome is _ENDED:
                 return
             if outcome is _DYNAMIC:
-                guess.staged_after = done
+                types.staged_after = done
                 break
             done += 1
-        _stage_while(trace, guess, test, truth, both, body, names, undef_ok, exits)
+        _stage_while(trace, types, test, truth, both, body, names, undef_ok, exits)
 
 
 _ENDED, _GOES_ON, _DYNAMIC = "ended", "goes on", "dynamic"
@@ -190,7 +190,7 @@ def _try_iteration(
 
 def _stage_while(
     trace: Trace,
-    guess: Guess,
+    types: LoopTypes,
     test: Callable[[], Any],
     truth: Callable[[Any], Any],
     both: Callable[[Any, Callable[[], Any]], Any],
@@ -199,7 +199,7 @@ def _stage_while(
     undef_ok: Iterable[str],
     exits: tuple[str, ...],
 ) -> None:
-    loop = Loop(trace, guess, (test, body), names, undef_ok, exits, runs=False)
+    loop = Loop(trace, types, (test, body), names, undef_ok, exits, runs=False)
 
     def emit_test(values: Any) -> Any:
         with trace.inside("loop condition", loop.span):
@@ -216,7 +216,7 @@ def _stage_while(
     def emit_body(values: Any) -> Any:
         with trace.inside("loop body", loop.span):
             loop.enter(values)
-            with loop.eager:
+            with loop.conditional_path:
                 body()
             return loop.leave()
 

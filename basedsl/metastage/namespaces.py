@@ -18,6 +18,8 @@ from basedsl.location import is_internal, is_library
 _KINDS = (type, FunctionType, ModuleType)
 _MISSING = object()
 
+ONCE = ("that would happen once, while compiling, however often the program gets here", None)
+
 
 class Namespaces:
     """What some classes, functions and modules hold now."""
@@ -35,25 +37,25 @@ class Namespaces:
                 if stored is None:
                     stored = tuple({s for code in codes for s in stored_attributes(code)})
                 names = stored
-            self._held[id(value)] = name, value, _content(value, names), names
+            self._held[id(value)] = name, value, _contents(value, names), names
 
     def check(self) -> None:
         """An error if one of them holds something else now."""
         for name, value, before, stored in self._held.values():
-            now = _content(value, stored)
+            now = _contents(value, stored)
             if before.keys() == now.keys() and all(now[k] is v for k, v in before.items()):
                 continue
             changed = next(
                 k for k in (*before, *now) if before.get(k, _MISSING) is not now.get(k, _MISSING)
             )
             raise DSLError(
-                f"'{name}.{changed}' is set inside staged control flow, which would happen once, "
-                "while compiling",
+                f"'{name}.{changed}' is set inside staged control flow",
+                notes=(ONCE,),
                 hint=f"keep '{changed}' in a variable or in an object of the function's own",
             )
 
 
-def _content(value: Any, stored: tuple[str, ...] | None) -> dict[str, Any]:
+def _contents(value: Any, stored: tuple[str, ...] | None) -> dict[str, Any]:
     table = vars(value)
     if stored is not None:
         return {k: table[k] for k in stored if k in table}

@@ -2,7 +2,7 @@
 
 The rewritten function shares variables with the bodies of its constructs through closure cells. So
 a construct's state is the cells of its bodies and every *place* reachable from them: an object, a
-list, a dict, a closure cell, each with its contents. `State.capture` takes a picture of all places,
+list, a dict, a closure cell, each with its contents. `State.capture` takes a snapshot of all places,
 `State.restore` writes one back. Places keep their identity, so aliases stay aliases.
 
 Objects that the bodies reach through global variables are looked at too, to notice when tracing
@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from basedsl.errors import DSLError, DSLNameError
+from basedsl.errors import DSLError, DSLNameError, with_article
 from basedsl.location import Span, is_internal
+from basedsl.metastage.carried_types import same_leaf
 from basedsl.metastage.iterators import is_iterator, position
-from basedsl.metastage.namespaces import Namespaces
-from basedsl.metastage.slots import same_leaf
+from basedsl.metastage.namespaces import ONCE, Namespaces
 from basedsl.pytree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
 
@@ -55,7 +55,7 @@ class MaybeUnbound:
         )
 
 
-class Content:
+class PlaceContents:
     """What is in one place: its shape and its leaves, other places among them.
 
     `parent` says how it was found: as the variable of that name, as a leaf of another place, or as
@@ -104,8 +104,8 @@ class Content:
         """How a user would write the place itself."""
         if isinstance(self.parent, str):
             return self.parent
-        content, index = self.parent
-        return content.path(index) if index >= 0 else f"{content.prefix} (before)"
+        contents, index = self.parent
+        return contents.path(index) if index >= 0 else f"{contents.prefix} (before)"
 
     def path(self, index: int) -> str:
         """How a user would write a leaf: `p.x`, `state.items[0]`."""
@@ -118,23 +118,25 @@ class Content:
         node = self.node.children[0] if self.node.kind == "cell" else self.node
         if node is None:
             return describe_leaf(self.leaves[0])
-        return f"a {type(node.obj).__name__} of {len(node.keys)}"
+        count = len(node.keys)
+        part = "attribute" if node.kind in ("object", "record") else "item"
+        return f"{with_article(type(node.obj))} of {count} {part}{'' if count == 1 else 's'}"
 
-    def with_leaves(self, leaves: list[Any]) -> Content:
-        return Content(self.node, leaves, self.parent)
+    def with_leaves(self, leaves: list[Any]) -> PlaceContents:
+        return PlaceContents(self.node, leaves, self.parent)
 
-    def unbound(self, leaf: Any = UNBOUND) -> Content:
+    def unbound(self, leaf: Any = UNBOUND) -> PlaceContents:
         """The same cell, empty or holding a stand-in for a missing value."""
         node = Node("cell", self.node.obj, self.node.keys, [None])
-        return Content(node, [leaf], self.parent)
+        return PlaceContents(node, [leaf], self.parent)
 
     def write(self) -> None:
         """Make the place what this says."""
         unflatten(self.node, self.leaves)
 
 
-Parent = str | tuple[Content, int]
-Picture = dict[int, Content]  # by the id of the place, which the content keeps alive
+Parent = str | tuple[PlaceContents, int]
+StateSnapshot = dict[int, PlaceContents]  # by the id of the place, which the contents keeps alive
 
 
 class State:
@@ -160,47 +162,49 @@ class State:
         except ValueError:
             return UNBOUND
 
-    def capture(self, known: Picture | None = None) -> Picture:
+    def capture(self, known: StateSnapshot | None = None) -> StateSnapshot:
         """The contents of all places now; those in `known` too, reachable or not."""
-        picture: Picture = {}
+        snapshot: StateSnapshot = {}
         todo: list[tuple[Any, Parent]] = []
         todo += ((place, name) for name, place in self.globals.items())
         todo += ((cell, name) for name, cell in self.cells.items())
-        self._explore(todo, picture)
+        self._explore(todo, snapshot)
         if known is not None:
             lost: list[tuple[Any, Parent]] = [
-                (c.place, (c, -1)) for c in known.values() if id(c.place) not in picture
+                (c.place, (c, -1)) for c in known.values() if id(c.place) not in snapshot
             ]
-            self._explore(lost, picture)
-        return picture
+            self._explore(lost, snapshot)
+        return snapshot
 
-    def _explore(self, todo: list[tuple[Any, Parent]], picture: Picture) -> None:
+    def _explore(self, todo: list[tuple[Any, Parent]], snapshot: StateSnapshot) -> None:
         at = 0
         while at < len(todo):
             place, parent = todo[at]
             at += 1
-            if id(place) in picture:
+            if id(place) in snapshot:
                 continue
             places: list[Any] = []
             node, leaves = open_place(place, places)
             positions = tuple((i, position(x)) for i, x in enumerate(leaves) if is_iterator(x))
-            content = picture[id(place)] = Content(node, leaves, parent, positions)
+            contents = snapshot[id(place)] = PlaceContents(node, leaves, parent, positions)
             if places:
                 found = {id(p) for p in places}
-                todo += ((x, (content, i)) for i, x in enumerate(leaves) if id(x) in found)
+                todo += ((x, (contents, i)) for i, x in enumerate(leaves) if id(x) in found)
 
-    def restore(self, picture: Picture) -> None:
-        """Make every place in the picture what it was."""
-        for content in picture.values():
-            content.write()
+    def restore(self, snapshot: StateSnapshot) -> None:
+        """Make every place in the snapshot what it was."""
+        for contents in snapshot.values():
+            contents.write()
 
-    def check_globals(self, before: Picture, after: Picture, same: Callable[..., bool]) -> None:
+    def check_globals(
+        self, before: StateSnapshot, after: StateSnapshot, same: Callable[..., bool]
+    ) -> None:
         """An error if an object that a global variable holds was changed."""
         for name, place in self.globals.items():
             if not same(before[id(place)], after[id(place)]):
                 raise DSLError(
-                    f"the global object '{name}' is changed inside staged control flow, which "
-                    "would happen once, while compiling",
+                    f"the global object '{name}' is changed inside staged control flow",
+                    notes=(ONCE,),
                     hint=f"pass '{name}' as an argument and return what changes, or write to an "
                     "array",
                 )
@@ -211,35 +215,35 @@ class State:
         codes = [function.__code__ for function in self._functions]
         self._namespaces = Namespaces([*cells, *_global_values(self._functions)], codes)
 
-    def check_outside(self, before: Picture) -> None:
+    def check_outside(self, before: StateSnapshot) -> None:
         """An error if something was done that cannot be taken back: an iterator made outside was
         advanced, an attribute of a class, function or module set.
         """
         self._namespaces.check()
         found = [
-            (content.path(index), content.leaves[index], where)
-            for content in before.values()
-            for index, where in content.positions
+            (contents.path(index), contents.leaves[index], where)
+            for contents in before.values()
+            for index, where in contents.positions
         ]
         for path, iterator, where in (*found, *self.global_iterators):
             if position(iterator) != where:
                 raise DSLError(
-                    f"the iterator '{path}', made before, is advanced inside staged control flow, "
-                    "which would happen once, while compiling",
+                    f"the iterator '{path}', made before, is advanced inside staged control flow",
+                    notes=(ONCE,),
                     hint="index a list with a number that the program carries, or unroll the "
                     "loop with range_constexpr",
                 )
 
 
-def same_content(a: Content, b: Content) -> bool:
+def same_contents(a: PlaceContents, b: PlaceContents) -> bool:
     """Whether a place surely holds the same at two moments."""
     return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
 
 
-def refreshed(content: Content) -> Content:
+def refreshed(contents: PlaceContents) -> PlaceContents:
     """What is in the place now."""
-    node, leaves = open_place(content.place, [])
-    return Content(node, leaves, content.parent)
+    node, leaves = open_place(contents.place, [])
+    return PlaceContents(node, leaves, contents.parent)
 
 
 def functions_of(body: Any) -> Iterator[FunctionType]:
@@ -303,7 +307,7 @@ def describe_leaf(leaf: Any) -> str:
     if hasattr(type(leaf), "ir_value"):
         return type(leaf).__name__
     text = repr(leaf)
-    return f"the {type(leaf).__name__} {text}" if len(text) < 40 else f"a {type(leaf).__name__}"
+    return f"the {type(leaf).__name__} {text}" if len(text) < 40 else with_article(type(leaf))
 
 
 def binding_span(body: Any, name: str) -> Span | None:

@@ -40,7 +40,7 @@ class MLIRContext:
                 yield self._context
 
     @contextlib.contextmanager
-    def here(self) -> Iterator[Any]:
+    def current_in_this_thread(self) -> Iterator[Any]:
         """The context as the current one of another thread, for which the one that is in
         `entered()` waits.
         """

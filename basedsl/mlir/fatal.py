@@ -24,7 +24,7 @@ _MORE_THAN_A_PIPE_HOLDS = 1 << 21  # bytes; 64 KB is usual, and 1 MB the most wi
 _Handler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
-class LLVMGaveUp(Exception):
+class LLVMFatalError(Exception):
     """What LLVM said instead of going on."""
 
 
@@ -46,19 +46,19 @@ class _Running:
         os.write(self._tell, b".")  # a process forked meanwhile may keep the pipe open
         os.close(self._tell)
 
-    def give_up(self, reason: str) -> None:
+    def _park_thread(self, reason: str) -> None:
         """Does not return. It is one system call that tells and then sleeps, since nobody reads all
         of what it writes: a thread that asked for the interpreter's lock again when Python was
         about to end would be ended, and the process with it, for LLVM's functions are on its stack.
         """
-        self.error = LLVMGaveUp(reason)
+        self.error = LLVMFatalError(reason)
         os.write(self._tell, bytes(_MORE_THAN_A_PIPE_HOLDS))
 
     def wait(self) -> None:
         os.read(self._ended, 1)
 
     def close(self) -> None:
-        if not isinstance(self.error, LLVMGaveUp):
+        if not isinstance(self.error, LLVMFatalError):
             os.close(self._ended)
 
 
@@ -74,7 +74,7 @@ def _on_fatal_error(reason: bytes | None) -> None:
     text = (reason or b"").decode(errors="replace")
     running = _work.now
     if running is not None:
-        running.give_up(text)
+        running._park_thread(text)
     print(f"LLVM ERROR: {text}", file=sys.stderr, flush=True)  # LLVM ends the process now
 
 
@@ -88,8 +88,8 @@ def _installed(library: str) -> bool:
     return True
 
 
-def surviving(bindings: Bindings, function: Callable[[], R]) -> R:
-    """What `function` returns or raises; LLVMGaveUp where LLVM would end the process. It runs in
+def catching_fatal_errors(bindings: Bindings, function: Callable[[], R]) -> R:
+    """What `function` returns or raises; LLVMFatalError where LLVM would end the process. It runs in
     another thread; where LLVM's handler cannot be set, in this one.
     """
     library = bindings.c_library()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.concrete import Concrete
 from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.formats import Kind
@@ -34,7 +34,7 @@ Sequence = Callable[[Kit, Any, Any, Any, Any], Any]
 Rule = str | Sequence
 
 
-class Plan(NamedTuple):
+class OperatorPlan(NamedTuple):
     """How an operator treats one combination of operand types."""
 
     left: Type
@@ -44,8 +44,8 @@ class Plan(NamedTuple):
     weak: bool
 
 
-Planner = Callable[["Operator", Type, Tie, Type, Tie, Defaults], Plan]
-Shortcut = Callable[[Plan, Any, Any], Any]
+Planner = Callable[["Operator", Type, Tie, Type, Tie, Defaults], OperatorPlan]
+Shortcut = Callable[[OperatorPlan, Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -88,7 +88,7 @@ _RULE_OF_KIND = {
 
 _new = object.__new__
 _current = tracing.current
-_PLANS: dict[Defaults, dict[Any, Plan]] = {}
+_PLANS: dict[Defaults, dict[Any, OperatorPlan]] = {}
 _PLAIN_PLANS = _PLANS.setdefault(PLAIN_PYTHON, {})
 _PYTHON = frozenset((int, float, bool))
 _OPERANDS: frozenset[Any] = _PYTHON | frozenset(TYPES.values())
@@ -130,7 +130,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         if op.commutes and B is result and not b.weak and x.__class__ is int and x == op.identity:
             return b
     elif a.region.closed:
-        raise tracing.escaped(f"a {A.__name__}", a.region)
+        raise tracing.escaped(with_article(A), a.region)
     else:
         x = a.value if A is left else emit_conversion(kit, A, left, a.value)
     if b_known:
@@ -138,7 +138,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         if A is result and not a.weak and y.__class__ is int and y == op.identity:
             return a
     elif b.region.closed:
-        raise tracing.escaped(f"a {B.__name__}", b.region)
+        raise tracing.escaped(with_article(B), b.region)
     else:
         y = b.value if B is right else emit_conversion(kit, B, right, b.value)
     if rule.__class__ is str:
@@ -171,18 +171,18 @@ def _apply_other(op: Operator, a: Any, b: Any) -> Any:
     return apply(op, as_numeric(a), as_numeric(b))
 
 
-def _known_result(op: Operator, plan: Plan, a: Any, b: Any) -> Numeric:
+def _known_result(op: Operator, plan: OperatorPlan, a: Any, b: Any) -> Numeric:
     value = op.concrete(plan.left, number_of(a, plan.left), number_of(b, plan.right))
     return plan.result._known(value, plan.weak)
 
 
-def _plans_of(kit: Kit) -> dict[Any, Plan]:
+def _plans_of(kit: Kit) -> dict[Any, OperatorPlan]:
     now = Defaults((kit.trace.default_int, kit.trace.default_float))
     kit.plans = _PLANS.setdefault(now, {})
     return kit.plans
 
 
-def _make_plan(op: Operator, a: Any, b: Any) -> Plan:
+def _make_plan(op: Operator, a: Any, b: Any) -> OperatorPlan:
     now = defaults()
     (A, a_tie), (B, b_tie) = operand_type(a, now), operand_type(b, now)
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Value, kit_of
@@ -112,7 +112,7 @@ def round_(x: Numeric, digits: Any = None) -> Numeric:
     F = T if T.width >= 32 else Float32
     if abs(places) > _EXACT_DIGITS[F]:
         raise DSLTypeError(
-            f"round() of a {T.__name__} takes at most {_EXACT_DIGITS[F]} digits, not {places}"
+            f"round() of {with_article(T)} takes at most {_EXACT_DIGITS[F]} digits, not {places}"
         )
     return _round_float(x.to(F), 10.0 ** abs(places), places >= 0).to(T)
 
@@ -150,7 +150,7 @@ def _round_integer(x: Numeric, places: int) -> Numeric:
         rounded = round(int(x.value), places)
         return T.concrete(rounded)
     if unit > T.max // 2:
-        raise DSLTypeError(f"round() of a {T.__name__} cannot take {places} digits")
+        raise DSLTypeError(f"round() of {with_article(T)} cannot take {places} digits")
     quotient, rest = divmod(x, unit)
     up = (rest * 2 > unit) | ((rest * 2 == unit) & (quotient % 2 == 1))
     return (quotient + select(up, T._known(1), T._known(0))) * unit  # type: ignore[no-any-return]

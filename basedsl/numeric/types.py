@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 
-from basedsl.errors import DSLError, DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError, with_article
 from basedsl.location import is_library, is_rewritten, user_frame
 from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
 from basedsl.numeric.formats import FORMATS, Format, Kind
@@ -203,7 +203,7 @@ class Numeric(metaclass=NumericMeta):
             with ip:
                 return kit.constant(type(self), self.value)
         if region.closed:
-            raise tracing.escaped(f"a {type(self).__name__}", region)
+            raise tracing.escaped(with_article(type(self)), region)
         return self.value
 
     # Python's protocols -------------------------------------------------------------------------

@@ -44,7 +44,7 @@ _JUMP = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip + 0]: the address follows
 _STUB, _WORD = 16, 8
 
 
-class Image:
+class LoadedImage:
     """Object code in memory, for as long as this object lives."""
 
     def __init__(self, file: ObjectFile, find: Callable[[str], int]) -> None:
@@ -146,11 +146,11 @@ class Image:
                     struct.pack_into(format_, memory, at, target + one.addend - self._base - at)
 
 
-def load(file: ObjectFile, find: Callable[[str], int]) -> Image | None:
+def load(file: ObjectFile, find: Callable[[str], int]) -> LoadedImage | None:
     """Link `file` into this process; `find` gives the addresses of the names that it needs. None
     where it has anything that this file does not know.
     """
-    return Image(file, find) if _can_map() and _is_known(file) else None
+    return LoadedImage(file, find) if _can_map() and _is_known(file) else None
 
 
 def _is_known(file: ObjectFile) -> bool:

@@ -51,7 +51,7 @@ class Relocation:
 
 
 @dataclass(frozen=True)
-class Symbols:
+class SymbolTable:
     """Global names of one object file."""
 
     defined: frozenset[str]
@@ -101,10 +101,10 @@ class ObjectFile:
             offset, info, addend = struct.unpack_from("<QQq", self.data, at)
             yield Relocation(offset, info & 0xFFFFFFFF, info >> 32, addend)
 
-    def names(self) -> Symbols:
+    def names(self) -> SymbolTable:
         """The global names that it defines, and those that it needs."""
         named = [one for one in self.symbols if one.name and one.binding != LOCAL]
-        return Symbols(
+        return SymbolTable(
             frozenset(one.name for one in named if one.section != UNDEFINED),
             frozenset(one.name for one in named if one.section == UNDEFINED),
         )

@@ -17,7 +17,7 @@ from typing import Any
 
 import pluggy
 
-from basedsl.errors import DSLError
+from basedsl.errors import DSLError, with_article
 from basedsl.plugin import entry_points, hookspecs
 from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry
 
@@ -201,8 +201,8 @@ class PluginManager:
                 if other is not None:
                     if not isinstance(other, type(output)):
                         raise PluginError(
-                            f"the plugin {plugin!r} put a {type(other).__name__} in place of "
-                            f"stage {stage!r}, which is a {type(output).__name__}"
+                            f"the plugin {plugin!r} put {with_article(type(other))} in place of "
+                            f"stage {stage!r}, which is {with_article(type(output))}"
                         )
                     now = other
             return None if now is output else now
@@ -332,7 +332,7 @@ def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any
     for one in listed:
         if not isinstance(one, kind):
             raise PluginError(
-                f"{hook} of the plugin {plugin!r} returned a {type(one).__name__} where a "
+                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))} where a "
                 f"{kind.__name__} is expected"
             )
     return tuple(listed)

@@ -1,4 +1,4 @@
-"""The contract between rewritten code and whoever runs it: the `ControlFlow` protocol.
+"""The contract between rewritten code and whoever runs it: the `ControlFlowCallbacks` protocol.
 
 Rewritten functions call these methods on the object bound to the name `__dsl__`. The meta-stage
 implements them (static values: run Python; dynamic values: emit a region). This file holds the
@@ -88,7 +88,7 @@ def shared_cells(*functions: Callable[..., Any] | None) -> dict[str, CellType]:
     return cells
 
 
-class ControlFlow(Protocol):
+class ControlFlowCallbacks(Protocol):
     """What rewritten code calls on `__dsl__`. All meanings are Python's for static values."""
 
     # Statements ---------------------------------------------------------------------------
@@ -207,5 +207,5 @@ class ControlFlow(Protocol):
 
 
 CALLBACKS: Final[Iterable[str]] = tuple(
-    name for name in vars(ControlFlow) if not name.startswith("_")
+    name for name in vars(ControlFlowCallbacks) if not name.startswith("_")
 )

@@ -48,7 +48,7 @@ class _Frame:
     assigned: int = 0
 
 
-class ControlFlow:
+class ControlFlowPass:
     """Rewrites one function in place; functions in it are rewritten separately."""
 
     def __init__(

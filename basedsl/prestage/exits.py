@@ -75,7 +75,7 @@ class _Flags:
     used: int = 0
 
 
-class _Place(NamedTuple):
+class _ExitTarget(NamedTuple):
     """Where a block stands: which jumps may stay Python there, and the flags of the others."""
 
     real: int
@@ -86,7 +86,7 @@ class _Place(NamedTuple):
         return self.function if kind == RET else self.loop
 
     @property
-    def staged(self) -> _Place:
+    def staged(self) -> _ExitTarget:
         return self._replace(real=0)
 
 
@@ -127,7 +127,7 @@ class Exits:
                 self.effects[end] = Effect()
                 body = [*body, end]
         flags = _Flags(node.lineno)
-        body = self.block(body, _Place(RET, flags, _Flags(node.lineno)))
+        body = self.block(body, _ExitTarget(RET, flags, _Flags(node.lineno)))
         if self.retval is not None and not isinstance(body[-1], ast.Return | ast.Raise):
             bit = self.scope.mask([self.retval])
             end = At.node(body[-1]).put(ast.Return(At.node(body[-1]).load(self.retval)))
@@ -226,11 +226,11 @@ class Exits:
 
     # Lowering ------------------------------------------------------------------------------
 
-    def lowered(self, jumps: _Jumps, place: _Place) -> int:
+    def lowered(self, jumps: _Jumps, place: _ExitTarget) -> int:
         """The jumps that cannot stay Python at a place."""
         return jumps.crossing | jumps.escaping & ~place.real
 
-    def block(self, todo: list[ast.stmt], place: _Place) -> list[ast.stmt]:
+    def block(self, todo: list[ast.stmt], place: _ExitTarget) -> list[ast.stmt]:
         done: list[ast.stmt] = []
         next_ = 0
         while next_ < len(todo):
@@ -275,13 +275,13 @@ class Exits:
             node.orelse = node.orelse + rest
         return True
 
-    def guarded(self, rest: list[ast.stmt], kinds: int, place: _Place, at: At) -> ast.stmt:
+    def guarded(self, rest: list[ast.stmt], kinds: int, place: _ExitTarget, at: At) -> ast.stmt:
         """`if not flags: rest`."""
         node = at.put(ast.If(self.not_flags(kinds, place, at), rest, []))
         node.body = self.block(rest, place.staged)
         return node
 
-    def not_flags(self, kinds: int, place: _Place, at: At) -> ast.expr:
+    def not_flags(self, kinds: int, place: _ExitTarget, at: At) -> ast.expr:
         names = [self.flag(place.flags(kind), kind) for kind in (RET, BRK, CONT) if kinds & kind]
         for kind in (RET, BRK, CONT):
             place.flags(kind).used |= kinds & kind
@@ -292,7 +292,9 @@ class Exits:
         self.effects[test] = Effect(reads=bits, mentions=bits)
         return test
 
-    def jump(self, node: ast.Return | ast.Break | ast.Continue, place: _Place) -> list[ast.stmt]:
+    def jump(
+        self, node: ast.Return | ast.Break | ast.Continue, place: _ExitTarget
+    ) -> list[ast.stmt]:
         at = At.node(node)
         kind = {ast.Return: RET, ast.Break: BRK, ast.Continue: CONT}[type(node)]
         result: list[ast.stmt] = []
@@ -312,7 +314,7 @@ class Exits:
         self.setters.append((place.flags(kind), kind, setter))
         return [*result, setter]
 
-    def loop(self, node: Loop, place: _Place) -> tuple[list[ast.stmt], list[ast.stmt], int]:
+    def loop(self, node: Loop, place: _ExitTarget) -> tuple[list[ast.stmt], list[ast.stmt], int]:
         """The lowered loop; what is left of its `else`; the flags that guard all that follows."""
         body, orelse = self.block_jumps(node.body), self.block_jumps(node.orelse)
         returns = body.escaping & RET
@@ -324,7 +326,7 @@ class Exits:
             return [node], [], self.lowered(orelse, place)
         at = At.header(node)
         flags = _Flags(node.lineno)
-        lowered = self.block(node.body, _Place(0, place.function, flags))
+        lowered = self.block(node.body, _ExitTarget(0, place.function, flags))
         before: list[ast.stmt] = []
         exits: list[str] = []
         after = node.orelse
@@ -335,7 +337,7 @@ class Exits:
             exits.append(self.flag(flags, BRK))
             before.append(self.set_flag(flags, BRK, False, at))
             if after:
-                outer = _Place(0, place.function, flags)
+                outer = _ExitTarget(0, place.function, flags)
                 test = self.not_flags(BRK, outer, at)
                 after = [at.put(ast.If(test, after, []))]
         if returns:
@@ -345,7 +347,7 @@ class Exits:
         self.structure.exits[node] = tuple(exits)
         return [*before, node], after, returns
 
-    def inside(self, node: ast.stmt, place: _Place) -> None:
+    def inside(self, node: ast.stmt, place: _ExitTarget) -> None:
         """Lower the blocks of a statement that stays Python."""
         match node:
             case ast.With():
@@ -369,7 +371,7 @@ class Exits:
                         handler.body[:0] = self.cancelled(skipped, place, At.header(node))
                 node.finalbody = self.block(node.finalbody, place)
 
-    def cancelled(self, kinds: int, place: _Place, at: At) -> list[ast.stmt]:
+    def cancelled(self, kinds: int, place: _ExitTarget, at: At) -> list[ast.stmt]:
         """An exception between a jump and its target, in a `finally` say, cancels the jump."""
         result: list[ast.stmt] = []
         for kind in (RET, BRK, CONT):
@@ -387,9 +389,9 @@ class Exits:
                     return unsupported(
                         self.filename,
                         inner,
-                        f"'{keyword}' in a 'finally' block inside of staged control flow cannot "
-                        "be compiled: it would discard exceptions",
-                        f"move the '{keyword}' after the 'try' statement",
+                        f"'{keyword}' in a 'finally' block cannot be compiled in staged control "
+                        "flow",
+                        f"it would discard exceptions: move the '{keyword}' after the 'try'",
                     )
         raise AssertionError("a jump was counted that is not there")
 

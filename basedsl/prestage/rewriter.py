@@ -19,9 +19,9 @@ from typing import NamedTuple
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span
 from basedsl.prestage.assignment import Assignment, analyse_assignment
-from basedsl.prestage.callbacks import RUNTIME, ControlFlow
+from basedsl.prestage.callbacks import RUNTIME, ControlFlowCallbacks
 from basedsl.prestage.comprehensions import separate_comprehensions
-from basedsl.prestage.control_flow import ControlFlow as ControlFlowPass
+from basedsl.prestage.control_flow import ControlFlowPass
 from basedsl.prestage.desugar import desugar
 from basedsl.prestage.exits import Exits, Structure
 from basedsl.prestage.expressions import Expressions
@@ -156,7 +156,7 @@ class StagedFunction:
         self.original = original
         self._rewriting = rewriting
 
-    def bind(self, runtime: ControlFlow) -> FunctionType:
+    def bind(self, runtime: ControlFlowCallbacks) -> FunctionType:
         """A new function in place of the original, whose `__dsl__` is `runtime`."""
         return make_function(self._rewriting.code, self.original, runtime)
 

@@ -193,8 +193,7 @@ def _span(code: CodeType) -> Span:
 
 def _stale(code: CodeType) -> DSLSyntaxError:
     return DSLSyntaxError(
-        f"the source of {code.co_name!r} is not at {code.co_filename}:{code.co_firstlineno} any "
-        "more: the file was changed after it was imported",
+        f"the file of {code.co_name!r} was changed after it was imported",
         _span(code),
         "reload the module or restart Python",
     )

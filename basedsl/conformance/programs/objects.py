@@ -308,7 +308,7 @@ def swapping_objects_in_a_loop(n):
     return p.x
 
 
-@refused("is a tuple of 2 on one path and a tuple of 3", "int")
+@refused("is a tuple of 2 items on one path and a tuple of 3 items", "int")
 def structures_differ(n):
     if n > 0:
         t = (1, 2)

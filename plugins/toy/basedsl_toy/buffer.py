@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
+from basedsl.errors import with_article
 from basedsl.metastage import require
 from basedsl.native_call.unpackers import Leaf, array
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
@@ -53,7 +54,7 @@ class Buffer:
         value = as_numeric(value)
         if type(value).is_float and self.dtype.is_integer:
             raise DSLTypeError(
-                f"a {type(value).__name__} is stored into a buffer of {self.dtype.__name__}",
+                f"{with_article(type(value))} is stored into a buffer of {self.dtype.__name__}",
                 hint=f"convert it with .to({self.dtype.__name__}) or int(...)",
             )
         trace.emit(trace.bindings.llvm.StoreOp, value.to(self.dtype).ir_value(), address)

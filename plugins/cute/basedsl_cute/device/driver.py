@@ -17,7 +17,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError, DSLTypeError
+from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
 
 _LIBRARY_NAMES = {"win32": ("nvcuda.dll",)}.get(sys.platform, ("libcuda.so.1", "libcuda.so"))
 MINIMUM_VERSION = 12000  # cuLibraryLoadData
@@ -367,7 +367,7 @@ def stream_handle(stream: Any) -> int:
         with contextlib.suppress(TypeError, ValueError):
             return int(stream)
     raise DSLTypeError(
-        f"a {type(stream).__name__} is no CUDA stream",
+        f"{with_article(type(stream))} is no CUDA stream",
         hint="pass a stream of PyTorch, CuPy or cuda.bindings, or its handle as an integer",
     )
 

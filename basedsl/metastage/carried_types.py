@@ -1,7 +1,7 @@
 """The type of one value that staged control flow carries: how a leaf becomes an SSA value and back.
 
-A `Slot` is made from a leaf; two slots of one variable join to the slot both paths can be cast to,
-or to nothing, which is the user's error. Leaves that are not slots are static.
+A `CarriedType` is made from a leaf; two carried_types of one variable join to the carried_type both paths can be cast to,
+or to nothing, which is the user's error. Leaves that are not carried_types are static.
 
 Besides numerics, any class may be carried as one SSA value by providing
 `ir_value()`, `with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static). If two
@@ -22,7 +22,7 @@ from basedsl.tracing import Trace
 
 
 @dataclass(frozen=True)
-class NumericSlot:
+class CarriedNumber:
     """A number of one DSL type; weak if it came from a Python literal, which `literal` still is.
 
     `divby` divides it on every path: 0 of a literal 0, 1 if nothing is known.
@@ -53,7 +53,7 @@ class NumericSlot:
 
 
 @dataclass(frozen=True)
-class OpaqueSlot:
+class CarriedObject:
     """A value of a plugin's class: a pointer, a descriptor, a vector."""
 
     type: Any
@@ -63,7 +63,7 @@ class OpaqueSlot:
         return str(self.type)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpaqueSlot) and self.type == other.type
+        return isinstance(other, CarriedObject) and self.type == other.type
 
     def __hash__(self) -> int:
         return hash(self.type)
@@ -80,29 +80,29 @@ class OpaqueSlot:
         return self.exemplar.undefined()
 
 
-Slot = NumericSlot | OpaqueSlot
+CarriedType = CarriedNumber | CarriedObject
 
 
-def slot_of(leaf: Any, trace: Trace) -> Slot | None:
-    """The slot for `leaf`, or None if it can only be static."""
+def carried_type_of(leaf: Any, trace: Trace) -> CarriedType | None:
+    """The carried_type for `leaf`, or None if it can only be static."""
     if isinstance(leaf, Numeric):
-        return NumericSlot(type(leaf), leaf.weak, divby=_divisor(leaf))
+        return CarriedNumber(type(leaf), leaf.weak, divby=_divisor(leaf))
     if type(leaf) is bool:
-        return NumericSlot(Boolean, True, True)
+        return CarriedNumber(Boolean, True, True)
     if type(leaf) is int:
-        return NumericSlot(_int_type(leaf, trace), True, True, abs(leaf))
+        return CarriedNumber(_int_type(leaf, trace), True, True, abs(leaf))
     if type(leaf) is float:
-        return NumericSlot(trace.default_float, True, True)
+        return CarriedNumber(trace.default_float, True, True)
     if hasattr(type(leaf), "with_ir_value"):
-        return OpaqueSlot(leaf.leaf_type(), leaf)
+        return CarriedObject(leaf.leaf_type(), leaf)
     return None
 
 
-def join(a: Slot, b: Slot) -> Slot | None:
-    """The slot of a variable that is `a` on one path and `b` on another."""
+def joined_type(a: CarriedType, b: CarriedType) -> CarriedType | None:
+    """The carried_type of a variable that is `a` on one path and `b` on another."""
     if a == b:
         return a
-    if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+    if isinstance(a, CarriedNumber) and isinstance(b, CarriedNumber):
         divby = math.gcd(a.divby, b.divby)
         if (a.type, a.weak) == (b.type, b.weak):
             return replace(a, divby=divby, literal=a.literal and b.literal)
@@ -110,22 +110,22 @@ def join(a: Slot, b: Slot) -> Slot | None:
         joined = join_types(a.type, a.weak, b.type, b.weak, dynamic=dynamic)
         if joined is None:
             return None
-        return NumericSlot(*joined, divby=divby if joined[0].is_integer else 1)
-    if isinstance(a, OpaqueSlot) and isinstance(b, OpaqueSlot):
+        return CarriedNumber(*joined, divby=divby if joined[0].is_integer else 1)
+    if isinstance(a, CarriedObject) and isinstance(b, CarriedObject):
         if hasattr(type(a.exemplar), "joined"):
             leaf = a.exemplar.joined(b.exemplar)
-            return None if leaf is None else OpaqueSlot(leaf.leaf_type(), leaf)
+            return None if leaf is None else CarriedObject(leaf.leaf_type(), leaf)
     return None
 
 
-def promote(x: Any, y: Any, trace: Trace) -> Slot | None:
-    """The slot of an expression that is `x` or `y`: `x if c else y`, `x and y`, `max(x, y)`."""
-    a, b = slot_of(x, trace), slot_of(y, trace)
-    if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+def promoted_type(x: Any, y: Any, trace: Trace) -> CarriedType | None:
+    """The carried_type of an expression that is `x` or `y`: `x if c else y`, `x and y`, `max(x, y)`."""
+    a, b = carried_type_of(x, trace), carried_type_of(y, trace)
+    if isinstance(a, CarriedNumber) and isinstance(b, CarriedNumber):
         try:
             kind = promote_types(x, y)
             divby = math.gcd(a.divby, b.divby) if kind.is_integer else 1
-            return NumericSlot(kind, a.weak and b.weak, divby=divby)
+            return CarriedNumber(kind, a.weak and b.weak, divby=divby)
         except DSLTypeError:
             return None
     return a if a == b else None
