@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 Sequence = Callable[[Kit, Any, Any, Any, Any], Value]
 
 
@@ -58,7 +56,7 @@ def always(name: str, literal: int, T: Type, *, literal_left: bool) -> bool | No
     return above == ((name[0] == "l") != literal_left)
 
 
-def mixed_types(A: Type, B: Type) -> tuple[Type, Type] | None:
+def mixed_types(A: Type, B: Type) -> tuple[Any, Any] | None:
     """The types to compare a signed and an unsigned integer in, if none of them holds both."""
     if {A.kind, B.kind} != {Kind.SIGNED, Kind.UNSIGNED}:
         return None

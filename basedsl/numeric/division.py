@@ -9,16 +9,14 @@ quotient.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.checks import check, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 
 ZERO_DIVISOR = "integer division or modulo by zero"
 

@@ -119,11 +119,19 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         answer = op.shortcut(plan, a, b)
         if answer is not None:
             return answer
-    left, right, result, rule, weak = plan
     if a_known and b_known:
         return _known_result(op, plan, a, b)
-    if kit is None or trace is None:
+    if kit is None:
         return tracing.require("arithmetic on a dynamic value")
+    return _emit(op, plan, kit, a, b, a_known, b_known)
+
+
+def _emit(
+    op: Operator, plan: OperatorPlan, kit: Kit, a: Any, b: Any, a_known: bool, b_known: bool
+) -> Any:
+    """Emit `a OP b`, of which one operand at least is an SSA value."""
+    left, right, result, rule, weak = plan
+    A, B = a.__class__, b.__class__
     kit.begin()
     if a_known:
         x = number_of(a, left)
@@ -156,7 +164,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     self = _new(result)
     self.value = value
     self.weak = weak
-    self.region = trace.region
+    self.region = kit.trace.region
     if op.divisor is None or not result.is_integer:
         self.divby = 1
     else:

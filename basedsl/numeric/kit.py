@@ -6,13 +6,11 @@ builders. Which ops an operator becomes is decided in the tables that use a kit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.formats import Kind
+from basedsl.numeric.protocols import NumericType
 from basedsl.tracing import Trace
-
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
 
 Value = Any  # an ir.Value of the trace's bindings
 _KEY = "basedsl.numeric.kit"
@@ -55,8 +53,8 @@ class Kit:
             op: {name: {"predicate": ir.IntegerAttr.get(i64, code)} for name, code in table.items()}
             for op, table in (("arith.cmpi", CMPI), ("arith.cmpf", CMPF))
         }
-        self._types: dict[type[Numeric], Any] = {}
-        self._attributes: dict[tuple[type[Numeric], Any], Any] = {}
+        self._types: dict[NumericType, Any] = {}
+        self._attributes: dict[tuple[NumericType, Any], Any] = {}
 
     @property
     def checks(self) -> bool:
@@ -79,7 +77,7 @@ class Kit:
             self.trace.emit(_nothing)  # raises
         self.loc = self.trace.loc()
 
-    def type_of(self, T: type[Numeric]) -> Any:
+    def type_of(self, T: NumericType) -> Any:
         """The MLIR type of `T`."""
         found = self._types.get(T)
         if found is None:
@@ -108,7 +106,7 @@ class Kit:
         """`a` where the i1 holds, else `b`."""
         return self.op("arith.select", a.type, condition, a, b)
 
-    def value(self, T: type[Numeric], operand: Any) -> Value:
+    def value(self, T: NumericType, operand: Any) -> Value:
         """An operand as an SSA value: a Python number becomes a constant of type `T`."""
         return self.constant(T, operand) if isinstance(operand, (int, float)) else operand
 
@@ -119,7 +117,7 @@ class Kit:
             "arith.constant", results=[self.i1], attributes={"value": attribute}, loc=self.loc
         ).result
 
-    def constant(self, T: type[Numeric], value: Any) -> Value:
+    def constant(self, T: NumericType, value: Any) -> Value:
         """An arith.constant of `value`, which must be representable in `T`."""
         type_ = self.type_of(T)
         # -0.0 == 0.0, so zeros are not kept.
@@ -132,7 +130,7 @@ class Kit:
             "arith.constant", results=[type_], attributes={"value": attribute}, loc=self.loc
         ).result
 
-    def _attribute(self, T: type[Numeric], type_: Any, value: Any) -> Any:
+    def _attribute(self, T: NumericType, type_: Any, value: Any) -> Any:
         ir = self.ir
         if T.kind is Kind.FLOAT:
             return ir.FloatAttr.get(type_, float(value))
@@ -158,7 +156,7 @@ def kit_of(trace: Trace) -> Kit:
     return kit
 
 
-def mlir_type(T: type[Numeric], ir: Any) -> Any:
+def mlir_type(T: NumericType, ir: Any) -> Any:
     """The MLIR type of `T` in the current context of the bindings whose `ir` is given."""
     if T.kind is Kind.FLOAT:
         return ir.Type.parse(T.format.mlir)

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.kit import _KEY, Kit, Value, kit_of
+from basedsl.numeric.protocols import NumericType
 from basedsl.tracing import Trace
 from basedsl.tracing import trace as tracing
-
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
 
 
 class LaneKit(Kit):
@@ -41,7 +39,7 @@ class LaneKit(Kit):
     def _vector(self, element: Any) -> Any:
         return self.ir.VectorType.get([self.lanes], element)
 
-    def type_of(self, T: type[Numeric]) -> Any:
+    def type_of(self, T: NumericType) -> Any:
         found = self._types.get(T)
         if found is None:
             found = self._types[T] = self._vector(self.scalar.type_of(T))
@@ -51,7 +49,7 @@ class LaneKit(Kit):
         attribute = self.ir.IntegerAttr.get(self.scalar.i1, -1 if value else 0)
         return self._splat(self.i1, attribute)
 
-    def constant(self, T: type[Numeric], value: Any) -> Value:
+    def constant(self, T: NumericType, value: Any) -> Value:
         element = self.scalar._attribute(T, self.scalar.type_of(T), value)
         return self._splat(self.type_of(T), element)
 

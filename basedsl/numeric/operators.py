@@ -100,7 +100,7 @@ def _known_int(x: Any) -> int | None:
 
 def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
     """`a // b` where b is known to divide a: no rounding to care for."""
-    n = _known_int(b)
+    n, left = _known_int(b), plan.left
     if n is None or n < 2 or type(a) is not plan.left or a.divby % n or a.region is None:
         return None
     trace = tracing.require("arithmetic on a dynamic value")
@@ -111,7 +111,7 @@ def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
         op, by = ("arith.divsi" if a.signed else "arith.divui"), n
     else:
         op, by = ("arith.shrsi" if a.signed else "arith.shrui"), n.bit_length() - 1
-    value = kit.op(op, kit.type_of(plan.left), x, kit.constant(plan.left, by))
+    value = kit.op(op, kit.type_of(left), x, kit.constant(left, by))
     result = plan.result.from_value(value)
     result.divby = a.divby // n
     return result

@@ -7,18 +7,16 @@ it counts as one that shifts out everything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.errors import DSLError
 from basedsl.numeric.checks import check
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 
 
 def left(kit: Kit, T: Type, C: Type, x: Any, count: Any) -> Any:

@@ -57,15 +57,6 @@ def error_of(text: str, span: Span | None) -> BaseException | None:
     return error
 
 
-def spoken(text: str) -> str:
-    """A text of the IR as people read it: `OutOfRange: message`."""
-    match = _TEXT.fullmatch(text)
-    if match is None or ":" not in match["name"]:
-        return text
-    short = re.split(r"[.:]", match["name"])[-1]
-    return short if match["message"] is None else f"{short}: {match['message']}"
-
-
 @functools.cache
 def _mixed(name: str) -> Any:
     cls = getattr(builtins, name, None)
