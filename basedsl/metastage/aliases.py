@@ -1,4 +1,4 @@
-"""Objects that a loop may leave under two names, or not: known at run time only.
+"""Aliases that exist only if a loop does not run.
 
     e = d = [1, 2]
     for i in range(n):
@@ -6,8 +6,8 @@
     d[0] = 50                 # is e[0] 50 now? If n is 0
 
 After the loop `d` is a place of its own, a copy of the old one where the loop did not run. That is
-what Python means as long as neither of the two changes. A change is an error, if anything else
-refers to the old one: Python's reference count says so.
+what Python means as long as neither of the two changes. If anything else refers to the old one
+(Python's reference count says so), a change of either is an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _references(place: object) -> int:
 
 
 def _own_references() -> int:
-    """How many of `_references` are those of the call itself: versions of Python differ."""
+    """Count the references that a call itself adds to `_references`; versions of Python differ."""
     held = [[0]]
     place = held[0]
     return _references(place) - 1
@@ -36,7 +36,7 @@ _OWN_REFERENCES = _own_references()
 
 
 def shared_places(snapshot: StateSnapshot) -> set[int]:
-    """The ids of places in a snapshot just taken to which something else refers too.
+    """Return the ids of the places in a new snapshot that something else refers to as well.
 
     A place that has one holder is referred to by it, by the snapshot as a leaf of the holder, and
     by its own node.
@@ -54,7 +54,7 @@ def shared_places(snapshot: StateSnapshot) -> set[int]:
 def check_later(
     trace: Trace, name: str, old: PlaceContents, new: PlaceContents, span: Span | None
 ) -> None:
-    """`new` may be `old` at run time: an error if one of them changes in this region."""
+    """Note that `new` may be `old` at run time: changing one later in this region is an error."""
     before = [refreshed(contents) for contents in (old, new)]
 
     def check() -> None:

@@ -1,9 +1,9 @@
-"""Staged branches: both sides are traced, and what they leave behind is merged leaf by leaf.
+"""Staged branches: both sides are traced, and their final states are merged leaf by leaf.
 
-A place that was there before the branch stays itself, and its contents are merged. Where a variable
+A place that existed before the branch stays itself, and its contents are merged. Where a variable
 holds a place made in the true branch and another one made in the false branch, the two become one.
-A variable that holds an older object on one side and another object on the other has no meaning in
-compiled code, which cannot choose between objects: that is an error.
+A variable that holds an older object on one side and another object on the other is an error:
+compiled code cannot choose between objects.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SIDES = ("true", "false")
 
 
 class _Outcome:
-    """One traced branch: its region, still open for casts, and the state it left."""
+    """One traced branch: its region, still open for casts, and the state at its end."""
 
     def __init__(self, region: Region, snapshot: StateSnapshot) -> None:
         self.region = region
@@ -50,7 +50,7 @@ class _Outcome:
 
 
 class _ChangedLeaf:
-    """A leaf of the merged state that the branch yields; a side without a value has None."""
+    """A leaf of the merged state that the branch yields; None stands for a side without a value."""
 
     __slots__ = ("contents", "index", "leaves", "type")
 
@@ -208,7 +208,7 @@ class Branch:
         self.todo.append((self.sides[0][id(x)], self.sides[1][id(y)]))
 
     def _keep(self, contents: PlaceContents, side: int) -> None:
-        """Take over what one side alone has made."""
+        """Merge a place that only one side made."""
         final = self.final[id(contents.place)] = contents.with_leaves(list(contents.leaves))
         snapshot = self.sides[side]
         for index, leaf in enumerate(contents.leaves):

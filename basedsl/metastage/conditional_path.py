@@ -1,7 +1,7 @@
 """Python's own exceptions on a path that may not be taken at run time.
 
-What is static is computed while compiling, on every path. There Python would raise only if it got
-that far, so the exception becomes an error that says so: it must not look like one of the run.
+Static expressions are computed while compiling, on every path, where Python would raise only if it
+got that far. The exception therefore becomes an error that says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PLAIN = (DSLError, RecursionError, AttributeError, NameError, TypeError)
 
 
 class ConditionalPath:
-    """While a path is traced that runs only if `span` says so at run time; `kind` names it."""
+    """Context of tracing a path that runs only if `span` says so at run time; `kind` names it."""
 
     __slots__ = ("kind", "span")
 

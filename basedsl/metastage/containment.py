@@ -1,7 +1,7 @@
 """`x in container` where the item, or what it is compared with, is known at run time only.
 
-Python compares the item with what is in the container, one by one: that becomes equalities joined
-by `or`. A dict or a set is looked through in the same way, for its keys are static.
+Python compares the item with the container's items one by one: here that becomes equalities joined
+by `or`. A dict or a set is searched in the same way, for its keys are static.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SEARCHED = (tuple, list, deque, dict, set, frozenset, KeysView, ValuesView)
 
 
 def contains(item: Any, container: Any) -> Any:
-    """What `item in container` asks the truth of: a bool, or a dynamic Boolean."""
+    """Return the condition of `item in container`: a bool, or a dynamic Boolean."""
     if isinstance(container, range | Range):
         return _in_range(item, container)
     if isinstance(container, _SEARCHED):

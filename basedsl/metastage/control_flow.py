@@ -1,4 +1,4 @@
-"""What the rewritten Python calls: static -> Python runs it, dynamic -> the emitter captures it.
+"""The callbacks of rewritten Python: static values stay with Python, dynamic ones become IR.
 
 This is the one implementation of the pre-stage's callback contract (`prestage.callbacks`). A value
 is dynamic if it is a proxy for something known at run time only; everything else is plain Python.
@@ -32,7 +32,9 @@ _shared = Body
 
 
 class StagedControlFlow:
-    """The callbacks of rewritten functions. It has no state of its own: the trace has."""
+    """Implements `ControlFlowCallbacks` in a running trace. It has no state of its own: the trace
+    has.
+    """
 
     # Branches ----------------------------------------------------------------------------------
 
@@ -233,7 +235,7 @@ class StagedControlFlow:
             )
 
     def fn(self, function: Any) -> Any:
-        """The DSL's version of a builtin or `math` function; any other callable as it is."""
+        """Return the DSL's version of a builtin or `math` function; other callables as they are."""
         if current() is None:
             return function
         try:
@@ -261,7 +263,7 @@ class StagedControlFlow:
     # What is static only -----------------------------------------------------------------------
 
     def static_only(self, kind: str) -> AbstractContextManager[Any]:
-        """Inside `kind`, nothing may be emitted: its meaning at run time cannot be kept."""
+        """Forbid dynamic operations inside `kind`: its meaning at run time could not be kept."""
         trace = current()
         if trace is None:
             return contextlib.nullcontext()
@@ -308,12 +310,12 @@ class _StaticManager:
 
 
 def _staged(value: Any) -> Trace | None:
-    """The trace, if `value` is a dynamic condition in it."""
+    """Return the trace if `value` is a dynamic condition in it, else None."""
     return current() if is_dynamic(value) else None
 
 
 def truth(value: Any) -> Any:
-    """`bool(value)`, as a bool or a dynamic Boolean."""
+    """Return `bool(value)` as a bool or a dynamic Boolean."""
     if not is_dynamic(value):
         return bool(value)
     if isinstance(value, Boolean):
@@ -345,7 +347,7 @@ def _choose(
     names: Names = (),
     undef_ok: Names = (),
 ) -> Any:
-    """`value and true()` or `value or false()`, for a dynamic `value`."""
+    """Return `value and true()` or `value or false()` for a dynamic `value`."""
     itself = _shared(lambda: value, [])
     branch = Branch(trace, true or itself, false or itself, names, undef_ok, value=True)
     return branch.emit(_i1(value))
@@ -356,7 +358,7 @@ def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names)
 
 
 def _both(names: Names) -> Callable[[Any, Thunk], Any]:
-    """A short-circuit `and` whose right side may bind `names`."""
+    """Return a short-circuit `and` whose right side may bind `names`."""
 
     def both(value: Any, right: Thunk) -> Any:
         trace = current()
@@ -398,7 +400,7 @@ def _select_item(items: Any, index: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """As `str`; dynamic values in tuples and lists show as `?` too."""
+    """Return `str(value)`; dynamic values in tuples and lists show as `?` too."""
     if type(value) in (tuple, list) and any(map(_has_dynamic, value)):
         inside = ", ".join(_shown(x) if _has_dynamic(x) else repr(x) for x in value)
         if type(value) is list:
@@ -420,7 +422,7 @@ def _print(
     file: Any = None,
     flush: bool = False,
 ) -> None:
-    """`print` at the meta-stage: dynamic values show as `?`."""
+    """Python's `print` while tracing: dynamic values show as `?`."""
     trace = current()
     assert trace is not None
     text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
@@ -433,7 +435,7 @@ def _print(
 
 
 def _range(*bounds: Any, **hints: Any) -> Range:
-    """The built-in name takes the hints of `ranges.range` too, in traced code only."""
+    """Python's `range` in traced code, which takes the hints of `ranges.range` too."""
     return ranges.range(*bounds, **hints)
 
 

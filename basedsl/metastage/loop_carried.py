@@ -1,13 +1,14 @@
-"""Carrying state through a staged loop: which leaves, of which types, found by tracing the body.
+"""State carried through a staged loop: a fixpoint of which leaves are carried, and of which types.
 
-The body is traced with a first guess of what is carried. If it leaves a variable with another type,
-or changes something thought constant, the attempt is thrown away and the body traced again with the
-better known. Guesses are remembered by the loop's place in the trace, so that a loop inside a loop
-that is traced again starts from what it found before, and cost stays linear in the nesting.
+The body is traced with a first assumption. If it leaves a variable with another type, or changes
+something assumed constant, the attempt is discarded, the assumption improved (`LoopTypes`), and the
+body traced again (`Retrace`) until nothing changes. Loop types are remembered by the loop's place
+in the trace, so that a loop inside a loop that is traced again starts from what it found before,
+and the cost stays linear in the nesting.
 
 Places (objects, lists, dicts, cells) keep their identity through the loop. A variable that the body
-binds to a new object each time gets a *stand-in* at the head of the loop: what the last iteration
-made, or on entry a copy of the object from before, which the body must then leave alone.
+binds to a new object each time gets a *placeholder* at the head of the loop: the object of the last
+iteration, or on entry a copy of the object from before, which the body must then leave alone.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ MAX_ATTEMPTS = 100
 
 
 class Retrace(BaseException):
-    """The guess was wrong and has been improved: trace the body once more."""
+    """Ends an attempt: the loop types were wrong and are improved now, so trace the body again."""
 
 
 class LoopTypes:
-    """What is known of the loop at one place in the trace from earlier attempts."""
+    """The types that earlier attempts found for the loop at one place in the trace."""
 
     def __init__(self) -> None:
         self.carried: dict[str, CarriedType] = {}  # by the path of the leaf
@@ -78,7 +79,7 @@ _UNDEFINED = object()
 
 
 class Loop:
-    """What `for` and `while` share: carrying state through a body."""
+    """The part that `for` and `while` share: carrying state through a body."""
 
     def __init__(
         self,
@@ -108,7 +109,9 @@ class Loop:
         self.places = place_count(trace)
 
     def stage(self, emit: Callable[[], Any]) -> None:
-        """Call `emit` until the guess holds, then leave the loop's results in the variables."""
+        """Call `emit` until the loop types are a fixpoint, then bind the loop's results to the
+        variables.
+        """
         trace = self.trace
         for _ in range(MAX_ATTEMPTS):
             self._prepare()
@@ -158,7 +161,7 @@ class Loop:
                     self.carried.append(_CarriedLeaf(contents, index, carried_type, first))
 
     def _expect_change(self, contents: PlaceContents) -> None:
-        """A number bound to a variable of the loop will hardly stay what it is."""
+        """Assume that a number bound to a variable of the loop changes in it."""
         if contents.node.children[0] is None and contents.name not in self.exits:
             leaf = contents.leaves[0]
             carried_type = None if type(leaf) is bool else carried_type_of(leaf, self.trace)
@@ -183,14 +186,14 @@ class Loop:
                     return
 
     def initial(self) -> list[Any]:
-        """The carried values on entry."""
+        """Return the carried SSA values on entry."""
         return [
             c.type.undefined() if c.first is _UNDEFINED else c.type.to_ir(c.first)
             for c in self.carried
         ]
 
     def enter(self, values: Iterable[Any]) -> None:
-        """Give the variables the carried `values`, at the head of an iteration."""
+        """Bind the carried `values` to the variables, at the head of an iteration."""
         for c, value in zip(self.carried, values, strict=True):
             c.contents.leaves[c.index] = c.type.from_ir(value)
         self.state.restore(self.head)
@@ -198,7 +201,9 @@ class Loop:
     # The end of an iteration -------------------------------------------------------------------
 
     def leave(self) -> list[Any]:
-        """The carried values now; improves the guess and starts over if it does not fit."""
+        """Return the carried SSA values at the end of an iteration; raise Retrace if their types
+        changed.
+        """
         after = self.state.capture(self.head)
         self.state.check_globals(self.head, after, same_contents)
         self.state.check_outside(self.before)
@@ -264,7 +269,7 @@ class Loop:
         return True
 
     def _bound_again(self, head: PlaceContents, after: PlaceContents) -> bool:
-        """A variable that the loop binds first: is it what earlier attempts made of it?"""
+        """Compare a variable that the loop binds first with what earlier attempts made of it."""
         if after.is_unbound:
             self.dead.add(id(head.place))
             return False
@@ -290,7 +295,7 @@ class Loop:
         )
 
     def _learn(self, name: str, after: PlaceContents) -> None:
-        """Remember what the body binds `name` to, and carry all its numbers."""
+        """Remember the value that the body binds to `name`, and carry all its numbers."""
         value = after.place.cell_contents
         for path in [p for p in self.types.carried if _is_part(p, name)]:
             del self.types.carried[path]
@@ -352,7 +357,7 @@ class Loop:
             )
 
     def _check_origin(self, head: PlaceContents) -> None:
-        """In the first iteration the stand-in is this object, under whatever name it changes."""
+        """Check the copied object: in the first iteration it is the placeholder, under any name."""
         if not same_contents(head, self.after[id(head.place)]):
             raise DSLError(
                 f"'{head.prefix}' is changed in place, and another name of it is bound anew",
@@ -429,12 +434,12 @@ class Loop:
     # Exits -------------------------------------------------------------------------------------
 
     def exit_flag(self) -> Any:
-        """Whether a break or return has happened: a bool, or a dynamic Boolean."""
+        """Return whether a break or return has happened: a bool, or a dynamic Boolean."""
         return exit_flag(self.state, self.exits)
 
 
 def exit_flag(state: State, exits: Iterable[str]) -> Any:
-    """Whether one of the flags is set: a bool, or a dynamic Boolean."""
+    """Return whether one of the flags is set: a bool, or a dynamic Boolean."""
     flag: Any = False
     for name in exits:
         value = state.value(name)
@@ -446,7 +451,7 @@ def exit_flag(state: State, exits: Iterable[str]) -> Any:
 
 
 class _PlaceCopier:
-    """Copies of a value with all places of `snapshot` in it, but for those in `keep`."""
+    """Copies a value with all places of `snapshot` in it, except those in `keep`."""
 
     def __init__(self, snapshot: StateSnapshot, keep: StateSnapshot, made: dict[int, Any]) -> None:
         self.snapshot = snapshot
@@ -455,6 +460,7 @@ class _PlaceCopier:
         self.twins: dict[int, Any] = {}
 
     def value(self, value: Any) -> Any:
+        """Return a copy of `value`, in which the places of the snapshot are new ones."""
         leaves: list[Any] = []
         node = open_value(value, leaves, [])
         return unflatten(node, [self._leaf(leaf) for leaf in leaves])
@@ -480,10 +486,10 @@ def _is_part(path: str, name: str) -> bool:
 
 @contextlib.contextmanager
 def types_of_loop(trace: Trace, body: Any) -> Iterator[LoopTypes]:
-    """The guess for the loop that starts here; loops inside count from this place.
+    """Enter the loop that starts here: its loop types, under which loops inside are counted.
 
     A place alone is not enough: a test that was static in one attempt may be dynamic in the next,
-    and then other loops come first. So the loop's own code is part of what is looked up.
+    and then other loops come first. So the loop's own code is part of the key.
     """
     places = trace.state.setdefault("loop places", [((), 0)])
     path, count = places[-1]
@@ -500,12 +506,12 @@ def types_of_loop(trace: Trace, body: Any) -> Iterator[LoopTypes]:
 
 
 def place_count(trace: Trace) -> int:
-    """How many loops the current one has seen inside it, for `reset_places`."""
+    """Return how many loops the current one has met inside it, for `reset_places`."""
     count: int = trace.state["loop places"][-1][1]
     return count
 
 
 def reset_places(trace: Trace, count: int = 0) -> None:
-    """The body of the current loop is traced again: loops in it are counted from `count`."""
+    """Count the loops inside the current one from `count` again: its body is traced once more."""
     places = trace.state["loop places"]
     places[-1] = (places[-1][0], count)

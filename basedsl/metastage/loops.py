@@ -1,6 +1,7 @@
-"""Staged loops: a `for` over a range, counted or left early, and a `while`.
+"""Staged loops: a `for` over a range, counted or with an early exit, and a `while`.
 
-What loops carry is found in `carried`. Here is how often they run and how they end.
+`loop_carried` finds the values that a loop carries; this module says how often it runs and how it
+ends.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _count(
 
 
 def _fresh(item: Any, trace: Trace) -> Any:
-    """The index, as made in the region of the body."""
+    """Return the loop index as a value of the body's region."""
     return type(item).from_value(item.value) if isinstance(item, Numeric) else item
 
 
@@ -136,11 +137,11 @@ def run_while(
     undef_ok: Iterable[str],
     exits: tuple[str, ...],
 ) -> None:
-    """A `while`: iterations that Python can decide are unrolled, the rest is one staged loop.
+    """Run a `while`: iterations that Python can decide are unrolled, the rest is one staged loop.
 
     `truth` makes a condition a Boolean, `both` is a short-circuit `and`. An iteration whose test or
-    exit turns out to be dynamic is taken back. At which iteration that happens is remembered, so
-    that nested loops are not tried again whenever the outer one is.
+    exit turns out to be dynamic is undone. The number of unrolled iterations is remembered, so that
+    nested loops do not repeat the attempt whenever the outer one is traced again.
     """
     with types_of_loop(trace, body) as types:
         done = 0
@@ -165,7 +166,7 @@ def _try_iteration(
     names: Iterable[str],
     exits: tuple[str, ...],
 ) -> str:
-    """Run one iteration; take it back if only the run time knows whether it happens."""
+    """Run one iteration; undo it if only the run time knows whether it happens."""
     state = State((test, body), names)
     before = state.capture()
     state.watch()
@@ -227,7 +228,9 @@ def _stage_while(
 
 
 def _index_type(bounds: Range, trace: Trace) -> Any:
-    """The type of the loop variable: the bounds' common type, the DSL's int for Python ints."""
+    """Return the type of the loop variable: the bounds' common type, the default int for Python
+    ints.
+    """
     kind = trace.default_int
     for bound in (bounds.start, bounds.stop, bounds.step):
         if is_dynamic(bound) or isinstance(bound, Numeric):
@@ -239,7 +242,9 @@ def _index_type(bounds: Range, trace: Trace) -> Any:
 
 
 def _trip_count(kind: Any, low: Any, high: Any, by: Any, step: Any) -> tuple[Any, Any]:
-    """How often a range runs, as an unsigned number, exact also where `high + step` overflows."""
+    """Return the number of iterations, unsigned, exact also where `high + step` overflows, and its
+    type.
+    """
     from basedsl import numeric
 
     counter = getattr(numeric, f"Uint{kind.width}")

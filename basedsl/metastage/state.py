@@ -1,11 +1,11 @@
-"""The variables a staged construct can read or change, as the interpreter holds them.
+"""The variables that a staged construct can read or change, as the interpreter holds them.
 
 The rewritten function shares variables with the bodies of its constructs through closure cells. So
 a construct's state is the cells of its bodies and every *place* reachable from them: an object, a
-list, a dict, a closure cell, each with its contents. `State.capture` takes a snapshot of all places,
-`State.restore` writes one back. Places keep their identity, so aliases stay aliases.
+list, a dict, a closure cell, each with its contents. `State.capture` takes a snapshot of all
+places, `State.restore` writes one back. Places keep their identity, so aliases stay aliases.
 
-Objects that the bodies reach through global variables are looked at too, to notice when tracing
+Objects that the bodies reach through global variables are watched too, to notice when tracing
 changes one: that would happen while compiling, whatever the condition is at run time.
 """
 
@@ -28,7 +28,7 @@ from basedsl.pytree import UNBOUND, Node, is_place, leaf_paths, open_place, same
 
 
 class Body:
-    """What to run on one side of a branch, and the functions whose variables it shares."""
+    """The code of one side of a branch, and the functions whose variables it shares."""
 
     __slots__ = ("functions", "run")
 
@@ -38,7 +38,7 @@ class Body:
 
 
 class MaybeUnbound:
-    """What a variable holds after a construct that binds it on some paths only."""
+    """The value of a variable after a construct that binds it on some paths only."""
 
     __dsl_leaf__ = True
 
@@ -48,6 +48,7 @@ class MaybeUnbound:
         self.span = span
 
     def error(self) -> DSLNameError:
+        """Return the error for reading the variable."""
         return DSLNameError(
             f"'{self.name}' is read here, but it is not bound on every path",
             notes=((f"it is not bound {self.path}", self.span),),
@@ -56,10 +57,10 @@ class MaybeUnbound:
 
 
 class PlaceContents:
-    """What is in one place: its shape and its leaves, other places among them.
+    """The contents of one place: its shape and its leaves, other places among them.
 
     `parent` says how it was found: as the variable of that name, as a leaf of another place, or as
-    what a place was that is no longer reachable.
+    an earlier state of a place that is no longer reachable.
     """
 
     __slots__ = ("_paths", "leaves", "node", "parent", "positions")
@@ -79,10 +80,12 @@ class PlaceContents:
 
     @property
     def place(self) -> Any:
+        """The object itself."""
         return self.node.obj
 
     @property
     def is_variable(self) -> bool:
+        """True for the cell of a variable."""
         return isinstance(self.parent, str) and self.node.kind == "cell"
 
     @property
@@ -101,20 +104,20 @@ class PlaceContents:
 
     @property
     def prefix(self) -> str:
-        """How a user would write the place itself."""
+        """The place as a user would write it."""
         if isinstance(self.parent, str):
             return self.parent
         contents, index = self.parent
         return contents.path(index) if index >= 0 else f"{contents.prefix} (before)"
 
     def path(self, index: int) -> str:
-        """How a user would write a leaf: `p.x`, `state.items[0]`."""
+        """Return a leaf as a user would write it: `p.x`, `state.items[0]`."""
         if self._paths is None:
             self._paths = leaf_paths(self.node, self.prefix)
         return self._paths[index]
 
     def describe(self) -> str:
-        """The value of a variable, in words."""
+        """Return the value of a variable in words, for messages."""
         node = self.node.children[0] if self.node.kind == "cell" else self.node
         if node is None:
             return describe_leaf(self.leaves[0])
@@ -123,15 +126,16 @@ class PlaceContents:
         return f"{with_article(type(node.obj))} of {count} {part}{'' if count == 1 else 's'}"
 
     def with_leaves(self, leaves: list[Any]) -> PlaceContents:
+        """Return the same place with other leaves."""
         return PlaceContents(self.node, leaves, self.parent)
 
     def unbound(self, leaf: Any = UNBOUND) -> PlaceContents:
-        """The same cell, empty or holding a stand-in for a missing value."""
+        """Return the same cell without a value, or with a leaf that stands for a missing one."""
         node = Node("cell", self.node.obj, self.node.keys, [None])
         return PlaceContents(node, [leaf], self.parent)
 
     def write(self) -> None:
-        """Make the place what this says."""
+        """Give the place these contents."""
         unflatten(self.node, self.leaves)
 
 
@@ -140,7 +144,7 @@ StateSnapshot = dict[int, PlaceContents]  # by the id of the place, which the co
 
 
 class State:
-    """The cells of some body functions. `names` are those a construct may bind."""
+    """The cells of some body functions. `names` are those that a construct may bind."""
 
     def __init__(self, bodies: Iterable[Any], names: Iterable[str]) -> None:
         self.cells: dict[str, CellType] = {}
@@ -156,14 +160,14 @@ class State:
         self.global_iterators = [(k, x, position(x)) for k, x in held.items() if is_iterator(x)]
 
     def value(self, name: str) -> Any:
-        """What the variable `name` holds now, UNBOUND if nothing."""
+        """Return the value of the variable `name` now, UNBOUND if it has none."""
         try:
             return self.cells[name].cell_contents
         except ValueError:
             return UNBOUND
 
     def capture(self, known: StateSnapshot | None = None) -> StateSnapshot:
-        """The contents of all places now; those in `known` too, reachable or not."""
+        """Return the contents of all places now; those in `known` too, reachable or not."""
         snapshot: StateSnapshot = {}
         todo: list[tuple[Any, Parent]] = []
         todo += ((place, name) for name, place in self.globals.items())
@@ -192,14 +196,14 @@ class State:
                 todo += ((x, (contents, i)) for i, x in enumerate(leaves) if id(x) in found)
 
     def restore(self, snapshot: StateSnapshot) -> None:
-        """Make every place in the snapshot what it was."""
+        """Give every place in the snapshot its contents of then."""
         for contents in snapshot.values():
             contents.write()
 
     def check_globals(
         self, before: StateSnapshot, after: StateSnapshot, same: Callable[..., bool]
     ) -> None:
-        """An error if an object that a global variable holds was changed."""
+        """Raise a DSLError if an object that a global variable holds was changed."""
         for name, place in self.globals.items():
             if not same(before[id(place)], after[id(place)]):
                 raise DSLError(
@@ -210,14 +214,14 @@ class State:
                 )
 
     def watch(self) -> None:
-        """Note what classes, functions and modules hold, for `check_outside`."""
+        """Note the attributes of classes, functions and modules, for `check_outside`."""
         cells = [(name, self.value(name)) for name in self.cells]
         codes = [function.__code__ for function in self._functions]
         self._namespaces = Namespaces([*cells, *_global_values(self._functions)], codes)
 
     def check_outside(self, before: StateSnapshot) -> None:
-        """An error if something was done that cannot be taken back: an iterator made outside was
-        advanced, an attribute of a class, function or module set.
+        """Raise a DSLError if something was done that cannot be undone: an iterator made outside
+        was advanced, or an attribute of a class, function or module was set.
         """
         self._namespaces.check()
         found = [
@@ -236,18 +240,18 @@ class State:
 
 
 def same_contents(a: PlaceContents, b: PlaceContents) -> bool:
-    """Whether a place surely holds the same at two moments."""
+    """Return True if a place certainly has the same contents at two moments."""
     return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
 
 
 def refreshed(contents: PlaceContents) -> PlaceContents:
-    """What is in the place now."""
+    """Return the contents of the place now."""
     node, leaves = open_place(contents.place, [])
     return PlaceContents(node, leaves, contents.parent)
 
 
 def functions_of(body: Any) -> Iterator[FunctionType]:
-    """The Python functions that make up a body."""
+    """Yield the Python functions that make up a body."""
     for function in body.functions if isinstance(body, Body) else (body,):
         if isinstance(function, FunctionType):
             yield function
@@ -289,7 +293,7 @@ def _names(code: CodeType) -> tuple[str, ...]:
 
 @functools.cache
 def _is_users(cls: Any) -> bool:
-    """Whether objects of a class belong to the program, not to a library."""
+    """Return True if objects of a class belong to the program, not to a library."""
     if cls in (list, dict, set, deque, bytearray):
         return True
     filename: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
@@ -299,7 +303,7 @@ def _is_users(cls: Any) -> bool:
 
 
 def describe_leaf(leaf: Any) -> str:
-    """A leaf in a user's words, for messages about types."""
+    """Return a leaf in a user's words, for messages about types."""
     if leaf is None:
         return "None"
     if isinstance(leaf, type(UNBOUND) | MaybeUnbound):
@@ -311,7 +315,7 @@ def describe_leaf(leaf: Any) -> str:
 
 
 def binding_span(body: Any, name: str) -> Span | None:
-    """The last place in `body` that binds `name`, for messages."""
+    """Return the last place in `body` that binds `name`, for messages."""
     found = None
     for function in functions_of(body):
         found = _binding_span(function.__code__, name) or found

@@ -1,4 +1,4 @@
-"""Operators on Python numbers of one format: what compiled code computes, computed now.
+"""Operators on Python numbers of one format: the results of compiled code, computed now.
 
 Integers are Python ints and wrap to the format; floats are computed in the format's precision by
 NumPy. Operands are representable in `T`. Integer division by zero raises ZeroDivisionError as in

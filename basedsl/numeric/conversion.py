@@ -36,7 +36,7 @@ _THROUGH_FLOAT32 = frozenset(row.name for row in FORMATS.values() if row.kind is
 
 
 def convert_number(value: Number, target: Format) -> Number:
-    """`value`, a number of any format, converted to `target` by the rules above."""
+    """Convert `value`, a number of any format, to the format `target` by the rules above."""
     if target.kind is Kind.BOOLEAN:
         return bool(value)
     if target.kind is Kind.FLOAT:
@@ -55,7 +55,7 @@ def _number_to_float(value: Number, target: Format) -> float:
 
 
 def int_to_float32(value: int) -> float:
-    """`value` rounded once to Float32; beyond its range, infinity."""
+    """Round `value` once to Float32; beyond its range to infinity."""
     excess = abs(value).bit_length() - 50
     single = FORMATS["Float32"]
     if excess <= 0:
@@ -70,7 +70,7 @@ def int_to_float32(value: int) -> float:
 
 
 def integer_limits(target: Format) -> tuple[int, int]:
-    """The least and the largest value of an integer format."""
+    """Return the least and the largest value of an integer format."""
     if target.kind is Kind.SIGNED:
         return -(1 << (target.width - 1)), (1 << (target.width - 1)) - 1
     return 0, (1 << target.width) - 1
@@ -89,7 +89,7 @@ def _saturate(value: float, target: Format) -> int:
 
 
 def emit_conversion(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
-    """Ops that turn `value` of type `source` into type `target`."""
+    """Emit ops that convert `value` from type `source` to type `target`; return the new value."""
     if source is target:
         return value
     return _RULES[_group(source.kind), _group(target.kind)](kit, source, target, value)

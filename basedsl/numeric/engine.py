@@ -1,7 +1,8 @@
-"""The way of an operator: plan its types, compute known operands now, else emit its ops.
+"""Executes an operator: plan its types, compute it now if both operands are known, else emit its
+ops.
 
-`Operator` is one row of the table in `operators`; `apply` carries it out. Plans are kept per
-combination of operand types, so that the path of a repeated operator is short.
+`Operator` is one row of the table in `operators`; `apply` executes it. Plans are cached by the
+combination of operand types, so that a repeated operator takes a short path.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Rule = str | Sequence
 
 
 class OperatorPlan(NamedTuple):
-    """How an operator treats one combination of operand types."""
+    """The plan for one combination of operand types: the types to convert to, and the rule."""
 
     left: Type
     right: Type
@@ -54,7 +55,8 @@ class Operator:
 
     `concrete` computes it on Python numbers of the plan's left type. `divisor` combines known
     divisors of integers. `x OP identity` is x for integers, and `identity OP x` if it `commutes`.
-    `shortcut` may answer with no op, or fewer, from what is known about the operands; None if not.
+    `shortcut` may answer with no op, or fewer, from facts about the operands that are known; None
+    if it cannot.
     """
 
     symbol: str
@@ -70,7 +72,7 @@ class Operator:
     shortcut: Shortcut | None = None
 
     def rule(self, T: Type) -> Rule:
-        """The rule for operands of type `T`; DSLTypeError if there is none."""
+        """Return the rule for operands of type `T`; DSLTypeError if there is none."""
         if not T.format.arithmetic:
             raise storage_only(T)
         rule: Rule | None = getattr(self, _RULE_OF_KIND[T.kind])
@@ -95,7 +97,11 @@ _OPERANDS: frozenset[Any] = _PYTHON | frozenset(TYPES.values())
 
 
 def apply(op: Operator, a: Any, b: Any) -> Any:
-    """`a OP b`. At least one is a numeric value; NotImplemented if the other is no number."""
+    """Compute `a OP b`, of which at least one is a numeric value.
+
+    Returns NotImplemented if the other is no number. Raises DSLTypeError for types that do not go
+    together, and DSLError for a value whose region is closed.
+    """
     A, B = a.__class__, b.__class__
     if A not in _OPERANDS or B not in _OPERANDS:
         return _apply_other(op, a, b)
@@ -206,7 +212,7 @@ def _described(x: Any) -> str:
 
 
 def number_of(x: Any, T: Type) -> Any:
-    """A known operand as a Python number of type `T`; a literal has to fit."""
+    """Return a known operand as a Python number of type `T`; a literal has to fit."""
     X = x.__class__
     if X is T:
         return x.value
@@ -216,7 +222,7 @@ def number_of(x: Any, T: Type) -> Any:
 
 
 def divisor_of(x: Any) -> int:
-    """What the operand is known to be a multiple of; of a known number, itself."""
+    """Return a divisor of the operand that is known while compiling; of a known number, itself."""
     X = x.__class__
     if X in _PYTHON:
         return abs(int(x)) if X is not float else 1

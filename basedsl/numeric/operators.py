@@ -1,7 +1,7 @@
-"""Python's operators on numeric values: the table, one row an operator.
+"""Python's operators on numeric values: the table, one row per operator.
 
-Sequences longer than one op live in `division`, `shifts`, `powers` and `comparisons`; the way from
-operands to ops is in `engine`. Importing this module gives the classes of `types` their operators.
+Sequences longer than one op live in `division`, `shifts`, `powers` and `comparisons`; `engine`
+executes a row. Importing this module gives the classes of `types` their operators.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def _require_integers(A: Type, B: Type) -> None:
 
 
 def _known_int(x: Any) -> int | None:
-    """The value of an integer known while compiling."""
+    """Return the value of an integer known while compiling, else None."""
     value = x.value if isinstance(x, Numeric) else x
     return value if value.__class__ is int else None
 
 
 def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
-    """`a // b` where b is known to divide a: no rounding to care for."""
+    """Return `a // b` where b is known to divide a: without the ops that floor."""
     n, left = _known_int(b), plan.left
     if n is None or n < 2 or type(a) is not plan.left or a.divby % n or a.region is None:
         return None
@@ -118,7 +118,7 @@ def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
 
 
 def _no_remainder(plan: OperatorPlan, a: Any, b: Any) -> Any:
-    """`a % b` where b is known to divide a."""
+    """Return `a % b` where b is known to divide a: a constant 0."""
     n = _known_int(b)
     if n is None or n < 1 or not isinstance(a, Numeric) or a.region is None or a.divby % n:
         return None
@@ -126,7 +126,7 @@ def _no_remainder(plan: OperatorPlan, a: Any, b: Any) -> Any:
 
 
 def _zero_divisor(shortcut: Shortcut) -> Shortcut:
-    """Refuse a divisor known to be zero, then try `shortcut`."""
+    """Return a shortcut that refuses a divisor known to be zero, then tries `shortcut`."""
 
     def check(plan: OperatorPlan, a: Any, b: Any) -> Any:
         if plan.left.is_integer and _known_int(b) == 0:
@@ -139,7 +139,7 @@ def _zero_divisor(shortcut: Shortcut) -> Shortcut:
 
 
 def _out_of_range(name: str) -> Shortcut:
-    """Comparing an integer with a Python int that its type cannot hold has one answer."""
+    """Return a shortcut: comparing an integer with an int out of its range has one answer."""
 
     def shortcut(plan: OperatorPlan, a: Any, b: Any) -> Any:
         if not plan.left.is_integer:
@@ -292,8 +292,9 @@ def positive(x: Numeric) -> Numeric:
 
 
 def invert(x: Numeric) -> Numeric:
-    """`~x` of an integer; of a vector of Booleans, the opposite of each, as in NumPy. Of one
-    Boolean Python makes -1 or -2, which both are true and which nobody means: an error.
+    """`~x` of an integer; of a vector of Booleans, the opposite of each, as in NumPy.
+
+    Of one Boolean Python makes -1 or -2, both of which are true: that is a DSLTypeError.
     """
     if x.is_float:
         raise DSLTypeError(f"`~` needs an integer, not {with_article(type(x))}")
@@ -310,7 +311,7 @@ def invert(x: Numeric) -> Numeric:
 
 
 def logical_not(x: Numeric) -> Numeric:
-    """`not x` as a value: a Boolean."""
+    """Return `not x` as a Boolean, for a number of any type."""
     result: Numeric = apply(XOR, x.to(Boolean), True)
     return result
 

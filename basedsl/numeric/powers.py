@@ -1,8 +1,8 @@
 """`**` as ops: repeated multiplication for integers, `math.powf` for floats.
 
-A negative integer exponent that is known makes the power a float before it comes here. One that
-shows at run time is an error where the emitter checks (`numeric.checks`); else the power is the
-integer part of the quotient (0, 1 or -1; 0 for a zero base).
+A negative integer exponent that is known makes the power a float before this module sees it. One
+that is negative at run time is an error where the emitter checks (`numeric.checks`); else the power
+is the integer part of the quotient (0, 1 or -1; 0 for a zero base).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""round, floor, ceil and trunc. To whole numbers they give the DSL's default int.
+"""round, floor, ceil and trunc. Whole results have the DSL's default int type.
 
 A float outside of that type's range saturates (NaN gives 0), where Python returns a larger int or
 raises, unless the emitter has float checks. Importing this module gives the numeric classes the
@@ -38,7 +38,7 @@ def _whole(op: str, concrete: Callable[[float], float]) -> Callable[[Numeric], N
 
 
 def _to_int(x: Numeric) -> Numeric:
-    """A float to the default int, with Python's errors where the emitter checks floats."""
+    """Convert a float to the default int, with Python's errors where the emitter checks floats."""
     T = defaults().int
     kit = kit_of(tracing.require("rounding a dynamic value"))
     if x.region is not None and kit.float_checks:
@@ -67,7 +67,7 @@ def _as_int(x: Numeric) -> Numeric:
 
 
 def float_op(op: str, *operands: Numeric) -> Numeric:
-    """The op of floats of one type; Float16 and BFloat16 are computed in Float32."""
+    """Emit the op `op` of floats; Float16 and BFloat16 are computed in Float32."""
     T = type(operands[0])
     if not T.format.arithmetic:
         raise storage_only(T)
@@ -118,11 +118,11 @@ def round_(x: Numeric, digits: Any = None) -> Numeric:
 
 
 def _round_float(x: Numeric, scale: float, divide: bool) -> Numeric:
-    """Rounded to multiples of 1 / scale, or of scale.
+    """Round to multiples of 1 / scale, or of scale.
 
-    The scaled number is itself rounded, which matters only if it then looks like a tie: the sign
-    of what was lost, exact by fma, decides. Where the scaled number is this
-    large, floats are further apart than the multiples, and x is its own rounding.
+    The scaled number is itself rounded, which matters only if it then looks like a tie: the sign of
+    the error, exact by fma, decides. Where the scaled number is this large, floats are further
+    apart than the multiples, and x is its own rounding.
     """
     T = type(x)
     ten = T._known(scale)

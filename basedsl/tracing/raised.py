@@ -1,4 +1,4 @@
-"""Exceptions that compiled code raises: what stands for one in the IR, and the way back.
+"""Exceptions that compiled code raises: their text in the IR, and the exception for a text.
 
 In the IR an exception is a text, `ValueError: message`; one that is no builtin is written
 `module:qualified.name: message`, so that another process can find it again.
@@ -25,7 +25,7 @@ _raised: dict[str, BaseException] = {}  # by text, for classes that cannot be im
 
 
 def text_of(error: BaseException | type[BaseException], keep: bool) -> str:
-    """The text for an exception in the IR; `keep` if its arguments are static."""
+    """Return the text for an exception in the IR; `keep` if its arguments are static."""
     cls = error if isinstance(error, type) else type(error)
     builtin = getattr(builtins, cls.__name__, None) is cls
     text = cls.__name__ if builtin else f"{cls.__module__}:{cls.__qualname__}"
@@ -38,7 +38,7 @@ def text_of(error: BaseException | type[BaseException], keep: bool) -> str:
 
 
 def error_of(text: str, span: Span | None) -> BaseException | None:
-    """The exception that a text stands for; None if it does not name one.
+    """Return the exception that a text stands for; None if it does not name one.
 
     A builtin comes back mixed with `DSLRuntimeError`, which shows the place; another class as
     itself, with the place as a note.
