@@ -15,7 +15,7 @@ from basedsl.plugin import PluginManager, plugin_manager
 
 
 def main(arguments: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command; return the exit status."""
     manager = manager or plugin_manager()
     parser = argparse.ArgumentParser(
         prog="basedsl", description="Python DSLs that compile through MLIR."

@@ -12,9 +12,9 @@ Structure first, flags only where needed:
     else:                       else: rest
         nothing()           if not __brk_1__: nothing()
 
-When a statement both may exit and may go on, what follows it is guarded by `if not flag`. Python's
-own jumps stay where every statement between the jump and its target certainly stays Python: tests
-and iterables that are static, `try`, `with`, `match`.
+Statements after one that may or may not exit are guarded by `if not flag`. Python's own jumps
+remain where every statement between the jump and its target certainly remains Python: tests and
+iterables that are static, `try`, `with`, `match`.
 
 Not covered: a lowered jump out of two nested `with` of which the inner one raises on exit and the
 outer one swallows that. Python forgets the jump, the rewritten function does it.
@@ -47,7 +47,7 @@ _KEYWORDS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
 
 @dataclass(eq=False, repr=False)
 class Structure:
-    """What later passes must know about the statements of a tree."""
+    """The facts about the statements of a tree that later passes need."""
 
     #: Branches and loops that stay Python statements.
     plain: set[ast.stmt] = field(default_factory=set)
@@ -76,22 +76,24 @@ class _Flags:
 
 
 class _ExitTarget(NamedTuple):
-    """Where a block stands: which jumps may stay Python there, and the flags of the others."""
+    """The place of a block: which jumps may remain Python there, and the flags of the others."""
 
     real: int
     function: _Flags
     loop: _Flags
 
     def flags(self, kind: int) -> _Flags:
+        """Return the flags for a kind of jump at this place."""
         return self.function if kind == RET else self.loop
 
     @property
     def staged(self) -> _ExitTarget:
+        """Return the same place inside a staged statement, where no jump may remain Python."""
         return self._replace(real=0)
 
 
 class Exits:
-    """Lowers the exits of one function, in place; functions in it are lowered separately."""
+    """The pass over one function, in place; functions in it are lowered separately."""
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class Exits:
     # Analysis ------------------------------------------------------------------------------
 
     def block_jumps(self, body: list[ast.stmt]) -> _Jumps:
-        """The jumps of a block; what can never be reached is left out."""
+        """Return the jumps of a block; unreachable ones are left out."""
         escaping = crossing = 0
         for statement in body:
             jumps = self.jumps(statement)
@@ -158,7 +160,7 @@ class Exits:
         return _Jumps(escaping, crossing, True)
 
     def jumps(self, node: ast.stmt) -> _Jumps:
-        """The jumps of a statement, analysed once."""
+        """Return the jumps of a statement, analysed once."""
         known = self.known.get(node)
         if known is None:
             known = self.known[node] = self.analyse(node)
@@ -227,7 +229,7 @@ class Exits:
     # Lowering ------------------------------------------------------------------------------
 
     def lowered(self, jumps: _Jumps, place: _ExitTarget) -> int:
-        """The jumps that cannot stay Python at a place."""
+        """Return the jumps that cannot remain Python at a place."""
         return jumps.crossing | jumps.escaping & ~place.real
 
     def block(self, todo: list[ast.stmt], place: _ExitTarget) -> list[ast.stmt]:
@@ -265,7 +267,7 @@ class Exits:
         return done
 
     def take_rest(self, node: ast.If, rest: list[ast.stmt]) -> bool:
-        """Move what follows a branch into the arm that goes on, if only one does."""
+        """Move the statements after a branch into the arm that goes on, if only one does."""
         then, orelse = self.block_jumps(node.body), self.block_jumps(node.orelse)
         if then.falls and orelse.falls:
             return False
@@ -276,7 +278,7 @@ class Exits:
         return True
 
     def guarded(self, rest: list[ast.stmt], kinds: int, place: _ExitTarget, at: At) -> ast.stmt:
-        """`if not flags: rest`."""
+        """Return `if not flags: rest`."""
         node = at.put(ast.If(self.not_flags(kinds, place, at), rest, []))
         node.body = self.block(rest, place.staged)
         return node
@@ -315,7 +317,9 @@ class Exits:
         return [*result, setter]
 
     def loop(self, node: Loop, place: _ExitTarget) -> tuple[list[ast.stmt], list[ast.stmt], int]:
-        """The lowered loop; what is left of its `else`; the flags that guard all that follows."""
+        """Lower a loop; return it, the rest of its `else`, and the flags that guard all that
+        follows.
+        """
         body, orelse = self.block_jumps(node.body), self.block_jumps(node.orelse)
         returns = body.escaping & RET
         if self.is_static(node) and not body.crossing and not returns & ~place.real:
@@ -348,7 +352,7 @@ class Exits:
         return [*before, node], after, returns
 
     def inside(self, node: ast.stmt, place: _ExitTarget) -> None:
-        """Lower the blocks of a statement that stays Python."""
+        """Lower the blocks of a statement that remains Python."""
         match node:
             case ast.With():
                 node.body = self.block(node.body, place)
@@ -372,7 +376,7 @@ class Exits:
                 node.finalbody = self.block(node.finalbody, place)
 
     def cancelled(self, kinds: int, place: _ExitTarget, at: At) -> list[ast.stmt]:
-        """An exception between a jump and its target, in a `finally` say, cancels the jump."""
+        """Return the resets of flags where an exception, in a `finally` say, cancels the jump."""
         result: list[ast.stmt] = []
         for kind in (RET, BRK, CONT):
             if kinds & kind:
@@ -434,7 +438,7 @@ def _union(parts: list[_Jumps], falls: bool) -> _Jumps:
 
 
 def _returns_values(body: list[ast.stmt]) -> bool:
-    """Whether any `return` of a function (not of those in it) gives something but None."""
+    """Return True if any `return` of a function (not of those in it) gives something but None."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import basedsl
-from basedsl import numeric
+from basedsl import numeric, testing
 from basedsl.errors import DSLTypeError
 
 
@@ -62,3 +62,11 @@ def test_loop_examples(thing: Any, more: str, expected: float, tmp_path: Path) -
     path.write_text(PROGRAM.format(body=textwrap.indent(body, "    ")))
     f = run_path(str(path))["f"]
     assert f(np.arange(6.0), 6, 1, 4) == expected
+
+
+def test_the_example_of_filecheck() -> None:
+    filecheck = testing.filecheck
+    code = example(filecheck)
+    exec(code, {"filecheck": filecheck})
+    with pytest.raises(AssertionError):
+        exec(code.replace("= arith.addi %", "= arith.muli %"), {"filecheck": filecheck})

@@ -1,4 +1,4 @@
-"""What happens while compiling and must not be mistaken for what happens at run time.
+"""Actions while compiling that must not be mistaken for actions at run time.
 
 Iterators, exceptions and their handlers, context managers.
 """

@@ -1,4 +1,4 @@
-"""Bounds and steps of every kind, zero trips, the loop variable, what loops carry."""
+"""Bounds and steps of every kind, zero trips, the loop variable, values that loops carry."""
 
 # mypy: ignore-errors
 # ruff: noqa: B905, C416, B007, SIM, PLW2901

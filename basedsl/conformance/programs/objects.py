@@ -200,16 +200,18 @@ def new_object_in_both_branches(n):
     return p.x, p.y
 
 
-class Node(NamedTuple):
+class ListNode(NamedTuple):
     value: Any
     next: Any
 
 
 @program("count")
 def linked_tuples(n):
-    chain = Node(1, Node(2, Node(3, None)))
+    chain = ListNode(1, ListNode(2, ListNode(3, None)))
     for i in range(n):
-        chain = Node(chain.next.value, Node(chain.next.next.value + i, Node(chain.value, None)))
+        chain = ListNode(
+            chain.next.value, ListNode(chain.next.next.value + i, ListNode(chain.value, None))
+        )
     return chain.value, chain.next.value, chain.next.next.value
 
 

@@ -1,4 +1,4 @@
-"""What is known by another name, or outlives the call: outer variables, aliases, classes."""
+"""Objects that have another name, or outlive the call: outer variables, aliases, classes."""
 
 # mypy: ignore-errors
 # ruff: noqa: B007, B023, C416, C417, E722, F841, RUF015, RUF100
