@@ -90,7 +90,7 @@ def _opt(parsed: argparse.Namespace) -> int:
     ir = context.bindings.ir
     with context.entered():
         try:
-            # Verified by the run, which tells failures better than the parser.
+            # The run verifies the module, and reports failures better than the parser.
             module = ir.Module.parse(parsed.file.read_text(encoding="utf-8"))
         except ir.MLIRError as error:
             print(f"error: {parsed.file} does not parse: {error}", file=sys.stderr)

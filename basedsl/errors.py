@@ -31,7 +31,7 @@ from basedsl.location import (
 
 SHOW_INTERNAL_FRAMES = "BASEDSL_FULL_TRACEBACK"
 
-# Of a longer chain of calls the first and last few are shown.
+# A longer chain of calls is shortened to its first and last few.
 MOST_CALLS_SHOWN = 6
 
 Note = tuple[str, Span | None]
@@ -160,7 +160,7 @@ def hide_internal_frames(error: Exception) -> Exception:
     return error.with_traceback(_linked(entries, last))
 
 
-# What library code does not raise on purpose.
+# The library raises none of these on purpose.
 _DEFECTS = (AttributeError, KeyError, NameError, NotImplementedError, TypeError)
 
 
@@ -193,7 +193,7 @@ def _calls(tb: types.TracebackType | None, span: Span | None) -> tuple[Note, ...
     runs = _runs(_entries(tb))
     if span is None or not runs:
         return ()
-    # The run that the span is in is shown already; one that it is not in has called it.
+    # The message shows the run of the span; the others have called it.
     depth = len(runs)
     while depth and not _holds(runs[depth - 1][0].tb_frame.f_code, span):
         depth -= 1
@@ -244,7 +244,7 @@ def _shortened(notes: Sequence[Note]) -> tuple[Note, ...]:
     return (*notes[:half], left_out, *notes[-half:])
 
 
-# A function that calls itself without end is met more often than this.
+# A function that recurses without end is on the stack more often than this.
 _FEW_CALLS = 20
 
 
@@ -315,7 +315,7 @@ def _last_entry(
         return None
     caller = user_frame(sys._getframe(1))
     if caller is not None and span == span_of_frame(caller):
-        return None  # its frame comes by itself
+        return None  # the traceback shows its frame already
     return _frame_at(span)
 
 

@@ -22,7 +22,7 @@ _user_prefixes: list[str] = []
 _STDLIB = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _PASS_ON = frozenset((contextlib.__file__, functools.__file__))
 
-# Of a longer span the first line is shown.
+# A longer span is shortened to its first line.
 _MOST_LINES = 4
 
 
@@ -53,7 +53,7 @@ class _Files(dict[str, bool]):
         return known
 
 
-#: `is_internal` by file name, for who asks for every frame of a stack.
+#: `is_internal` by file name, for callers that ask for every frame of a stack.
 internal_files = _Files()
 
 

@@ -227,7 +227,7 @@ class Options:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How one option's values are checked, and read from text."""
+    """The kind of an option: checks its values, and reads them from text."""
 
     type_name: str
     accepts: Callable[[Any], bool]

@@ -102,7 +102,7 @@ def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
     if id(obj) in seen:
         return Node("again", obj, (), [])
     if kind != "tuple":
-        seen[id(obj)] = obj  # keeps it alive, so that the id stays its own
+        seen[id(obj)] = obj  # keeps it alive, so that its id stays unique
     return Node(kind, obj, keys, [_flatten(value, seen, leaves) for value in values], static)
 
 

@@ -34,7 +34,7 @@ def deeper() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
-                with contextlib.suppress(RecursionError):  # called from deeper than that
+                with contextlib.suppress(RecursionError):  # the caller is deeper than that already
                     sys.setrecursionlimit(_before)
 
 

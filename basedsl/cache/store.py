@@ -125,7 +125,7 @@ class Store:
                     one.path.unlink()
                     removed += 1
         for path, stat in self._files(".partial"):
-            # Left by a writer that was killed; a living one needs no hour.
+            # Left by a writer that was killed: writing takes less than an hour.
             if limit == 0 or time.time() - stat.st_mtime > _ABANDONED_SECONDS:
                 with contextlib.suppress(OSError):
                     path.unlink()

@@ -13,7 +13,7 @@ from basedsl.conformance.compare import difference, run_dsl, run_python
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.shrink import shrink
 
-# What a program that was cut wrongly does; these are no finding.
+# A program that was cut wrongly raises these: no finding.
 _NO_PROGRAM = (NameError, TypeError, AttributeError, SyntaxError, RecursionError, KeyError)
 
 

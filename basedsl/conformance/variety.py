@@ -20,7 +20,7 @@ class Variety:
     random: random.Random
     count: int
 
-    # What the generator has -----------------------------------------------------------------
+    # Methods of the generator ---------------------------------------------------------------
 
     def pick(self, scope: Any, *kinds: str) -> str | None:
         raise NotImplementedError

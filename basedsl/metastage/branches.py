@@ -36,7 +36,7 @@ from basedsl.metastage.state import (
 from basedsl.pytree import UNBOUND, same_shape, set_cell
 from basedsl.tracing import Region, Trace
 
-RESULT = "the value"  # how messages call what an expression's branch returns
+RESULT = "the value"  # the value of an expression's branch, in messages
 Side = Body | Callable[[], Any] | None
 _SIDES = ("true", "false")
 
@@ -148,7 +148,7 @@ class Branch:
         self.final: StateSnapshot = {}
         self.pairs: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.todo: list[tuple[PlaceContents, PlaceContents]] = []
-        # One-sided values come last: by then it is known which new places stand for which.
+        # Values of one side come last: by then the new places of both sides are paired.
         self.lone: list[tuple[PlaceContents, int]] = []
         for key, old in self.before.items():
             sides = a.snapshot[key], b.snapshot[key]

@@ -11,7 +11,7 @@ from types import TracebackType
 from basedsl.errors import DSLError
 from basedsl.location import Span, is_internal, span_of_code
 
-# What stays as it is: our own errors, and what is a mistake in the program wherever it runs.
+# Raised unchanged: our own errors, and mistakes in the program on whatever path they are.
 _PLAIN = (DSLError, RecursionError, AttributeError, NameError, TypeError)
 
 

@@ -149,7 +149,7 @@ class StagedControlFlow:
         for item in items:
             if left is False:
                 body(item)
-            else:  # it is known at run time only whether an earlier iteration left the loop
+            else:  # whether an earlier iteration left the loop is known at run time only
                 trace = current()
                 assert trace is not None
                 run = _shared(functools.partial(body, item), [body])
@@ -260,7 +260,7 @@ class StagedControlFlow:
         else:
             obj[index] = value
 
-    # What is static only -----------------------------------------------------------------------
+    # Static statements --------------------------------------------------------------------------
 
     def static_only(self, kind: str) -> AbstractContextManager[Any]:
         """Forbid dynamic operations inside `kind`: its meaning at run time could not be kept."""

@@ -43,6 +43,6 @@ def _mark(value: Any, depth: int) -> Any:
         return position(value, depth - 1)
     if isinstance(value, tuple):
         return tuple(_mark(part, depth) for part in value)
-    if isinstance(value, list):  # of a dict's iterator: a new list of what is left
+    if isinstance(value, list):  # a dict's iterator reduces to a new list of the remaining items
         return len(value)
     return value if isinstance(value, _SIMPLE) else id(value)

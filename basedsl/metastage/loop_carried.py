@@ -53,7 +53,7 @@ class LoopTypes:
     """The types that earlier attempts found for the loop at one place in the trace."""
 
     def __init__(self) -> None:
-        self.carried: dict[str, CarriedType] = {}  # by the path of the leaf
+        self.carried: dict[str, CarriedType] = {}  # by the path of the leaf, as a user writes it
         self.placeholders: set[str] = set()  # paths of variables bound to new objects
         #: variable -> the object that the body binds
         self.first_bound: dict[str, tuple[Any, StateSnapshot]] = {}
@@ -134,7 +134,7 @@ class Loop:
 
     def _prepare(self) -> None:
         self.placeholders: dict[int, Any] = {}  # by id; kept alive here
-        self.origins: dict[int, Any] = {}  # what a stand-in is a copy of
+        self.origins: dict[int, Any] = {}  # the object that a placeholder is a copy of
         self.maybe_unbound: set[str] = set()
         for name, (value, snapshot) in self.types.first_bound.items():
             copy = _PlaceCopier(snapshot, self.before, self.placeholders)
@@ -240,7 +240,7 @@ class Loop:
         if head.is_variable:
             if name not in self.state.names:
                 if not same_contents(head, after):
-                    self.dead.add(id(head.place))  # a variable of one iteration
+                    self.dead.add(id(head.place))  # used within one iteration only
                     return False
             elif name in self.types.first_bound:
                 return self._bound_again(head, after)
@@ -499,7 +499,9 @@ def types_of_loop(trace: Trace, body: Any) -> Iterator[LoopTypes]:
     guesses = trace.state.setdefault("loop guesses", {})
     depth = len(places)
     try:
-        code = getattr(body, "__code__", None)  # kept alive by the known, so that its id stays its
+        code = getattr(
+            body, "__code__", None
+        )  # kept alive by the entry, so that its id stays unique
         yield guesses.setdefault((here, id(code)), (LoopTypes(), code))[0]
     finally:
         del places[depth - 1 :]

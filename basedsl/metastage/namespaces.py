@@ -33,7 +33,7 @@ class Namespaces:
             if not isinstance(value, _KINDS) or id(value) in self._held or _is_foreign(value):
                 continue
             names = None
-            if isinstance(value, ModuleType):  # of many names only those that are set here
+            if isinstance(value, ModuleType):  # of its many names only those that the code sets
                 if stored is None:
                     stored = tuple({s for code in codes for s in stored_attributes(code)})
                 names = stored

@@ -75,7 +75,7 @@ class PlaceContents:
         self.node = node
         self.leaves = leaves
         self.parent = parent
-        self.positions = positions  # of the leaves that are iterators, where they were
+        self.positions = positions  # of the leaves that are iterators: (index, position)
         self._paths: list[str] | None = None
 
     @property
@@ -140,7 +140,7 @@ class PlaceContents:
 
 
 Parent = str | tuple[PlaceContents, int]
-StateSnapshot = dict[int, PlaceContents]  # by the id of the place, which the contents keeps alive
+StateSnapshot = dict[int, PlaceContents]  # by the id of the place, which its contents keep alive
 
 
 class State:

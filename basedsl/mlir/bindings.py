@@ -211,12 +211,12 @@ class _LeanDialect(types.ModuleType):
             if sys.modules.get(self.__name__) is self:
                 del sys.modules[self.__name__]
             real = importlib.import_module(self.__name__)
-        if name == "__all__":  # of `from ... import *`
+        if name == "__all__":  # read by `from ... import *`
             return [key for key in vars(real) if not key.startswith("_")]
         return getattr(real, name)
 
 
-# With the extension module that has their attributes and types, if there is one.
+# Dialects, and the extension module that has their attributes and types, if any.
 _LEAN = {
     "arith": "",
     "builtin": "",

@@ -79,7 +79,7 @@ def _on_fatal_error(reason: bytes | None) -> None:
     running = _work.now
     if running is not None:
         running._park_thread(text)
-    print(f"LLVM ERROR: {text}", file=sys.stderr, flush=True)  # LLVM ends the process now
+    print(f"LLVM ERROR: {text}", file=sys.stderr, flush=True)  # LLVM ends the process after this
 
 
 @functools.cache
@@ -105,7 +105,7 @@ def catching_fatal_errors(bindings: Bindings, function: Callable[[], R]) -> R:
     interrupt: KeyboardInterrupt | None = None
     waits = True
     while waits:
-        # The thread works on what the caller owns: nobody goes on before it has ended.
+        # The thread works on the caller's objects: even an interrupt waits for its end.
         try:
             running.wait()
             waits = False

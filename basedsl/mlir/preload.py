@@ -35,7 +35,7 @@ def begin(libraries: Sequence[tuple[Path, int]]) -> None:
     open_library.argtypes = (ctypes.c_char_p, ctypes.c_int)
 
     def load() -> None:
-        for path, mode in new:  # what fails is met again, and reported, where it is needed
+        for path, mode in new:  # a failure is reported where the library is needed
             open_library(path, mode)
 
     thread = threading.Thread(target=load, name="basedsl-preload", daemon=True)
@@ -49,7 +49,7 @@ def wait() -> None:
     for thread in tuple(_threads):
         if thread.is_alive():
             thread.join()
-        with contextlib.suppress(ValueError):  # another one who waits was here first
+        with contextlib.suppress(ValueError):  # another waiting thread was first
             _threads.remove(thread)
 
 

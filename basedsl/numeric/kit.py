@@ -41,7 +41,7 @@ class Kit:
     def __init__(self, trace: Trace) -> None:
         ir = trace.ir
         for dialect in _DIALECTS:
-            getattr(trace.bindings, dialect)  # registers it, so that ops can be made by name
+            getattr(trace.bindings, dialect)  # loading registers its ops, which are made by name
         self.trace = trace
         self.ir = ir
         self.create = ir.Operation.create

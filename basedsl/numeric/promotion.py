@@ -1,4 +1,4 @@
-"""The one promotion table: the type of an operation on two types, and of a variable on two paths.
+"""Promotion: the type of an operation on two types, and of a variable on two paths.
 
 | operands                          | result                                                      |
 |-----------------------------------|-------------------------------------------------------------|

@@ -267,7 +267,7 @@ class Numeric(metaclass=NumericMeta):
             return format(self.value, spec)
         try:
             return format(str(self), spec)
-        except ValueError:  # a format of numbers; what is not known while compiling shows as "?"
+        except ValueError:  # a format of numbers; a dynamic number shows as "?"
             return str(self)
 
     def __copy__(self: N) -> N:
@@ -588,7 +588,7 @@ def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLEr
     error = DSLError(f"a dynamic {type(number).__name__} {problem}", hint=hint)
     trace = tracing.current()
     if trace is None or frame is None or is_library(frame.f_code.co_filename):
-        return error  # a library may ask what a value is, and go on
+        return error  # a library may ask for the truth, catch the error and go on
     return trace.refuse(error)
 
 

@@ -30,7 +30,7 @@ class DSLAssertionError(DSLRuntimeError, AssertionError):
 
 _state = threading.local()
 
-# How many failures wait to be raised, in all threads: not zero means to look.
+# The number of failures not raised yet, in all threads: a call looks only if it is not 0.
 FAILURES = ctypes.c_int64(0)
 _failures_lock = threading.Lock()
 

@@ -35,7 +35,7 @@ _UNWIND = 0x70000001
 _CONTENTS = (PROGBITS, NOBITS, _UNWIND)
 _ABSOLUTE, _COMMON, _EXTENDED = 0xFFF1, 0xFFF2, 0xFFFF
 
-# Relocations: the address itself; its distance; that of a slot which has the address.
+# Relocations: the address itself; its distance; the distance of a slot with the address.
 _ADDRESS, _DISTANCE, _CALL, _DISTANCE_64 = 1, 2, 4, 24
 _SLOT = (9, 41, 42)
 _KNOWN = frozenset((_ADDRESS, _DISTANCE, _CALL, _DISTANCE_64, *_SLOT))

@@ -53,14 +53,14 @@ def _refuse_leftovers(op: Any, context: PipelineContext) -> None:
     left: list[Any] = []
 
     def visit(inner: Any) -> Any:
-        if inner.name == "gpu.module":  # code for another machine, which is not translated
+        if inner.name == "gpu.module":  # code for another machine is not translated
             return ir.WalkResult.SKIP
         if not _translates(inner.name):
             left.append(inner)
         return ir.WalkResult.ADVANCE
 
     op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    # Casts and functions stay because of what was not lowered: name that rather than them.
+    # Casts and functions are left because another op was not lowered: name that op.
     left.sort(key=lambda one: (one.name == CAST, one.name.startswith("func.")))
     if left and left[0].name == CAST:
         types = f"{left[0].operands[0].type} to {left[0].results[0].type}"

@@ -103,7 +103,7 @@ def _make_runtime_libraries_visible() -> None:
         for name in ("libm.so.6", "libgcc_s.so.1"):
             try:
                 ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
-            except OSError:  # another libc, or no libgcc: only code that needs it will fail
+            except OSError:  # another libc, or no libgcc: only code that needs the name fails
                 continue
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from basedsl.objectstage.pipeline import PipelineContext
 from basedsl.objectstage.snapshot import Snapshot
 
-# How an op is made: name, result types, operands, attributes -> its result.
+# Makes an op: name, result types, operands, attributes -> its result.
 Emit = Callable[[str, Any, Any, Any], Any]
 
 

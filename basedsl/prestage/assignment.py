@@ -174,7 +174,7 @@ class _DefiniteAssignment:
         if not state & bit:
             self.bad |= bit
             self.unbound.add(node)
-        # What Python never reaches is still traced if the meta-stage cannot know: `n or 1 or m`.
+        # An operand that Python never reaches may still be traced: `n or 1 or m`.
         if state == self.never or not state & (bits ^ bit):
             self.reads |= bit
         return state if isinstance(node.ctx, ast.Load) else self.removed(node.id, state)

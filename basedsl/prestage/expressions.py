@@ -58,7 +58,7 @@ class _Context:
 
     #: The user's function around it; None at module level.
     scope: Scope | None
-    #: Where functions for operands are put; None where they could not see all variables.
+    #: The block for functions of operands; None where they could not see all variables.
     hoisted: list[ast.stmt] | None = None
     #: Variables which the function being written owns only through such functions.
     declared: set[str] = field(default_factory=set)

@@ -97,7 +97,7 @@ def analyse_liveness(
     """Return the sharing of every staged statement of a function, and useless flag assignments."""
     analysis = _Liveness(scope, assignment, structure)
     assert isinstance(scope.node, ast.FunctionDef)
-    # What other functions may read any time.
+    # Variables that other functions may read at any time.
     foreign = scope.mask(scope.foreign)
     always = _Live(
         scope.mask(scope.captured & scope.index.keys()) | foreign,
@@ -269,7 +269,7 @@ class _Liveness:
             target = self.effect(node.target)
             body = _Live(target.gen | body.live & target.falls)
         else:
-            # What the test assigns reaches the body through the loop's own state.
+            # Variables that the test assigns reach the body through the loop's own state.
             used |= _Live(body.live & self.effect(node.test).may)
         self.share(node, turn.may, used, body, _Live())
 

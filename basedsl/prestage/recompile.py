@@ -139,7 +139,7 @@ def _requalified(
             # A name declared global has no prefix.
             own = name if const.co_qualname == name else prefix + name
             user = user_qualname if name in generated else own
-            if name in generated:  # in tracebacks it is the function that it was part of
+            if name in generated:  # tracebacks show it as the user's function
                 const = const.replace(co_name=user_qualname.rpartition(".")[2])
             consts.append(_requalified(const, own, user, generated))
         elif not is_function and const == code.co_qualname:

@@ -16,7 +16,7 @@ from typing import Any
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
 
-# What compiled code calls with the numbers that take the places `{0}` and `{1}` in the text of the
+# The function that compiled code calls with the numbers for `{0}` and `{1}` in the text of the
 # exception that follows.
 VALUES_SYMBOL = "basedsl_assertion_values"
 
