@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.errors import LaunchError, RaceError
-from basedsl_cute.sim.launch import Launch, SimOptions, Width, check_configuration, triple
+from basedsl_cute.sim.launch import Launch, SimOptions, LockstepWidth, check_configuration, triple
 from basedsl_cute.sim.machine.memory import Memory
-from basedsl_cute.sim.translate.parameter import Parameter
-from basedsl_cute.sim.translate.specialization import Variant
+from basedsl_cute.sim.translate.parameter import KernelParameter
+from basedsl_cute.sim.translate.specialization import Specialization
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.translate.records import KernelRecord
@@ -23,13 +23,13 @@ class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`."""
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.translate.translation import parameters, place, widest
+        from basedsl_cute.sim.translate.translation import parameters, place, widest_lockstep
 
         self.name = record.name
         self._layout = place(record)
         self._record = lambda: record
-        self._variants: dict[str, Variant] = {}
-        self.width: Width = widest(record)
+        self._variants: dict[str, Specialization] = {}
+        self.width: LockstepWidth = widest_lockstep(record)
         self._variant(self.width)
         self._parameters = parameters(record)
 
@@ -56,14 +56,14 @@ class SimKernel:
         """The Python that runs when the width is "auto"."""
         return self._variant(self.width).source
 
-    def source_for(self, width: Width) -> str:
+    def source_for(self, width: LockstepWidth) -> str:
         """The Python that runs at `width`."""
         return self._variant(width).source
 
     @property
-    def widths(self) -> tuple[Width, ...]:
+    def widths(self) -> tuple[LockstepWidth, ...]:
         """The widths this kernel can run at, all with the same results."""
-        every: tuple[Width, ...] = ("warp", "block", "grid")
+        every: tuple[LockstepWidth, ...] = ("warp", "block", "grid")
         return every[: every.index(self.width) + 1]
 
     def launch(
@@ -116,7 +116,7 @@ class SimKernel:
                 hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
             )
 
-    def _choose(self, options: SimOptions) -> Width:
+    def _choose(self, options: SimOptions) -> LockstepWidth:
         if options.check_races and self._layout.addresses:
             return "warp"
         if options.width == "auto":
@@ -137,7 +137,7 @@ class SimKernel:
         pairs = zip(args, expected, strict=True)
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
-    def _variant(self, width: Width) -> Variant:
+    def _variant(self, width: LockstepWidth) -> Specialization:
         found = self._variants.get(width)
         if found is None:
             from basedsl_cute.sim.translate.translation import place, translate_at
@@ -149,7 +149,7 @@ class SimKernel:
         return found
 
 
-def _argument(value: Any, parameter: Parameter, number: int) -> Any:
+def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:
     try:
         return parameter.convert(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -20,9 +20,9 @@ from basedsl_cute.sim.machine.output import Output
 from basedsl_cute.sim.machine.races import Order, RaceDetector
 from basedsl_cute.sim.machine.schedule import run_together
 from basedsl_cute.sim.machine.wgmma_queue import check_together
-from basedsl_cute.sim.translate.memory_map import Layout
+from basedsl_cute.sim.translate.memory_map import MemoryMap
 
-Width = Literal["warp", "block", "grid"]
+LockstepWidth = Literal["warp", "block", "grid"]
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -35,7 +35,7 @@ MAX_SHARED = 227 * 1024
 class SimOptions:
     """How to run. None of these changes what a correct kernel computes.
 
-    `width` is how many lanes run together: "auto" takes the widest that the kernel allows.
+    `width` is how many lanes run together: "auto" takes the widest_lockstep that the kernel allows.
     `check_uninitialized` reports reads of shared memory that nobody wrote. `check_races` reports
     unordered accesses to shared memory (slower, one warp at a time). `max_spins` is how often
     polling may go round while nothing else happens. `batch_lanes` bounds a group of many blocks.
@@ -97,7 +97,7 @@ class Launch:
         self,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
-        layout: Layout,
+        layout: MemoryMap,
         dynamic_smem: int,
         memory: Memory,
         pointers: dict[int, int],
@@ -131,7 +131,7 @@ class Launch:
     def variable(self, address: int) -> tuple[str, int, int]:
         return self.layout.variable(address, self.dynamic_smem)
 
-    def run(self, width: Width, call: Any, args: tuple[Any, ...], waits: bool) -> None:
+    def run(self, width: LockstepWidth, call: Any, args: tuple[Any, ...], waits: bool) -> None:
         """Run every block in order; `waits` says that `call` makes a generator."""
         try:
             with np.errstate(all="ignore"):
@@ -252,6 +252,6 @@ class Launch:
         return Group(self, shape, block, warp)
 
 
-def with_width(options: SimOptions, width: Width) -> SimOptions:
+def with_width(options: SimOptions, width: LockstepWidth) -> SimOptions:
     """The same options at another width."""
     return dataclasses.replace(options, width=width)

@@ -8,14 +8,14 @@ import numpy as np
 
 from basedsl_cute.sim.machine import mbarriers
 from basedsl_cute.sim.rules.memory import access_of
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import IntType, VectorType
 
 
 @rule("nvvm.cp.async.shared.global")
-def _copy(e: Emitter, op: Op) -> None:
+def _copy(e: PythonEmitter, op: Op) -> None:
     """Both addresses must be aligned to the copy's size; `cpSize` bytes are read, the rest is 0."""
     to, source, *sizes = op.operands
     size = op.integer("size")
@@ -31,22 +31,22 @@ def _copy(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.cp.async.commit.group")
-def _commit(e: Emitter, op: Op) -> None:
+def _commit(e: PythonEmitter, op: Op) -> None:
     e.line(f"g.copies.commit({e.mask})")
 
 
 @rule("nvvm.cp.async.wait.group")
-def _wait_group(e: Emitter, op: Op) -> None:
+def _wait_group(e: PythonEmitter, op: Op) -> None:
     e.line(f"g.copies.wait(g, {op.integer('n')}, {e.mask})")
 
 
 @rule("nvvm.cp.async.wait.all")
-def _wait_all(e: Emitter, op: Op) -> None:
+def _wait_all(e: PythonEmitter, op: Op) -> None:
     e.line(f"g.copies.wait(g, None, {e.mask})")
 
 
 @rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
-def _arrive(e: Emitter, op: Op) -> None:
+def _arrive(e: PythonEmitter, op: Op) -> None:
     """Each lane arrives when its copies so far are complete. Without `noinc` the pending count is
     raised first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive)."""
     e.globals["mbarriers"] = mbarriers

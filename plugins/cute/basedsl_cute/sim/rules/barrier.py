@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from basedsl_cute.sim.machine import barriers
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import Sync, never, rule
 
@@ -13,7 +13,7 @@ def _sync_of(op: Op) -> Sync:
     return "warp" if numbered else "block"
 
 
-def _wait(e: Emitter, number: str = "0", count: str = "None", votes: str = "None") -> str:
+def _wait(e: PythonEmitter, number: str = "0", count: str = "None", votes: str = "None") -> str:
     """Write the barrier of a warp; gives the name of the barrier object."""
     barrier, before, wait = e.temporary("b"), e.temporary("n"), e.temporary("w")
     e.line(
@@ -26,7 +26,7 @@ def _wait(e: Emitter, number: str = "0", count: str = "None", votes: str = "None
 
 
 @rule("gpu.barrier", "nvvm.barrier0", sync="block")
-def _barrier(e: Emitter, op: Op) -> None:
+def _barrier(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     if e.coroutine:
         _wait(e)
@@ -35,7 +35,7 @@ def _barrier(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.barrier", uniform=never, sync=_sync_of)
-def _nvvm_barrier(e: Emitter, op: Op) -> None:
+def _nvvm_barrier(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     segments = op.segments() or [[], [], []]
     number, count, predicate = ([e.ref(v) for v in part] for part in segments)
@@ -60,7 +60,7 @@ def _nvvm_barrier(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.barrier.arrive", sync="warp")
-def _arrive(e: Emitter, op: Op) -> None:
+def _arrive(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     *numbers, count = e.refs(op)
     number = numbers[0] if numbers else "0"
@@ -77,19 +77,19 @@ def _arrive(e: Emitter, op: Op) -> None:
     "nvvm.membar.gl",
     "nvvm.membar.sys",
 )
-def _fence(e: Emitter, op: Op) -> None:
+def _fence(e: PythonEmitter, op: Op) -> None:
     """Nothing to do: stores are seen at once and in order."""
 
 
 @rule("nvvm.fence.mbarrier.init")
-def _made(e: Emitter, op: Op) -> None:
+def _made(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds: past a relaxed barrier of the cluster the mbarriers are known."""
     e.globals["barriers"] = barriers
     e.line("barriers.fence_mbarriers(g)")
 
 
 @rule("nvvm.fence.proxy")
-def _proxy(e: Emitter, op: Op) -> None:
+def _proxy(e: PythonEmitter, op: Op) -> None:
     """Only the race check minds: asynchronous units see what was written before."""
     if op.word("kind") in ("async", "shared"):  # the last word of async.shared
         e.globals["barriers"] = barriers

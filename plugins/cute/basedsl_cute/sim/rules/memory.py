@@ -8,8 +8,8 @@ from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import access as memory_access
 from basedsl_cute.sim.machine import registers
-from basedsl_cute.sim.machine.access import Access
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import (
@@ -21,13 +21,13 @@ from basedsl_cute.sim.translate.types import (
     element_type,
     is_aggregate,
 )
-from basedsl_cute.sim.translate.uniformity import Variance
+from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 WIDEST = 16
-"""Bytes of the widest access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
+"""Bytes of the widest_lockstep access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
 
 
-def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0) -> Access:
+def access_of(e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0) -> MemoryAccess:
     """What `op` does at `pointer`: a value of `type_`, aligned as the op says or as its type is."""
     element = element_type(type_)
     if is_aggregate(type_):
@@ -38,9 +38,9 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
     shape = type_.shape if isinstance(type_, VectorType) else ()
     if boolean and shape:
         raise MissingRuleError(op.site, f"of {type_}, whose elements are packed")
-    root = e.variance.root(pointer)
+    root = e.uniformity.root(pointer)
     assert isinstance(pointer.type, PtrType)
-    return Access(
+    return MemoryAccess(
         dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
         shape=shape,
         align=min(align or type_.align, WIDEST),
@@ -59,13 +59,13 @@ def _ordered(op: Op) -> bool:
     return op.integer("ordering", 0) != 0 or "volatile_" in op.attributes
 
 
-def _uniform_load(variance: Variance, op: Op) -> bool:
+def _uniform_load(uniformity: UniformityAnalysis, op: Op) -> bool:
     pointer = op.operands[0]
-    return pointer not in variance.varying and variance.same_memory(pointer)
+    return pointer not in uniformity.varying and uniformity.same_memory(pointer)
 
 
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
-def _load(e: Emitter, op: Op) -> None:
+def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     what = e.const(access, "read")
@@ -81,7 +81,7 @@ def _load(e: Emitter, op: Op) -> None:
 
 
 @rule("llvm.store")
-def _store(e: Emitter, op: Op) -> None:
+def _store(e: PythonEmitter, op: Op) -> None:
     value, pointer = op.operands
     access = access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0))
     what = e.const(access, "write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import register_pool
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 
@@ -32,7 +32,7 @@ _ARITHMETIC = {
 
 
 @rule(*_ARITHMETIC)
-def _float_op(e: Emitter, op: Op) -> None:
+def _float_op(e: PythonEmitter, op: Op) -> None:
     _rounding(op)
     for flag in ("relu", "oob"):
         if op.flag(flag):
@@ -52,17 +52,17 @@ _UNARY = {
 
 
 @rule(*_UNARY)
-def _unary(e: Emitter, op: Op) -> None:
+def _unary(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], _flushed(op, e.refs(op), _UNARY[op.name]))
 
 
 @rule("nvvm.rcp.approx.ftz.f")
-def _rcp(e: Emitter, op: Op) -> None:
+def _rcp(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"num.flush(f32(1) / num.flush({e.ref(op.operands[0])}))")
 
 
 @rule("nvvm.convert.float.to.tf32")
-def _to_tf32(e: Emitter, op: Op) -> None:
+def _to_tf32(e: PythonEmitter, op: Op) -> None:
     """The bits of a float32 cut to tf32; `rna` rounds halves away from zero."""
     mode = op.word("rnd", "rna")
     if mode not in ("rn", "rna"):
@@ -72,7 +72,7 @@ def _to_tf32(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.prmt")
-def _prmt(e: Emitter, op: Op) -> None:
+def _prmt(e: PythonEmitter, op: Op) -> None:
     """Bytes of a register pair picked by a selector, in the default mode (PTX ISA, prmt)."""
     if op.word("mode", "default") != "default":
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
@@ -80,19 +80,19 @@ def _prmt(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.setmaxregister", sync="warp")
-def _setmaxregister(e: Emitter, op: Op) -> None:
+def _setmaxregister(e: PythonEmitter, op: Op) -> None:
     e.globals["register_pool"] = register_pool
     count = op.integer("regCount")
     e.wait(f"register_pool.change(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.griddepcontrol")
-def _griddepcontrol(e: Emitter, op: Op) -> None:
+def _griddepcontrol(e: PythonEmitter, op: Op) -> None:
     """Kernels run one after another; only whether one waits is of interest."""
     if op.word("kind") == "wait":
         e.line("g.launch.waited = True")
 
 
 @rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch")
-def _hint(e: Emitter, op: Op) -> None:
+def _hint(e: PythonEmitter, op: Op) -> None:
     """Timing and resources only."""

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from basedsl_cute.sim.translate.emitter import Emitter
-from basedsl_cute.sim.translate.records import Op, Region, Value
+from basedsl_cute.sim.translate.emitter import PythonEmitter
+from basedsl_cute.sim.translate.records import Op, OpRegion, Value
 from basedsl_cute.sim.translate.rule_table import RULES, rule
 from basedsl_cute.sim.translate.types import is_aggregate
 
 
 @rule("scf.yield", "scf.condition", "gpu.return", "gpu.terminator")
-def _terminator(e: Emitter, op: Op) -> None:
+def _terminator(e: PythonEmitter, op: Op) -> None:
     """The op around it takes its operands."""
 
 
-def _assign(e: Emitter, targets: Sequence[Value], sources: Sequence[Value]) -> None:
+def _assign(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value]) -> None:
     """Bind all targets at once, each spread over lanes if it varies."""
     pairs = [(e.ref(t), e.like(s, t)) for t, s in zip(targets, sources, strict=True)]
     pairs = [(t, s) for t, s in pairs if t != s]
@@ -27,16 +27,16 @@ def _assign(e: Emitter, targets: Sequence[Value], sources: Sequence[Value]) -> N
         e.line(f"{', '.join(names)} = {', '.join(values)}")
 
 
-def _is_empty(region: Region) -> bool:
+def _is_empty(region: OpRegion) -> bool:
     return len(region.ops) <= 1
 
 
 @rule("scf.if")
-def _if(e: Emitter, op: Op) -> None:
+def _if(e: PythonEmitter, op: Op) -> None:
     then, otherwise = op.regions
     (condition,) = op.operands
     c = e.ref(condition)
-    if op not in e.variance.diverging:
+    if op not in e.uniformity.diverging:
         with e.indented(f"if {c}:"):
             e.body(then)
             _assign(e, op.results, then.terminator.operands)
@@ -63,12 +63,12 @@ def _if(e: Emitter, op: Op) -> None:
 
 
 @rule("scf.index_switch")
-def _switch(e: Emitter, op: Op) -> None:
+def _switch(e: PythonEmitter, op: Op) -> None:
     (selector,) = op.operands
     default, *cases = op.regions
     values = op.integers("cases")
     s = e.ref(selector)
-    if op not in e.variance.diverging:
+    if op not in e.uniformity.diverging:
         for i, (value, region) in enumerate(zip(values, cases, strict=True)):
             with e.indented(f"{'elif' if i else 'if'} {s} == {value}:"):
                 e.body(region)
@@ -91,7 +91,7 @@ def _switch(e: Emitter, op: Op) -> None:
     _case(e, op, default, left)
 
 
-def _case(e: Emitter, op: Op, region: Region, mask: str) -> None:
+def _case(e: PythonEmitter, op: Op, region: OpRegion, mask: str) -> None:
     with e.indented(f"if {mask} is not False:"), e.under(mask, op.site):
         e.body(region)
         for result, value in zip(op.results, region.terminator.operands, strict=True):
@@ -99,14 +99,14 @@ def _case(e: Emitter, op: Op, region: Region, mask: str) -> None:
 
 
 @rule("scf.for")
-def _for(e: Emitter, op: Op) -> None:
+def _for(e: PythonEmitter, op: Op) -> None:
     lower, upper, step, *initial = op.operands
     (body,) = op.regions
     counter, *carried = body.args
     for result, arg in zip(op.results, carried, strict=True):
         e.alias(result, e.ref(arg))
     _assign(e, carried, initial)
-    if op in e.variance.diverging:
+    if op in e.uniformity.diverging:
         _diverging_for(e, op)
         return
     bounds = [e.ref(v) for v in (lower, upper, step)]
@@ -125,7 +125,7 @@ def _for(e: Emitter, op: Op) -> None:
         _assign(e, carried, body.terminator.operands)
 
 
-def _diverging_for(e: Emitter, op: Op) -> None:
+def _diverging_for(e: PythonEmitter, op: Op) -> None:
     lower, upper, step = op.operands[:3]
     (body,) = op.regions
     counter, *carried = body.args
@@ -147,7 +147,7 @@ def _diverging_for(e: Emitter, op: Op) -> None:
         e.line(f"{mask} = num.narrow({mask}, {trips} > {turn}, lanes)")
 
 
-def _keep(e: Emitter, targets: Sequence[Value], sources: Sequence[Value], mask: str) -> None:
+def _keep(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value], mask: str) -> None:
     """Bind targets in the lanes of `mask`; the others keep what they have."""
     if not targets:
         return
@@ -180,7 +180,7 @@ def _changes_nothing(op: Op) -> bool:
 
 
 @rule("scf.while")
-def _while(e: Emitter, op: Op) -> None:
+def _while(e: PythonEmitter, op: Op) -> None:
     before, after = op.regions
     condition, *passed = before.terminator.operands
     spins = e.coroutine and _may_spin(op)
@@ -188,7 +188,7 @@ def _while(e: Emitter, op: Op) -> None:
     for result, arg in zip(op.results, after.args, strict=True):
         e.alias(result, e.ref(arg))
     _assign(e, before.args, op.operands)
-    diverging = op in e.variance.diverging
+    diverging = op in e.uniformity.diverging
     mask = e.mask
     if diverging:
         mask = e.temporary("m")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import bulk_copies, tensor_maps, tma
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import PtrType
 
 
-def _lanes(e: Emitter, values: list[Value]) -> str:
+def _lanes(e: PythonEmitter, values: list[Value]) -> str:
     return f"({''.join(f'{e.lanes(value)}, ' for value in values)})"
 
 
@@ -20,7 +20,7 @@ def _only_tiles(op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
-def _load(e: Emitter, op: Op) -> None:
+def _load(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
     to, map_, coordinates, barrier, offsets, mask, _, predicate = op.segments()
@@ -33,7 +33,7 @@ def _load(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
-def _store(e: Emitter, op: Op) -> None:
+def _store(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _, predicate = op.segments()
@@ -46,7 +46,7 @@ def _store(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.shared.cluster.global", sync="warp")
-def _bulk_load(e: Emitter, op: Op) -> None:
+def _bulk_load(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_copies"] = bulk_copies
     to, source, barrier, size, mask, _ = op.segments()
     if mask:
@@ -56,7 +56,7 @@ def _bulk_load(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.global.shared.cta", sync="warp")
-def _bulk_store(e: Emitter, op: Op) -> None:
+def _bulk_store(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_copies"] = bulk_copies
     to, source, size, _, mask = op.segments()
     if mask:
@@ -66,7 +66,7 @@ def _bulk_store(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.tensor.reduce", sync="warp")
-def _reduce(e: Emitter, op: Op) -> None:
+def _reduce(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _ = op.segments()
@@ -77,7 +77,7 @@ def _reduce(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.tensor.prefetch")
-def _prefetch(e: Emitter, op: Op) -> None:
+def _prefetch(e: PythonEmitter, op: Op) -> None:
     """Nothing but the cache changes; the tensor map has to be one."""
     _only_tiles(op)
     e.globals["tma"] = tma
@@ -86,7 +86,7 @@ def _prefetch(e: Emitter, op: Op) -> None:
 
 
 @rule("cute.tensormap_replace")
-def _replace(e: Emitter, op: Op) -> None:
+def _replace(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     place, value = op.operands
     field, shared = op.string("field"), place.type == PtrType(3)
@@ -97,7 +97,7 @@ def _replace(e: Emitter, op: Op) -> None:
 
 
 @rule("cute.tensormap_release", sync="warp")
-def _release(e: Emitter, op: Op) -> None:
+def _release(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     target, source = op.operands
     places = f"{e.ref(target)}, {e.ref(source)}"
@@ -105,16 +105,16 @@ def _release(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.fence.proxy.acquire")
-def _acquire(e: Emitter, op: Op) -> None:
+def _acquire(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     e.line(f"tensor_maps.acquire(g, {e.lanes(op.operands[0])}, {e.mask})")
 
 
 @rule("nvvm.cp.async.bulk.commit.group")
-def _commit(e: Emitter, op: Op) -> None:
+def _commit(e: PythonEmitter, op: Op) -> None:
     e.line(f"g.bulk.commit({e.mask})")
 
 
 @rule("nvvm.cp.async.bulk.wait_group")
-def _wait(e: Emitter, op: Op) -> None:
+def _wait(e: PythonEmitter, op: Op) -> None:
     e.line(f"g.bulk.wait(g, {op.integer('group')}, {op.flag('read')}, {e.mask})")

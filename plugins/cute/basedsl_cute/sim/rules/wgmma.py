@@ -6,7 +6,7 @@ from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
 from basedsl_cute.sim.machine import wgmma
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import IntType, PtrType, VectorType, parse_type
@@ -16,7 +16,7 @@ _HELD = {bits: IntType(bits) for bits in (8, 16, 32)}
 
 
 @rule("cute.wgmma", sync="warp")
-def _wgmma(e: Emitter, op: Op) -> None:
+def _wgmma(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma"] = wgmma
     acc, a, b, *flag = op.operands
     n = op.integer("n")
@@ -46,15 +46,15 @@ def _wgmma(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.wgmma.fence.aligned")
-def _fence(e: Emitter, op: Op) -> None:
+def _fence(e: PythonEmitter, op: Op) -> None:
     e.line("g.products.fence()")
 
 
 @rule("nvvm.wgmma.commit.group.sync.aligned")
-def _commit(e: Emitter, op: Op) -> None:
+def _commit(e: PythonEmitter, op: Op) -> None:
     e.line("g.products.commit()")
 
 
 @rule("nvvm.wgmma.wait.group.sync.aligned")
-def _wait(e: Emitter, op: Op) -> None:
+def _wait(e: PythonEmitter, op: Op) -> None:
     e.line(f"g.products.wait(g, {op.integer('group')})")

@@ -12,8 +12,8 @@ from typing import Any
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.site import Site
-from basedsl_cute.sim.translate.memory_map import Layout
-from basedsl_cute.sim.translate.records import KernelRecord, Op, Region, Value
+from basedsl_cute.sim.translate.memory_map import MemoryMap
+from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.rule_table import rule_of
 from basedsl_cute.sim.translate.types import (
     FloatType,
@@ -25,17 +25,17 @@ from basedsl_cute.sim.translate.types import (
     element_type,
     is_aggregate,
 )
-from basedsl_cute.sim.translate.uniformity import Variance
+from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 
-class Emitter:
+class PythonEmitter:
     """The source under construction. Rules call `let`, `line`, `ref`, `lanes`, `const`, `mask`."""
 
     def __init__(
-        self, kernel: KernelRecord, variance: Variance, coroutine: bool, layout: Layout
+        self, kernel: KernelRecord, uniformity: UniformityAnalysis, coroutine: bool, layout: MemoryMap
     ) -> None:
         self.kernel = kernel
-        self.variance = variance
+        self.uniformity = uniformity
         self.coroutine = coroutine
         self.layout = layout
         self.globals: dict[str, Any] = {}
@@ -86,7 +86,7 @@ class Emitter:
     # Values ----------------------------------------------------------------------------------
 
     def varying(self, value: Value) -> bool:
-        return value in self.variance.varying
+        return value in self.uniformity.varying
 
     def ref(self, value: Value) -> str:
         """The expression that holds `value`."""
@@ -184,7 +184,7 @@ class Emitter:
             if site is not None:
                 self.branches.pop()
 
-    def body(self, region: Region) -> None:
+    def body(self, region: OpRegion) -> None:
         """Write the ops of `region`; its terminator is the caller's business."""
         for op in region.ops:
             rule = rule_of(op)

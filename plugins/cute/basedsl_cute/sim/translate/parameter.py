@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-class Parameter:
+class KernelParameter:
     """One parameter. `dtype` is that of its elements; `width` the bits of an integer, `shape` that
     of a vector, `fields` those of an aggregate; `text` its type for messages.
     """
@@ -21,7 +21,7 @@ class Parameter:
         width: int = 0,
         is_pointer: bool = False,
         shape: tuple[int, ...] | None = None,
-        fields: tuple[Parameter, ...] | None = None,
+        fields: tuple[KernelParameter, ...] | None = None,
     ) -> None:
         self.text = text
         self.dtype = dtype

@@ -13,7 +13,7 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, SHARED_BASE
 from basedsl_cute.sim.machine.registers import RegisterArray
 from basedsl_cute.sim.translate.attributes import parse_bytes, parse_dense, parse_int, parse_scalar
-from basedsl_cute.sim.translate.memory_map import Layout, room
+from basedsl_cute.sim.translate.memory_map import MemoryMap, room
 from basedsl_cute.sim.translate.records import Global, KernelRecord, Op
 from basedsl_cute.sim.translate.register_uses import Use, register_uses
 from basedsl_cute.sim.translate.types import (
@@ -26,9 +26,9 @@ from basedsl_cute.sim.translate.types import (
 )
 
 
-def place(kernel: KernelRecord) -> Layout:
+def place(kernel: KernelRecord) -> MemoryMap:
     """The layout of a kernel's variables."""
-    layout = Layout(kernel)
+    layout = MemoryMap(kernel)
     at = SHARED_BASE
     shared = [v for v in kernel.globals.values() if v.space == 3]
     for variable in (v for v in shared if v.type.size):
@@ -52,7 +52,7 @@ def place(kernel: KernelRecord) -> Layout:
     return layout
 
 
-def _place(layout: Layout, variable: Global, at: int, kernel: str) -> None:
+def _place(layout: MemoryMap, variable: Global, at: int, kernel: str) -> None:
     layout.addresses[variable.name] = at
     size = variable.type.size
     name = _shown(variable, kernel)
@@ -78,7 +78,7 @@ def _shown(variable: Global, kernel: str) -> str:
     return f"shared memory allocated at {os.path.basename(span.filename)}:{span.line}"
 
 
-def _allocate_local(layout: Layout, op: Op, use: Use | None) -> None:
+def _allocate_local(layout: MemoryMap, op: Op, use: Use | None) -> None:
     count = op.operands[0].defining
     if count is None or "value" not in count.attributes:
         raise MissingRuleError(op.site, "of a size that is not constant")

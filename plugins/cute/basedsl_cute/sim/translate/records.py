@@ -35,7 +35,7 @@ class Value:
 
 
 @dataclass(slots=True)
-class Region:
+class OpRegion:
     args: list[Value] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
 
@@ -52,7 +52,7 @@ class Op:
     operands: list[Value]
     results: list[Value]
     attributes: dict[str, str]
-    regions: list[Region]
+    regions: list[OpRegion]
     site: Site
 
     def integer(self, name: str, default: int | None = None) -> int:
@@ -110,7 +110,7 @@ class KernelRecord:
 
     name: str
     site: Site
-    body: Region
+    body: OpRegion
     globals: dict[str, Global]
     values: int
 
@@ -122,7 +122,7 @@ class KernelRecord:
         return _thaw, (self.name, self.site, _freeze(self.body), self.globals, self.values)
 
 
-def _freeze(region: Region) -> tuple[Any, ...]:
+def _freeze(region: OpRegion) -> tuple[Any, ...]:
     """A region as nested tuples in which values are numbers."""
     ops = [
         (
@@ -145,9 +145,9 @@ def _thaw(name: str, site: Site, body: Any, variables: Any, count: int) -> Kerne
         values[number] = Value(number, type_, defining)
         return values[number]
 
-    def region(frozen: Any) -> Region:
+    def region(frozen: Any) -> OpRegion:
         args, ops = frozen
-        out = Region([value(number, type_, None) for number, type_ in args])
+        out = OpRegion([value(number, type_, None) for number, type_ in args])
         for op_name, operands, results, attributes, regions, op_site in ops:
             op = Op(op_name, [values[n] for n in operands], [], attributes, [], op_site)
             op.regions = [region(inner) for inner in regions]
@@ -183,7 +183,7 @@ def _spans(text: str) -> tuple[Span | None, tuple[Span, ...]]:
     return spans[0], callers
 
 
-class _Reader:
+class _RecordReader:
     def __init__(self) -> None:
         self.values: dict[Any, Value] = {}
         self.count = 0
@@ -202,16 +202,16 @@ class _Reader:
         self.values[value] = new
         return new
 
-    def region(self, region: Any) -> Region:
+    def region(self, region: Any) -> OpRegion:
         blocks = list(region.blocks)
         if not blocks:
-            return Region()
+            return OpRegion()
         if len(blocks) > 1:
             raise DSLError(
                 "the simulator runs structured kernels: a region here has several blocks",
                 hint="simulate the kernel before convert-scf-to-cf",
             )
-        out = Region([self.value(arg, None) for arg in blocks[0].arguments])
+        out = OpRegion([self.value(arg, None) for arg in blocks[0].arguments])
         for op in blocks[0].operations:
             out.ops.append(self.op(op.operation))
         return out
@@ -273,7 +273,7 @@ def read_kernel(root: Any, name: str) -> KernelRecord:
         func, table = root, getattr(root.parent, "operation", root.parent)
     else:
         func, table = _find(root, name)
-    reader = _Reader()
+    reader = _RecordReader()
     found = {}
     for op in _operations(table):
         if op.name == "llvm.mlir.global":

@@ -1,6 +1,6 @@
 """The one table from operation name to rule, and what a rule is.
 
-A rule's `emit` writes Python for one op through the `Emitter`. `uniform` says when its results are
+A rule's `emit` writes Python for one op through the `PythonEmitter`. `uniform` says when its results are
 the same in all lanes; `sync` says what the op waits for, which decides how wide a group may be.
 """
 
@@ -15,8 +15,8 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.translate.records import Op
 
 if TYPE_CHECKING:
-    from basedsl_cute.sim.translate.emitter import Emitter
-    from basedsl_cute.sim.translate.uniformity import Variance
+    from basedsl_cute.sim.translate.emitter import PythonEmitter
+    from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 Emit = Callable[["Emitter", Op], None]
 
@@ -29,7 +29,7 @@ SyncOf = Sync | Callable[[Op], Sync]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SimRule:
     name: str
     emit: Emit
     uniform: Uniform
@@ -45,7 +45,7 @@ class Rule:
         return self.sync(op) if callable(self.sync) else self.sync
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, SimRule] = {}
 
 _FAMILIES = (
     "arith",
@@ -68,24 +68,24 @@ _FAMILIES = (
 )
 
 
-def from_operands(variance: Variance, op: Op) -> bool:
+def from_operands(uniformity: UniformityAnalysis, op: Op) -> bool:
     """Uniform when every operand is: what pure operations are."""
-    return not any(operand in variance.varying for operand in op.operands)
+    return not any(operand in uniformity.varying for operand in op.operands)
 
 
-def always(variance: Variance, op: Op) -> bool:
+def always(uniformity: UniformityAnalysis, op: Op) -> bool:
     """The same in all lanes whatever the operands."""
     return True
 
 
-def never(variance: Variance, op: Op) -> bool:
+def never(uniformity: UniformityAnalysis, op: Op) -> bool:
     """Different in each lane."""
     return False
 
 
-def per_block(variance: Variance, op: Op) -> bool:
+def per_block(uniformity: UniformityAnalysis, op: Op) -> bool:
     """The same in all lanes of a block; different when one group spans blocks."""
-    return not variance.many_blocks
+    return not uniformity.many_blocks
 
 
 def rule(
@@ -100,20 +100,20 @@ def rule(
         for name in names:
             if name in RULES:
                 raise ValueError(f"two simulator rules for {name}: {RULES[name].emit} and {emit}")
-            RULES[name] = Rule(name, emit, uniform, sync, volatile)
+            RULES[name] = SimRule(name, emit, uniform, sync, volatile)
         return emit
 
     return register
 
 
-def load_rules() -> dict[str, Rule]:
+def load_rules() -> dict[str, SimRule]:
     """The whole table."""
     for family in _FAMILIES:
         importlib.import_module(f"basedsl_cute.sim.rules.{family}")
     return RULES
 
 
-def rule_of(op: Op) -> Rule:
+def rule_of(op: Op) -> SimRule:
     """The rule of `op`; an error that names op, target and line if there is none."""
     found = RULES.get(op.name)
     if found is None:

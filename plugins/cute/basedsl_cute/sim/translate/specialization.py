@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim import numerics
-from basedsl_cute.sim.translate.memory_map import Layout
+from basedsl_cute.sim.translate.memory_map import MemoryMap
 
 PRELUDE: dict[str, Any] = {
     "np": np,
@@ -33,7 +33,7 @@ PRELUDE: dict[str, Any] = {
 """What generated code can name without saying so."""
 
 
-class Variant:
+class Specialization:
     """`call` runs the kernel; `waits` says that it makes a generator.
 
     `names` is what the source can name besides the prelude; `variables` are those of them that hold
@@ -47,7 +47,7 @@ class Variant:
         code: types.CodeType,
         names: dict[str, Any],
         variables: dict[str, str],
-        layout: Layout,
+        layout: MemoryMap,
     ) -> None:
         self.source = source
         self.layout = layout
@@ -68,13 +68,13 @@ class Variant:
         source: str,
         names: dict[str, Any],
         variables: dict[str, str],
-        layout: Layout,
-    ) -> Variant:
+        layout: MemoryMap,
+    ) -> Specialization:
         """Compile the source of `kernel` at `width`."""
         # A file name inside this package marks the generated frames as internal in error messages.
         filename = os.path.join(os.path.dirname(__file__), f"<{kernel} {width}>")
         code = compile(source, filename, "exec")
-        return Variant(filename, source, code, names, variables, layout)
+        return Specialization(filename, source, code, names, variables, layout)
 
     def __reduce__(self) -> tuple[Any, ...]:
         modules = {
@@ -98,7 +98,7 @@ def _restored(
     plain: dict[str, Any],
     modules: dict[str, str],
     variables: dict[str, str],
-    layout: Layout,
-) -> Variant:
+    layout: MemoryMap,
+) -> Specialization:
     names = {name: importlib.import_module(module) for name, module in modules.items()}
-    return Variant(filename, source, marshal.loads(code), {**plain, **names}, variables, layout)
+    return Specialization(filename, source, marshal.loads(code), {**plain, **names}, variables, layout)

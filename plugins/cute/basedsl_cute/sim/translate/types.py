@@ -145,7 +145,7 @@ class ArrayType(Type):
 
 
 @dataclass(frozen=True)
-class StructType(Type):
+class LLVMStructType(Type):
     fields: tuple[Type, ...]
     packed: bool = False
 
@@ -196,7 +196,7 @@ def element_type(type_: Type) -> Type:
 
 def aggregate_fields(type_: Type) -> tuple[Type, ...]:
     """The types of an aggregate's direct members."""
-    if isinstance(type_, StructType):
+    if isinstance(type_, LLVMStructType):
         return type_.fields
     if isinstance(type_, ArrayType):
         return (type_.element,) * type_.count
@@ -260,7 +260,7 @@ class _Parser:
                 fields.append(self.type())
                 self.take(",")
             self.take(">")
-            return StructType(tuple(fields), packed)
+            return LLVMStructType(tuple(fields), packed)
         name = self.take(r"(t?b?f\d+\w*)")
         if name in _FLOAT_DTYPES:
             return FloatType(name)

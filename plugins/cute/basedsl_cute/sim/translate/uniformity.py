@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from basedsl_cute.sim.translate.records import Global, KernelRecord, Op, Region, Value
+from basedsl_cute.sim.translate.records import Global, KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.register_uses import DERIVING, register_uses
 from basedsl_cute.sim.translate.rule_table import rule_of
 from basedsl_cute.sim.translate.types import PtrType
@@ -30,7 +30,7 @@ class Root:
         return self.variable.space or 4 if self.variable else 1
 
 
-class Variance:
+class UniformityAnalysis:
     """The varying values and diverging ops of one kernel, for groups within or across blocks."""
 
     def __init__(self, kernel: KernelRecord, many_blocks: bool) -> None:
@@ -83,7 +83,7 @@ class Variance:
             if source in self.varying:
                 self.varying.add(to)
 
-    def _region(self, region: Region) -> None:
+    def _region(self, region: OpRegion) -> None:
         for op in region.ops:
             flow = _FLOWS.get(op.name)
             if flow is not None:
@@ -94,7 +94,7 @@ class Variance:
                 self._region(inner)
 
 
-def _flow_if(v: Variance, op: Op) -> None:
+def _flow_if(v: UniformityAnalysis, op: Op) -> None:
     if op.operands[0] in v.varying:
         v.diverging.add(op)
         v.mark(op.results)
@@ -103,7 +103,7 @@ def _flow_if(v: Variance, op: Op) -> None:
             v.flows(region.terminator.operands, op.results)
 
 
-def _flow_for(v: Variance, op: Op) -> None:
+def _flow_for(v: UniformityAnalysis, op: Op) -> None:
     bounds, initial = op.operands[:3], op.operands[3:]
     (body,) = op.regions
     if any(bound in v.varying for bound in bounds):
@@ -115,7 +115,7 @@ def _flow_for(v: Variance, op: Op) -> None:
     v.flows(body.args[1:], op.results)
 
 
-def _flow_while(v: Variance, op: Op) -> None:
+def _flow_while(v: UniformityAnalysis, op: Op) -> None:
     before, after = op.regions
     condition, *passed = before.terminator.operands
     if condition in v.varying:
@@ -127,7 +127,7 @@ def _flow_while(v: Variance, op: Op) -> None:
     v.flows(after.terminator.operands, before.args)
 
 
-_FLOWS: dict[str, Callable[[Variance, Op], None]] = {
+_FLOWS: dict[str, Callable[[UniformityAnalysis, Op], None]] = {
     "scf.if": _flow_if,
     "scf.index_switch": _flow_if,
     "scf.for": _flow_for,
@@ -136,26 +136,26 @@ _FLOWS: dict[str, Callable[[Variance, Op], None]] = {
 
 
 def _with_context(
-    variance: Variance, ops: list[Op], diverged: bool, looping: bool
+    uniformity: UniformityAnalysis, ops: list[Op], diverged: bool, looping: bool
 ) -> Iterator[tuple[Op, bool, bool]]:
     for op in ops:
         yield op, diverged, looping
-        inside = diverged or op in variance.diverging
+        inside = diverged or op in uniformity.diverging
         for region in op.regions:
             yield from _with_context(
-                variance, region.ops, inside, looping or op.name == "scf.while"
+                uniformity, region.ops, inside, looping or op.name == "scf.while"
             )
 
 
-def lockstep_is_safe(variance: Variance) -> bool:
+def lockstep_is_safe(uniformity: UniformityAnalysis) -> bool:
     """True when running all warps of a group in lock step gives what running them apart gives.
 
     Not so when some warps wait while others go on, or when a loop may wait for another warp.
     """
-    for op, diverged, looping in _with_context(variance, variance.kernel.body.ops, False, False):
+    for op, diverged, looping in _with_context(uniformity, uniformity.kernel.body.ops, False, False):
         found = rule_of(op)
         sync = found.sync_of(op)
-        spins = looping and found.is_volatile(op) and not variance.used.isdisjoint(op.results)
+        spins = looping and found.is_volatile(op) and not uniformity.used.isdisjoint(op.results)
         if sync == "warp" or (sync == "block" and diverged) or spins:
             return False
     return True
