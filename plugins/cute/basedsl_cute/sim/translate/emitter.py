@@ -189,7 +189,7 @@ class Emitter:
         for op in region.ops:
             rule = rule_of(op)
             self.site = op.site
-            rule.emit(self, op)
+            rule.apply(self, op)
 
     def wait(self, expression: str) -> None:
         """Write a point where the group may wait: `expression` gives a Wait or None."""

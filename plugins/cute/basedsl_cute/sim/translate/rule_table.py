@@ -1,7 +1,7 @@
-"""The one table from operation name to rule, and what a rule is.
+"""The simulator's rule table: one row per operation name.
 
-A rule's `emit` writes Python for one op through the `Emitter`. `uniform` says when its results are
-the same in all lanes; `sync` says what the op waits for, which decides how wide a group may be.
+A rule writes Python for one op through the `Emitter`. `uniform` says when the op's results are the
+same in all lanes; `sync` says what the op waits for, which decides how wide a group may be.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from basedsl.objectstage import Rule, RuleTable
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.translate.records import Op
 
@@ -29,14 +30,13 @@ SyncOf = Sync | Callable[[Op], Sync]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    name: str
-    emit: Emit
+class SimRule(Rule[Emit]):
+    """How the simulator runs one op."""
+
     uniform: Uniform
     sync: SyncOf
-    volatile: (
-        bool | Callable[[Op], bool]
-    )  # others may change what it returns: a loop on it may spin
+    # Others may change what the op returns: a loop on it may spin.
+    volatile: bool | Callable[[Op], bool]
 
     def is_volatile(self, op: Op) -> bool:
         return self.volatile(op) if callable(self.volatile) else self.volatile
@@ -45,7 +45,11 @@ class Rule:
         return self.sync(op) if callable(self.sync) else self.sync
 
 
-RULES: dict[str, Rule] = {}
+def _missing(op: Op, target: str) -> MissingRuleError:
+    return MissingRuleError(op.site)
+
+
+RULES: RuleTable[Emit, SimRule] = RuleTable("the simulator", SimRule, _missing)
 
 _FAMILIES = (
     "arith",
@@ -95,27 +99,16 @@ def rule(
     volatile: bool | Callable[[Op], bool] = False,
 ) -> Callable[[Emit], Emit]:
     """Register the decorated function as the rule of each op in `names`."""
-
-    def register(emit: Emit) -> Emit:
-        for name in names:
-            if name in RULES:
-                raise ValueError(f"two simulator rules for {name}: {RULES[name].emit} and {emit}")
-            RULES[name] = Rule(name, emit, uniform, sync, volatile)
-        return emit
-
-    return register
+    return RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile)
 
 
-def load_rules() -> dict[str, Rule]:
+def load_rules() -> RuleTable[Emit, SimRule]:
     """The whole table."""
     for family in _FAMILIES:
         importlib.import_module(f"basedsl_cute.sim.rules.{family}")
     return RULES
 
 
-def rule_of(op: Op) -> Rule:
-    """The rule of `op`; an error that names op, target and line if there is none."""
-    found = RULES.get(op.name)
-    if found is None:
-        raise MissingRuleError(op.site)
-    return found
+def rule_of(op: Op) -> SimRule:
+    """The rule of `op`. Raises MissingRuleError, which names op, target and line."""
+    return RULES.for_op(op, "sim")
