@@ -290,7 +290,7 @@ def test_a_loop_that_polls_for_ever_is_a_deadlock(kernel):
     }
     """
     text = fails(kernel, DeadlockError, body, max_spins=50)
-    assert "all that can run polls memory, 51 times with no effect" in text
+    assert "every running warp polls memory, 51 times with no effect" in text
 
 
 def test_warps_wait_for_each_other_through_memory(kernel):

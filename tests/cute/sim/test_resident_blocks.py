@@ -74,7 +74,7 @@ def test_what_never_comes_is_still_found(sim):
     def launch(flags: cute.Tensor):
         waits(flags).launch(grid=3, block=32)
 
-    with pytest.raises(DeadlockError, match="all that can run polls memory") as caught:
+    with pytest.raises(DeadlockError, match="every running warp polls memory") as caught:
         launch(np.zeros(3, np.int32))
     text = str(caught.value)
     assert "note: warp 0 of block 0 and warp 0 of block 1 wait for another turn" in text

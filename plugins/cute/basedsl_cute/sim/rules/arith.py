@@ -1,4 +1,4 @@
-"""Rules of `arith` and of the LLVM ops that mean the same. Elementwise, on scalars and vectors.
+"""Rules of `arith` and of the LLVM ops that mean the same, elementwise on scalars and vectors.
 
 Shift amounts at or above the width give 0 (or the sign), as PTX shl and shr do (PTX ISA, logic and
 shift instructions); float to integer conversion saturates as cvt.rzi does.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine import checks
 from basedsl_cute.sim.translate.attributes import parse_constant
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
@@ -30,12 +31,13 @@ from basedsl_cute.sim.translate.types import (
 
 
 def int_type(value: Value) -> IntType:
+    """The integer type of a value's elements; i64 for pointers."""
     type_ = element_type(value.type)
     return type_ if isinstance(type_, IntType) else IntType(64)
 
 
 def fit(value: Value, expression: str) -> str:
-    """Wrap an integer expression to the width of `value` where NumPy does not."""
+    """An integer expression, wrapped to the width of `value` where NumPy does not do that."""
     type_ = int_type(value)
     if type_.native or type_.width == 1:
         return expression
@@ -59,7 +61,7 @@ def _zero(e: PythonEmitter, op: Op) -> None:
 
 
 def zero_of(type_: Type, op: Op) -> Any:
-    """All-zero bits of a type, uniform."""
+    """The uniform value of a type whose bits are all zero. Raises MissingRuleError."""
     if isinstance(type_, OpaqueType):
         raise MissingRuleError(op.site, f"no values of type {type_}")
     if isinstance(type_, VectorType):
@@ -69,7 +71,7 @@ def zero_of(type_: Type, op: Op) -> Any:
     return dtype_of(type_).type(0)
 
 
-# name: (for integers of any width, for i1)
+# Expressions by operation: for integers of any width, and for i1.
 _BINARY_INT = {
     "addi": ("{0} + {1}", "{0} ^ {1}"),
     "subi": ("{0} - {1}", "{0} ^ {1}"),
@@ -105,7 +107,7 @@ _LLVM_INT = {
 def _binary_int(name: str) -> Callable[[PythonEmitter, Op], None]:
     wide, narrow = _BINARY_INT[name]
 
-    def emit(e: PythonEmitter, op: Op) -> None:
+    def emit_binary(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
         refs = e.refs(op)
         type_ = int_type(result)
@@ -125,7 +127,7 @@ def _binary_int(name: str) -> Callable[[PythonEmitter, Op], None]:
             expression = wide.format(*refs)
         e.let(result, fit(result, expression))
 
-    return emit
+    return emit_binary
 
 
 for _name in _BINARY_INT:
@@ -133,7 +135,7 @@ for _name in _BINARY_INT:
     rule(f"arith.{_name}", *_aliases)(_binary_int(_name))
 
 
-# Division: the operands, then whether they are unsigned.
+# Expressions of divisions, and True for those of unsigned operands.
 _DIVISIONS = {
     "arith.divsi": ("num.div_trunc({0}, {1})", False),
     "llvm.sdiv": ("num.div_trunc({0}, {1})", False),
@@ -154,8 +156,9 @@ def _divide(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     divisor = e.constant(op.operands[1])
     if divisor is None or not np.all(divisor):
+        e.globals["checks"] = checks
         e.line(f"if np.any({e.ref(op.operands[1])} == 0):")
-        e.line(f"    g.check_divisor({e.ref(op.operands[1])}, {e.mask}, {e.at()})")
+        e.line(f"    checks.check_divisor(g, {e.ref(op.operands[1])}, {e.mask}, {e.at()})")
     expression, is_unsigned = _DIVISIONS[op.name]
     refs = e.refs(op)
     type_ = int_type(result)
@@ -215,10 +218,10 @@ _FLOAT = {
 
 
 def _elementwise(template: str) -> Callable[[PythonEmitter, Op], None]:
-    def emit(e: PythonEmitter, op: Op) -> None:
+    def emit_elementwise(e: PythonEmitter, op: Op) -> None:
         e.let(op.results[0], template.format(*e.refs(op)))
 
-    return emit
+    return emit_elementwise
 
 
 for _names, _template in _FLOAT.items():
@@ -339,8 +342,9 @@ def _index_cast(e: PythonEmitter, op: Op) -> None:
 
 @rule("arith.extf", "arith.truncf", "arith.convertf", "llvm.fpext", "llvm.fptrunc")
 def _convert_float(e: PythonEmitter, op: Op) -> None:
-    """Narrow floats as the instructions that do it round: to tf32 halves away from zero (PTX
-    cvt.rna.tf32), to 8 bits and fewer with saturation (cvt.rn.satfinite)."""
+    """Round to narrow floats as PTX does: to tf32 halves away from zero (cvt.rna.tf32), to 8 bits
+    and fewer with saturation (cvt.rn.satfinite).
+    """
     source, (result,) = op.operands[0], op.results
     to = e.dtype(result.type)
     type_ = element_type(result.type)

@@ -1,4 +1,4 @@
-"""Rules of atomics. Ordering and scope do not matter: all stores are seen at once."""
+"""Rules of atomics. Ordering and scope change nothing: all stores are seen at once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _atomicrmw(e: PythonEmitter, op: Op) -> None:
     used = result in e.uniformity.used
     e.let(
         result,
-        f"atomics.update(g, {what}, {operation}, {e.lanes(pointer)}, {e.lanes(value)}, {e.mask}, "
-        f"{used})",
+        f"atomics.atomic_update(g, {what}, {operation}, {e.lanes(pointer)}, {e.lanes(value)}, "
+        f"{e.mask}, {used})",
     )
 
 
@@ -34,6 +34,6 @@ def _cmpxchg(e: PythonEmitter, op: Op) -> None:
     e.globals["atomics"] = atomics
     e.let(
         op.results[0],
-        f"atomics.exchange(g, {what}, {e.lanes(pointer)}, {e.lanes(compare)}, {e.lanes(new)}, "
-        f"{e.mask})",
+        f"atomics.compare_and_swap(g, {what}, {e.lanes(pointer)}, {e.lanes(compare)}, "
+        f"{e.lanes(new)}, {e.mask})",
     )

@@ -1,4 +1,4 @@
-"""Rules of the block's barriers and of fences."""
+"""Rules of a block's barriers, and of fences."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def _sync_of(op: Op) -> Sync:
 
 
 def _wait(e: PythonEmitter, number: str = "0", count: str = "None", votes: str = "None") -> str:
-    """Write the barrier of a warp; gives the name of the barrier object."""
+    """Write a barrier of a warp; returns the name of the barrier object."""
     barrier, before, wait = e.temporary("b"), e.temporary("n"), e.temporary("w")
     e.line(
-        f"{barrier}, {before}, {wait} = barriers.enter(g, {e.mask}, {e.at()}, {e.branch()}, "
-        f"{number}, {count}, {votes})"
+        f"{barrier}, {before}, {wait} = barriers.enter_barrier(g, {e.mask}, {e.at()}, "
+        f"{e.branch()}, {number}, {count}, {votes})"
     )
     e.line(f"if {wait} is not None: yield {wait}")
-    e.line(f"barriers.leave(g, {barrier})")
+    e.line(f"barriers.leave_barrier(g, {barrier})")
     return barrier
 
 
@@ -31,7 +31,7 @@ def _barrier(e: PythonEmitter, op: Op) -> None:
     if e.coroutine:
         _wait(e)
     else:
-        e.line(f"barriers.in_step(g, {e.mask}, {e.at()}, {e.branch()})")
+        e.line(f"barriers.sync_in_step(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.barrier", uniform=never, sync=_sync_of)
@@ -49,14 +49,14 @@ def _nvvm_barrier(e: PythonEmitter, op: Op) -> None:
             votes[0] if votes else "None",
         )
         if op.results:
-            e.let(op.results[0], f"barriers.outcome(g, {barrier}, {kind!r})")
+            e.let(op.results[0], f"barriers.barrier_outcome(g, {barrier}, {kind!r})")
     elif predicate:
         e.let(
             op.results[0],
             f"barriers.reduce_in_step(g, {kind!r}, {votes[0]}, {e.mask}, {e.at()}, {e.branch()})",
         )
     else:
-        e.line(f"barriers.in_step(g, {e.mask}, {e.at()}, {e.branch()})")
+        e.line(f"barriers.sync_in_step(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.barrier.arrive", sync="warp")
@@ -64,7 +64,7 @@ def _arrive(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     *numbers, count = e.refs(op)
     number = numbers[0] if numbers else "0"
-    e.line(f"barriers.arrive(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
+    e.line(f"barriers.arrive_at_barrier(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
 
 
 @rule(
@@ -83,14 +83,14 @@ def _fence(e: PythonEmitter, op: Op) -> None:
 
 @rule("nvvm.fence.mbarrier.init")
 def _made(e: PythonEmitter, op: Op) -> None:
-    """Only the race check minds: past a relaxed barrier of the cluster the mbarriers are known."""
+    """Only the race check minds: the mbarriers are known past a relaxed barrier of the cluster."""
     e.globals["barriers"] = barriers
     e.line("barriers.fence_mbarriers(g)")
 
 
 @rule("nvvm.fence.proxy")
 def _proxy(e: PythonEmitter, op: Op) -> None:
-    """Only the race check minds: asynchronous units see what was written before."""
+    """Only the race check minds: asynchronous units see the writes before the fence."""
     if op.word("kind") in ("async", "shared"):  # the last word of async.shared
         e.globals["barriers"] = barriers
         e.line("barriers.fence_proxy(g)")

@@ -76,7 +76,7 @@ def _printf(e: PythonEmitter, op: Op) -> None:
 
 @rule("llvm.call")
 def _call(e: PythonEmitter, op: Op) -> None:
-    """Only vprintf(format, buffer), which CUDA's printf is (CUDA's vprintf system call)."""
+    """Only vprintf(format, buffer), the system call that CUDA's printf becomes."""
     name = op.attributes.get("callee", "").lstrip("@").strip('"')
     if name != "vprintf":
         raise MissingRuleError(op.site, f"to the function {name}")
@@ -87,7 +87,7 @@ def _call(e: PythonEmitter, op: Op) -> None:
         e.let(result, "num.spread(i32(1), lanes)" if e.varying(result) else "i32(1)")
 
 
-# Special registers (PTX ISA, special registers): name, expression, how uniform.
+# Special registers (PTX ISA, special registers) by name: expression, and when it is uniform.
 _REGISTERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "laneid": ("g.shape.lane", never),
     "warpid": ("g.shape.warp", never),
@@ -125,7 +125,7 @@ for _i, _axis in enumerate(_AXES):
 
 def _register(name: str, expression: str, uniform: Callable[..., bool]) -> None:
     @rule(f"nvvm.read.ptx.sreg.{name}", uniform=uniform)
-    def emit(e: PythonEmitter, op: Op) -> None:
+    def read_register(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
         dtype = e.dtype(result.type)
         wide = "i64" if "i64(" in expression else "i32"

@@ -1,4 +1,4 @@
-"""Rules of LLVM's pointers, aggregates and intrinsics; its arithmetic sits with `arith`.
+"""Rules of LLVM's pointers, aggregates and intrinsics; those of its arithmetic are in `arith`.
 
 A pointer is a 64-bit integer: a host address, or an offset for shared and local memory.
 """
@@ -6,6 +6,7 @@ A pointer is a 64-bit integer: a host address, or an offset for shared and local
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine import checks
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.rules.arith import int_type, truncate
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -14,8 +15,8 @@ from basedsl_cute.sim.translate.rule_table import always, rule
 from basedsl_cute.sim.translate.types import (
     ArrayType,
     IntType,
-    PtrType,
     LLVMStructType,
+    PtrType,
     Type,
     VectorType,
     dtype_of,
@@ -36,11 +37,11 @@ def _address_of(e: PythonEmitter, op: Op) -> None:
 @rule("llvm.alloca", uniform=always)
 def _alloca(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
-    e.set_constant(result, dtype_of(PtrType()).type(e.layout.local[result]))
+    e.set_constant(result, dtype_of(PtrType()).type(e.memory_map.local[result.number]))
 
 
 def _step_into(type_: Type, index: int | None) -> tuple[Type, int]:
-    """The member type, and the byte offset of `index` (or the stride for a dynamic one)."""
+    """The type of a member, and the byte offset of `index`; for a dynamic one, None, the stride."""
     if isinstance(type_, LLVMStructType):
         assert index is not None
         return type_.fields[index], type_.offsets[index]
@@ -166,14 +167,16 @@ def _shufflevector(e: PythonEmitter, op: Op) -> None:
 
 
 def shuffle(e: PythonEmitter, op: Op, mask: list[int]) -> None:
-    """Concatenate two vectors along the first axis and pick rows."""
+    """Write the rows of two concatenated vectors that `mask` picks."""
     a, b = (e.like(v, op.results[0]) for v in op.operands)
     picks = [max(i, 0) for i in mask]
     e.let(op.results[0], f"np.concatenate(({a}, {b}))[{picks}]")
 
 
 def extract(e: PythonEmitter, result: Value, vector: Value, position: list[Value | int]) -> None:
-    """One element or sub-vector of `vector` at a static or dynamic position."""
+    """Write one element or sub-vector of `vector`, at a static or dynamic position. Raises
+    MissingRuleError for a sub-vector at a position that differs between lanes.
+    """
     indices, lanes = _indices(e, position)
     whole = isinstance(vector.type, VectorType) and len(position) == len(vector.type.shape)
     if lanes and not isinstance(result.type, VectorType):
@@ -189,7 +192,7 @@ def extract(e: PythonEmitter, result: Value, vector: Value, position: list[Value
 def insert(
     e: PythonEmitter, result: Value, vector: Value, value: Value, position: list[Value | int]
 ) -> None:
-    """`vector` with one element or sub-vector replaced."""
+    """Write `vector` with one element or sub-vector replaced. Raises as `extract` does."""
     indices, lanes = _indices(e, position)
     if lanes and isinstance(value.type, VectorType):
         raise MissingRuleError(e.site, "with a position that differs between lanes")
@@ -225,7 +228,7 @@ def _indices(e: PythonEmitter, position: list[Value | int]) -> tuple[str, bool]:
     "llvm.fence",
 )
 def _nothing(e: PythonEmitter, op: Op) -> None:
-    """No effect on what a kernel computes: lanes see each other's stores at once."""
+    """Nothing to write: lanes see each other's stores at once."""
 
 
 @rule("llvm.freeze", "llvm.intr.ssa.copy", "llvm.intr.expect")
@@ -235,14 +238,17 @@ def _same(e: PythonEmitter, op: Op) -> None:
 
 @rule("llvm.intr.trap", "llvm.unreachable", "ub.unreachable")
 def _trap(e: PythonEmitter, op: Op) -> None:
-    e.line(f"g.check_assert(np.False_, {e.mask}, {op.name + ' was reached'!r}, {e.at()})")
+    e.globals["checks"] = checks
+    e.line(f"checks.check_assert(g, np.False_, {e.mask}, {op.name + ' was reached'!r}, {e.at()})")
 
 
 @rule("cf.assert")
 def _assert(e: PythonEmitter, op: Op) -> None:
     holds = e.ref(op.operands[0])
     message = op.string("msg") if "msg" in op.attributes else ""
-    e.line(f"if not np.all({holds}): g.check_assert({holds}, {e.mask}, {message!r}, {e.at()})")
+    e.globals["checks"] = checks
+    arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
+    e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")
 
 
 # Intrinsics ------------------------------------------------------------------------------------

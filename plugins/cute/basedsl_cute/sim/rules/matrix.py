@@ -1,4 +1,4 @@
-"""Rules of a warp's matrix instructions."""
+"""Rules of matrix instructions of warps, and of inline PTX."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TEXT = re.compile(
 
 @rule("llvm.inline_asm", uniform=never)
 def _mma_text(e: PythonEmitter, op: Op) -> None:
-    """The shapes and types that the nvvm dialect has no mma.sync for, and what `ptx_text` knows."""
+    """The mma.sync of shapes and types that the nvvm dialect lacks, and the PTX of `ptx_text`."""
     text = op.string("asm_string")
     match = _TEXT.fullmatch(text)
     if match is None or not set(match.group(4, 5, 6)) <= matrix.TYPES:
@@ -57,19 +57,19 @@ def _mma_text(e: PythonEmitter, op: Op) -> None:
 
 
 def _one_instruction(e: PythonEmitter, op: Op, text: str) -> None:
-    found = ptx_text.read(text, len(op.operands)) if len(op.results) == 1 else None
+    found = ptx_text.parse_instruction(text, len(op.operands)) if len(op.results) == 1 else None
     if found is None:
         raise MissingRuleError(op.site, f"of PTX text: {text.strip()!r}")
     name, sources = found
     e.globals["ptx_text"] = ptx_text
-    # A number as written is one value for all lanes, but the table of lop3, which is no operand.
+    # A number as written is one value for all lanes; the truth table of lop3 stays a number.
     arguments = [
         e.lanes(op.operands[source])
         if isinstance(source, int)
         else (source if name.startswith("lop3") else f"np.full(1, {source}).astype(np.int32)")
         for source in sources
     ]
-    e.let(op.results[0], f"ptx_text.run({name!r}, {', '.join(arguments)})")
+    e.let(op.results[0], f"ptx_text.execute_instruction({name!r}, {', '.join(arguments)})")
 
 
 def _multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
@@ -79,7 +79,7 @@ def _multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) ->
     ends = np.cumsum(sizes).tolist()
     groups = [lanes[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     texts = ", ".join(f"[{', '.join(group)}]" for group in groups)
-    e.let(op.results[0], f"matrix.multiply(g, {record}, {texts}, {e.mask})")
+    e.let(op.results[0], f"matrix.mma_sync(g, {record}, {texts}, {e.mask})")
 
 
 def _turned(op: Op) -> bool:

@@ -1,4 +1,4 @@
-"""Rules of loads and stores, and of bulk zeroing and copying through pointers."""
+"""Rules of loads and stores through pointers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import access as memory_access
-from basedsl_cute.sim.machine import registers
+from basedsl_cute.sim.machine import load_store, registers
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
@@ -24,11 +23,15 @@ from basedsl_cute.sim.translate.types import (
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 WIDEST = 16
-"""Bytes of the widest_lockstep access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
+"""Bytes of the widest access of a thread; longer vectors take several (PTX ISA, ld: .v4.b32)."""
 
 
-def access_of(e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0) -> MemoryAccess:
-    """What `op` does at `pointer`: a value of `type_`, aligned as the op says or as its type is."""
+def access_of(
+    e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0
+) -> MemoryAccess:
+    """The access that `op` makes at `pointer`: of a value of `type_`, aligned to `align` bytes or,
+    by default, as its type is. Raises MissingRuleError for a type that memory cannot hold.
+    """
     element = element_type(type_)
     if is_aggregate(type_):
         raise MissingRuleError(op.site, f"of a whole {type_}")
@@ -40,6 +43,9 @@ def access_of(e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, 
         raise MissingRuleError(op.site, f"of {type_}, whose elements are packed")
     root = e.uniformity.root(pointer)
     assert isinstance(pointer.type, PtrType)
+    register = None
+    if root is not None and root.local is not None:
+        register = e.memory_map.registers.get(root.local.number)
     return MemoryAccess(
         dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
         shape=shape,
@@ -50,7 +56,7 @@ def access_of(e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, 
         element=str(element),
         verb=verb,
         boolean=boolean,
-        register=e.layout.registers.get(root.local) if root and root.local else None,
+        register=register,
         keeps=KEEPS in op.attributes,
     )
 
@@ -73,9 +79,10 @@ def _load(e: PythonEmitter, op: Op) -> None:
         e.globals["load_register"] = registers.load_register
         e.let(result, f"load_register(g, {what}, {e.ref(pointer)}, {e.mask})")
         return
-    e.globals["load"], e.globals["load_uniform"] = memory_access.load, memory_access.load_uniform
+    e.globals["load_memory"] = load_store.load_memory
+    e.globals["load_uniform"] = load_store.load_uniform
     if e.varying(result):
-        e.let(result, f"load(g, {what}, {e.lanes(pointer)}, {e.mask})")
+        e.let(result, f"load_memory(g, {what}, {e.lanes(pointer)}, {e.mask})")
     else:
         e.let(result, f"load_uniform(g, {what}, {e.ref(pointer)}, {e.mask})")
 
@@ -89,5 +96,5 @@ def _store(e: PythonEmitter, op: Op) -> None:
         e.globals["store_register"] = registers.store_register
         e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
         return
-    e.globals["store"] = memory_access.store
-    e.line(f"store(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")
+    e.globals["store_memory"] = load_store.store_memory
+    e.line(f"store_memory(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")

@@ -1,4 +1,7 @@
-"""Rules of NVVM's arithmetic, conversions and hints. Approximate functions are computed exactly."""
+"""Rules of NVVM's arithmetic, conversions and hints.
+
+Approximate functions give the exact result rounded once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def _rounding(op: Op) -> None:
 
 
 def _flushed(op: Op, refs: list[str], template: str) -> str:
-    """`template` on `refs`, with subnormal inputs and results made zero if the op says `ftz`."""
+    """Fill `template` with `refs`; with `ftz`, subnormal inputs and results become zero."""
     if not op.flag("ftz"):
         return template.format(*refs)
     return f"num.flush({template.format(*(f'num.flush({r})' for r in refs))})"
@@ -63,7 +66,7 @@ def _rcp(e: PythonEmitter, op: Op) -> None:
 
 @rule("nvvm.convert.float.to.tf32")
 def _to_tf32(e: PythonEmitter, op: Op) -> None:
-    """The bits of a float32 cut to tf32; `rna` rounds halves away from zero."""
+    """Round a float32 to the bits of a tf32; `rna` rounds halves away from zero."""
     mode = op.word("rnd", "rna")
     if mode not in ("rn", "rna"):
         raise MissingRuleError(op.site, f"with rounding mode {mode}")
@@ -73,7 +76,7 @@ def _to_tf32(e: PythonEmitter, op: Op) -> None:
 
 @rule("nvvm.prmt")
 def _prmt(e: PythonEmitter, op: Op) -> None:
-    """Bytes of a register pair picked by a selector, in the default mode (PTX ISA, prmt)."""
+    """Pick bytes of a register pair by a selector, in the default mode (PTX ISA, prmt)."""
     if op.word("mode", "default") != "default":
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
     e.let(op.results[0], "num.permute_bytes({}, {}, {})".format(*e.refs(op)))
@@ -83,12 +86,12 @@ def _prmt(e: PythonEmitter, op: Op) -> None:
 def _setmaxregister(e: PythonEmitter, op: Op) -> None:
     e.globals["register_pool"] = register_pool
     count = op.integer("regCount")
-    e.wait(f"register_pool.change(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
+    e.wait(f"register_pool.set_max_registers(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.griddepcontrol")
 def _griddepcontrol(e: PythonEmitter, op: Op) -> None:
-    """Kernels run one after another; only whether one waits is of interest."""
+    """Kernels run one after another, so this only records that the kernel waits."""
     if op.word("kind") == "wait":
         e.line("g.launch.waited = True")
 

@@ -1,12 +1,14 @@
-"""Rules of structured control flow: plain Python where lanes agree, masks where they part.
+"""Rules of structured control flow: plain Python where lanes agree, masks where they diverge.
 
-Loop-carried values of a diverging loop keep what a lane had when it left.
+In a diverging loop, a lane that leaves keeps the loop-carried values that it left with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from basedsl_cute.sim.machine import checks
+from basedsl_cute.sim.machine.schedule import spin
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, OpRegion, Value
 from basedsl_cute.sim.translate.rule_table import RULES, rule
@@ -15,7 +17,7 @@ from basedsl_cute.sim.translate.types import is_aggregate
 
 @rule("scf.yield", "scf.condition", "gpu.return", "gpu.terminator")
 def _terminator(e: PythonEmitter, op: Op) -> None:
-    """The op around it takes its operands."""
+    """Nothing to write: the op around it takes its operands."""
 
 
 def _assign(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value]) -> None:
@@ -113,7 +115,8 @@ def _for(e: PythonEmitter, op: Op) -> None:
     if op.flag("unsignedCmp"):
         bounds = [f"num.unsigned({b})" for b in bounds]
     if e.constant(step) is None or e.constant(step) <= 0:
-        e.line(f"if {bounds[2]} <= 0: g.bad_step({bounds[2]}, {e.at()})")
+        e.globals["checks"] = checks
+        e.line(f"if {bounds[2]} <= 0: checks.bad_step({bounds[2]}, {e.at()})")
     number = e.temporary("turn")
     with e.indented(f"for {number} in range({', '.join(bounds)}):"):
         dtype = e.dtype(counter.type)
@@ -133,7 +136,8 @@ def _diverging_for(e: PythonEmitter, op: Op) -> None:
     if op.flag("unsignedCmp"):
         bounds = [f"num.unsigned({b}).astype(i64)" for b in bounds]
     if e.constant(step) is None or not (e.constant(step) > 0).all():
-        e.line(f"if num.some({bounds[2]} <= 0, {e.mask}): g.bad_step({bounds[2]}, {e.at()})")
+        e.globals["checks"] = checks
+        e.line(f"if num.some({bounds[2]} <= 0, {e.mask}): checks.bad_step({bounds[2]}, {e.at()})")
     trips, turn, mask = e.temporary("n"), e.temporary("k"), e.temporary("m")
     e.line(f"{trips} = num.spread_any(num.trips({', '.join(bounds)}), lanes)")
     e.line(f"{turn} = 0")
@@ -148,7 +152,7 @@ def _diverging_for(e: PythonEmitter, op: Op) -> None:
 
 
 def _keep(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value], mask: str) -> None:
-    """Bind targets in the lanes of `mask`; the others keep what they have."""
+    """Bind targets in the lanes of `mask`; the other lanes keep their values."""
     if not targets:
         return
     news = [
@@ -158,16 +162,16 @@ def _keep(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value], 
 
 
 def _may_spin(op: Op) -> bool:
-    """True when something in the loop reads what other threads may change."""
+    """True when an op in the loop reads what other threads may change."""
     return any(RULES[inner.name].is_volatile(inner) for inner in op.walk() if inner.name in RULES)
 
 
-# What neither writes nor waits, and gives the same again.
+# Ops that neither write nor wait, and give the same again.
 _STEADY = ("arith.", "math.", "scf.", "vector.", "llvm.load", "llvm.getelementptr", "llvm.mlir.")
 
 
 def _changes_nothing(op: Op) -> bool:
-    """True for a loop that carries nothing and does nothing: going on once, it goes on forever."""
+    """True for a loop that carries and changes nothing: once it goes round, it does so for ever."""
     before, after = op.regions
     if before.args or after.args or _may_spin(op):
         return False
@@ -206,8 +210,10 @@ def _while(e: PythonEmitter, op: Op) -> None:
             _assign(e, after.args, passed)
             e.line(f"if not {e.ref(condition)}: break")
         if endless:
-            e.line(f"g.endless({mask if diverging else None}, {e.at()})")
+            e.globals["checks"] = checks
+            e.line(f"checks.infinite_loop(g, {mask if diverging else None}, {e.at()})")
         if spins:
-            e.line(f"yield g.spin({e.at()})")
+            e.globals["spin"] = spin
+            e.line(f"yield spin({e.at()})")
         e.body(after)
         _assign(e, before.args, after.terminator.operands)

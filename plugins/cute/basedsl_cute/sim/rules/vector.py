@@ -1,4 +1,4 @@
-"""Rules of `vector` with static shapes: lanes are the last axis, so most are NumPy indexing."""
+"""Rules of `vector` with static shapes: the lanes are the last axis, so most are NumPy indexing."""
 
 from __future__ import annotations
 
@@ -216,8 +216,9 @@ def _combine(op: Op, kind: str, type_: object) -> str:
 
 @rule("vector.reduction")
 def _reduction(e: PythonEmitter, op: Op) -> None:
-    """In order of the elements, starting from the accumulator: bit for bit what LLVM's ordered
-    reduction gives."""
+    """Combine the elements in order, starting from the accumulator: bit for bit what LLVM's ordered
+    reduction gives.
+    """
     source, *start = op.operands
     (result,) = op.results
     template = _combine(op, op.word("kind"), element_type(source.type))
@@ -225,7 +226,7 @@ def _reduction(e: PythonEmitter, op: Op) -> None:
 
 
 def _fold(e: PythonEmitter, result: Value, source: Value, template: str, start: str | None) -> None:
-    """Combine the rows of a one-dimensional vector, in order."""
+    """Write a loop that combines the rows of a one-dimensional vector, in order."""
     total, row = e.ref(result), e.temporary()
     rows = f"list({e.ref(source)})" if e.varying(source) else f"list({e.ref(source)}[:, 0])"
     if start is None:
@@ -238,7 +239,7 @@ def _fold(e: PythonEmitter, result: Value, source: Value, template: str, start: 
 
 @rule("vector.multi_reduction")
 def _multi_reduction(e: PythonEmitter, op: Op) -> None:
-    """Over some dimensions, in row-major order of the elements that meet."""
+    """Combine the elements along some dimensions, in row-major order."""
     source, start = op.operands
     (result,) = op.results
     shape = _vector(source).shape

@@ -21,14 +21,15 @@ def _shfl(e: PythonEmitter, op: Op) -> None:
     value = _lanes(e, op)[1]
     call = f"warp.shuffle(g, {op.word('kind')!r}, {members}, {value}, {b}, {c}, {e.mask}, {e.at()})"
     pair = (
-        isinstance(op.results[0].type, LLVMStructType) and "return_value_and_is_valid" in op.attributes
+        isinstance(op.results[0].type, LLVMStructType)
+        and "return_value_and_is_valid" in op.attributes
     )
     e.let(op.results[0], call if pair else f"{call}[0]")
 
 
 @rule("gpu.shuffle", uniform=never)
 def _gpu_shuffle(e: PythonEmitter, op: Op) -> None:
-    """As MLIR's convert-gpu-to-nvvm lowers it: the clamp is width-1, or 32-width for `up`."""
+    """Shuffle as MLIR's convert-gpu-to-nvvm does: the clamp is width-1, or 32-width for `up`."""
     value, offset, width = op.operands
     mode = op.word("mode")
     e.globals["warp"] = warp
@@ -127,6 +128,6 @@ def _elect(e: PythonEmitter, op: Op) -> None:
 
 @rule("nvvm.bar.warp.sync")
 def _bar_warp(e: PythonEmitter, op: Op) -> None:
-    """Lanes of a warp run in step, so only the member mask needs checking."""
+    """Check the member mask: lanes of a warp run in step, so there is nothing to wait for."""
     e.globals["warp"] = warp
     e.line(f"warp.check_members(g, {e.ref(op.operands[0])}, {e.mask}, {e.at()})")

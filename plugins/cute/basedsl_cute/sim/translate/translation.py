@@ -1,14 +1,14 @@
-"""From a kernel's record to Python: how wide it can run, and its source at one width."""
+"""Translation of a kernel's record to Python: how many lanes run in lock step, and the source."""
 
 from __future__ import annotations
 
-from basedsl_cute.sim.launch import LockstepWidth
+from basedsl.objectstage import RuleTable
+from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.options import LockstepWidth
 from basedsl_cute.sim.translate.emitter import PythonEmitter
-from basedsl_cute.sim.translate.memory_map import MemoryMap
 from basedsl_cute.sim.translate.parameter import KernelParameter
-from basedsl_cute.sim.translate.placement import place
 from basedsl_cute.sim.translate.records import KernelRecord
-from basedsl_cute.sim.translate.rule_table import load_rules
+from basedsl_cute.sim.translate.rule_table import Emit, SimRule
 from basedsl_cute.sim.translate.specialization import Specialization
 from basedsl_cute.sim.translate.types import (
     IntType,
@@ -21,30 +21,34 @@ from basedsl_cute.sim.translate.types import (
 )
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis, lockstep_is_safe
 
+SimRules = RuleTable[Emit, SimRule]
 
-def widest_lockstep(record: KernelRecord) -> LockstepWidth:
-    """The most lanes that can run together with the same results as single threads."""
-    load_rules()
-    if lockstep_is_safe(UniformityAnalysis(record, many_blocks=True)):
+
+def widest_lockstep(record: KernelRecord, rules: SimRules) -> LockstepWidth:
+    """The most lanes that can run in lock step with the results of running warps apart. Raises
+    MissingRuleError.
+    """
+    if lockstep_is_safe(UniformityAnalysis(record, True, rules)):
         return "grid"
-    if lockstep_is_safe(UniformityAnalysis(record, many_blocks=False)):
+    if lockstep_is_safe(UniformityAnalysis(record, False, rules)):
         return "block"
     return "warp"
 
 
-def translate_at(record: KernelRecord, width: LockstepWidth, layout: MemoryMap) -> Specialization:
-    """The generated function for `width`; MissingRuleError for an operation without a rule."""
-    load_rules()
-    uniformity = UniformityAnalysis(record, many_blocks=width == "grid")
-    emitter = PythonEmitter(record, uniformity, width == "warp", layout)
+def specialize(
+    record: KernelRecord, width: LockstepWidth, memory_map: MemoryMap, rules: SimRules
+) -> Specialization:
+    """Translate a kernel for `width`. Raises MissingRuleError for an operation without a rule."""
+    uniformity = UniformityAnalysis(record, width == "grid", rules)
+    emitter = PythonEmitter(record, uniformity, width == "warp", memory_map, rules)
     emitter.body(record.body)
     return Specialization.of_source(
-        record.name, width, emitter.source(), emitter.globals, emitter.variables, layout
+        record.name, width, emitter.source(), emitter.globals, emitter.variables, memory_map
     )
 
 
-def parameters(record: KernelRecord) -> tuple[KernelParameter, ...]:
-    """The kernel's parameters."""
+def kernel_parameters(record: KernelRecord) -> tuple[KernelParameter, ...]:
+    """The parameters of a kernel, in order."""
     return tuple(_parameter(arg.type) for arg in record.body.args)
 
 
@@ -57,6 +61,3 @@ def _parameter(type_: Type) -> KernelParameter:
         return KernelParameter(text, dtype, shape=type_.shape)
     width = type_.width if isinstance(type_, IntType) else 0
     return KernelParameter(text, dtype, width=width, is_pointer=isinstance(type_, PtrType))
-
-
-__all__ = ["parameters", "place", "translate_at", "widest"]
