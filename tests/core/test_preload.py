@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from basedsl import preload
+from basedsl.mlir import preload
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="nothing is mapped early")
 
@@ -49,7 +49,7 @@ def test_a_library_is_begun_once(held: threading.Event, tmp_path: Path) -> None:
 
 DECORATE = """
 import sys
-from basedsl import preload
+from basedsl.mlir import preload
 from basedsl_toy import TOY
 
 print(bool(preload._begun), end=" ")
@@ -93,7 +93,7 @@ def test_settings_that_are_wrong_are_reported_by_the_call(tmp_path: Path) -> Non
 
 BEGIN = """
 import os, sys
-from basedsl import preload
+from basedsl.mlir import preload
 from basedsl.mlir import libraries
 from basedsl.objectstage import native
 preload.begin((*libraries(), *native.libraries()))

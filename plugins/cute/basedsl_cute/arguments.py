@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from basedsl.dispatch.unpack import Unpacker
 from basedsl.errors import DSLCallError
 from basedsl.metastage import require
+from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like

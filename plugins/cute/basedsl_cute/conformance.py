@@ -10,7 +10,7 @@ import numpy as np
 
 from basedsl.conformance import Adapter
 from basedsl.numeric import Boolean, Float64, Int64, Numeric
-from basedsl.tree import Node, flatten, rebuild
+from basedsl.pytree import Node, flatten, rebuild
 from basedsl_cute.dsl import CUTE
 
 MOST_RESULTS = 32

@@ -27,7 +27,7 @@ from basedsl.numeric import (
     mlir_type,
     resolve,
 )
-from basedsl.tree import flatten, rebuild
+from basedsl.pytree import flatten, rebuild
 from basedsl_cute.blackwell import absent
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.runtime.driver import DSLCudaRuntimeError

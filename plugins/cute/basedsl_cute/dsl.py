@@ -11,13 +11,13 @@ from typing import Any
 
 from basedsl import DSL, DSLError, location, objectstage
 from basedsl.binding import AdaptedArgument, ArgumentType
+from basedsl.binding.results import Results
 from basedsl.function import DSLFunction
 from basedsl.metastage import Emitter, Trace
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl.objectstage.lowering import native_steps
-from basedsl.results import Results
 from basedsl_cute import algebra, dialect
 from basedsl_cute.argument_adapters import adapter_of
 from basedsl_cute.arguments import ON_GPU, tensor_argument

@@ -21,7 +21,7 @@ from basedsl.binding import NumericArgument
 from basedsl.binding.arguments import PartsArgument, is_plainly_static, static_key
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
-from basedsl.tree import flatten, leaf_paths
+from basedsl.pytree import flatten, leaf_paths
 from basedsl_cute.arguments import pointer_argument, tensor_argument
 from basedsl_cute.runtime.tensor import Pointer, Tensor
 

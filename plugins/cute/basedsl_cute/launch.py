@@ -14,7 +14,7 @@ from basedsl.function import DSLFunction
 from basedsl.location import Span, span_of_function, user_span
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
-from basedsl.tree import flatten, leaf_paths, rebuild
+from basedsl.pytree import flatten, leaf_paths, rebuild
 from basedsl_cute.lowering.launch import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,

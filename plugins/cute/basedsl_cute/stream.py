@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.dispatch.unpack import Unpacker
 from basedsl.errors import DSLTypeError
+from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import Int64, is_dynamic
 from basedsl_cute.runtime.driver import stream_handle
 from basedsl_cute.runtime.fakes import FakeStream

@@ -12,7 +12,7 @@ import pytest
 
 from basedsl import Constexpr, DSLCallError
 from basedsl.binding import NumericArgument
-from basedsl.dispatch import runtime
+from basedsl.native_call import runtime
 from basedsl.numeric import Float32, Int8, Int32, Int64, Uint8, Uint64
 from basedsl.prestage import rewriter
 

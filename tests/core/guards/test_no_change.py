@@ -9,8 +9,8 @@ from uuid import SafeUUID  # any enumeration of a library
 
 import pytest
 
-from basedsl.dispatch import layout
-from basedsl.guards import Guards
+from basedsl.native_call import object_layout
+from basedsl.staleness.guards import Guards
 
 BIG = 10**10
 OTHER = 1
@@ -85,7 +85,7 @@ def test_a_global_rebound_while_tracing_is_not_taken_as_what_was_read(
 def test_the_slower_checks_of_other_interpreters(
     dsl: Any, missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, missing, lambda: None)
+    monkeypatch.setattr(object_layout, missing, lambda: None)
 
     class Model:
         step = 1

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from basedsl.errors import DSLRuntimeError
-from basedsl.objectstage import image, native, object_file
+from basedsl.objectstage import elf_loader, native, object_file
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or platform.machine() != "x86_64",
@@ -76,9 +76,9 @@ def code():
 @pytest.fixture(params=["image", "LLVM"])
 def loaded(request, code, monkeypatch):
     if request.param == "LLVM":
-        monkeypatch.setattr(image, "load", lambda file, find: None)
+        monkeypatch.setattr(elf_loader, "load", lambda file, find: None)
     made = native.load(code, SYMBOLS)
-    assert isinstance(made._code, image.Image) == (request.param == "image")
+    assert isinstance(made._code, elf_loader.Image) == (request.param == "image")
     return made
 
 
@@ -161,13 +161,13 @@ def patched(code, kind):
 
 def test_unknown_relocations_are_left_to_llvm(code):
     known = object_file.read(code)
-    assert image.load(known, lambda name: 0) is not None
-    assert image.load(object_file.read(patched(code, 22)), lambda name: 0) is None  # TPOFF32
+    assert elf_loader.load(known, lambda name: 0) is not None
+    assert elf_loader.load(object_file.read(patched(code, 22)), lambda name: 0) is None  # TPOFF32
     other = bytearray(code)
     struct.pack_into("<H", other, 0x12, 183)  # AArch64
-    assert image.load(object_file.read(bytes(other)), lambda name: 0) is None
+    assert elf_loader.load(object_file.read(bytes(other)), lambda name: 0) is None
 
 
 def test_thread_local_variables_are_left_to_llvm():
     text = "@t = thread_local global i64 5\ndefine i64 @f() { %v = load i64, ptr @t ret i64 %v }"
-    assert image.load(object_file.read(native.compile_llvmir(text)), lambda name: 0) is None
+    assert elf_loader.load(object_file.read(native.compile_llvmir(text)), lambda name: 0) is None

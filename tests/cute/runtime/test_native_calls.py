@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl.dispatch.runtime import runtime as native_runtime
 from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.native_call.runtime import runtime as native_runtime
 from basedsl_cute import runtime
 from basedsl_cute.runtime import driver, launcher
 from basedsl_cute.runtime.dlpack import CUDA, HostTensor

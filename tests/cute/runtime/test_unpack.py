@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl.dispatch import generate
 from basedsl.errors import DSLError
+from basedsl.native_call import build
 from basedsl.numeric import Float32, Int8
 from basedsl_cute import runtime
 from basedsl_cute.arguments import TensorArgument, pointer_argument, tensor_argument
@@ -264,8 +264,8 @@ def test_streams():
 def test_the_ir_was_made_of_the_c_source():
     source = Path(unpack.__file__).with_name("unpack.c")
     first = source.with_suffix(".ll").read_text().splitlines()[0]
-    assert first == f"; made of unpack.c {generate.source_digest(source)}", (
-        "run: python -m basedsl.dispatch.generate plugins/cute/basedsl_cute/runtime/unpack.c"
+    assert first == f"; made of unpack.c {build.source_digest(source)}", (
+        "run: python -m basedsl.native_call.build plugins/cute/basedsl_cute/runtime/unpack.c"
     )
 
 

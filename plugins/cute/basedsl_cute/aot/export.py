@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.objectstage import native
-from basedsl.objectstage.entry import SUFFIX
+from basedsl.objectstage.entry_thunk import SUFFIX
 from basedsl_cute.aot import interface, llvmir
 from basedsl_cute.arguments import TensorArgument
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from basedsl.binding import AdaptedArgument, NumericArgument, StaticArgument, TreeArgument
 from basedsl.errors import DSLCallError
-from basedsl.tree import leaf_paths
+from basedsl.pytree import leaf_paths
 from basedsl_cute.arguments import PointerArgument, TensorArgument
 from basedsl_cute.stream import StreamArgument
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.binding import NumericArgument
+from basedsl.binding.results import Results
 from basedsl.errors import DSLCallError, DSLRuntimeError, hide_internal_frames
 from basedsl.objectstage import native, object_file
-from basedsl.objectstage.entry import slot_format
-from basedsl.results import Results
+from basedsl.objectstage.entry_thunk import slot_format
 from basedsl_cute.dsl import CUTE
 from basedsl_cute.runtime import driver
 

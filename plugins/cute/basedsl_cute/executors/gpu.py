@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from basedsl.binding import ArgumentType
+from basedsl.binding.results import Results
 from basedsl.compiled import NativeInvoker, native_invoker
-from basedsl.dispatch.entry import NativeCode
+from basedsl.native_call.entry import NativeCode
 from basedsl.objectstage import Stages, asserts
-from basedsl.results import Results
 from basedsl_cute.executors.tensors import raise_failure, tensors
 from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
 from basedsl_cute.runtime import driver

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from basedsl.binding import ArgumentType
+from basedsl.binding.results import Results
 from basedsl.compiled import native_invoker
 from basedsl.errors import DSLRuntimeError
 from basedsl.objectstage import Stages
-from basedsl.results import Results
 from basedsl_cute.executors.tensors import raise_failure, tensors
 from basedsl_cute.lowering.launch import BYVAL
 from basedsl_cute.lowering.targets import SIM, TARGETS

@@ -13,8 +13,8 @@ import functools
 import math
 from typing import Any
 
-from basedsl.dispatch.runtime import object_code
 from basedsl.errors import DSLRuntimeError
+from basedsl.native_call.runtime import object_code
 from basedsl.objectstage import native
 from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
 from basedsl_cute.runtime import driver

@@ -1,4 +1,4 @@
-"""Native unpackers of tensors, and of what takes Python: see `basedsl.dispatch.unpack`.
+"""Native unpackers of tensors, and of what takes Python: see `basedsl.native_call.unpackers`.
 
 NumPy's arrays and PyTorch's tensors (whose class has DLPack's exchange API) are read by native
 code, `unpack.c`; other values by a Python callable, which is slower and takes what it takes.
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.dispatch import layout, runtime, unpack
-from basedsl.dispatch.unpack import Unpacker
 from basedsl.errors import DSLError
+from basedsl.native_call import object_layout, runtime, unpackers
+from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import from_dlpack
-from basedsl.objectstage.entry import slot_format
+from basedsl.objectstage.entry_thunk import slot_format
 from basedsl.objectstage.native import NativeCode
 from basedsl_cute.runtime.dlpack import CPU, CUDA
 
@@ -44,7 +44,7 @@ def _slots(formats: tuple[str, ...]) -> struct.Struct:
 
 def python_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
     """What a Python callable makes of a value: bytes of slots, or None to decline."""
-    return unpack.python(pack, _slots(tuple(formats)).size)
+    return unpackers.python(pack, _slots(tuple(formats)).size)
 
 
 @functools.cache
@@ -127,7 +127,7 @@ def _device(name: str) -> tuple[int, int]:
 def _numpy(argument: Any) -> tuple[Any, Any, int]:
     """The class of arrays, their dtype and its size, where arrays can be of the type at all."""
     kind = argument.dtype.numpy_dtype
-    if argument.device != "cpu" or kind is None or not layout.arrays_supported():
+    if argument.device != "cpu" or kind is None or not object_layout.arrays_supported():
         return None, None, 1
     dtype = np.dtype(kind)
     if not _stands_for(argument.dtype) or dtype.itemsize * 8 != argument.dtype.dlpack[1]:
@@ -141,7 +141,7 @@ def _torch(argument: Any) -> tuple[Any, int]:
     kind = getattr(torch, "Tensor", None)
     if kind is None or not _stands_for(argument.dtype):
         return None, 0
-    describe = unpack.exchange_function(kind)
+    describe = unpackers.exchange_function(kind)
     return (None, 0) if describe is None else (kind, describe)
 
 

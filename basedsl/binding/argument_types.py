@@ -18,7 +18,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.errors import DSLCallError
 from basedsl.plugin import plugin_manager
-from basedsl.tree import Node, flatten, leaf_paths
+from basedsl.pytree import Node, flatten, leaf_paths
 
 if TYPE_CHECKING:
     from basedsl.dsl import DSL

@@ -21,8 +21,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.dispatch import layout
-from basedsl.dispatch.runtime import unpacker
+from basedsl.native_call import object_layout
+from basedsl.native_call.runtime import unpacker
 
 _WRITEABLE, _ALIGNED = 0x0400, 0x0100  # NumPy C API: NPY_ARRAY_WRITEABLE, NPY_ARRAY_ALIGNED
 
@@ -92,7 +92,7 @@ def array(
     """A NumPy array, exactly: its address, then its `leaves`, each in a slot of its own."""
     import numpy as np
 
-    if not layout.arrays_supported():
+    if not object_layout.arrays_supported():
         return None
     dtype = np.dtype(dtype)
     flags = _ALIGNED | (_WRITEABLE if writeable else 0)

@@ -7,14 +7,15 @@ Where some argument type has no unpacker, calls stay in Python and mean the same
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
-from basedsl.dispatch import layout, unpack
-from basedsl.dispatch.entry import (
+from basedsl.binding.results import Results
+from basedsl.errors import DSLError
+from basedsl.native_call import unpackers
+from basedsl.native_call.entry import (
     NOTHING,
     PYTHON,
     SINGLE,
@@ -25,12 +26,9 @@ from basedsl.dispatch.entry import (
     NativeVariant,
     tuple_unpacker,
 )
-from basedsl.dispatch.reads import CALL, ITEM, WORD, Row
-from basedsl.dispatch.runtime import runtime
-from basedsl.dispatch.unpack import Unpacker
-from basedsl.errors import DSLError
-from basedsl.objectstage.entry import slot_format
-from basedsl.results import Results
+from basedsl.native_call.runtime import runtime
+from basedsl.native_call.unpackers import Unpacker
+from basedsl.objectstage.entry_thunk import slot_format
 
 if TYPE_CHECKING:
     from basedsl.dsl import DSL
@@ -77,7 +75,7 @@ def _unpacker(
     if isinstance(argument, NumericArgument):
         return _number(dsl, argument, annotation, name)
     if isinstance(argument, StaticArgument):
-        return unpack.static(argument.value)
+        return unpackers.static(argument.value)
     if isinstance(argument, TreeArgument):
         return _tuple(dsl, argument, name, accepting)
     make = getattr(argument, "accepting_unpacker", None) if accepting else None
@@ -97,10 +95,10 @@ def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> 
             continue
     kind = argument.type
     if kind.is_float:
-        return unpack.real(kind.width, or_int=int in kinds) if float in kinds else None
+        return unpackers.real(kind.width, or_int=int in kinds) if float in kinds else None
     if kind.width == 1:
-        return unpack.boolean() if kinds == {bool} else None
-    return unpack.integer(kind.width, kind.signed) if int in kinds else None
+        return unpackers.boolean() if kinds == {bool} else None
+    return unpackers.integer(kind.width, kind.signed) if int in kinds else None
 
 
 def _tuple(dsl: DSL, argument: TreeArgument, name: str, accepting: bool) -> Unpacker | None:
@@ -144,35 +142,3 @@ def _results(results: Results, start: int) -> NativeResults:
             return NativeResults(TUPLE, slots, start, size)
     out, make = struct.Struct(slot_format(results.formats)), results.make
     return NativeResults(PYTHON, (), start, size, lambda raw: make(out.unpack(raw)))
-
-
-class Environment:
-    """`os.environ` as it was at one time."""
-
-    def __init__(self) -> None:
-        self._owner = os.environ
-        self._table = layout.environment_table()
-        self._offset = None if self._table is None else layout.dict_version_offset()
-        if self._offset is not None:
-            self._at = id(self._table) + self._offset
-            self._version = layout.word(self._at)
-        self._copy = dict(os.environ if self._table is None else self._table)
-        self._holds = self.holds  # native code has its address
-
-    def holds(self) -> bool:
-        """Whether nothing in it changed since."""
-        if os.environ is not self._owner:
-            return False
-        if self._offset is not None and layout.word(self._at) == self._version:
-            return True
-        return bool(self._copy == (os.environ if self._table is None else self._table))
-
-    def rows(self) -> list[Row]:
-        """Conditions for native code under which nothing in it changed, while this lives."""
-        if self._offset is None:
-            return [(CALL, id(self._holds), 0, 0)]
-        owner = (ITEM, id(vars(os)), id(_ENVIRON), id(self._owner))
-        return [owner, (WORD, self._at, 0, self._version)]
-
-
-_ENVIRON = "environ"

@@ -14,7 +14,7 @@ from basedsl.binding.arguments import from_storage, storage_format
 from basedsl.errors import DSLTypeError
 from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
-from basedsl.tree import Node, flatten, leaf_paths
+from basedsl.pytree import Node, flatten, leaf_paths
 
 _MADE_OF_CLASS = ("tuple", "list", "dict", "object", "record")
 

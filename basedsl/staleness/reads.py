@@ -11,13 +11,19 @@ import types
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from basedsl.dispatch import layout
+from basedsl.native_call import object_layout
+from basedsl.native_call.conditions import (
+    DICT_OF,
+    HALF,
+    ITEM,
+    LIST_ITEM,
+    LIST_SIZE,
+    SIZE,
+    WORD,
+    Row,
+)
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
-
-# The kinds of rows, as in call.c.
-WORD, HALF, ITEM, SIZE, DICT_OF, CALL, LIST_SIZE, LIST_ITEM = range(8)
-Row = tuple[int, int, int, int]
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
@@ -96,7 +102,7 @@ class FieldRead:
         if self.offset is None:
             return None
         # An absent value is a null pointer, or None itself; `word` tells which.
-        found = layout.word(id(self.owner) + self.offset)
+        found = object_layout.word(id(self.owner) + self.offset)
         if found not in (0, id(self.recorded)):
             return None
         return [(WORD, id(self.owner) + self.offset, 0, found)]
@@ -123,7 +129,7 @@ class DictRead:
         if self.offset is None:
             return None
         at = id(self.table) + self.offset
-        return [(WORD, at, 0, layout.word(at))]
+        return [(WORD, at, 0, object_layout.word(at))]
 
 
 class ListRead:
@@ -167,12 +173,12 @@ class AttributesRead:
         if type(table) is not dict or "__dict__" in vars(self.cls).get("__slots__", ()):
             return None
         rows: list[Row] = [
-            (WORD, id(self.obj) + layout.WORD, 0, id(self.cls)),
+            (WORD, id(self.obj) + object_layout.WORD, 0, id(self.cls)),
             (DICT_OF, id(self.obj), 0, id(table)),
         ]
-        offset = layout.attributes_version_offset()
+        offset = object_layout.attributes_version_offset()
         if offset is not None:
-            return [*rows, (WORD, id(table) + offset, 0, layout.word(id(table) + offset))]
+            return [*rows, (WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
         rows.append((SIZE, id(table), 0, len(table)))
         return rows + [(ITEM, id(table), id(k), id(v)) for k, v in self.recorded.items()]
 
@@ -188,7 +194,7 @@ class ClassRead:
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
-        self.version = layout.type_version(cls)
+        self.version = object_layout.type_version(cls)
         self.recorded = self._now()
 
     def _now(self) -> dict[str, Any]:
@@ -197,7 +203,7 @@ class ClassRead:
         return found
 
     def same(self) -> bool:
-        self.version = layout.type_version(self.cls)
+        self.version = object_layout.type_version(self.cls)
         now = self._now()
         if now.keys() != self.recorded.keys():
             return False
@@ -207,7 +213,7 @@ class ClassRead:
         return True
 
     def rows(self) -> list[Row] | None:
-        at = layout.type_version_offset()
+        at = object_layout.type_version_offset()
         if at is None or self.version == 0:
             return None
         return [(HALF, id(self.cls) + at, 0, self.version)]

@@ -1,4 +1,4 @@
-"""Makes `call.ll` of `call.c`, after a change of it: `python -m basedsl.dispatch.generate`.
+"""Makes `call.ll` of `call.c`, after a change of it: `python -m basedsl.native_call.build`.
 
 Another C file, of a plugin's unpackers, may be named in its place.
 

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.dispatch.reads import MISSING
+from basedsl.staleness.reads import MISSING
 
 _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (collections.deque, tuple),

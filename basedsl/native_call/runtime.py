@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.cache.store import Store, default_folder
-from basedsl.dispatch import layout
 from basedsl.errors import DSLError
+from basedsl.native_call import object_layout
 from basedsl.objectstage import native
 from basedsl.options import Options
 
@@ -105,7 +105,7 @@ def runtime() -> Runtime | None:
 
 
 def _load() -> Runtime | None:
-    if not layout.supported():
+    if not object_layout.supported():
         return None
     try:
         return Runtime()

@@ -21,16 +21,16 @@ import numpy as np
 
 from basedsl import numeric
 from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
+from basedsl.binding.results import Results, Shape
 from basedsl.cache import digest
 from basedsl.mlir.bindings import installed_stamp
 from basedsl.objectstage import Snapshot, Stages, native
-from basedsl.results import Results, Shape
 
 if TYPE_CHECKING:
     from basedsl.dsl import DSL
     from basedsl.function import DSLFunction
     from basedsl.objectstage import Pipeline
-    from basedsl.tree import Node
+    from basedsl.pytree import Node
 
 _CLASSES: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict, "object": object}
 

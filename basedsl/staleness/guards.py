@@ -27,13 +27,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from basedsl.cache import digest
-from basedsl.dispatch import layout
-from basedsl.dispatch.reads import (
-    CALL,
-    ITEM,
+from basedsl.location import is_internal
+from basedsl.native_call import object_layout
+from basedsl.native_call.conditions import CALL, ITEM, WORD, Row
+from basedsl.staleness.containers import reader_of
+from basedsl.staleness.reads import (
     MISSING,
     PLAIN,
-    WORD,
     AttributesRead,
     ClassRead,
     DictRead,
@@ -42,10 +42,7 @@ from basedsl.dispatch.reads import (
     ListRead,
     PythonRead,
     Read,
-    Row,
 )
-from basedsl.held import reader_of
-from basedsl.location import is_internal
 
 R = TypeVar("R", bound=Read)
 
@@ -207,7 +204,7 @@ class Guards:
         module = None if fn.__module__ == "builtins" else fn.__module__
         if is_internal(fn.__code__.co_filename) or (module and self._foreign(module)):
             return
-        offsets = layout.function_offsets()
+        offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             read = FieldRead(fn, _attribute_reader(name), offsets.get(name))
             self._read(read, "field", id(fn), name)
@@ -218,7 +215,7 @@ class Guards:
         self._names.update(names)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             if self._first(cell):
-                read = FieldRead(cell, _cell_content, layout.cell_offset())
+                read = FieldRead(cell, _cell_content, object_layout.cell_offset())
                 self._read(read, "cell", id(cell))
                 self._named(name, read.recorded)
         self._globals(fn.__globals__, names)
@@ -286,11 +283,11 @@ class Guards:
         self._say(None)
         if not self._environment:
             self._environment = True
-            table = layout.environment_table()
+            table = object_layout.environment_table()
             if table is None:
                 self._read(PythonRead(lambda: tuple(sorted(os.environ.items()))), "environment")
             else:
-                self._read(DictRead(table, layout.dict_version_offset()), "environment")
+                self._read(DictRead(table, object_layout.dict_version_offset()), "environment")
 
     def _list(self, value: list[Any]) -> None:
         self._say(f"{digest.of_class(type(value))} of {len(value)}")
@@ -301,7 +298,7 @@ class Guards:
 
     def _dict(self, value: dict[Any, Any]) -> None:
         self._say(f"{digest.of_class(type(value))} of {len(value)}")
-        self._read(DictRead(value, layout.dict_version_offset()), "dict", id(value))
+        self._read(DictRead(value, object_layout.dict_version_offset()), "dict", id(value))
         for key, item in list(dict.items(value)):
             self._value(key)
             self._value(item)
@@ -412,9 +409,9 @@ class _BuiltinsRead:
         return all(vars(builtins).get(name) is v for name, v in self.recorded.items())
 
     def rows(self) -> list[Row] | None:
-        table, offset = vars(builtins), layout.dict_version_offset()
+        table, offset = vars(builtins), object_layout.dict_version_offset()
         if offset is not None:
-            return [(WORD, id(table) + offset, 0, layout.word(id(table) + offset))]
+            return [(WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
         return [(ITEM, id(table), id(name), id(v)) for name, v in self.recorded.items()]
 
 

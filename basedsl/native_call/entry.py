@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from basedsl.dispatch.reads import Row
-from basedsl.dispatch.runtime import Runtime, runtime, unpacker
-from basedsl.dispatch.unpack import Unpacker
+from basedsl.binding.signature import NO_DEFAULT, Parameters
+from basedsl.native_call.conditions import Row
+from basedsl.native_call.runtime import Runtime, runtime, unpacker
+from basedsl.native_call.unpackers import Unpacker
 
 MOST_VARIANTS, MOST_PARAMETERS, SLOT_BYTES = 8, 32, 1024
 NOTHING, SINGLE, TUPLE, PYTHON = range(4)
@@ -116,19 +117,7 @@ class NativeVariant:
         return ctypes.addressof(made)
 
 
-NO_DEFAULT: Any = object()
 _VARIANTS_AT = 7
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """The parameters of a call: names (None where a parameter has none to callers), the values of
-    those that may be left out (NO_DEFAULT of others), how many may be passed by position.
-    """
-
-    names: tuple[str | None, ...]
-    defaults: tuple[Any, ...]
-    positional: int
 
 
 class NativeEntry:

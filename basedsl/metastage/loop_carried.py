@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from basedsl.errors import CompilerBug, DSLError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage.aliases import check_later, shared_places
-from basedsl.metastage.eager import Eager
+from basedsl.metastage.conditional_path import Eager
 from basedsl.metastage.slots import NumericSlot, Slot, join, same_leaf, slot_of
 from basedsl.metastage.state import (
     Content,
@@ -32,8 +32,8 @@ from basedsl.metastage.state import (
     same_content,
 )
 from basedsl.numeric import is_dynamic
+from basedsl.pytree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
 from basedsl.tracing import Trace
-from basedsl.tree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
 
 MAX_ATTEMPTS = 100
 
