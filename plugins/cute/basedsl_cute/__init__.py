@@ -13,7 +13,8 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from basedsl_cute import aliases, blackwell
+from basedsl_cute.compat import module_aliases
+from basedsl_cute.hardware import unsupported
 
 if TYPE_CHECKING:
     from basedsl_cute.public import *  # noqa: F403
@@ -43,7 +44,7 @@ def __getattr__(name: str) -> Any:
         if not key.startswith("_"):
             globals()[key] = value
     if name not in globals():
-        return blackwell.absent(__name__)(name)
+        return unsupported.absent(__name__)(name)
     return globals()[name]
 
 
@@ -70,4 +71,4 @@ class _Package(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
-aliases.install()
+module_aliases.install()

@@ -16,10 +16,10 @@ from basedsl.binding.results import Results
 from basedsl.compiled import NativeInvoker, native_invoker
 from basedsl.native_call.entry import NativeCode
 from basedsl.objectstage import Stages, asserts
-from basedsl_cute.executors.tensors import raise_failure, tensors
-from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
-from basedsl_cute.runtime import driver
-from basedsl_cute.runtime.launcher import encoder, gpu_launcher
+from basedsl_cute.device import driver
+from basedsl_cute.device.gpu_launcher import encoder, gpu_launcher
+from basedsl_cute.executors.arguments import raise_failure, tensors
+from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 
 
 def gpu_executor(
