@@ -90,7 +90,7 @@ def test_a_machine_without_the_library_imports_no_bindings():
 SIMULATED = """
 import numpy as np
 import basedsl_cute as cute
-from basedsl_cute.utils.hardware_info import HardwareInfo
+from basedsl_cute.utils import HardwareInfo
 
 @cute.kernel
 def fill(x: cute.Tensor):
