@@ -1,6 +1,6 @@
 """The CUDA driver API, as much of it as running kernels takes, through `cuda.bindings.driver`.
 
-Importing the bindings takes about 0.05 s, so the first use of a GPU imports them; on a machine
+Importing the bindings takes about 0.06 s, so the first use of a GPU imports them; on a machine
 without a driver nothing does, and asking for a GPU raises a `DSLRuntimeError` that says so.
 
 Contexts are the primary ones, which PyTorch, CuPy and the CUDA runtime share.
@@ -129,9 +129,11 @@ def address_of(name: str) -> int:
     """The address of a driver function for native code, which calls it as CUDA 12.0 declares it.
     `name` is without the suffix of a version.
     """
-    flags = require().CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
-    address, _ = call("cuGetProcAddress", name.encode(), MINIMUM_VERSION, int(flags))
-    if not address:
+    bindings = require()
+    flags = int(bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT)
+    wanted = (name.encode(), MINIMUM_VERSION, flags)
+    result, address, _ = _ask(bindings, "cuGetProcAddress", *wanted)
+    if result != SUCCESS or not address:
         raise DSLRuntimeError(f"the driver has no {name}", hint="update NVIDIA's driver")
     return int(address)
 
