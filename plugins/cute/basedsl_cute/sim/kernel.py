@@ -35,7 +35,7 @@ class SimKernel:
 
         self.name = record.name
         self._memory_map = assign_addresses(record)
-        self._record = lambda: record
+        self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
         self.width: LockstepWidth = widest_lockstep(record, RULES)
         self._specialization(self.width)

@@ -45,7 +45,7 @@ def registers(elements: int, kind: str) -> int:
     """The number of registers of 32 bits (64 for f64) in which a lane holds its part of `elements`
     elements of the type `kind`.
     """
-    bits = np.dtype(_DTYPES[kind]).itemsize * 8
+    bits: int = np.dtype(_DTYPES[kind]).itemsize * 8
     return elements * bits // 32 // max(32, bits)
 
 

@@ -74,7 +74,7 @@ def _one_instruction(e: PythonEmitter, op: Op, text: str) -> None:
 
 def _multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
     e.globals["matrix"] = matrix
-    record = e.const(matrix.Mma(*what, op.site), "mma")
+    record = e.const(matrix.MmaInstruction(*what, site=op.site), "mma")
     lanes = [e.lanes(operand) for operand in operands]
     ends = np.cumsum(sizes).tolist()
     groups = [lanes[end - size : end] for size, end in zip(sizes, ends, strict=True)]

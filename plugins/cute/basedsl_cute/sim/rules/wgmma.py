@@ -28,7 +28,7 @@ def _wgmma(e: PythonEmitter, op: Op) -> None:
     if isinstance(a.type, PtrType):
         held = VectorType((max(steps[0]) + k // 2,), _HELD[256 // k])
         registers = access_of(e, op, a, held, "read", 4)
-    record = wgmma.Wgmma(
+    record = wgmma.WgmmaInstruction(
         n,
         k,
         kinds,

@@ -58,7 +58,7 @@ def _lop3(a: Array, b: Array, c: Array, table: int) -> Array:
     return out
 
 
-_UNARY = {
+_UNARY: dict[str, Callable[..., Array]] = {
     "tanh.approx": np.tanh,
     "ex2.approx": np.exp2,
     "ex2.approx.ftz": np.exp2,
