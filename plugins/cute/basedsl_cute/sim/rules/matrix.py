@@ -74,7 +74,8 @@ def _one_instruction(e: PythonEmitter, op: Op, text: str) -> None:
 
 def _multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
     e.globals["matrix"] = matrix
-    record = e.const(matrix.MmaInstruction(*what, site=op.site), "mma")
+    shape, d, a, b = what
+    record = e.const(matrix.MmaInstruction(shape, d, a, b, op.site), "mma")
     lanes = [e.lanes(operand) for operand in operands]
     ends = np.cumsum(sizes).tolist()
     groups = [lanes[end - size : end] for size, end in zip(sizes, ends, strict=True)]
