@@ -62,7 +62,7 @@ def test_a_barrier_of_the_grid(target):
     np.testing.assert_array_equal(out, np.arange(4)[:, None] + np.zeros((1, 5)))
 
 
-def test_what_never_comes_is_still_found(sim):
+def test_waiting_for_a_flag_that_nobody_sets_is_a_deadlock(sim):
     @cute.kernel
     def waits(flags: cute.Tensor):
         i = arch.block_idx()[0]

@@ -103,7 +103,9 @@ class SimKernel:
         options = options or SimOptions()
         grid, block = triple(grid, "grid"), triple(block, "block")
         if dynamic_smem < 0:
-            raise LaunchError(f"dynamic shared memory of {dynamic_smem} bytes")
+            raise LaunchError(
+                f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
+            )
         cluster = triple(cluster, "cluster")
         check_configuration(grid, block, self._memory_map.shared_size(dynamic_smem))
         if any(n % c for n, c in zip(grid, cluster, strict=True)):
@@ -148,8 +150,8 @@ class SimKernel:
             return self.width
         if options.width not in self.widths:
             raise LaunchError(
-                f"kernel {self.name} cannot run {options.width}-wide: some warps wait while others "
-                f"go on; it can run {' or '.join(self.widths)}-wide"
+                f"kernel {self.name} cannot run {options.width}-wide: some of its warps wait alone",
+                hint=f"run it {' or '.join(self.widths)}-wide",
             )
         return options.width
 
@@ -178,7 +180,9 @@ def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:
     try:
         return parameter.convert(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise LaunchError(f"argument {number} is {value!r}, which is no {parameter}") from error
+        raise LaunchError(
+            f"argument {number} is {value!r}, not a value of type {parameter}"
+        ) from error
 
 
 def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl.location import Span
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.schedule import Wait
 from basedsl_cute.sim.machine.state import WARP, Block, BlockBarrier, Group, Mask
@@ -22,13 +23,16 @@ def require_whole_group(g: Group, m: Mask, site: Site, branch: Site | None) -> N
     """
     if m is None:
         return
-    missing = g.thread(int((~m).argmax()))
-    notes = (("threads part ways here", branch.span),) if branch is not None else ()
+    here, missing = g.thread(int(m.argmax())), g.thread(int((~m).argmax()))
+    notes: list[tuple[str, Span | None]] = [
+        (f"{here} reaches it, {missing} of the same warp does not", None)
+    ]
+    if branch is not None:
+        notes.append(("threads part ways here", branch.span))
     raise BarrierError(
-        f"a barrier in divergent control flow: {g.thread(int(m.argmax()))} reaches it, "
-        f"{missing} of the same warp does not",
+        "a barrier in divergent control flow: not all threads of the warp reach it",
         site,
-        notes=notes,
+        notes=tuple(notes),
         hint="move the barrier out of the branch or loop, so that all threads reach it",
     )
 
@@ -193,10 +197,10 @@ def _check_agreement(
         )
     if whole and first is not site:
         raise BarrierError(
-            f"threads of one block wait at different barriers: {g.thread(0)} at {site.line}, "
-            f"{other.thread(0)} at {first.line}",
+            "threads of one block wait at different barriers",
             site,
-            notes=(("the other barrier", first.span),),
+            g.thread(0),
+            notes=((f"{other.thread(0)} waits at this one", first.span),),
             hint="move the barrier out of the branch, so that all threads reach the same one",
         )
 

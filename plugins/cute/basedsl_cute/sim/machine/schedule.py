@@ -111,10 +111,10 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     if blocks and ended and len(places) == 1:
         gone = ended[0].group
         return BarrierError(
-            "a barrier that all threads of the block must reach waits forever: "
-            f"{gone.thread(0)} has ended without reaching it",
+            "a barrier that all threads of the block must reach waits for ever",
             blocks[0].site,
             waits[0][0].thread(0),
+            notes=((f"{gone.thread(0)} has ended without reaching it", None),),
         )
     what = _extent([task.group.block for task in (*live, *ended)])
     notes = []

@@ -117,7 +117,7 @@ class MBarrier:
         return self.phase == 0 or self.pending != self.count
 
     def __str__(self) -> str:
-        """What is still to come before the phase ends."""
+        """The arrivals and bytes still to come before the phase ends, as text."""
         here = " and ".join(f"{number} at {site.line}" for site, number in self.arrived.items())
         text = f"{self.pending} of {self.count} arrivals still to come"
         text += f"; there were {here}" if here else ""

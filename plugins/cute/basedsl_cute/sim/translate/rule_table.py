@@ -29,7 +29,7 @@ SyncOf = Sync | Callable[[Op], Sync]
 
 @dataclass(frozen=True, slots=True)
 class SimRule(Rule[Emit]):
-    """How the simulator runs one op. `volatile` says that other threads may change what the op
+    """A rule of the simulator for one op. `volatile` says that other threads may change what the op
     returns, so that a loop on it may spin.
     """
 
