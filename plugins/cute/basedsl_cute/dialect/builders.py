@@ -9,20 +9,15 @@ constructors take 6.5.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import current
 from basedsl.mlir import Bindings
-from basedsl_cute.dialect import cluster as _cluster  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import irdl
 from basedsl_cute.dialect import loadable as _loadable
-from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
-from basedsl_cute.dialect import tensor_map as _tensor_map  # noqa: F401  (fills OPS)
-from basedsl_cute.dialect import warpgroup as _warpgroup  # noqa: F401  (fills OPS)
-from basedsl_cute.dialect.declare import OPS, Operands
+from basedsl_cute.dialect.declare import OPS
 from basedsl_cute.dialect.types import MemRef, read_space, space_text
 
 # Dialects that cute IR stands in or lowers to. Importing them up front means that no lookup by the
@@ -51,7 +46,7 @@ class CuteDialect:
         for name in COMPANIONS:
             getattr(bindings, name)
         ir._globals.append_dialect_search_prefix(_loadable.__name__)
-        self._create = ir.Operation.create
+        self.create = ir.Operation.create
         self.memref_class = irdl.memref_class(ir)
         self._records: dict[Any, MemRef | None] = {}
         self._types: dict[tuple[Any, str, str, int | None], Any] = {}
@@ -102,209 +97,25 @@ class CuteDialect:
         space, align = read_space(ir.StringAttr(place).value)
         return MemRef(ir.TypeAttr(element).value, space, ir.StringAttr(layout).value, align)
 
-    def fields(self, op: Any) -> Operands:
-        """The fields of a cute operation by name."""
-        return Operands(self, OPS[op.name.removeprefix("cute.")], op)
-
-    # Builders --------------------------------------------------------------------------------
-
-    def load_value(
-        self,
-        memref: Any,
-        index: Any,
-        type: Any = None,
-        *,
-        alignment: int | None = None,
-        cache: str | None = None,
-        volatile: bool = False,
-        order: str | None = None,
-        scope: str | None = None,
-        if_used: bool = False,
-        loc: Any = None,
-    ) -> Any:
-        """`cute.load`: an element, or `type` (a vector of elements)."""
-        if type is None:
-            type = self._record_of(memref).element
-        note_access()
-        attributes = self._access_attributes(alignment, cache, volatile, order, scope)
-        if if_used:
-            attributes = {**(attributes or {}), "if_used": self.ir.UnitAttr.get()}
-        return self._create(
-            "cute.load", results=[type], operands=[memref, index], attributes=attributes, loc=loc
-        ).result
-
-    def store_value(
-        self,
-        value: Any,
-        memref: Any,
-        index: Any,
-        *,
-        alignment: int | None = None,
-        cache: str | None = None,
-        volatile: bool = False,
-        order: str | None = None,
-        scope: str | None = None,
-        loc: Any = None,
-    ) -> None:
-        """`cute.store` of an element or a vector of elements."""
-        note_access()
-        attributes = self._access_attributes(alignment, cache, volatile, order, scope)
-        self._create("cute.store", operands=[value, memref, index], attributes=attributes, loc=loc)
-
-    def atomic_rmw(
-        self,
-        kind: str,
-        value: Any,
-        memref: Any,
-        index: Any,
-        *,
-        order: str | None = None,
-        scope: str | None = None,
-        loc: Any = None,
-    ) -> Any:
-        """`cute.atomic_rmw`: what was in memory before."""
-        return self._create(
-            "cute.atomic_rmw",
-            results=[value.type],
-            operands=[value, memref, index],
-            attributes=self._texts(kind=kind, order=order, scope=scope),
-            loc=loc,
-        ).result
-
-    def atomic_cas(
-        self,
-        expected: Any,
-        value: Any,
-        memref: Any,
-        index: Any,
-        *,
-        order: str | None = None,
-        scope: str | None = None,
-        loc: Any = None,
-    ) -> Any:
-        """`cute.atomic_cas`: what was in memory before."""
-        return self._create(
-            "cute.atomic_cas",
-            results=[value.type],
-            operands=[expected, value, memref, index],
-            attributes=self._texts(order=order, scope=scope),
-            loc=loc,
-        ).result
-
-    def view(self, source: Any, offset: Any, type: Any, *, loc: Any = None) -> Any:
-        """`cute.view`: the tensor of `type` that begins `offset` elements into `source`."""
-        return self._create("cute.view", results=[type], operands=[source, offset], loc=loc).result
-
-    def recast(self, source: Any, type: Any, *, loc: Any = None) -> Any:
-        """`cute.recast`: the same memory as a tensor of `type`."""
-        return self._create("cute.recast", results=[type], operands=[source], loc=loc).result
-
-    def iterator(self, source: Any, *, loc: Any = None) -> Any:
-        """`cute.iterator`: the address of the first element, an `!llvm.ptr`."""
-        type = self.pointer_type(self._record_of(source).address_space)
-        return self._create("cute.iterator", results=[type], operands=[source], loc=loc).result
-
-    def make_memref(self, pointer: Any, type: Any, *, loc: Any = None) -> Any:
-        """`cute.make_memref`: the tensor of `type` that begins at an `!llvm.ptr`."""
-        return self._create("cute.make_memref", results=[type], operands=[pointer], loc=loc).result
-
-    def alloc_smem(
-        self,
-        type: Any,
-        bytes: int,
-        *,
-        name: str | None = None,
-        fields: str | None = None,
-        loc: Any = None,
-    ) -> Any:
-        """`cute.alloc_smem`: `bytes` of the block's shared memory, aligned as `type` says."""
-        attributes = {"bytes": self._integer(bytes), **self._texts(name=name, fields=fields)}
-        return self._create(
-            "cute.alloc_smem", results=[type], attributes=attributes, loc=loc
-        ).result
-
-    def dynamic_smem(self, type: Any, *, loc: Any = None) -> Any:
-        """`cute.dynamic_smem`: the shared memory sized by the launch."""
-        return self._create("cute.dynamic_smem", results=[type], loc=loc).result
-
-    def alloc_rmem(self, type: Any, bytes: int, *, loc: Any = None) -> Any:
-        """`cute.alloc_rmem`: `bytes` of the thread's registers."""
-        attributes = {"bytes": self._integer(bytes)}
-        return self._create(
-            "cute.alloc_rmem", results=[type], attributes=attributes, loc=loc
-        ).result
-
-    def copy(
-        self,
-        source: Any,
-        target: Any,
-        *,
-        atom: str = "universal",
-        bits: int,
-        predicate: Any = None,
-        cache: str | None = None,
-        loc: Any = None,
-    ) -> None:
-        """`cute.copy` of `bits` by a copy atom."""
-        operands = [source, target] if predicate is None else [source, target, predicate]
-        attributes = {"bits": self._integer(bits), **self._texts(atom=atom, cache=cache)}
-        self._create("cute.copy", operands=operands, attributes=attributes, loc=loc)
-
-    def gemm(self, d: Any, a: Any, b: Any, c: Any, *, atom: str, loc: Any = None) -> None:
-        """`cute.gemm`: d = a * b + c by an MMA atom."""
-        self._create("cute.gemm", operands=[d, a, b, c], attributes=self._texts(atom=atom), loc=loc)
-
-    def barrier(self, id: int | None = None, count: int | None = None, *, loc: Any = None) -> None:
-        """`cute.barrier`: all threads of the block, or `count` of them at barrier `id`."""
-        numbers = {"id": id, "count": count}
-        attributes = {k: self._integer(v) for k, v in numbers.items() if v is not None}
-        self._create("cute.barrier", attributes=attributes, loc=loc)
-
-    def printf(self, format: str, args: Sequence[Any] = (), *, loc: Any = None) -> None:
-        """`gpu.printf` with C's format: integers as i32 or i64, floats as f64 (the caller widens
-        what C would promote, since only it knows what is signed).
-        """
-        attributes = self._texts(format=format)
-        self._create("gpu.printf", operands=list(args), attributes=attributes, loc=loc)
-
-    def pointer_type(self, address_space: int) -> Any:
-        """`!llvm.ptr` or `!llvm.ptr<address_space>`."""
-        kind: Any = self.bindings.llvm.PointerType
-        return kind.get(address_space) if address_space else kind.get()
-
-    def _record_of(self, value: Any) -> MemRef:
+    def record_of(self, value: Any) -> MemRef:
+        """What the type of a tensor says. Raises DSLTypeError for another value."""
         record = self.record(value.type)
         if record is None:
             raise DSLTypeError(f"{value.type} is no tensor (!cute.memref)")
         return record
 
-    def _integer(self, value: int) -> Any:
+    def view(self, op: Any) -> Any:
+        """A cute operation as an instance of the class that declares it."""
+        return OPS[op.name.removeprefix("cute.")].of(self, op)
+
+    def integer(self, value: int) -> Any:
+        """An integer attribute of 64 bits."""
         return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(64), value)
 
-    def _texts(self, **texts: str | None) -> dict[str, Any]:
-        get = self.ir.StringAttr.get
-        return {name: get(text) for name, text in texts.items() if text is not None}
-
-    def _access_attributes(
-        self,
-        alignment: int | None,
-        cache: str | None,
-        volatile: bool,
-        order: str | None,
-        scope: str | None,
-    ) -> dict[str, Any] | None:
-        if alignment is cache is order is None and not volatile:
-            return None
-        attributes: dict[str, Any] = {}
-        if alignment is not None:
-            attributes["alignment"] = self._integer(alignment)
-        if cache is not None:
-            attributes["cache"] = self.ir.StringAttr.get(cache)
-        if volatile:
-            attributes["volatile"] = self.ir.UnitAttr.get()
-        if order is not None:
-            attributes |= self._texts(order=order, scope=scope)
-        return attributes
+    def pointer_type(self, address_space: int) -> Any:
+        """`!llvm.ptr` or `!llvm.ptr<address_space>`."""
+        kind: Any = self.bindings.llvm.PointerType
+        return kind.get(address_space) if address_space else kind.get()
 
 
 _defined: dict[int, CuteDialect] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from basedsl.mlir import Bindings
+from basedsl_cute.dialect import define
 
 
 class Builder:
@@ -13,6 +14,7 @@ class Builder:
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings
+        self.dialect = define(bindings)
         self.ir: Any = bindings.ir
         self._create = self.ir.Operation.create
         self._ip: Any = None
@@ -30,9 +32,9 @@ class Builder:
         self._ip = self.ir.InsertionPoint(op)
         self._loc = op.location
 
-    def inside(self, block: Any) -> Inside:
+    def inside(self, block: Any) -> InsertionScope:
         """While entered, `emit` appends to `block`."""
-        return Inside(self, self.ir.InsertionPoint(block))
+        return InsertionScope(self, self.ir.InsertionPoint(block))
 
     def emit(
         self,
@@ -131,8 +133,8 @@ class Builder:
         return self.emit("llvm.inline_asm", kinds, operands, attributes)
 
 
-class Inside:
-    """Where a builder inserts, for a while."""
+class InsertionScope:
+    """Makes a builder insert at another point while entered."""
 
     def __init__(self, builder: Builder, point: Any) -> None:
         self._builder = builder

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl_cute.dialect import Operands
+from basedsl.objectstage import Keep, Replace, RuleResult
 from basedsl_cute.dialect.attributes import KEEPS
+from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.lowering.kernel.storage import PACKED_BITS, element_of
 
 _HALF = 4
@@ -28,7 +29,7 @@ def pointer(b: Any, base: Any, index: Any, stored: Any) -> Any:
     return b.element_pointer(base, place.byte, b.i8)
 
 
-def load(b: Any, op: Operands, stored: Any, attributes: dict[str, Any]) -> Any:
+def load(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
     """The element, or the elements, as integers of type `stored`."""
     place = _Place(b, op.index, stored.width)
     kind = op.value.type
@@ -43,7 +44,7 @@ def load(b: Any, op: Operands, stored: Any, attributes: dict[str, Any]) -> Any:
     return b.emit("vector.bitcast", [b.ir.VectorType.get([n], stored)], [raw])
 
 
-def store(b: Any, op: Operands, raw: Any, attributes: dict[str, Any]) -> None:
+def store(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
     """Write `raw`, the bits of an element or of a vector."""
     stored = element_of(raw.type)
     place = _Place(b, op.index, stored.width)
@@ -102,7 +103,7 @@ class _Place:
         return b.emit("arith.cmpi", [i1], [self.byte, self.last], {"predicate": b.integer(1)})
 
 
-def _word(b: Any, op: Operands, place: _Place, attributes: dict[str, Any]) -> Any:
+def _word(b: Any, op: Load | Store, place: _Place, attributes: dict[str, Any]) -> Any:
     """The bytes of a single element, as an i16."""
     address = b.element_pointer(op.memref, place.byte, b.i8)
     low = b.emit("llvm.load", [b.i8], [address], attributes)
@@ -117,7 +118,7 @@ def _word(b: Any, op: Operands, place: _Place, attributes: dict[str, Any]) -> An
 
 
 def _load_groups(
-    b: Any, op: Operands, place: _Place, n: int, stored: Any, attributes: dict[str, Any]
+    b: Any, op: Load, place: _Place, n: int, stored: Any, attributes: dict[str, Any]
 ) -> Any:
     """n elements of 6 bits, in fours."""
     elements = []
@@ -134,7 +135,7 @@ def _load_groups(
 
 
 def _store_groups(
-    b: Any, op: Operands, place: _Place, n: int, raw: Any, attributes: dict[str, Any]
+    b: Any, op: Store, place: _Place, n: int, raw: Any, attributes: dict[str, Any]
 ) -> None:
     for group in range(n // 4):
         word = None
@@ -147,7 +148,7 @@ def _store_groups(
             b.emit("llvm.store", [], [b.emit("arith.trunci", [b.i8], [own]), address], attributes)
 
 
-def _bytes(b: Any, op: Operands, place: _Place, first: int) -> list[Any]:
+def _bytes(b: Any, op: Load | Store, place: _Place, first: int) -> list[Any]:
     """The addresses of three bytes, from the `first` behind a place on."""
     kind = place.byte.type
     at = [b.emit("arith.addi", [kind], [place.byte, b.constant(first + i, kind)]) for i in range(3)]
@@ -161,21 +162,21 @@ def _up(b: Any, word: Any, bits: int) -> Any:
 # In PTX ------------------------------------------------------------------------------------------
 
 
-def recast(b: Any, op: Any) -> Any:
-    """`vector.bitcast` between bytes and 4-bit elements in arithmetic on whole registers; None for
+def recast(b: Any, op: Any) -> RuleResult:
+    """Replace `vector.bitcast` between bytes and 4-bit elements by arithmetic on registers; keep
     others. The registers go through a `mov`, without which LLVM would make vectors of i4 of the
     loads and stores, and take those apart; ptxas removes it.
     """
     source, kind = op.operands[0], op.results[0].type
     if _HALF not in (_width(source.type), _width(kind)) or source.type == kind:
-        return None
+        return Keep()
     (n,) = (kind if _width(kind) == _HALF else source.type).shape
     bits = next(w for w in (32, 16, 8) if n * _HALF % w == 0)
     word = b.ir.IntegerType.get_signless(bits)
     words = b.ir.VectorType.get([n * _HALF // bits], word)
     if _width(kind) == _HALF:
-        return _split(b, b.emit("vector.bitcast", [words], [source]), kind, word)
-    return b.emit("vector.bitcast", [kind], [_joined(b, source, words, word)])
+        return Replace(_split(b, b.emit("vector.bitcast", [words], [source]), kind, word))
+    return Replace(b.emit("vector.bitcast", [kind], [_joined(b, source, words, word)]))
 
 
 def _width(type: Any) -> int:

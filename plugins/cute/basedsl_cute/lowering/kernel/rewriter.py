@@ -8,47 +8,45 @@ function signatures) change type in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import CompilerBug, DSLError
+from basedsl.errors import DSLError
 from basedsl.location import Span
 from basedsl.mlir import Bindings
-from basedsl.objectstage import span_of_location
-from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
+from basedsl.objectstage import Rule, RuleResult, RuleTable, apply_result, span_of_location
+from basedsl_cute.dialect import MemRef
 from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_NAMES_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
     STATIC_SMEM_ATTRIBUTE,
 )
+from basedsl_cute.dialect.ops import AllocSmem
 from basedsl_cute.hardware.targets import target_of
-from basedsl_cute.lowering.kernel.builder import Builder, Inside
+from basedsl_cute.lowering.kernel.builder import Builder, InsertionScope
 
 STATIC_SMEM_LIMIT = 48 * 1024  # bytes: CUDA C++ Programming Guide, "Shared Memory" (opt-in above)
 
 SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
 DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
 
-RuleFunction = Callable[["Rewriter", Operands], Any]
+# A rule takes the operation as an instance of the class that declares it.
+RuleFunction = Callable[["Rewriter", Any], RuleResult]
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How one op is lowered. `lower` builds what replaces it and returns the value that stands for
-    the op's result (None for an op without one). With `reads_types` it may ask for what the
-    tensors it takes were before they became addresses (`Rewriter.records`).
+@dataclass(frozen=True, slots=True)
+class LoweringRule(Rule[RuleFunction]):
+    """How one operation is lowered. With `reads_types` the rule may ask for what the tensors it
+    takes were before they became addresses (`Rewriter.records`).
     """
 
-    op: str
-    lower: RuleFunction
     reads_types: bool = False
 
-    @property
-    def doc(self) -> str:
-        return (self.lower.__doc__ or "").strip()
+
+LoweringRules = RuleTable[RuleFunction, LoweringRule]
 
 
 @dataclass
@@ -78,9 +76,8 @@ class _Function:
 class Rewriter(Builder):
     """One run of `lower-cute`: the table, the dialect and where to insert."""
 
-    def __init__(self, bindings: Bindings, rules: Mapping[str, Rule], target: str) -> None:
+    def __init__(self, bindings: Bindings, rules: LoweringRules, target: str) -> None:
         super().__init__(bindings)
-        self.dialect: CuteDialect = define(bindings)
         self.rules = rules
         self.target = target
         self._memref_class: Any = self.dialect.memref_class
@@ -129,11 +126,11 @@ class Rewriter(Builder):
             return pointer
         return self.emit("llvm.addrspacecast", [type], [pointer])
 
-    def at_entry(self) -> Inside:
+    def at_entry(self) -> InsertionScope:
         """While entered, `emit` inserts at the beginning of the current function."""
         assert self.function is not None
         block = self.function.op.regions[0].blocks[0]
-        return Inside(self, self.ir.InsertionPoint.at_block_begin(block))
+        return InsertionScope(self, self.ir.InsertionPoint.at_block_begin(block))
 
     def global_array(self, symbol: str, bytes: int, alignment: int, linkage: str) -> Any:
         """Shared memory under a name: `llvm.mlir.global` in address space 3."""
@@ -198,7 +195,7 @@ class Rewriter(Builder):
         records = self._plan(ops, names)
         for op, name in zip(ops, names, strict=True):
             if name.startswith("cute."):
-                rule = self._rule(name, op)
+                rule = self.rules.for_op(op, self.target)
                 self.records = next(records) if rule.reads_types else ()
                 self._lower(rule, op)
             elif name == "gpu.launch_func":
@@ -206,32 +203,21 @@ class Rewriter(Builder):
             elif name in _CARRIERS:
                 self._retype(name, op)
 
-    def _rule(self, name: str, op: Any) -> Rule:
-        rule = self.rules.get(name)
-        if rule is None:
-            raise CompilerBug(
-                f"the target {self.target!r} has no rule for {name}",
-                span=span_of_location(op.location),
-            )
-        return rule
-
     def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
         """What has to be read before anything changes: types, and sums of shared memory."""
         records: list[tuple[MemRef | None, ...]] = []
         for op, name in zip(ops, names, strict=True):
             reads = name == "gpu.launch_func"
-            if reads or (name.startswith("cute.") and self._rule(name, op).reads_types):
+            if name.startswith("cute."):
+                reads = self.rules.for_op(op, self.target).reads_types
+            if reads:
                 records.append(tuple(self.dialect.record(v.type) for v in op.operands))
         self._plan_shared_memory(ops, names)
         return iter(records)
 
-    def _lower(self, rule: Rule, op: Any) -> None:
+    def _lower(self, rule: LoweringRule, op: Any) -> None:
         self.at(op)
-        fields = self.dialect.fields(op)
-        value = rule.lower(self, fields)
-        if value is not None:
-            op.results[0].replace_all_uses_with(value)
-        op.erase()
+        apply_result(rule, op, rule.apply(self, self.dialect.view(op)))
 
     def _retype(self, name: str, op: Any) -> None:
         if name in _FUNCTIONS:
@@ -291,14 +277,13 @@ class Rewriter(Builder):
                 functions.append(_Function(op, str(op.attributes["sym_name"].value), []))
                 ends.append(0)
             elif name == "cute.alloc_smem" and functions:
-                fields = self.dialect.fields(op)
-                record = self.dialect.record(fields.memref.type)
-                assert record is not None
+                alloc = AllocSmem.of(self.dialect, op)
+                record = self.dialect.record_of(alloc.memref)
                 align = max(record.alignment, SMEM_ALIGNMENT)
                 start = -(-ends[-1] // align) * align
                 functions[-1].offsets.append(start)
                 functions[-1].last = op.location
-                ends[-1] = start + (fields.integer("bytes") or 0)
+                ends[-1] = start + alloc.bytes
         for function, end in zip(functions, ends, strict=True):
             most = target_of(self.target).smem_per_block
             if end > most:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from basedsl_cute.dialect import Operands
 from basedsl_cute.dialect.atoms import MMA_ATOMS
+from basedsl_cute.dialect.ops import Copy, Gemm
 from basedsl_cute.hardware.capability import require_capability
 from basedsl_cute.lowering.kernel.storage import storage_type
 
@@ -26,15 +26,14 @@ _WIDTH = {
 _LANES = 32
 
 
-def multiply(b: Rewriter, op: Operands) -> None:
+def multiply(b: Rewriter, op: Gemm) -> None:
     """`nvvm.mma.sync` with operands from, and results to, the fragments' registers."""
-    name = op.text("atom") or ""
-    match = _ATOM.fullmatch(name)
-    assert match is not None, name
+    match = _ATOM.fullmatch(op.atom)
+    assert match is not None, op.atom
     m, n, k = shape = tuple(int(x) for x in match.group(1, 2, 3))
     d_type, a_type, b_type = match.group(4, 5, 6)
     what = f"mma.sync of {a_type} and {b_type} with shape {m}x{n}x{k}"
-    require_capability(b.target, MMA_ATOMS[name].since, what, op.op.location)
+    require_capability(b.target, MMA_ATOMS[op.atom].since, what, op.op.location)
     a = _fragment(b, op.a, 0, m * k, a_type)
     x = _fragment(b, op.b, 1, n * k, b_type)
     c = _fragment(b, op.c, 2, m * n, d_type)
@@ -105,7 +104,7 @@ def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -
     return _registers(b, address, b.records[1 + index], bits // 32, as_words)
 
 
-def load_matrix(b: Rewriter, op: Operands) -> None:
+def load_matrix(b: Rewriter, op: Copy) -> None:
     """`nvvm.ldmatrix`; its words go to the target's registers."""
     number, attributes = _matrix(b, op)
     words = [b.i32] * number
@@ -116,12 +115,12 @@ def load_matrix(b: Rewriter, op: Operands) -> None:
     _store_words(b, op, values)
 
 
-def load_byte_matrix(b: Rewriter, op: Operands) -> None:
+def load_byte_matrix(b: Rewriter, op: Copy) -> None:
     """`nvvm.ldmatrix` of 16x16 matrices of bytes. A lane gets four rows of a column in a word, and
     of the column 8 to the right in the next; the atom gives two rows of both columns in a word, as
     stmatrix takes them and CuTe's copy_sm100.hpp makes them.
     """
-    number = int((op.text("atom") or "")[-1])
+    number = int(op.atom[-1])
     parse = b.ir.Attribute.parse
     attributes = {
         "layout": parse("#nvvm.mma_layout<col>"),
@@ -147,7 +146,7 @@ def load_byte_matrix(b: Rewriter, op: Operands) -> None:
     _store_words(b, op, values)
 
 
-def _store_words(b: Rewriter, op: Operands, values: list[Any]) -> None:
+def _store_words(b: Rewriter, op: Copy, values: list[Any]) -> None:
     record = b.records[1]
     assert record is not None
     element = storage_type(b, record.element)
@@ -156,16 +155,16 @@ def _store_words(b: Rewriter, op: Operands, values: list[Any]) -> None:
         b.emit("llvm.store", [], [elements, b.byte_pointer(op.target, 4 * i)], _word(b))
 
 
-def store_matrix(b: Rewriter, op: Operands) -> None:
+def store_matrix(b: Rewriter, op: Copy) -> None:
     """`nvvm.stmatrix` of the words in the source's registers."""
     number, attributes = _matrix(b, op)
     words = _registers(b, op.source, b.records[0], number, True)
     b.emit("nvvm.stmatrix", [], [op.target, *words], attributes)
 
 
-def _matrix(b: Rewriter, op: Operands) -> tuple[int, dict[str, Any]]:
+def _matrix(b: Rewriter, op: Copy) -> tuple[int, dict[str, Any]]:
     """How many matrices, and what both instructions are told."""
-    _, number, *turned = (op.text("atom") or "").split("_")
+    _, number, *turned = op.atom.split("_")
     parse = b.ir.Attribute.parse
     attributes = {
         "layout": parse(f"#nvvm.mma_layout<{'col' if turned else 'row'}>"),

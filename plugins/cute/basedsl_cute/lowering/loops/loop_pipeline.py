@@ -32,6 +32,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.objectstage import PipelineContext, span_of_location
 from basedsl_cute.dialect import CuteDialect, define
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
+from basedsl_cute.dialect.ops import AllocSmem, Barrier, Copy, TensorIterator, View
 from basedsl_cute.lowering.loops.loop_analysis import (
     PREFETCH,
     TMA_LOAD,
@@ -152,17 +153,14 @@ class _Pipeline(LoopBuilder):
 
     def _allocate(self, old: Any) -> None:
         """Room for one tile more than copies are ahead. Tiles are a whole swizzle period apart."""
-        record = self.dialect.record(old.type)
-        assert record is not None
+        record = self.dialect.record_of(old)
         op = defining(old)
-        size = self.ir.IntegerAttr(op.attributes["bytes"]).value
+        alloc = AllocSmem.of(self.dialect, op)
         period = max(record.alignment, 1024 if self.plan.is_swizzled(old) else 16)
-        apart = -(-size // period) * period
-        attributes = {"name": op.attributes["name"]} if "name" in op.attributes else {}
-        i64 = self.ir.IntegerType.get_signless(64)
-        attributes["bytes"] = self.ir.IntegerAttr.get(i64, apart * (self.stages + 1))
+        apart = -(-alloc.bytes // period) * period
+        size = apart * (self.stages + 1)
         with self.ir.InsertionPoint(op), op.location:
-            new = self.emit("cute.alloc_smem", [], [old.type], attributes).result
+            new = AllocSmem(self.dialect, type=old.type, bytes=size, name=alloc.name).memref
         self.tiles.append((old, new, apart * 8 // record.element_bits))
 
     def _tiles_at(self, number: Any) -> dict[Any, Any]:
@@ -170,7 +168,7 @@ class _Pipeline(LoopBuilder):
         out = {}
         for old, new, apart in self.tiles:
             offset = self.emit("arith.muli", [number, self.number(apart)], [self.i32]).result
-            out[old] = self.dialect.view(new, offset, old.type)
+            out[old] = View(self.dialect, source=new, offset=offset, type=old.type).view
         return out
 
     # The loop --------------------------------------------------------------------------------
@@ -228,18 +226,18 @@ class _Pipeline(LoopBuilder):
         with self.ir.InsertionPoint(defining(self.plan.tiles[0])):
             i64 = self.ir.IntegerType.get_signless(64)
             kind = self.dialect.memref_type(i64, "smem", f"{count}:1", 16)
-            words = self.dialect.alloc_smem(kind, 8 * count, name="barriers")
-        self.barriers = self.dialect.iterator(words)
+            words = AllocSmem(self.dialect, type=kind, bytes=8 * count, name="barriers").memref
+        self.barriers = TensorIterator(self.dialect, source=words).pointer
         with self._one_thread():
             for j in range(count):
                 at = self._barrier(self.number(j))
                 self.emit("nvvm.mbarrier.init", [at, self.number(1)])
         self.emit("nvvm.fence.mbarrier.init")
-        self.dialect.barrier()
+        Barrier(self.dialect)
 
     def _end_barriers(self) -> None:
         """Everyone is past the last wait: the words may be something else from now on."""
-        self.dialect.barrier()
+        Barrier(self.dialect)
         with self._one_thread():
             for j in range(self.stages + 1):
                 self.emit("nvvm.mbarrier.inval", [self._barrier(self.number(j))])
@@ -343,23 +341,21 @@ class _Copier:
         return new
 
     def _make_asynchronous(self, op: Any) -> None:
-        source, target, *predicate = op.operands
-        spaces = [self.dialect.record(value.type).space for value in (source, target)]  # type: ignore[union-attr]
-        if spaces != ["gmem", "smem"] or self.ir.StringAttr(op.attributes["atom"]).value != (
-            "universal"
-        ):
+        copy = Copy.of(self.dialect, op)
+        source, target, bits = copy.source, copy.target, copy.bits
+        spaces = [self.dialect.record_of(value).space for value in (source, target)]
+        if spaces != ["gmem", "smem"] or copy.atom != "universal":
             return
-        bits = self.ir.IntegerAttr(op.attributes["bits"]).value
-        if not predicate:
+        if copy.predicate is None:
             op.attributes["atom"] = self.ir.StringAttr.get("cp_async")
             if "cache" in op.attributes:
                 del op.attributes["cache"]
             return
         # A false predicate means: leave the tile alone. For cp.async it would mean zeros.
         with self.ir.InsertionPoint(op), op.location:
-            branch = self.ir.Operation.create("scf.if", operands=predicate, regions=2)
+            branch = self.ir.Operation.create("scf.if", operands=[copy.predicate], regions=2)
             with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
-                self.dialect.copy(source, target, atom="cp_async", bits=bits)
+                Copy(self.dialect, source=source, target=target, atom="cp_async", bits=bits)
                 self.ir.Operation.create("scf.yield")
         op.erase()
 
@@ -369,14 +365,13 @@ class _Copier:
             bits = self.plan.bits(load)
             source = self._element(load.operands[0], load.operands[1], bits)
             target = self._element(op.operands[1], op.operands[2], bits)
-            self.dialect.copy(source, target, atom="cp_async", bits=bits)
+            Copy(self.dialect, source=source, target=target, atom="cp_async", bits=bits)
 
     def _element(self, memory: Any, index: Any, bits: int) -> Any:
         """The tensor of one access at `index`; how it is aligned has been checked."""
         memory, index = self.value(memory), self.value(index)
-        record = self.dialect.record(memory.type)
-        assert record is not None
+        record = self.dialect.record_of(memory)
         count = bits // record.element_bits
         layout = f"{count}:1" if count > 1 else "1:0"
         kind = self.dialect.memref_type(record.element, record.space, layout, bits // 8)
-        return self.dialect.view(memory, index, kind)
+        return View(self.dialect, source=memory, offset=index, type=kind).view

@@ -1,6 +1,6 @@
-"""The step `ptx-only`: what PTX says in its own way, on kernels the simulator takes as they are.
+"""The step `ptx-only`: one walk over kernels by a rule table, for what PTX says in its own way.
 
-One walk by a rule table, in kernels only:
+The simulator takes the same kernels without this step. The rules are of:
 
 - math with an instruction of its own (fabs, floor, sqrt, fma, population count, ...), and what
   `fastmath<afn>` allows to be approximate; what is left is libdevice's,
@@ -17,39 +17,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.mlir import Bindings
-from basedsl.objectstage import PipelineContext
+from basedsl.objectstage import (
+    Erase,
+    Keep,
+    PipelineContext,
+    Replace,
+    Rule,
+    RuleResult,
+    RuleTable,
+    apply_result,
+)
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
+from basedsl_cute.dialect.cluster import DsmemStore
+from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
+from basedsl_cute.dialect.warpgroup import PtxWgmma
 from basedsl_cute.hardware import requirements
 from basedsl_cute.hardware.targets import Target
-from basedsl_cute.lowering.kernel import packed, tensor_map_update, warpgroup
+from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
-from basedsl_cute.lowering.ptx import before_hopper, narrow_floats
+from basedsl_cute.lowering.ptx import before_hopper, narrow_floats, tensor_map_update, warpgroup
 
-RuleFunction = Callable[["Lowering", Any], Any]
-
-
-@dataclass(frozen=True)
-class PtxRule:
-    """How an op of an upstream dialect is said in PTX. `lower` returns the replacing value, or
-    None to leave the op as it is.
-    """
-
-    op: str
-    lower: RuleFunction
-
-
-RULES: dict[str, PtxRule] = {}
-
-
-def rule(*ops: str) -> Callable[[RuleFunction], RuleFunction]:
-    """Enter a function into the table for some ops."""
-
-    def enter(function: RuleFunction) -> RuleFunction:
-        RULES.update({op: PtxRule(op=op, lower=function) for op in ops})
-        return function
-
-    return enter
+# A rule takes the operation: a cute one as an instance of the class that declares it.
+RuleFunction = Callable[["PtxRewriter", Any], RuleResult]
+RULES: RuleTable[RuleFunction, Rule[RuleFunction]] = RuleTable("ptx-only", Rule)
 
 
 # Passes that few kernels need, and the ops that make them needed.
@@ -76,14 +67,14 @@ class PtxOnly:
     assertions: bool = False
 
     def __call__(self, op: Any, context: PipelineContext) -> None:
-        names = Lowering(context.bindings, self.target, self.assertions).run(op)
+        names = PtxRewriter(context.bindings, self.target, self.assertions).run(op)
         passes = [name for name, ops in _EXPANSIONS.items() if not names.isdisjoint(ops)]
         if passes:
             manager = context.bindings.passmanager.PassManager
             manager.parse(f"builtin.module({','.join(passes)})").run(op)
 
 
-class Lowering(Builder):
+class PtxRewriter(Builder):
     """One run of the step."""
 
     def __init__(self, bindings: Bindings, target: Target, assertions: bool) -> None:
@@ -112,7 +103,7 @@ class Lowering(Builder):
                 requirements.check(name, op, self.target)
             self.source_type = source
             found = RULES.get(name)
-            if found is None or not self._replace(found, op):
+            if found is None or not self._apply(found, op):
                 self.floats.retype(name, op)
         if self.floats.in_parameters:
             self._convert_arguments(module)
@@ -132,18 +123,11 @@ class Lowering(Builder):
         for launch in launches:
             self.floats.convert_arguments(launch)
 
-    def _replace(self, found: PtxRule, op: Any) -> bool:
+    def _apply(self, rule: Rule[RuleFunction], op: Any) -> bool:
+        """Returns True if `op` is gone."""
         self.at(op)
-        value = found.lower(self, op)
-        if value is None:
-            return False
-        if value is not ERASED:
-            op.results[0].replace_all_uses_with(value)
-        op.erase()
-        return True
-
-
-ERASED: Any = object()  # what a rule returns for an op without results that it has replaced
+        view = self.dialect.view(op) if rule.op.startswith("cute.") else op
+        return apply_result(rule, op, rule.apply(self, view))
 
 
 # Math --------------------------------------------------------------------------------------------
@@ -161,72 +145,72 @@ _INTRINSICS = {
 }
 
 
-@rule(*_INTRINSICS)
-def intrinsic(b: Lowering, op: Any) -> Any:
+@RULES.register(*_INTRINSICS)
+def intrinsic(b: PtxRewriter, op: Any) -> RuleResult:
     """The LLVM intrinsic, which NVPTX has an instruction for."""
-    return b.intrinsic(_INTRINSICS[op.name], op.results[0].type, list(op.operands))
+    name = _INTRINSICS[op.name]
+    return Replace(b.intrinsic(name, op.results[0].type, list(op.operands)))
 
 
-@rule("math.ctlz", "math.cttz", "math.absi")
-def flagged_intrinsic(b: Lowering, op: Any) -> Any:
+@RULES.register("math.ctlz", "math.cttz", "math.absi")
+def flagged_intrinsic(b: PtxRewriter, op: Any) -> RuleResult:
     """llvm.ctlz, llvm.cttz, llvm.abs: the flag says that zero (the least integer) is defined."""
     name = {"math.ctlz": "llvm.ctlz", "math.cttz": "llvm.cttz", "math.absi": "llvm.abs"}[op.name]
     no = b.constant(0, b.ir.IntegerType.get_signless(1))
-    return b.intrinsic(name, op.results[0].type, [op.operands[0], no])
+    return Replace(b.intrinsic(name, op.results[0].type, [op.operands[0], no]))
 
 
 # LLVM, FPClassTest: which classes of floats each test accepts.
 _CLASSES = {"math.isnan": 0x003, "math.isinf": 0x204, "math.isfinite": 0x1F8}
 
 
-@rule(*_CLASSES)
-def classify(b: Lowering, op: Any) -> Any:
+@RULES.register(*_CLASSES)
+def classify(b: PtxRewriter, op: Any) -> RuleResult:
     """llvm.is.fpclass."""
     mask = b.constant(_CLASSES[op.name], b.i32)
-    return b.intrinsic("llvm.is.fpclass", op.results[0].type, [op.operands[0], mask])
+    result = op.results[0].type
+    return Replace(b.intrinsic("llvm.is.fpclass", result, [op.operands[0], mask]))
 
 
-@rule("math.sqrt")
-def sqrt(b: Lowering, op: Any) -> Any:
+@RULES.register("math.sqrt")
+def sqrt(b: PtxRewriter, op: Any) -> RuleResult:
     """sqrt.rn, rounded correctly; sqrt.approx for f32 if it may be approximate."""
     if _may_approximate(op) and str(element_of(op.operands[0].type)) == "f32":
         return _approximate(b, op, "sqrt.approx.f32 $0, $1;")
     if str(element_of(op.operands[0].type)) in ("f32", "f64"):
-        return b.intrinsic("llvm.sqrt", op.results[0].type, list(op.operands))
+        return Replace(b.intrinsic("llvm.sqrt", op.results[0].type, list(op.operands)))
     return _in_f32(b, op, lambda x: b.intrinsic("llvm.sqrt", b.f32, [x]))
 
 
-@rule("math.rsqrt")
-def rsqrt(b: Lowering, op: Any) -> Any:
+@RULES.register("math.rsqrt")
+def rsqrt(b: PtxRewriter, op: Any) -> RuleResult:
     """rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; f64 is libdevice's."""
     return _instruction(b, op, "rsqrt.approx.f32 $0, $1;")
 
 
-@rule("math.exp2")
-def exp2(b: Lowering, op: Any) -> Any:
+@RULES.register("math.exp2")
+def exp2(b: PtxRewriter, op: Any) -> RuleResult:
     """ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; f64 is libdevice's."""
     return _instruction(b, op, "ex2.approx.f32 $0, $1;")
 
 
-@rule("math.log2", "math.sin", "math.cos", "math.tanh")
-def approximate(b: Lowering, op: Any) -> Any:
+@RULES.register("math.log2", "math.sin", "math.cos", "math.tanh")
+def approximate(b: PtxRewriter, op: Any) -> RuleResult:
     """The f32 instruction if the op may be approximate (PTX ISA 9.7.3.18 and following)."""
-    return (
-        _instruction(b, op, f"{_APPROXIMATE[op.name]}.approx.f32 $0, $1;")
-        if _may_approximate(op)
-        else None
-    )
+    if not _may_approximate(op):
+        return Keep()
+    return _instruction(b, op, f"{_APPROXIMATE[op.name]}.approx.f32 $0, $1;")
 
 
 _APPROXIMATE = {"math.log2": "lg2", "math.sin": "sin", "math.cos": "cos", "math.tanh": "tanh"}
 _LOG2_E, _LN_2 = 1.4426950408889634, 0.6931471805599453
 
 
-@rule("math.exp")
-def exp(b: Lowering, op: Any) -> Any:
+@RULES.register("math.exp")
+def exp(b: PtxRewriter, op: Any) -> RuleResult:
     """ex2.approx(x * log2(e)) if it may be approximate."""
     if not _may_approximate(op):
-        return None
+        return Keep()
 
     def through_exp2(x: Any) -> Any:
         return _asm(b, "ex2.approx.f32 $0, $1;", b.multiply(x, _LOG2_E))
@@ -234,11 +218,11 @@ def exp(b: Lowering, op: Any) -> Any:
     return _in_f32(b, op, through_exp2)
 
 
-@rule("math.log")
-def log(b: Lowering, op: Any) -> Any:
+@RULES.register("math.log")
+def log(b: PtxRewriter, op: Any) -> RuleResult:
     """lg2.approx(x) * ln(2) if it may be approximate."""
     if not _may_approximate(op):
-        return None
+        return Keep()
     return _in_f32(b, op, lambda x: b.multiply(_asm(b, "lg2.approx.f32 $0, $1;", x), _LN_2))
 
 
@@ -248,26 +232,28 @@ def _may_approximate(op: Any) -> bool:
     return "afn" in flags or "fast>" in flags
 
 
-def _asm(b: Lowering, text: str, x: Any) -> Any:
+def _asm(b: PtxRewriter, text: str, x: Any) -> Any:
     return b.assembly(text, "=f,f", [b.f32], [x])
 
 
-def _instruction(b: Lowering, op: Any, text: str) -> Any:
+def _instruction(b: PtxRewriter, op: Any, text: str) -> RuleResult:
     if str(element_of(op.operands[0].type)) == "f64":
-        return None
+        return Keep()
     return _approximate(b, op, text)
 
 
-def _approximate(b: Lowering, op: Any, text: str) -> Any:
+def _approximate(b: PtxRewriter, op: Any, text: str) -> RuleResult:
     return _in_f32(b, op, lambda x: _asm(b, text, x))
 
 
-def _in_f32(b: Lowering, op: Any, compute: Callable[[Any], Any]) -> Any:
-    """`compute` on each element as an f32; None for f64, which it would not be exact enough for."""
+def _in_f32(b: PtxRewriter, op: Any, compute: Callable[[Any], Any]) -> RuleResult:
+    """Replace `op` by `compute` on each element as an f32, but keep it for f64, which that is not
+    exact enough for.
+    """
     element = element_of(op.operands[0].type)
     kind = str(element)
     if kind == "f64":
-        return None
+        return Keep()
 
     def one(x: Any) -> Any:
         if kind == "f32":
@@ -275,18 +261,18 @@ def _in_f32(b: Lowering, op: Any, compute: Callable[[Any], Any]) -> Any:
         wide = b.emit("arith.extf", [b.f32], [x])
         return b.emit("arith.truncf", [element], [compute(wide)])
 
-    return b.elementwise(op.operands[0], element, one)
+    return Replace(b.elementwise(op.operands[0], element, one))
 
 
 # Memory ------------------------------------------------------------------------------------------
 
 
-@rule("llvm.load")
-def load(b: Lowering, op: Any) -> Any:
+@RULES.register("llvm.load")
+def load(b: PtxRewriter, op: Any) -> RuleResult:
     """`ld` with a cache operator (PTX ISA 9.7.9.8) where one was asked for."""
     cache = _cache_of(op)
     if cache is None:
-        return None
+        return Keep()
     words = _Words(b, op.results[0].type)
     head = f"ld{_space_of(op.operands[0])}.{cache}"
     parts: list[Any] = []
@@ -300,15 +286,15 @@ def load(b: Lowering, op: Any) -> Any:
             parts.append(loaded)
         else:
             parts += [b.extract_value(loaded, i, words.type) for i in range(count)]
-    return words.join(parts)
+    return Replace(words.join(parts))
 
 
-@rule("llvm.store")
-def store(b: Lowering, op: Any) -> Any:
+@RULES.register("llvm.store")
+def store(b: PtxRewriter, op: Any) -> RuleResult:
     """`st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for."""
     cache = _cache_of(op)
     if cache is None:
-        return None
+        return Keep()
     value, address = op.operands[0], op.operands[1]
     words = _Words(b, value.type)
     head = f"st{_space_of(address)}.{cache}"
@@ -319,25 +305,25 @@ def store(b: Lowering, op: Any) -> Any:
         constraints = ",".join(["l", *[words.constraint] * count])
         taken, parts = parts[:count], parts[count:]
         b.assembly(text, constraints, [], [address, *taken], has_side_effects=True)
-    return ERASED
+    return Erase()
 
 
-@rule("nvvm.cp.async.shared.global")
-def copy_async(b: Lowering, op: Any) -> Any:
+@RULES.register("nvvm.cp.async.shared.global")
+def copy_async(b: PtxRewriter, op: Any) -> RuleResult:
     """With a predicate, which `lower-cute` makes a size of: cp.async's operand `ignore-src` (PTX
     ISA 9.7.9.25.3.1), which costs nothing; for a size in a register ptxas computes addresses.
     """
     if len(op.operands) < 3:
-        return None
+        return Keep()
     chosen = op.operands[2].owner
     if getattr(chosen, "name", "") != "arith.select":
-        return None
+        return Keep()
     cache = str(op.attributes["modifier"]).rpartition(" ")[2].rstrip(">")
     size = int(op.attributes["size"])
     text = f"cp.async.{cache}.shared.global [$0], [$1], {size}, !$2;"
     operands = [op.operands[0], op.operands[1], chosen.operands[0]]
     b.assembly(text, "r,l,b", [], operands, has_side_effects=True)
-    return ERASED
+    return Erase()
 
 
 def _braced(registers: list[str]) -> str:
@@ -357,7 +343,7 @@ def _space_of(pointer: Any) -> str:
 class _Words:
     """The registers that a value of 8 to 256 bits travels in."""
 
-    def __init__(self, b: Lowering, type: Any) -> None:
+    def __init__(self, b: PtxRewriter, type: Any) -> None:
         self.b = b
         self.value_type = type
         self.element = element_of(type)
@@ -410,9 +396,11 @@ class _Words:
 # Parameters --------------------------------------------------------------------------------------
 
 
-@rule("gpu.func")
-def function(b: Lowering, op: Any) -> Any:
-    """Keep what is said of parameters that are passed by value; the function stays."""
+@RULES.register("gpu.func")
+def function(b: PtxRewriter, op: Any) -> RuleResult:
+    """The function itself, with the attributes of parameters that are passed by value saved from
+    `convert-gpu-to-nvvm` (`restore_parameters`).
+    """
     ir = b.ir
     if "arg_attrs" in op.attributes:
         marks = [ir.DictAttr(mark) for mark in ir.ArrayAttr(op.attributes["arg_attrs"])]
@@ -424,7 +412,7 @@ def function(b: Lowering, op: Any) -> Any:
                     named["nvvm.grid_constant"] = ir.UnitAttr.get()
                 kept.append(ir.DictAttr.get(named))
             op.attributes[PARAMETERS] = ir.ArrayAttr.get(kept)
-    return None
+    return Keep()
 
 
 def restore_parameters(op: Any) -> None:
@@ -439,17 +427,17 @@ def restore_parameters(op: Any) -> None:
                 del attributes[PARAMETERS]
 
 
-@rule("cute.wgmma")
-def wgmma(b: Lowering, op: Any) -> Any:
+@RULES.register("cute.ptx_wgmma")
+def wgmma(b: PtxRewriter, op: PtxWgmma) -> RuleResult:
     """`wgmma.mma_async` as inline PTX, one block for all its steps."""
     warpgroup.to_ptx(b, op)
-    return ERASED
+    return Erase()
 
 
-@rule("cute.dsmem_store")
-def dsmem_store(b: Lowering, op: Any) -> Any:
+@RULES.register("cute.dsmem_store")
+def dsmem_store(b: PtxRewriter, op: DsmemStore) -> RuleResult:
     """`st.async` as inline PTX."""
-    target, barrier, value = op.operands
+    value = op.value
     wide = str(value.type) == "vector<4xi32>"
     words = [value]
     if wide:
@@ -459,76 +447,75 @@ def dsmem_store(b: Lowering, op: Any) -> Any:
     given = "{$2, $3, $4, $5}" if wide else "$2"
     text = f"st.async.shared::cluster.mbarrier::complete_tx::bytes{kind} [$0], {given}, [$1];"
     constraints = ",".join(["r", "r", *[letter] * len(words), "~{memory}"])
-    b.assembly(text, constraints, [], [target, barrier, *words], has_side_effects=True)
-    return ERASED
+    b.assembly(text, constraints, [], [op.target, op.barrier, *words], has_side_effects=True)
+    return Erase()
 
 
-@rule("cute.tensormap_replace")
-def tensormap_replace(b: Lowering, op: Any) -> Any:
+@RULES.register("cute.tensormap_replace")
+def tensormap_replace(b: PtxRewriter, op: TensormapReplace) -> RuleResult:
     """`tensormap.replace` as inline PTX."""
     tensor_map_update.replace_to_ptx(b, op)
-    return ERASED
+    return Erase()
 
 
-@rule("cute.tensormap_release")
-def tensormap_release(b: Lowering, op: Any) -> Any:
+@RULES.register("cute.tensormap_release")
+def tensormap_release(b: PtxRewriter, op: TensormapRelease) -> RuleResult:
     """`tensormap.cp_fenceproxy` as inline PTX."""
     tensor_map_update.release_to_ptx(b, op)
-    return ERASED
+    return Erase()
 
 
 # The rest ----------------------------------------------------------------------------------------
 
 
-@rule(*before_hopper.STAND_INS)
-def stand_in(b: Lowering, op: Any) -> Any:
-    """What targets before sm_90 have instead."""
+@RULES.register(*before_hopper.STAND_INS)
+def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
+    """The instructions that targets before sm_90 have instead."""
     if b.target.capability >= (9, 0):
-        return None
-    value = before_hopper.STAND_INS[op.name](b, op)
-    return ERASED if value is None else value
+        return Keep()
+    return before_hopper.STAND_INS[op.name](b, op)
 
 
-@rule("cf.assert")
-def assertion(b: Lowering, op: Any) -> Any:
+@RULES.register("cf.assert")
+def assertion(b: PtxRewriter, op: Any) -> RuleResult:
     """Nothing, unless assertions are asked for."""
-    return None if b.assertions else ERASED
+    return Keep() if b.assertions else Erase()
 
 
-@rule("arith.fptosi", "arith.fptoui")
-def to_integer(b: Lowering, op: Any) -> Any:
+@RULES.register("arith.fptosi", "arith.fptoui")
+def to_integer(b: PtxRewriter, op: Any) -> RuleResult:
     """llvm.fptosi.sat: `cvt.rzi` saturates and makes zero of NaN; without it LLVM may fold a
     constant that is out of range into anything.
     """
     name = {"arith.fptosi": "llvm.fptosi.sat", "arith.fptoui": "llvm.fptoui.sat"}[op.name]
-    return b.intrinsic(name, op.results[0].type, [op.operands[0]])
+    return Replace(b.intrinsic(name, op.results[0].type, [op.operands[0]]))
 
 
-@rule("arith.truncf")
-def truncate(b: Lowering, op: Any) -> Any:
+@RULES.register("arith.truncf")
+def truncate(b: PtxRewriter, op: Any) -> RuleResult:
     """Conversions to floats that LLVM does not know."""
     return b.floats.truncate(op)
 
 
-@rule("arith.extf")
-def extend(b: Lowering, op: Any) -> Any:
+@RULES.register("arith.extf")
+def extend(b: PtxRewriter, op: Any) -> RuleResult:
     """Conversions from floats that LLVM does not know."""
     return b.floats.extend(op, b.source_type)
 
 
-@rule("vector.bitcast")
-def recast_vector(b: Lowering, op: Any) -> Any:
+@RULES.register("vector.bitcast")
+def recast_vector(b: PtxRewriter, op: Any) -> RuleResult:
     """Between bytes and what shares them."""
     return packed.recast(b, op)
 
 
-@rule("arith.bitcast")
-def reinterpret(b: Lowering, op: Any) -> Any:
+@RULES.register("arith.bitcast")
+def reinterpret(b: PtxRewriter, op: Any) -> RuleResult:
     """Bits of floats that LLVM does not know."""
     return b.floats.bitcast(op, b.source_type)
 
 
-@rule("arith.constant")
-def constant(b: Lowering, op: Any) -> Any:
+@RULES.register("arith.constant")
+def constant(b: PtxRewriter, op: Any) -> RuleResult:
     """Constants of floats that LLVM does not know are such of their bits."""
     return b.floats.constant(op)
