@@ -6,7 +6,6 @@ pass pipeline or a Python function; what comes out of a step carries the step's 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -101,17 +100,6 @@ class Step:
         """What `PassManager.parse` takes."""
         return f"builtin.module({','.join(self.pass_list())})"
 
-    def describe(self) -> str:
-        """One line for listings and cache keys."""
-        if callable(self.passes):
-            inner = self.passes
-            named = getattr(inner, "__qualname__", None)
-            what = f"{inner.__module__}.{named}" if named else repr(inner)
-        else:
-            what = ",".join(self.pass_list())
-        when = f" where there is {', '.join(self.only_for)}" if self.only_for else ""
-        return f"{self.name}: {what}{when}"
-
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -134,11 +122,6 @@ class Pipeline:
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """The input's name, then each step's."""
-        return (self.input, *(step.name for step in self.steps))
-
     def then(self, *steps: Step) -> Pipeline:
         """This pipeline with steps added at the end."""
         return replace(self, steps=self.steps + steps)
@@ -156,20 +139,6 @@ class Pipeline:
     def until(self, name: str) -> Pipeline:
         """This pipeline up to and including the step called `name`."""
         return replace(self, steps=self.steps[: self._index(name) + 1])
-
-    def with_step(self, step: Step) -> Pipeline:
-        """This pipeline with the step of the same name replaced."""
-        at = self._index(step.name)
-        return replace(self, steps=(*self.steps[:at], step, *self.steps[at + 1 :]))
-
-    def describe(self) -> str:
-        """The whole pipeline, a line for each step."""
-        return "\n".join([f"{self.name} ({self.input})", *(s.describe() for s in self.steps)])
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes when the steps or their parameters do; not when a Python pass is edited."""
-        return hashlib.sha256(self.describe().encode()).hexdigest()[:16]
 
     def _index(self, name: str) -> int:
         for at, step in enumerate(self.steps):

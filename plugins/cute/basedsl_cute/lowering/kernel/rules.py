@@ -7,10 +7,11 @@ Only ops that the simulator and the PTX path both take come out of here; what on
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.objectstage import Erase, Keep, Replace, RuleResult, RuleTable
+from basedsl.objectstage import Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
 from basedsl_cute.dialect import OpView
 from basedsl_cute.dialect.atoms import COPY_ATOMS
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE
@@ -337,6 +338,19 @@ def barrier(b: Rewriter, op: Barrier) -> RuleResult:
     sizes = b.ir.DenseI32ArrayAttr.get(segments)
     b.emit("nvvm.barrier", [], operands, {"operandSegmentSizes": sizes})
     return Erase()
+
+
+# The step ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LowerCute:
+    """The step `lower-cute` for a target (its name is only in messages)."""
+
+    target: str
+
+    def __call__(self, op: Any, context: PipelineContext) -> None:
+        Rewriter(context.bindings, RULES, self.target).run(op)
 
 
 # What rules share --------------------------------------------------------------------------------
