@@ -1,9 +1,8 @@
-"""The `cute` dialect of given bindings: loading it into a context, its types, its builders.
+"""The `cute` dialect for one package of MLIR bindings: its types, and loading it into a context.
 
-`define(bindings)` gives the one `CuteDialect` of those bindings; `load(bindings)` makes the ops and
-types known to the current context (pass it to `MLIRContext`). The definition that MLIR reads is in
-`dialect.irdl`. Builders go through `ir.Operation.create`: 1.3 us an op, where generated
-constructors take 6.5.
+`define(bindings)` gives the one `CuteDialect` of those bindings; `load(bindings)` registers the
+operations and types in the current context (pass it to `MLIRContext`). Operations are declared in
+`dialect.ops` and its neighbours; the definition that MLIR reads is in `dialect.irdl`.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect.declare import OPS
 from basedsl_cute.dialect.types import MemRef, read_space, space_text
 
-# Dialects that cute IR stands in or lowers to. Importing them up front means that no lookup by the
-# bindings happens later, at a moment that nobody chose.
+# Dialects that surround cute IR or that it lowers to. They are imported now: otherwise the bindings
+# import them lazily, possibly while another thread holds a lock.
 COMPANIONS = ("arith", "builtin", "cf", "func", "gpu", "llvm", "math", "nvvm", "scf", "vector")
 
 # A trace's state: where code of the host accesses an element.
@@ -36,9 +35,7 @@ def note_access() -> None:
 
 
 class CuteDialect:
-    """Types and op builders. Builders insert at the current insertion point and return the
-    result, or None; `loc` is an `ir.Location` (the current one by default).
-    """
+    """Types of the dialect, and what operations need of the bindings (`declare.OpView`)."""
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings
@@ -54,7 +51,7 @@ class CuteDialect:
         self._is_defined = False
 
     def load(self) -> None:
-        """Make the dialect known to the current context; again in the same one does nothing."""
+        """Register the dialect in the current context, once for each context."""
         context = self.ir.Context.current
         if context in self._loaded_in:
             return
@@ -70,7 +67,7 @@ class CuteDialect:
     # Types -----------------------------------------------------------------------------------
 
     def memref_type(self, element: Any, space: str, layout: str, align: int | None = None) -> Any:
-        """`!cute.memref<element, "space", "layout">` as an `ir.Type`."""
+        """Build the type `!cute.memref<element, "space align<align>", "layout">`, an `ir.Type`."""
         key = (element, space, layout, align)
         found = self._types.get(key)
         if found is None:
@@ -82,7 +79,9 @@ class CuteDialect:
         return found
 
     def record(self, type: Any) -> MemRef | None:
-        """What a `!cute.memref` type says, or None for another type."""
+        """Read a `!cute.memref` type. Returns None for another type; raises DSLTypeError for a
+        memory space that does not exist.
+        """
         try:
             return self._records[type]
         except KeyError:
@@ -98,14 +97,14 @@ class CuteDialect:
         return MemRef(ir.TypeAttr(element).value, space, ir.StringAttr(layout).value, align)
 
     def record_of(self, value: Any) -> MemRef:
-        """What the type of a tensor says. Raises DSLTypeError for another value."""
+        """Read the type of a tensor. Raises DSLTypeError for a value of another type."""
         record = self.record(value.type)
         if record is None:
             raise DSLTypeError(f"{value.type} is no tensor (!cute.memref)")
         return record
 
     def view(self, op: Any) -> Any:
-        """A cute operation as an instance of the class that declares it."""
+        """View a cute operation as an instance of the class that declares it."""
         return OPS[op.name.removeprefix("cute.")].of(self, op)
 
     def integer(self, value: int) -> Any:
@@ -122,7 +121,7 @@ _defined: dict[int, CuteDialect] = {}
 
 
 def define(bindings: Bindings) -> CuteDialect:
-    """The dialect of these bindings, made once."""
+    """Return the dialect of these bindings, made once."""
     found = _defined.get(id(bindings))
     if found is None:
         found = _defined[id(bindings)] = CuteDialect(bindings)

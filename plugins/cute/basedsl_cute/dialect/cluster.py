@@ -12,8 +12,8 @@ _ADDRESS = "!llvm.ptr<7>"
 
 
 class DsmemStore(OpView, name="dsmem_store"):
-    """A thread stores a value into shared memory of a block of the cluster; its bytes count at an
-    mbarrier there when they have arrived.
+    """Store a value of one thread into shared memory of a block of the cluster. Its bytes count at
+    an mbarrier there when they have arrived.
 
         "cute.dsmem_store"(%target, %barrier, %value)
             : (!llvm.ptr<7>, !llvm.ptr<7>, vector<4xi32>) -> ()

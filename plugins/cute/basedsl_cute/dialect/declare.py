@@ -1,4 +1,4 @@
-"""How operations of the dialect are declared: classes of typed fields, independent of any bindings.
+"""Operations are declared as classes of typed fields, independent of any bindings package.
 
 An operation is a subclass of `OpView` whose fields are its operands, results and attributes:
 
@@ -36,8 +36,8 @@ _REQUIRED: Any = object()
 
 
 class Field:
-    """One field. `alias` is what the builder calls it, `default` makes it optional there and in the
-    operation.
+    """A field of an operation. `alias` is its parameter of the builder; with a `default` it is
+    optional there and in the operation.
     """
 
     def __init__(self, default: Any = _REQUIRED, alias: str | None = None) -> None:
@@ -69,7 +69,9 @@ class Operand(Field):
 
 
 class Result(Field):
-    """An SSA value that the operation gives; its builder takes the type, or `factory` finds it."""
+    """An SSA value that the operation returns. The builder takes its type, or infers it by
+    `factory`.
+    """
 
     index: int
 
@@ -82,7 +84,7 @@ class Result(Field):
 
 
 class Attribute(Field):
-    """An attribute: `kind` is its class in the bindings, `what` how messages call one."""
+    """An attribute. `kind` is its class in the bindings, `what` its name in messages."""
 
     kind: ClassVar[str]
     what: ClassVar[str]
@@ -94,15 +96,15 @@ class Attribute(Field):
         return self.read(attributes[self.name]) if self.name in attributes else self.default
 
     def read(self, attribute: Any) -> Any:
-        """The attribute as a Python value."""
+        """Convert the attribute to a Python value."""
         return attribute.value
 
     def make(self, dialect: CuteDialect, value: Any) -> Any:
-        """The attribute of a Python value."""
+        """Convert a Python value to the attribute."""
         return getattr(dialect.ir, self.kind).get(value)
 
     def accepts(self, dialect: CuteDialect, attribute: Any) -> bool:
-        """True if the attribute is of the field's kind."""
+        """Return True if the attribute is of the field's kind."""
         return isinstance(attribute, getattr(dialect.ir, self.kind))
 
 
@@ -141,44 +143,44 @@ class IntegersField(Attribute):
 
 
 def operand(*, default: Any = _REQUIRED) -> Any:
-    """An operand; `default=None` for an optional one."""
+    """Declare an operand; `default=None` makes it optional."""
     return Operand(default)
 
 
 def result(*, alias: str | None = None, factory: TypeOf | None = None) -> Any:
-    """A result. The builder takes its type as the argument `alias`; without it, `factory` gives the
-    type from the dialect and the builder's other arguments.
+    """Declare a result. The builder takes its type as the argument `alias`; without it, `factory`
+    infers the type from the dialect and the operands by name.
     """
     return Result(alias, factory)
 
 
 def integer(*, default: Any = _REQUIRED) -> Any:
-    """An attribute of 64 bits, read as an int."""
+    """Declare an integer attribute of 64 bits, read as an int."""
     return IntegerField(default)
 
 
 def text(*, default: Any = _REQUIRED) -> Any:
-    """A string attribute, read as a str."""
+    """Declare a string attribute, read as a str."""
     return TextField(default)
 
 
 def flag(*, default: Any = False) -> Any:
-    """A unit attribute, read as a bool."""
+    """Declare a unit attribute, read as a bool."""
     return FlagField(default)
 
 
 def integers(*, default: Any = _REQUIRED) -> Any:
-    """An array of i64, read as a list of int."""
+    """Declare an attribute that is an array of i64, read as a list of int."""
     return IntegersField(default)
 
 
 def _parameter(*, kw_only: bool = True, default: Any = None) -> Any:
-    """A parameter of every builder, for type checkers."""
+    """Declare a parameter of every builder, for type checkers."""
     return default
 
 
 class Refused(Exception):
-    """Raised by what several `verify` share, with what is wrong."""
+    """Raised within `verify`: the operation is invalid, for the reason given."""
 
 
 OPS: dict[str, type[OpView]] = {}
@@ -190,7 +192,7 @@ View = TypeVar("View", bound="OpView")
     field_specifiers=(operand, result, integer, text, flag, integers, _parameter),
 )
 class _Declaration:
-    """Type checkers derive the builder's signature of a subclass's subclasses from their fields."""
+    """Lets type checkers derive the signature of each operation's builder from its fields."""
 
 
 class OpView(_Declaration):
@@ -242,8 +244,8 @@ class OpView(_Declaration):
 
     @classmethod
     def _builder(cls) -> Callable[..., None]:
-        """The constructor, generated as those of dataclasses are: a loop over the fields would take
-        three times as long as the building of an operation.
+        """Generate the constructor, as dataclasses do: a loop over the fields would take three
+        times as long as building the operation.
         """
         names: dict[str, Any] = {}
         parameters, lines = [], []
@@ -281,7 +283,7 @@ class OpView(_Declaration):
 
     @classmethod
     def of(cls: type[View], dialect: CuteDialect, op: Any) -> View:
-        """A view of an operation that exists."""
+        """View an operation that exists."""
         view = object.__new__(cls)
         view.dialect = dialect
         view.op = op
@@ -293,13 +295,13 @@ class OpView(_Declaration):
         return span_of_location(self.op.location)
 
     def verify(self) -> str | None:
-        """What is wrong with the operation beyond its fields, or None."""
+        """Return what is wrong with the operation beyond its fields, or None if it is valid."""
         return None
 
     @classmethod
     def refused(cls, dialect: CuteDialect, op: Any) -> str | None:
-        """What is wrong with `op`: in the number of its operands and results, in its attributes, or
-        by `verify`; None for a correct one.
+        """Return what is wrong with `op`, or None if it is valid: the number of its operands and
+        results is checked, then its attributes, then `verify`.
         """
         for what, values, fields in (
             ("operands", op.operands, cls.operand_fields),
@@ -330,6 +332,8 @@ class OpView(_Declaration):
 
     @classmethod
     def sample(cls) -> str:
-        """The IR in the docstring: its paragraphs that begin with an op or with what one gives."""
+        """Return the IR in the docstring: the paragraphs that begin with an operation or its
+        result.
+        """
         paragraphs = [textwrap.dedent(p) for p in cls.doc().split("\n\n")]
         return "\n".join(p for p in paragraphs if p.startswith(("%", '"cute.')))

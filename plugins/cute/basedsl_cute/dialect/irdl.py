@@ -22,7 +22,7 @@ irdl.type @memref {
 
 
 def text() -> str:
-    """The `irdl.dialect`. What an operation's verifier says is not in it."""
+    """Return the `irdl.dialect`; it does not contain what operations verify in Python."""
     operations = "".join(_operation(name, op) for name, op in OPS.items())
     return f"irdl.dialect @cute {{\n{_MEMREF}{operations}}}\n"
 
@@ -50,7 +50,7 @@ def _operation(name: str, op: type[OpView]) -> str:
 
 
 def memref_class(ir: Any) -> Any:
-    """The class of `!cute.memref` types in Python."""
+    """Make the Python class of `!cute.memref` types."""
 
     class MemRefType(ir.DynamicType):  # type: ignore[misc]
         type_name = "cute.memref"

@@ -1,8 +1,8 @@
-"""The ops of the `cute` dialect: what touches memory or hardware, each with an IR sample.
+"""The operations of the `cute` dialect that touch memory or hardware, each with an IR sample.
 
 Layout arithmetic is done at the meta-stage; what of it stays dynamic is `arith`, so every access
 here takes a linear offset counted in elements (i32 or i64). How each op becomes LLVM and NVVM is
-`lowering.rules`; what it computes is the simulator's business, on the lowered ops.
+`lowering.kernel.rules`; what it computes is the simulator's business, on the lowered ops.
 
 There is no print op: IRDL binds a variadic operand to one type, and `gpu.printf` says all of it.
 """
@@ -57,7 +57,7 @@ def _pointer_type(dialect: CuteDialect, fields: Mapping[str, Any]) -> Any:
 
 
 class Load(OpView, name="load"):
-    """The element at `index`, or `n` consecutive elements as a vector.
+    """Read the element at `index`, or consecutive elements as a vector.
 
         %x = "cute.load"(%m, %i) : (!cute.memref<f32, "gmem", "(?):(1)">, i32) -> f32
         %v = "cute.load"(%a, %i) {alignment = 16 : i64}
@@ -106,7 +106,7 @@ class Store(OpView, name="store"):
 
 
 class AtomicRMW(OpView, name="atomic_rmw"):
-    """Combine `value` into the element at `index` at once; the result is what was there before.
+    """Combine `value` atomically with the element at `index`; the result is the element before.
 
         %old = "cute.atomic_rmw"(%x, %m, %i) {kind = "add"}
             : (i32, !cute.memref<i32, "gmem", "(?):(1)">, i32) -> i32
@@ -130,7 +130,7 @@ class AtomicRMW(OpView, name="atomic_rmw"):
 
 
 class AtomicCAS(OpView, name="atomic_cas"):
-    """Write `value` at `index` if `expected` is there, at once; the result is what was there.
+    """Write `value` at `index` atomically if `expected` is there; the result is the element before.
 
     %old = "cute.atomic_cas"(%expected, %new, %m, %i)
         : (i32, i32, !cute.memref<i32, "gmem", "(?):(1)">, i32) -> i32
@@ -152,7 +152,7 @@ class AtomicCAS(OpView, name="atomic_cas"):
 
 
 class View(OpView, name="view"):
-    """The tensor `offset` elements further on, with another layout.
+    """Move the beginning of a tensor by `offset` elements and give it another layout.
 
         %r = "cute.view"(%m, %o) : (!cute.memref<f32, "gmem", "(?,64):(64,1)">, i32)
             -> !cute.memref<f32, "gmem", "(64):(1)">
@@ -174,7 +174,7 @@ class View(OpView, name="view"):
 
 
 class Recast(OpView, name="recast"):
-    """The same memory seen as elements of another type.
+    """Reinterpret the memory of a tensor as elements of another type.
 
     %h = "cute.recast"(%m) : (!cute.memref<f32, "smem", "(64):(1)">)
         -> !cute.memref<f16, "smem", "(128):(1)">
@@ -191,7 +191,7 @@ class Recast(OpView, name="recast"):
 
 
 class TensorIterator(OpView, name="iterator"):
-    """The address of a tensor's first element, for ops of other dialects.
+    """Get the address of a tensor's first element, for operations of other dialects.
 
     %p = "cute.iterator"(%m) : (!cute.memref<i64, "smem", "(2):(1)">) -> !llvm.ptr<3>
     """
@@ -204,7 +204,7 @@ class TensorIterator(OpView, name="iterator"):
 
 
 class MakeMemRef(OpView, name="make_memref"):
-    """A tensor over an address that came from elsewhere.
+    """Make a tensor of an address that another dialect's operation gave.
 
     %m = "cute.make_memref"(%p) : (!llvm.ptr<1>) -> !cute.memref<f32, "gmem", "(?):(1)">
     """
@@ -220,7 +220,7 @@ class MakeMemRef(OpView, name="make_memref"):
 
 
 class AllocSmem(OpView, name="alloc_smem"):
-    """Shared memory of the block, `bytes` large: the same memory wherever this op is reached.
+    """Allocate `bytes` of the block's shared memory: the same memory each time this is executed.
     `name` and `fields` ("a:0;b:64") are for messages.
 
     %s = "cute.alloc_smem"() {bytes = 4096 : i64}
@@ -237,7 +237,7 @@ class AllocSmem(OpView, name="alloc_smem"):
 
 
 class DynamicSmem(OpView, name="dynamic_smem"):
-    """The shared memory whose size the launch gives (`smem=`); all such ops give its beginning.
+    """Get the beginning of the shared memory whose size the launch gives (`smem=`).
 
     %d = "cute.dynamic_smem"() : () -> !cute.memref<i8, "smem align<1024>", "(?):(1)">
     """
@@ -249,7 +249,7 @@ class DynamicSmem(OpView, name="dynamic_smem"):
 
 
 class AllocRmem(OpView, name="alloc_rmem"):
-    """Registers of the thread, `bytes` of them, undefined until written.
+    """Allocate `bytes` of the thread's registers, undefined until written.
 
         %r = "cute.alloc_rmem"() {bytes = 16 : i64}
             : () -> !cute.memref<f32, "rmem align<16>", "(4):(1)">
@@ -268,7 +268,7 @@ class AllocRmem(OpView, name="alloc_rmem"):
 
 
 class Copy(OpView, name="copy"):
-    """One copy by an atom: `bits` of consecutive memory, from tensor to tensor, by one thread.
+    """Copy `bits` of consecutive memory from tensor to tensor by a copy atom, in one thread.
 
         "cute.copy"(%s, %d) {atom = "universal", bits = 128 : i64}
             : (!cute.memref<f32, "gmem align<16>", "(4):(1)">,
@@ -310,7 +310,7 @@ class Copy(OpView, name="copy"):
 
 
 class Gemm(OpView, name="gemm"):
-    """One matrix multiply-accumulate by an atom: d = a * b + c over the threads of the atom.
+    """Multiply and accumulate matrices by an MMA atom: d = a * b + c over the threads of the atom.
 
         "cute.gemm"(%d, %a, %b, %c) {atom = "universal_fma"}
             : (!cute.memref<f32, "rmem", "(1):(0)">, !cute.memref<f32, "rmem", "(1):(0)">,
@@ -337,7 +337,7 @@ class Gemm(OpView, name="gemm"):
 
 
 class Barrier(OpView, name="barrier"):
-    """Wait until all threads of the block, or `count` of them at barrier `id`, are here.
+    """Wait until all threads of the block, or `count` of them at barrier `id`, have arrived.
 
         "cute.barrier"() : () -> ()
         "cute.barrier"() {id = 1 : i64, count = 128 : i64} : () -> ()
@@ -433,5 +433,5 @@ def _pointer(op: OpView, memref: Value, pointer: Value) -> str | None:
 
 
 def pointer_text(address_space: int) -> str:
-    """`!llvm.ptr` or `!llvm.ptr<3>`."""
+    """Return the text of a pointer type: `!llvm.ptr` or `!llvm.ptr<3>`."""
     return f"!llvm.ptr<{address_space}>" if address_space else "!llvm.ptr"

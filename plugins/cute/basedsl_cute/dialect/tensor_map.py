@@ -15,7 +15,7 @@ _GLOBAL, _SHARED = "!llvm.ptr<1>", "!llvm.ptr<3>"
 
 
 class TensormapReplace(OpView, name="tensormap_replace"):
-    """One field of the tensor map at an address in global or shared memory gets a new value.
+    """Replace one field of the tensor map at an address in global or shared memory.
 
         "cute.tensormap_replace"(%map, %value) {field = "global_dim", ordinal = 1 : i64}
             : (!llvm.ptr<3>, i32) -> ()
@@ -43,8 +43,8 @@ class TensormapReplace(OpView, name="tensormap_replace"):
 
 
 class TensormapRelease(OpView, name="tensormap_release"):
-    """A warp copies a tensor map of 128 bytes from shared to global memory and releases it to those
-    who acquire it there (PTX ISA 9.7.13.15.17, "tensormap.cp_fenceproxy").
+    """Copy a tensor map of 128 bytes from shared to global memory by a warp, and release it to
+    threads that acquire it there (PTX ISA 9.7.13.15.17, "tensormap.cp_fenceproxy").
 
         "cute.tensormap_release"(%target, %source) : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()
     """

@@ -9,7 +9,8 @@ from basedsl_cute.dialect.declare import OpView, Value, flag, integer, integers,
 
 @dataclass(frozen=True)
 class WgmmaType:
-    """What wgmma does with elements of A of one type (PTX ISA 9.7.15.5.14, "wgmma.mma_async").
+    """The shapes and types of wgmma for one element type of A (PTX ISA 9.7.15.5.14,
+    "wgmma.mma_async").
 
     `k` is the extent of K in one instruction, 32 bytes of a row; `accumulators` are the types of D,
     `partners` those of B. Only 16-bit operands may be contiguous in M or N.
@@ -43,7 +44,7 @@ MAJORS = ("k", "mn")
 
 
 def refused_width(n: int, is_integer: bool) -> str | None:
-    """Why there is no wgmma with N = `n`, or None."""
+    """Return why there is no wgmma with N = `n`, or None if there is."""
     if n % 8 or not 8 <= n <= 256:
         return "N is a multiple of 8 from 8 to 256"
     if is_integer and n % 16 and n not in (8, 24):
@@ -102,12 +103,13 @@ class WarpgroupMma(OpView):
         return wrong
 
     def _registers(self, what: str, value: Value) -> str | None:
-        """Why `value` does not name registers in this form, or None."""
+        """Return why `value` does not name registers in this form, or None if it does."""
         raise NotImplementedError
 
 
 class Wgmma(WarpgroupMma, name="wgmma"):
-    """One matrix multiply-accumulate of a warpgroup per step: acc += a * b, on 64 rows.
+    """Multiply and accumulate matrices by a warpgroup, once for each step: acc += a * b, on 64
+    rows.
 
         "cute.wgmma"(%acc, %a, %b, %p) {n = 128 : i64, d_type = "f32", a_type = "f16",
             b_type = "f16", a_major = "k", b_major = "k", a_steps = array<i64: 0, 2>,
@@ -128,8 +130,8 @@ class Wgmma(WarpgroupMma, name="wgmma"):
 
 
 class PtxWgmma(WarpgroupMma, name="ptx_wgmma"):
-    """`cute.wgmma` after the step `lower-cute`, where registers are known by their addresses. The
-    simulator runs it, `ptx-only` makes instructions of it.
+    """Do a `cute.wgmma` on registers given by their addresses: its form after the step
+    `lower-cute`. The simulator runs it, `ptx-only` makes instructions of it.
 
         "cute.ptx_wgmma"(%acc, %a, %b, %p) {n = 128 : i64, d_type = "f32", a_type = "f16",
             b_type = "f16", a_major = "k", b_major = "k", a_steps = array<i64: 0, 2>,

@@ -1,4 +1,4 @@
-"""Elements of 4 and 6 bits, which share bytes: what loads, stores and views of them become.
+"""Loads, stores and views of elements of 4 and 6 bits, which share bytes.
 
 Two elements of 4 bits are a byte, four of 6 bits are three bytes, the first in the lowest bits.
 Vectors begin at a whole byte and are bytes: bitcast, or for 6 bits, which LLVM has no such vectors
@@ -19,18 +19,18 @@ _HALF = 4
 
 
 def is_packed(stored: Any) -> bool:
-    """Whether a storage type is that of elements which share bytes."""
+    """Return True for the storage type of elements that share bytes."""
     return getattr(stored, "width", 8) in PACKED_BITS
 
 
 def pointer(b: Any, base: Any, index: Any, stored: Any) -> Any:
-    """The byte that the element at `index` begins in, if it begins a byte."""
+    """Compute the address of the byte that the element at `index` begins in."""
     place = _Place(b, index, stored.width)
     return b.element_pointer(base, place.byte, b.i8)
 
 
 def load(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
-    """The element, or the elements, as integers of type `stored`."""
+    """Load the element, or the elements, as integers of type `stored`."""
     place = _Place(b, op.index, stored.width)
     kind = op.value.type
     if element_of(kind) == kind:
@@ -45,7 +45,7 @@ def load(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
 
 
 def store(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
-    """Write `raw`, the bits of an element or of a vector."""
+    """Store `raw`, the bits of an element or of a vector."""
     stored = element_of(raw.type)
     place = _Place(b, op.index, stored.width)
     if stored != raw.type:
@@ -75,8 +75,8 @@ def store(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
 
 
 class _Place:
-    """Where an element lies: its first byte and its last (None if that is always the first), and by
-    how many bits it lies up in them.
+    """The place of an element: its first byte, its last (None if that is always the first), and the
+    number of its lowest bit in them.
     """
 
     def __init__(self, b: Any, index: Any, width: int) -> None:
@@ -104,7 +104,7 @@ class _Place:
 
 
 def _word(b: Any, op: Load | Store, place: _Place, attributes: dict[str, Any]) -> Any:
-    """The bytes of a single element, as an i16."""
+    """Load the bytes of a single element, as an i16."""
     address = b.element_pointer(op.memref, place.byte, b.i8)
     low = b.emit("llvm.load", [b.i8], [address], attributes)
     word = b.emit("arith.extui", [b.i16], [low])
@@ -120,7 +120,7 @@ def _word(b: Any, op: Load | Store, place: _Place, attributes: dict[str, Any]) -
 def _load_groups(
     b: Any, op: Load, place: _Place, n: int, stored: Any, attributes: dict[str, Any]
 ) -> Any:
-    """n elements of 6 bits, in fours."""
+    """Load n elements of 6 bits, in groups of four."""
     elements = []
     for first in range(0, n * 6 // 8, 3):
         word = None
@@ -149,7 +149,7 @@ def _store_groups(
 
 
 def _bytes(b: Any, op: Load | Store, place: _Place, first: int) -> list[Any]:
-    """The addresses of three bytes, from the `first` behind a place on."""
+    """Compute the addresses of three bytes, `first` bytes behind a place."""
     kind = place.byte.type
     at = [b.emit("arith.addi", [kind], [place.byte, b.constant(first + i, kind)]) for i in range(3)]
     return [b.element_pointer(op.memref, byte, b.i8) for byte in at]

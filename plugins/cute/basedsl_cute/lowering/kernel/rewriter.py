@@ -39,8 +39,8 @@ RuleFunction = Callable[["Rewriter", Any], RuleResult]
 
 @dataclass(frozen=True, slots=True)
 class LoweringRule(Rule[RuleFunction]):
-    """How one operation is lowered. With `reads_types` the rule may ask for what the tensors it
-    takes were before they became addresses (`Rewriter.records`).
+    """The lowering of one operation. With `reads_types` the rule may read the types that its
+    operands had before they became addresses (`Rewriter.records`).
     """
 
     reads_types: bool = False
@@ -93,14 +93,14 @@ class Rewriter(Builder):
     # Building --------------------------------------------------------------------------------
 
     def pointer(self, address_space: int) -> Any:
-        """`!llvm.ptr<address_space>`, made once."""
+        """Return the type `!llvm.ptr<address_space>`, made once."""
         found = self._pointers.get(address_space)
         if found is None:
             found = self._pointers[address_space] = self.dialect.pointer_type(address_space)
         return found
 
     def element_pointer(self, base: Any, index: Any, element: Any) -> Any:
-        """The address `index` elements of the LLVM type `element` behind `base`."""
+        """Compute the address `index` elements of the LLVM type `element` behind `base`."""
         attributes = self._offsets.get(element)
         if attributes is None:
             attributes = self._offsets[element] = {
@@ -110,7 +110,7 @@ class Rewriter(Builder):
         return self.emit("llvm.getelementptr", [base.type], [base, index], attributes)
 
     def byte_pointer(self, base: Any, offset: int) -> Any:
-        """The address `offset` bytes behind `base`."""
+        """Compute the address `offset` bytes behind `base`."""
         if not offset:
             return base
         ir = self.ir
@@ -121,19 +121,19 @@ class Rewriter(Builder):
         return self.emit("llvm.getelementptr", [base.type], [base], attributes)
 
     def cast(self, pointer: Any, type: Any) -> Any:
-        """`pointer` in another address space."""
+        """Cast `pointer` to another address space."""
         if pointer.type == type:
             return pointer
         return self.emit("llvm.addrspacecast", [type], [pointer])
 
     def at_entry(self) -> InsertionScope:
-        """While entered, `emit` inserts at the beginning of the current function."""
+        """Make `emit` insert at the beginning of the current function while entered."""
         assert self.function is not None
         block = self.function.op.regions[0].blocks[0]
         return InsertionScope(self, self.ir.InsertionPoint.at_block_begin(block))
 
     def global_array(self, symbol: str, bytes: int, alignment: int, linkage: str) -> Any:
-        """Shared memory under a name: `llvm.mlir.global` in address space 3."""
+        """Declare shared memory under a name: `llvm.mlir.global` in address space 3."""
         ir = self.ir
         array = ir.Type.parse(f"!llvm.array<{bytes} x i8>")
         return self._create(
@@ -151,12 +151,12 @@ class Rewriter(Builder):
         )
 
     def address_of(self, symbol: str) -> Any:
-        """The address of shared memory that `global_array` named."""
+        """Get the address of shared memory that `global_array` declared."""
         name = self.ir.FlatSymbolRefAttr.get(symbol)
         return self.emit("llvm.mlir.addressof", [self.pointer(3)], [], {"global_name": name})
 
     def dynamic_smem_base(self) -> Any:
-        """The address of dynamic shared memory, declared once for each gpu.module."""
+        """Get the address of dynamic shared memory, which each gpu.module declares once."""
         if self._dynamic_smem is None:
             self._dynamic_smem = self.global_array(
                 DYNAMIC_SMEM_SYMBOL, 0, DYNAMIC_SMEM_ALIGNMENT, "external"
@@ -166,7 +166,9 @@ class Rewriter(Builder):
     def name_dynamic_smem(
         self, offset: int, name: str | None, fields: str | None, span: Span | None
     ) -> None:
-        """Remember what lies at `offset`: a struct with `fields`, or an allocation at `span`."""
+        """Record what lies at `offset` of dynamic shared memory, for the simulator's messages: a
+        struct with `fields`, or an allocation at `span`.
+        """
         assert self.function is not None
         if fields:
             parts = [part.rpartition(":") for part in fields.split(";")]
@@ -204,7 +206,7 @@ class Rewriter(Builder):
                 self._retype(name, op)
 
     def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
-        """What has to be read before anything changes: types, and sums of shared memory."""
+        """Read what the walk changes: types of operands, and sums of shared memory."""
         records: list[tuple[MemRef | None, ...]] = []
         for op, name in zip(ops, names, strict=True):
             reads = name == "gpu.launch_func"
@@ -248,7 +250,7 @@ class Rewriter(Builder):
         op.attributes["function_type"] = ir.TypeAttr.get(changed)
 
     def lowered_type(self, type: Any) -> Any:
-        """What values of a type become: tensors addresses, others themselves."""
+        """Convert a type: tensors become addresses, other types stay."""
         if not isinstance(type, self._memref_class):
             return type
         record = self.dialect.record(type)
@@ -256,7 +258,9 @@ class Rewriter(Builder):
         return self.pointer(0 if self._on_host else record.address_space)
 
     def _cast_arguments(self, op: Any, records: tuple[MemRef | None, ...]) -> None:
-        """A kernel takes addresses in global memory; on the host they are ordinary ones."""
+        """Cast the addresses that a launch passes: ordinary ones on the host, global memory in a
+        kernel.
+        """
         self.at(op)
         for i, record in enumerate(records):
             if record is not None:
@@ -269,7 +273,9 @@ class Rewriter(Builder):
     # Shared memory ---------------------------------------------------------------------------
 
     def _plan_shared_memory(self, ops: list[Any], names: list[str]) -> None:
-        """Add up what each kernel allocates; beyond the static limit it all becomes dynamic."""
+        """Add up the shared memory of each kernel; beyond the static limit all of it becomes
+        dynamic.
+        """
         functions: list[_Function] = []
         ends: list[int] = []
         for op, name in zip(ops, names, strict=True):

@@ -1,8 +1,8 @@
-"""What each cute op becomes: the table `RULES` for the step `lower-cute`.
+"""The table `RULES` of the step `lower-cute`: the lowering of each cute operation.
 
-Only ops that the simulator and the PTX path both take come out of here; what only PTX can say
-(cache operators, conversions of narrow floats) is marked with attributes and done by
-`lowering.ptx_only`.
+Rules emit only operations that the simulator and the PTX path both take. Cache operators and
+conversions of narrow floats, which only PTX has, are marked with attributes; the step `ptx-only`
+(`lowering.ptx.ptx_only`) lowers them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _SCOPES = {"cta": "block", "cluster": "cluster", "gpu": "device", "sys": ""}
 
 @RULES.register("cute.load")
 def load(b: Rewriter, op: Load) -> RuleResult:
-    """getelementptr, `llvm.load`; an i1 or a narrow float is read as the bytes it is kept in.
+    """Lower to `llvm.load`; an i1 or a narrow float is read as the bytes that it is stored in.
 
     With `if_used` (a struct's number, of which perhaps only the address was asked for) nothing is
     read if nothing uses it.
@@ -87,7 +87,7 @@ def load(b: Rewriter, op: Load) -> RuleResult:
 
 @RULES.register("cute.store")
 def store(b: Rewriter, op: Store) -> RuleResult:
-    """getelementptr, `llvm.store`."""
+    """Lower to `llvm.store`."""
     stored = storage_type(b, element_of(op.value.type))
     raw = to_storage(b, op.value, stored)
     if packed.is_packed(stored):
@@ -100,7 +100,7 @@ def store(b: Rewriter, op: Store) -> RuleResult:
 
 @RULES.register("cute.atomic_rmw")
 def atomic_rmw(b: Rewriter, op: AtomicRMW) -> RuleResult:
-    """`llvm.atomicrmw`."""
+    """Lower to `llvm.atomicrmw`."""
     element = op.value.type
     table = _FLOAT_ATOMICS if is_float(element) else _INTEGER_ATOMICS
     if op.kind not in table or storage_type(b, element) != element:
@@ -117,7 +117,7 @@ def atomic_rmw(b: Rewriter, op: AtomicRMW) -> RuleResult:
 
 @RULES.register("cute.atomic_cas")
 def atomic_cas(b: Rewriter, op: AtomicCAS) -> RuleResult:
-    """`llvm.cmpxchg` and the first field of what it gives; a float goes as its bits."""
+    """Lower to `llvm.cmpxchg` and the first field of its result; a float is compared by its bits."""
     ir = b.ir
     element = op.value.type
     bits = ir.IntegerType.get_signless(element.width)
@@ -147,7 +147,7 @@ def atomic_cas(b: Rewriter, op: AtomicCAS) -> RuleResult:
 
 @RULES.register("cute.view")
 def view(b: Rewriter, op: View) -> RuleResult:
-    """getelementptr; nothing for a constant zero is left by canonicalisation."""
+    """Lower to `llvm.getelementptr`, which canonicalisation removes for a constant zero."""
     stored = storage_type(b, op.dialect.record_of(op.view).element)
     if packed.is_packed(stored):
         return Replace(packed.pointer(b, op.source, op.offset, stored))
@@ -156,19 +156,19 @@ def view(b: Rewriter, op: View) -> RuleResult:
 
 @RULES.register("cute.recast")
 def recast(b: Rewriter, op: Recast) -> RuleResult:
-    """Nothing: the address stays."""
+    """Replace by the source: the address stays."""
     return Replace(op.source)
 
 
 @RULES.register("cute.iterator")
 def iterator(b: Rewriter, op: TensorIterator) -> RuleResult:
-    """Nothing in a kernel, where a lowered tensor is its address."""
+    """Replace by the source, which is the address; on the host, cast it."""
     return Replace(b.cast(op.source, op.pointer.type))
 
 
 @RULES.register("cute.make_memref")
 def make_memref(b: Rewriter, op: MakeMemRef) -> RuleResult:
-    """Nothing in a kernel, where a lowered tensor is its address."""
+    """Replace by the address, which a lowered tensor is; on the host, cast it."""
     return Replace(b.cast(op.pointer, b.lowered_type(op.memref.type)))
 
 
@@ -177,8 +177,8 @@ def make_memref(b: Rewriter, op: MakeMemRef) -> RuleResult:
 
 @RULES.register("cute.alloc_smem")
 def alloc_smem(b: Rewriter, op: AllocSmem) -> RuleResult:
-    """A global in address space 3, or a place in dynamic shared memory if the kernel's sum is
-    beyond what a kernel may have statically.
+    """Lower to a global in address space 3, or to a place in dynamic shared memory if the kernel
+    allocates more than it may have statically.
     """
     assert b.function is not None
     record = op.dialect.record_of(op.memref)
@@ -197,7 +197,7 @@ def alloc_smem(b: Rewriter, op: AllocSmem) -> RuleResult:
 
 @RULES.register("cute.dynamic_smem")
 def dynamic_smem(b: Rewriter, op: DynamicSmem) -> RuleResult:
-    """The external array that PTX gives the launch's bytes (PTX ISA 5.4.1, "extern .shared"),
+    """Lower to the external array that holds the launch's bytes (PTX ISA 5.4.1, "extern .shared"),
     behind what `alloc_smem` has moved there.
     """
     assert b.function is not None
@@ -206,7 +206,7 @@ def dynamic_smem(b: Rewriter, op: DynamicSmem) -> RuleResult:
 
 @RULES.register("cute.alloc_rmem")
 def alloc_rmem(b: Rewriter, op: AllocRmem) -> RuleResult:
-    """A stack slot at the function's entry, which LLVM promotes to registers."""
+    """Lower to a stack slot at the function's entry, which LLVM promotes to registers."""
     ir = b.ir
     record = op.dialect.record_of(op.memref)
     stored = storage_type(b, record.element)
@@ -225,9 +225,9 @@ def alloc_rmem(b: Rewriter, op: AllocRmem) -> RuleResult:
 
 @RULES.register("cute.copy", reads_types=True)
 def copy(b: Rewriter, op: Copy) -> RuleResult:
-    """ "universal": a load and a store as wide as the copy, under `scf.if` with a predicate.
-    "cp_async": `nvvm.cp.async.shared.global`, a false predicate making its source size zero.
-    "ldmatrix", "stmatrix": the instruction, and the accesses of its registers.
+    """Lower by atom: "universal" to a load and a store as wide as the copy, under `scf.if` with a
+    predicate; "cp_async" to `nvvm.cp.async.shared.global`, whose source size a false predicate
+    makes zero; "ldmatrix" and "stmatrix" to the instruction and the accesses of its registers.
     """
     stem = op.atom.partition("_x")[0]
     atom, what = COPY_ATOMS[op.atom], stem.replace("_", ".")
@@ -290,7 +290,9 @@ _COPIES = {
 
 @RULES.register("cute.gemm", reads_types=True)
 def gemm(b: Rewriter, op: Gemm) -> RuleResult:
-    """ "universal_fma": `math.fma` on the elements at the four addresses; others: `mma.sync`."""
+    """Lower "universal_fma" to `math.fma` on the elements at the four addresses, others to
+    `mma.sync`.
+    """
     if op.atom != "universal_fma":
         warp_matrix.multiply(b, op)
         return Erase()
@@ -308,7 +310,7 @@ def gemm(b: Rewriter, op: Gemm) -> RuleResult:
 
 @RULES.register("cute.wgmma")
 def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
-    """`cute.ptx_wgmma`, on addresses of registers."""
+    """Lower to `cute.ptx_wgmma`, on addresses of registers."""
     require_architecture(b.target, "sm_90a", "wgmma", op.op.location)
     retype_operands(b, op, PtxWgmma)
     return Erase()
@@ -318,7 +320,7 @@ def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
     "cute.ptx_wgmma", "cute.dsmem_store", "cute.tensormap_replace", "cute.tensormap_release"
 )
 def instruction(b: Rewriter, op: OpView) -> RuleResult:
-    """An instruction on addresses, which the simulator runs and `ptx-only` writes as PTX."""
+    """Keep an instruction on addresses: the simulator runs it, `ptx-only` writes it as PTX."""
     return Keep()
 
 
@@ -327,7 +329,7 @@ def instruction(b: Rewriter, op: OpView) -> RuleResult:
 
 @RULES.register("cute.barrier")
 def barrier(b: Rewriter, op: Barrier) -> RuleResult:
-    """`nvvm.barrier`, with an id and a thread count if given."""
+    """Lower to `nvvm.barrier`, with an id and a thread count if given."""
     number, count = op.id, op.count
     operands = []
     if number is not None or count is not None:
@@ -364,7 +366,7 @@ def retype_operands(b: Rewriter, op: OpView, lowered: type[OpView]) -> None:
 
 
 def _access(b: Rewriter, op: Load | Store, stored: Any) -> dict[str, Any]:
-    """The attributes of the llvm.load or llvm.store that does an access."""
+    """Return the attributes of the llvm.load or llvm.store that does an access."""
     own_size = max(1, getattr(stored, "width", 64) // 8)
     if len(op.op.attributes) == 0:
         return {"alignment": b.integer(own_size)}

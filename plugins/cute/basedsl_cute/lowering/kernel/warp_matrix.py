@@ -27,7 +27,7 @@ _LANES = 32
 
 
 def multiply(b: Rewriter, op: Gemm) -> None:
-    """`nvvm.mma.sync` with operands from, and results to, the fragments' registers."""
+    """Emit `nvvm.mma.sync` with operands from, and results to, the fragments' registers."""
     match = _ATOM.fullmatch(op.atom)
     assert match is not None, op.atom
     m, n, k = shape = tuple(int(x) for x in match.group(1, 2, 3))
@@ -70,12 +70,12 @@ def _mma_attributes(
 
 
 def _is_text(shape: Any, a_type: str) -> bool:
-    """Whether this is an instruction that the nvvm dialect does not have."""
+    """Return True for an instruction that the nvvm dialect does not have."""
     return a_type in ("e4m3", "e5m2") or (a_type == "f64" and shape[0] == 16)
 
 
 def _text(b: Rewriter, shape: Any, types: Any, a: list[Any], x: list[Any], c: list[Any]) -> Any:
-    """An mma.sync as PTX text: D's registers, then those of A, B and C."""
+    """Emit an mma.sync as PTX text: D's registers, then those of A, B and C."""
     m, n, k = shape
     at = 0
     groups = []
@@ -91,7 +91,7 @@ def _text(b: Rewriter, shape: Any, types: Any, a: list[Any], x: list[Any], c: li
 
 
 def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -> list[Any]:
-    """A lane's registers of an operand with so many `elements` of the PTX type `kind`."""
+    """Load a lane's registers of an operand with so many `elements` of the PTX type `kind`."""
     bits = elements * _WIDTH[kind] // _LANES
     if kind == "f64":
         size = {"alignment": b.integer(8)}
@@ -105,7 +105,7 @@ def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -
 
 
 def load_matrix(b: Rewriter, op: Copy) -> None:
-    """`nvvm.ldmatrix`; its words go to the target's registers."""
+    """Emit `nvvm.ldmatrix` and store its words in the target's registers."""
     number, attributes = _matrix(b, op)
     words = [b.i32] * number
     if number > 1:
@@ -116,9 +116,9 @@ def load_matrix(b: Rewriter, op: Copy) -> None:
 
 
 def load_byte_matrix(b: Rewriter, op: Copy) -> None:
-    """`nvvm.ldmatrix` of 16x16 matrices of bytes. A lane gets four rows of a column in a word, and
-    of the column 8 to the right in the next; the atom gives two rows of both columns in a word, as
-    stmatrix takes them and CuTe's copy_sm100.hpp makes them.
+    """Emit `nvvm.ldmatrix` of 16x16 matrices of bytes. A lane gets four rows of a column in a word,
+    and of the column 8 to the right in the next; the atom gives two rows of both columns in a word,
+    as stmatrix takes them and CuTe's copy_sm100.hpp makes them.
     """
     number = int(op.atom[-1])
     parse = b.ir.Attribute.parse
@@ -156,14 +156,14 @@ def _store_words(b: Rewriter, op: Copy, values: list[Any]) -> None:
 
 
 def store_matrix(b: Rewriter, op: Copy) -> None:
-    """`nvvm.stmatrix` of the words in the source's registers."""
+    """Emit `nvvm.stmatrix` of the words in the source's registers."""
     number, attributes = _matrix(b, op)
     words = _registers(b, op.source, b.records[0], number, True)
     b.emit("nvvm.stmatrix", [], [op.target, *words], attributes)
 
 
 def _matrix(b: Rewriter, op: Copy) -> tuple[int, dict[str, Any]]:
-    """How many matrices, and what both instructions are told."""
+    """Return the number of matrices and the attributes that both instructions share."""
     _, number, *turned = op.atom.split("_")
     parse = b.ir.Attribute.parse
     attributes = {
@@ -175,8 +175,8 @@ def _matrix(b: Rewriter, op: Copy) -> tuple[int, dict[str, Any]]:
 
 
 def _registers(b: Rewriter, address: Any, record: Any, count: int, as_words: bool) -> list[Any]:
-    """The consecutive elements at `address` as registers of 32 bits: a scalar or a pair of f16, or
-    with `as_words` an i32.
+    """Load the consecutive elements at `address` as registers of 32 bits: a scalar or a pair of
+    f16, or with `as_words` an i32.
     """
     element = storage_type(b, record.element)
     per_word = 32 // element.width

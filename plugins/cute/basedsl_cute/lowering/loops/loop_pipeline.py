@@ -50,7 +50,7 @@ _SUSPEND_TICKS = 0x989680  # nanoseconds a wait may sleep, as in arch.mbarrier
 
 
 def pipeline_loops(op: Any, context: PipelineContext) -> None:
-    """The step."""
+    """Run the step `pipeline-loops` on a module."""
     bindings = context.bindings
     ir = bindings.ir
     found: list[Any] = []
@@ -93,7 +93,7 @@ def _run_ahead(dialect: CuteDialect, loop: Any, stages: int) -> None:
 
 
 def _check_place(load: Any, ir: Any) -> None:
-    """A TMA load without a barrier is in a loop that gives it one."""
+    """Check that a TMA load without a barrier is in a loop that gives it one."""
     parent = load.parent
     while parent is not None and PREFETCH not in parent.operation.attributes:
         parent = parent.operation.parent
@@ -116,7 +116,7 @@ def _error(loop: Any, refused: Refused) -> DSLTypeError:
 
 
 class _Pipeline(LoopBuilder):
-    """Builds the pipeline of one loop, and takes the loop away."""
+    """Builds the pipeline of one loop, and erases the loop."""
 
     def __init__(self, dialect: CuteDialect, loop: Any, plan: CopyLoop, stages: int) -> None:
         super().__init__(dialect, loop)
@@ -152,7 +152,7 @@ class _Pipeline(LoopBuilder):
     # Tiles -----------------------------------------------------------------------------------
 
     def _allocate(self, old: Any) -> None:
-        """Room for one tile more than copies are ahead. Tiles are a whole swizzle period apart."""
+        """Allocate one tile more than copies are ahead. Tiles are a whole swizzle period apart."""
         record = self.dialect.record_of(old)
         op = defining(old)
         alloc = AllocSmem.of(self.dialect, op)
@@ -164,7 +164,7 @@ class _Pipeline(LoopBuilder):
         self.tiles.append((old, new, apart * 8 // record.element_bits))
 
     def _tiles_at(self, number: Any) -> dict[Any, Any]:
-        """Each allocation's tile `number`."""
+        """Compute each allocation's tile `number`."""
         out = {}
         for old, new, apart in self.tiles:
             offset = self.emit("arith.muli", [number, self.number(apart)], [self.i32]).result
@@ -211,7 +211,7 @@ class _Pipeline(LoopBuilder):
         return new
 
     def _wait(self, current: Any, parity: Any) -> None:
-        """For the copies of this iteration."""
+        """Wait for the copies of this iteration."""
         attributes = {"n": self.ir.IntegerAttr.get(self.i32, self.stages - 1)}
         self.emit("nvvm.cp.async.wait.group", [], [], attributes)
         if self.plan.loads:
@@ -236,7 +236,9 @@ class _Pipeline(LoopBuilder):
         Barrier(self.dialect)
 
     def _end_barriers(self) -> None:
-        """Everyone is past the last wait: the words may be something else from now on."""
+        """Invalidate the barriers when all threads are past the last wait: their memory may be
+        reused.
+        """
         Barrier(self.dialect)
         with self._one_thread():
             for j in range(self.stages + 1):
@@ -254,7 +256,7 @@ class _Pipeline(LoopBuilder):
 
     @contextlib.contextmanager
     def _one_thread(self) -> Iterator[None]:
-        """What is built inside is done by the first thread of the block."""
+        """Make what is built inside run in the first thread of the block."""
         ids = [self.emit(f"nvvm.read.ptx.sreg.tid.{axis}", [], [self.i32]).result for axis in "xyz"]
         any_bit = self.emit("arith.ori", ids[:2], [self.i32]).result
         any_bit = self.emit("arith.ori", [any_bit, ids[2]], [self.i32]).result
@@ -265,7 +267,7 @@ class _Pipeline(LoopBuilder):
             self.emit("scf.yield")
 
     def _stepped(self, number: Any, by: int) -> Any:
-        """(number + by) mod (stages + 1), for by in 0..stages."""
+        """Compute (number + by) mod (stages + 1), for by in 0..stages."""
         count = self.number(self.stages + 1)
         further = self.emit("arith.addi", [number, self.number(by)], [self.i32]).result
         wraps = self.compare("sge", further, count)
@@ -290,7 +292,7 @@ class _Pipeline(LoopBuilder):
             self.emit("scf.yield")
 
     def _issue(self, loads: list[Any], copier: _Copier, number: Any) -> None:
-        """One thread announces the bytes of the TMA loads and issues them."""
+        """Issue the TMA loads from one thread, which first announces their bytes."""
         total = sum(self.ir.IntegerAttr(op.attributes[UNBOUND_BYTES]).value for op in loads)
         with self._one_thread():
             barrier = self._barrier(number)
@@ -315,7 +317,7 @@ class _Copier:
         self.values = values
 
     def value(self, old: Any) -> Any:
-        """What stands for a value of the old loop."""
+        """Return the value that stands for one of the old loop."""
         if old not in self.values and old in self.plan.derived_outside:
             self.copy(defining(old))
         return self.values.get(old, old)
@@ -360,7 +362,7 @@ class _Copier:
         op.erase()
 
     def _copy_elements(self, op: Any, load: Any) -> None:
-        """A store of what has just been loaded, as a copy."""
+        """Build a copy in place of a store of what has just been loaded."""
         with op.location:
             bits = self.plan.bits(load)
             source = self._element(load.operands[0], load.operands[1], bits)
@@ -368,7 +370,7 @@ class _Copier:
             Copy(self.dialect, source=source, target=target, atom="cp_async", bits=bits)
 
     def _element(self, memory: Any, index: Any, bits: int) -> Any:
-        """The tensor of one access at `index`; how it is aligned has been checked."""
+        """View the tensor of one access at `index`; its alignment has been checked."""
         memory, index = self.value(memory), self.value(index)
         record = self.dialect.record_of(memory)
         count = bits // record.element_bits

@@ -1,6 +1,6 @@
-"""mbarriers and elections where sm_90's instructions for them do not exist yet (sm_80 to sm_89).
+"""Replacements of sm_90's instructions for mbarriers and elections, on sm_80 to sm_89.
 
-What stands in for each means the same within a block, and clusters there are none:
+Each means the same within a block, and there are no clusters before sm_90:
 
 - `mbarrier.try_wait`, which may sleep, is `mbarrier.test_wait` (PTX ISA 9.7.13.15.16), which asks,
 - `elect.sync` is lane 0, which is a legal choice of the whole warp that it is asked of,
@@ -17,7 +17,7 @@ from basedsl_cute.lowering.kernel.builder import Builder
 
 
 def wait(b: Builder, op: Any) -> RuleResult:
-    """Ask until the phase is complete."""
+    """Test the phase until it is complete."""
     ask = "ask: mbarrier.test_wait.parity.shared.b64 done, [$0], $1;"
     text = f"{{\n.reg .pred done;\n{ask}\n@!done bra ask;\n}}"
     operands = [_address(b, op), op.operands[1]]
@@ -26,7 +26,7 @@ def wait(b: Builder, op: Any) -> RuleResult:
 
 
 def try_wait(b: Builder, op: Any) -> RuleResult:
-    """Ask once whether the phase is complete."""
+    """Test once if the phase is complete."""
     ask = "mbarrier.test_wait.parity.shared.b64 done, [$1], $2;"
     text = f"{{\n.reg .pred done;\n{ask}\nselp.b32 $0, 1, 0, done;\n}}"
     operands = [_address(b, op), op.operands[1]]

@@ -34,7 +34,8 @@ LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func"
 
 @dataclass(frozen=True)
 class Assemble:
-    """PTX text -> machine code. What ptxas reports is left in `context.state["assembly"]`.
+    """The step `cubin`: PTX text -> machine code. What ptxas reports is left in
+    `context.state["assembly"]`.
 
     ptxas is a process of its own and has been started by the step `ptx`; this step waits for it,
     so steps for the host's code put between the two cost no time.
@@ -45,7 +46,7 @@ class Assemble:
     options: tuple[str, ...] = ()
 
     def start(self, ptx: str, context: PipelineContext) -> None:
-        """Have ptxas begin."""
+        """Start ptxas on `ptx`."""
         context.state["ptxas"] = ptxas.start(
             ptx, self.target.name, line_info=self.line_info, options=self.options
         )
@@ -67,8 +68,8 @@ class Assemble:
         return made.cubin
 
     def _located(self, error: DSLError, context: PipelineContext) -> DSLError:
-        """The same error at the Python line that the refused PTX came from, and the calls that led
-        there: found by compiling again, with line tables.
+        """Locate an error of ptxas: compile again with line tables, to find the Python line that
+        the refused PTX came from and the calls that led there.
         """
         emit, lowered = context.state.get("emitted", (None, None))
         if emit is None or lowered is None or self.line_info:
@@ -89,8 +90,8 @@ class Assemble:
 
 
 def _with_calls(span: Span, module: Any, ir: Any) -> Span:
-    """`span`, which a line table gives with at most its nearest call, as the first operation with
-    that location has it.
+    """Complete the calls of `span`, of which a line table gives at most the nearest, by those of
+    the first operation with that location.
     """
     found: list[Span] = []
 
@@ -116,7 +117,7 @@ def _point(span: Span) -> tuple[str, int, int]:
 
 @dataclass(frozen=True)
 class EmitPTX:
-    """Every gpu.module of the module -> PTX text, through MLIR's `gpu-module-to-binary`.
+    """The step `ptx`: the gpu.module -> PTX text, through MLIR's `gpu-module-to-binary`.
 
     libdevice is linked if the kernels call it (15 ms). Products and sums are not contracted into
     fused multiply-adds, so that a kernel means what the same Python means; `contract` lets ptxas
@@ -179,7 +180,7 @@ _INTRINSIC = re.compile(r"llvm\.(nvvm\.[\w.]+)")
 
 
 def _blamed(op: Any, ir: Any, reason: str) -> Span | None:
-    """The Python line of the operation whose intrinsic LLVM names, else of the first kernel."""
+    """Find the Python line of the operation whose intrinsic LLVM names, else of the first kernel."""
     named = _INTRINSIC.search(reason)
     found: list[Any] = []
     kernels: list[Any] = []

@@ -1,4 +1,4 @@
-"""Floats that LLVM does not know, in PTX: Float8 and narrower, and tf32.
+"""Floats that LLVM has no type for, in PTX: Float8 and narrower, and tf32.
 
 In kernels on the way to PTX their values are integers (an f8 its byte) or f32 (tf32); conversions
 are the instructions `cvt.rn.satfinite.e4m3x2.f32` and its like (PTX ISA 9.7.9.21, "cvt"): to
@@ -49,7 +49,7 @@ class NarrowFloats:
     # Types -----------------------------------------------------------------------------------
 
     def carried(self, type: Any) -> Any:
-        """The type that values of `type` travel as."""
+        """Return the type that carries values of `type`."""
         found = self._types.get(type)
         if found is None:
             element = str(element_of(type))
@@ -63,7 +63,7 @@ class NarrowFloats:
         return found
 
     def retype(self, name: str, op: Any) -> None:
-        """Change what an op that only passes values on gives and takes."""
+        """Change the types of an op that only passes values on."""
         if not name.startswith(_CARRIERS):
             return
         for result in op.results:
@@ -84,7 +84,7 @@ class NarrowFloats:
     # Parameters ------------------------------------------------------------------------------
 
     def _passed(self, type: Any) -> Any:
-        """The type that a kernel takes a value of `type` as: at least a byte."""
+        """Return the type of a kernel's parameter for a value of `type`: at least a byte."""
         carried = self.carried(type)
         return self.b.i8 if 1 < getattr(carried, "width", 8) < 8 else carried
 
@@ -107,7 +107,7 @@ class NarrowFloats:
                 argument.replace_all_uses_except(value, value.owner.operation)
 
     def convert_arguments(self, launch: Any) -> None:
-        """Give a kernel what its parameters are now."""
+        """Convert the arguments of a launch to the types that the kernel's parameters have now."""
         self.b.at(launch)
         for i, value in enumerate(launch.operands):
             carried, passed = self.carried(value.type), self._passed(value.type)
@@ -190,7 +190,7 @@ class NarrowFloats:
         return Replace(self.b.emit("arith.constant", [carried], [], {"value": made}))
 
     def _instruction(self, name: str) -> str | None:
-        """What the GPU's `cvt` calls a pair of these; None if it has none."""
+        """Return the name of a pair of these in the GPU's `cvt`; None if it has none."""
         instruction, since = _HARDWARE.get(name, (None, (0, 0)))
         return instruction if self.b.target.capability >= since else None
 

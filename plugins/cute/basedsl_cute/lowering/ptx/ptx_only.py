@@ -1,12 +1,12 @@
-"""The step `ptx-only`: one walk over kernels by a rule table, for what PTX says in its own way.
+"""The step `ptx-only`: a walk over kernels by a rule table, for what only PTX has.
 
-The simulator takes the same kernels without this step. The rules are of:
+The simulator takes the same kernels without this step. The rules are for:
 
 - math with an instruction of its own (fabs, floor, sqrt, fma, population count, ...), and what
-  `fastmath<afn>` allows to be approximate; what is left is libdevice's,
+  `fastmath<afn>` allows to be approximate; libdevice has the rest,
 - cache operators on loads and stores,
-- conversions to and from floats that LLVM does not know (`lowering.narrow_floats`),
-- mbarriers on targets before sm_90 (`lowering.before_hopper`),
+- conversions to and from floats that LLVM does not know (`lowering.ptx.narrow_floats`),
+- mbarriers on targets before sm_90 (`lowering.ptx.before_hopper`),
 - assertions, which are dropped unless the option asks for them.
 """
 
@@ -85,7 +85,9 @@ class PtxRewriter(Builder):
         self.floats = narrow_floats.NarrowFloats(self)
 
     def run(self, module: Any) -> set[str]:
-        """Apply the table to every kernel below `module`; the names of the ops that were there."""
+        """Apply the table to every kernel below `module`. Returns the names of the ops that were
+        there.
+        """
         ops: list[tuple[str, Any, Any]] = []
 
         def collect(op: Any) -> Any:
@@ -124,7 +126,7 @@ class PtxRewriter(Builder):
             self.floats.convert_arguments(launch)
 
     def _apply(self, rule: Rule[RuleFunction], op: Any) -> bool:
-        """Returns True if `op` is gone."""
+        """Apply a rule to `op`. Returns True if `op` is gone."""
         self.at(op)
         view = self.dialect.view(op) if rule.op.startswith("cute.") else op
         return apply_result(rule, op, rule.apply(self, view))
@@ -147,14 +149,16 @@ _INTRINSICS = {
 
 @RULES.register(*_INTRINSICS)
 def intrinsic(b: PtxRewriter, op: Any) -> RuleResult:
-    """The LLVM intrinsic, which NVPTX has an instruction for."""
+    """Replace by the LLVM intrinsic, which NVPTX has an instruction for."""
     name = _INTRINSICS[op.name]
     return Replace(b.intrinsic(name, op.results[0].type, list(op.operands)))
 
 
 @RULES.register("math.ctlz", "math.cttz", "math.absi")
 def flagged_intrinsic(b: PtxRewriter, op: Any) -> RuleResult:
-    """llvm.ctlz, llvm.cttz, llvm.abs: the flag says that zero (the least integer) is defined."""
+    """Replace by llvm.ctlz, llvm.cttz, llvm.abs, whose flag says that zero (the least integer) is
+    defined.
+    """
     name = {"math.ctlz": "llvm.ctlz", "math.cttz": "llvm.cttz", "math.absi": "llvm.abs"}[op.name]
     no = b.constant(0, b.ir.IntegerType.get_signless(1))
     return Replace(b.intrinsic(name, op.results[0].type, [op.operands[0], no]))
@@ -166,7 +170,7 @@ _CLASSES = {"math.isnan": 0x003, "math.isinf": 0x204, "math.isfinite": 0x1F8}
 
 @RULES.register(*_CLASSES)
 def classify(b: PtxRewriter, op: Any) -> RuleResult:
-    """llvm.is.fpclass."""
+    """Replace by llvm.is.fpclass."""
     mask = b.constant(_CLASSES[op.name], b.i32)
     result = op.results[0].type
     return Replace(b.intrinsic("llvm.is.fpclass", result, [op.operands[0], mask]))
@@ -174,7 +178,7 @@ def classify(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("math.sqrt")
 def sqrt(b: PtxRewriter, op: Any) -> RuleResult:
-    """sqrt.rn, rounded correctly; sqrt.approx for f32 if it may be approximate."""
+    """Replace by sqrt.rn, rounded correctly; by sqrt.approx for f32 if it may be approximate."""
     if _may_approximate(op) and str(element_of(op.operands[0].type)) == "f32":
         return _approximate(b, op, "sqrt.approx.f32 $0, $1;")
     if str(element_of(op.operands[0].type)) in ("f32", "f64"):
@@ -184,19 +188,19 @@ def sqrt(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("math.rsqrt")
 def rsqrt(b: PtxRewriter, op: Any) -> RuleResult:
-    """rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; f64 is libdevice's."""
+    """Replace by rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; f64 is libdevice's."""
     return _instruction(b, op, "rsqrt.approx.f32 $0, $1;")
 
 
 @RULES.register("math.exp2")
 def exp2(b: PtxRewriter, op: Any) -> RuleResult:
-    """ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; f64 is libdevice's."""
+    """Replace by ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; f64 is libdevice's."""
     return _instruction(b, op, "ex2.approx.f32 $0, $1;")
 
 
 @RULES.register("math.log2", "math.sin", "math.cos", "math.tanh")
 def approximate(b: PtxRewriter, op: Any) -> RuleResult:
-    """The f32 instruction if the op may be approximate (PTX ISA 9.7.3.18 and following)."""
+    """Replace by the f32 instruction if the op may be approximate (PTX ISA 9.7.3.18 and following)."""
     if not _may_approximate(op):
         return Keep()
     return _instruction(b, op, f"{_APPROXIMATE[op.name]}.approx.f32 $0, $1;")
@@ -208,7 +212,7 @@ _LOG2_E, _LN_2 = 1.4426950408889634, 0.6931471805599453
 
 @RULES.register("math.exp")
 def exp(b: PtxRewriter, op: Any) -> RuleResult:
-    """ex2.approx(x * log2(e)) if it may be approximate."""
+    """Replace by ex2.approx(x * log2(e)) if it may be approximate."""
     if not _may_approximate(op):
         return Keep()
 
@@ -220,7 +224,7 @@ def exp(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("math.log")
 def log(b: PtxRewriter, op: Any) -> RuleResult:
-    """lg2.approx(x) * ln(2) if it may be approximate."""
+    """Replace by lg2.approx(x) * ln(2) if it may be approximate."""
     if not _may_approximate(op):
         return Keep()
     return _in_f32(b, op, lambda x: b.multiply(_asm(b, "lg2.approx.f32 $0, $1;", x), _LN_2))
@@ -247,8 +251,8 @@ def _approximate(b: PtxRewriter, op: Any, text: str) -> RuleResult:
 
 
 def _in_f32(b: PtxRewriter, op: Any, compute: Callable[[Any], Any]) -> RuleResult:
-    """Replace `op` by `compute` on each element as an f32, but keep it for f64, which that is not
-    exact enough for.
+    """Replace `op` by `compute` on each element as an f32; keep it for f64, where that is not exact
+    enough.
     """
     element = element_of(op.operands[0].type)
     kind = str(element)
@@ -269,7 +273,7 @@ def _in_f32(b: PtxRewriter, op: Any, compute: Callable[[Any], Any]) -> RuleResul
 
 @RULES.register("llvm.load")
 def load(b: PtxRewriter, op: Any) -> RuleResult:
-    """`ld` with a cache operator (PTX ISA 9.7.9.8) where one was asked for."""
+    """Replace by `ld` with a cache operator (PTX ISA 9.7.9.8) where one was asked for."""
     cache = _cache_of(op)
     if cache is None:
         return Keep()
@@ -291,7 +295,7 @@ def load(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("llvm.store")
 def store(b: PtxRewriter, op: Any) -> RuleResult:
-    """`st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for."""
+    """Replace by `st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for."""
     cache = _cache_of(op)
     if cache is None:
         return Keep()
@@ -310,8 +314,8 @@ def store(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("nvvm.cp.async.shared.global")
 def copy_async(b: PtxRewriter, op: Any) -> RuleResult:
-    """With a predicate, which `lower-cute` makes a size of: cp.async's operand `ignore-src` (PTX
-    ISA 9.7.9.25.3.1), which costs nothing; for a size in a register ptxas computes addresses.
+    """Replace a predicated copy by one with the operand `ignore-src` (PTX ISA 9.7.9.25.3.1), which
+    costs nothing: for a size in a register, as `lower-cute` makes it, ptxas computes addresses.
     """
     if len(op.operands) < 3:
         return Keep()
@@ -341,7 +345,7 @@ def _space_of(pointer: Any) -> str:
 
 
 class _Words:
-    """The registers that a value of 8 to 256 bits travels in."""
+    """The registers that carry a value of 8 to 256 bits."""
 
     def __init__(self, b: PtxRewriter, type: Any) -> None:
         self.b = b
@@ -357,17 +361,17 @@ class _Words:
         self.constraint = {8: "h", 16: "h", 32: "r", 64: "l"}[width]
 
     def accesses(self) -> list[tuple[int, int]]:
-        """Byte offset and number of words of each instruction: 128 bits at most (256 only from
-        sm_100 on).
+        """Return byte offset and number of words of each instruction: at most 128 bits (256 only
+        from sm_100 on).
         """
         return [(8 * i, min(2, self.count - i)) for i in range(0, self.count, 2)]
 
     def instruction(self, head: str, count: int) -> str:
-        """`ld.global.cs.v2.b64`."""
+        """Return the instruction's name for `count` words, as `ld.global.cs.v2.b64`."""
         return f"{head}.v{count}.{self.kind}" if count > 1 else f"{head}.{self.kind}"
 
     def join(self, parts: list[Any]) -> Any:
-        """The value from its words."""
+        """Build the value from its words."""
         b, ir = self.b, self.b.ir
         word = ir.IntegerType.get_signless(self.width)
         if self.type != word:
@@ -379,7 +383,7 @@ class _Words:
         return b.emit("vector.bitcast", [vector], [words]) if words.type != vector else words
 
     def split(self, value: Any) -> list[Any]:
-        """The words of a value."""
+        """Split a value into its words."""
         b, ir = self.b, self.b.ir
         word = ir.IntegerType.get_signless(self.width)
         if self.lanes == 1:
@@ -398,8 +402,8 @@ class _Words:
 
 @RULES.register("gpu.func")
 def function(b: PtxRewriter, op: Any) -> RuleResult:
-    """The function itself, with the attributes of parameters that are passed by value saved from
-    `convert-gpu-to-nvvm` (`restore_parameters`).
+    """Keep the function, and save the attributes of parameters that are passed by value, which
+    `convert-gpu-to-nvvm` drops, for `restore_parameters`.
     """
     ir = b.ir
     if "arg_attrs" in op.attributes:
@@ -416,7 +420,7 @@ def function(b: PtxRewriter, op: Any) -> RuleResult:
 
 
 def restore_parameters(op: Any) -> None:
-    """Give the llvm.func kernels of a module their parameters' attributes back."""
+    """Restore the attributes of the parameters of a module's kernels, which are llvm.func by now."""
     for module in op.regions[0].blocks[0].operations:
         if module.operation.name != "gpu.module":
             continue
@@ -429,14 +433,14 @@ def restore_parameters(op: Any) -> None:
 
 @RULES.register("cute.ptx_wgmma")
 def wgmma(b: PtxRewriter, op: PtxWgmma) -> RuleResult:
-    """`wgmma.mma_async` as inline PTX, one block for all its steps."""
+    """Replace by `wgmma.mma_async` as inline PTX, one block for all steps."""
     warpgroup.to_ptx(b, op)
     return Erase()
 
 
 @RULES.register("cute.dsmem_store")
 def dsmem_store(b: PtxRewriter, op: DsmemStore) -> RuleResult:
-    """`st.async` as inline PTX."""
+    """Replace by `st.async` as inline PTX."""
     value = op.value
     wide = str(value.type) == "vector<4xi32>"
     words = [value]
@@ -453,14 +457,14 @@ def dsmem_store(b: PtxRewriter, op: DsmemStore) -> RuleResult:
 
 @RULES.register("cute.tensormap_replace")
 def tensormap_replace(b: PtxRewriter, op: TensormapReplace) -> RuleResult:
-    """`tensormap.replace` as inline PTX."""
+    """Replace by `tensormap.replace` as inline PTX."""
     tensor_map_update.replace_to_ptx(b, op)
     return Erase()
 
 
 @RULES.register("cute.tensormap_release")
 def tensormap_release(b: PtxRewriter, op: TensormapRelease) -> RuleResult:
-    """`tensormap.cp_fenceproxy` as inline PTX."""
+    """Replace by `tensormap.cp_fenceproxy` as inline PTX."""
     tensor_map_update.release_to_ptx(b, op)
     return Erase()
 
@@ -470,7 +474,7 @@ def tensormap_release(b: PtxRewriter, op: TensormapRelease) -> RuleResult:
 
 @RULES.register(*before_hopper.STAND_INS)
 def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
-    """The instructions that targets before sm_90 have instead."""
+    """Replace by the instructions that targets before sm_90 have instead."""
     if b.target.capability >= (9, 0):
         return Keep()
     return before_hopper.STAND_INS[op.name](b, op)
@@ -478,13 +482,13 @@ def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("cf.assert")
 def assertion(b: PtxRewriter, op: Any) -> RuleResult:
-    """Nothing, unless assertions are asked for."""
+    """Erase, unless assertions are asked for."""
     return Keep() if b.assertions else Erase()
 
 
 @RULES.register("arith.fptosi", "arith.fptoui")
 def to_integer(b: PtxRewriter, op: Any) -> RuleResult:
-    """llvm.fptosi.sat: `cvt.rzi` saturates and makes zero of NaN; without it LLVM may fold a
+    """Replace by llvm.fptosi.sat: `cvt.rzi` saturates and makes zero of NaN; else LLVM may fold a
     constant that is out of range into anything.
     """
     name = {"arith.fptosi": "llvm.fptosi.sat", "arith.fptoui": "llvm.fptoui.sat"}[op.name]
@@ -493,29 +497,29 @@ def to_integer(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("arith.truncf")
 def truncate(b: PtxRewriter, op: Any) -> RuleResult:
-    """Conversions to floats that LLVM does not know."""
+    """Replace conversions to floats that LLVM has no type for."""
     return b.floats.truncate(op)
 
 
 @RULES.register("arith.extf")
 def extend(b: PtxRewriter, op: Any) -> RuleResult:
-    """Conversions from floats that LLVM does not know."""
+    """Replace conversions from floats that LLVM has no type for."""
     return b.floats.extend(op, b.source_type)
 
 
 @RULES.register("vector.bitcast")
 def recast_vector(b: PtxRewriter, op: Any) -> RuleResult:
-    """Between bytes and what shares them."""
+    """Replace conversions between bytes and elements that share them."""
     return packed.recast(b, op)
 
 
 @RULES.register("arith.bitcast")
 def reinterpret(b: PtxRewriter, op: Any) -> RuleResult:
-    """Bits of floats that LLVM does not know."""
+    """Replace reinterpretations of the bits of floats that LLVM has no type for."""
     return b.floats.bitcast(op, b.source_type)
 
 
 @RULES.register("arith.constant")
 def constant(b: PtxRewriter, op: Any) -> RuleResult:
-    """Constants of floats that LLVM does not know are such of their bits."""
+    """Replace constants of floats that LLVM has no type for by their bits."""
     return b.floats.constant(op)

@@ -8,7 +8,7 @@ from basedsl_cute.lowering.kernel.builder import Builder
 
 
 def replace_to_ptx(b: Builder, op: TensormapReplace) -> None:
-    """`tensormap.replace.tile`."""
+    """Emit `tensormap.replace.tile`."""
     kind, has_ordinal = FIELDS[op.field]
     place, value = op.map, op.value
     space, letter = ("shared::cta", "r") if str(place.type) == "!llvm.ptr<3>" else ("global", "l")
@@ -20,7 +20,7 @@ def replace_to_ptx(b: Builder, op: TensormapReplace) -> None:
 
 
 def release_to_ptx(b: Builder, op: TensormapRelease) -> None:
-    """`tensormap.cp_fenceproxy`."""
+    """Emit `tensormap.cp_fenceproxy`."""
     text = (
         "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
         f"[$0], [$1], {BYTES};"

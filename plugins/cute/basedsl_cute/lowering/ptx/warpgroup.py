@@ -20,7 +20,7 @@ _PTX_TYPES = {
 
 @dataclass(frozen=True)
 class _Block:
-    """What the text of one block depends on."""
+    """The facts that the text of one block depends on."""
 
     n: int
     d: str
@@ -41,7 +41,7 @@ class _Block:
         return self.n // (4 if self.d == "f16" else 2)
 
     def text(self) -> str:
-        """The block's operands are the accumulators out, the same in, A, B, the flag."""
+        """Write the block. Its operands are the accumulators out, the same in, A, B, the flag."""
         registers = ", ".join(f"${i}" for i in range(self.count))
         at = 2 * self.count
         b_at = at + (4 * len(self.steps[0]) if self.a_in_registers else 1)
@@ -77,7 +77,7 @@ class _Block:
 
 
 def to_ptx(b: Builder, op: PtxWgmma) -> None:
-    """`wgmma.mma_async` for each step, in one block of inline PTX."""
+    """Emit `wgmma.mma_async` for each step, in one block of inline PTX."""
     ir = b.ir
     acc, a, flag = op.acc, op.a, op.accumulate
     block = _Block(
@@ -125,12 +125,12 @@ def to_ptx(b: Builder, op: PtxWgmma) -> None:
 
 
 def _as(b: Builder, value: Any, kind: Any) -> Any:
-    """The same 32 bits as another type."""
+    """Reinterpret 32 bits as another type."""
     return value if value.type == kind else b.emit("llvm.bitcast", [kind], [value])
 
 
 def _registers(b: Builder, a: Any, first: int, k: int) -> list[Any]:
-    """The four 32-bit registers of A that begin at element `first`."""
+    """Load the four 32-bit registers of A that begin at element `first`."""
     start = first * (256 // k) // 32
     return [
         b.emit("llvm.load", [b.i32], [_element(b, a, start + i)], {"alignment": b.integer(4)})
@@ -139,7 +139,7 @@ def _registers(b: Builder, a: Any, first: int, k: int) -> list[Any]:
 
 
 def _element(b: Builder, pointer: Any, i: int) -> Any:
-    """The address of the word number `i`."""
+    """Compute the address of word number `i`."""
     attributes = {
         "elem_type": b.ir.TypeAttr.get(b.i32),
         "rawConstantIndices": b.ir.DenseI32ArrayAttr.get([i]),
