@@ -135,7 +135,7 @@ _PLAIN = (
 
 
 def in_plain_words(message: str) -> str:
-    """Translate a message of MLIR into words that need no knowledge of MLIR, where there are any."""
+    """Translate a message of MLIR into words that need no knowledge of it, where there are any."""
     for pattern, plain in _PLAIN:
         found = pattern.search(message)
         if found:

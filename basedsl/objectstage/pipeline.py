@@ -40,7 +40,7 @@ class PipelineContext:
 
     @property
     def operations(self) -> frozenset[str] | None:
-        """Names of the operations in the step's input, read from its bytecode; None if not known."""
+        """Names of the operations in the step's input, read from bytecode; None if not known."""
         if self.input is None or not isinstance(self.input.data, bytes):
             return None
         if self._read_from is not self.input:
@@ -90,7 +90,7 @@ class Step:
         return not callable(self.passes)
 
     def pass_list(self) -> tuple[str, ...]:
-        """Split the passes of a textual step, `a,b` or `builtin.module(a,b)`, into one text each."""
+        """Split the passes of a textual step, `a,b` or `builtin.module(a,b)`, into single ones."""
         if callable(self.passes):
             return ()
         texts = (self.passes,) if isinstance(self.passes, str) else self.passes

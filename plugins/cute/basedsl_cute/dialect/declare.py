@@ -237,7 +237,7 @@ class OpView(_Declaration):
     def __init__(self, dialect: CuteDialect, *, loc: Any = None, **fields: Any) -> None:
         cls = type(self)
         build = cls._builder()
-        cls.__init__ = build  # for all further calls
+        cls.__init__ = build  # type: ignore[method-assign]  # for all further calls
         self.dialect = dialect
         self.op: Any = None  # ir.Operation
         build(self, dialect, loc=loc, **fields)

@@ -112,7 +112,7 @@ class Cute(DSL):
             return simulator_executor(stages, symbol, arguments, results, settings)
         from basedsl_cute.executors.gpu import gpu_executor
 
-        return gpu_executor(stages, symbol, arguments, results, settings)
+        return gpu_executor(stages, symbol, arguments, results, self.target(settings).name)
 
 
 def _check_host_access(trace: Trace, span: Any) -> None:

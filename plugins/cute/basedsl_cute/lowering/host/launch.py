@@ -277,7 +277,7 @@ class _HostModule:
         return self.emit("arith.addi", [self.i64], [asked, self.constant(kernel.smem_bytes)])
 
     def _word(self, value: Any) -> Any:
-        """Convert a number or an address to an i64, sign-extended: the launcher reports wrong ones."""
+        """Convert a number or an address to an i64, sign-extended; the launcher checks it."""
         kind = str(value.type)
         if kind == "i64":
             return value

@@ -28,7 +28,7 @@ PDL = 2  # may start while its predecessor ends (..._PROGRAMMATIC_STREAM_SERIALI
 
 
 class LaunchConfig(ctypes.Structure):
-    """The configuration of one launch. Zero clusters mean that the launch says nothing about them."""
+    """The configuration of one launch. Zero clusters: the launch says nothing about them."""
 
     _fields_ = [
         ("grid", ctypes.c_int64 * 3),

@@ -117,7 +117,7 @@ def atomic_rmw(b: Rewriter, op: AtomicRMW) -> RuleResult:
 
 @RULES.register("cute.atomic_cas")
 def atomic_cas(b: Rewriter, op: AtomicCAS) -> RuleResult:
-    """Lower to `llvm.cmpxchg` and the first field of its result; a float is compared by its bits."""
+    """Lower to `llvm.cmpxchg` and the first field of its result; floats are compared by bits."""
     ir = b.ir
     element = op.value.type
     bits = ir.IntegerType.get_signless(element.width)

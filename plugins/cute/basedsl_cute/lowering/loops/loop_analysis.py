@@ -386,7 +386,7 @@ class _Analysis:
     # The rest --------------------------------------------------------------------------------
 
     def _barrier(self, roots: list[Any]) -> None:
-        """Find the first barrier of all threads after the copies; the tiles are read after it only."""
+        """Find the first barrier of all threads after the copies; tiles are read only after it."""
         last = max(self.place[op] for op in roots)
         for op in self.ops[last + 1 :]:
             if op.name == "cute.barrier" and "id" not in op.attributes:

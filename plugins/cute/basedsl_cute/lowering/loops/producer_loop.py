@@ -101,7 +101,7 @@ class ProducerLoop(LoopBuilder):
                 )
 
     def _check_barriers(self, produces: list[Any]) -> None:
-        """Check that every load completes a barrier of a pipeline from which a stage is acquired."""
+        """Check that each load completes a barrier of a pipeline from which a stage is acquired."""
         inside = [inner for op in produces for inner in walk(op)]
         rings = {_root(op.operands[0]) for op in inside if ACQUIRES in op.attributes}
         for op in inside:

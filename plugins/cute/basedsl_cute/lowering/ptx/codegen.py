@@ -180,7 +180,7 @@ _INTRINSIC = re.compile(r"llvm\.(nvvm\.[\w.]+)")
 
 
 def _blamed(op: Any, ir: Any, reason: str) -> Span | None:
-    """Find the Python line of the operation whose intrinsic LLVM names, else of the first kernel."""
+    """Find the Python line of the operation whose intrinsic LLVM names, or of the first kernel."""
     named = _INTRINSIC.search(reason)
     found: list[Any] = []
     kernels: list[Any] = []

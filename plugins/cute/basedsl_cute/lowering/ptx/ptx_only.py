@@ -188,19 +188,19 @@ def sqrt(b: PtxRewriter, op: Any) -> RuleResult:
 
 @RULES.register("math.rsqrt")
 def rsqrt(b: PtxRewriter, op: Any) -> RuleResult:
-    """Replace by rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; f64 is libdevice's."""
+    """Replace by rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; not for f64."""
     return _instruction(b, op, "rsqrt.approx.f32 $0, $1;")
 
 
 @RULES.register("math.exp2")
 def exp2(b: PtxRewriter, op: Any) -> RuleResult:
-    """Replace by ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; f64 is libdevice's."""
+    """Replace by ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; not for f64."""
     return _instruction(b, op, "ex2.approx.f32 $0, $1;")
 
 
 @RULES.register("math.log2", "math.sin", "math.cos", "math.tanh")
 def approximate(b: PtxRewriter, op: Any) -> RuleResult:
-    """Replace by the f32 instruction if the op may be approximate (PTX ISA 9.7.3.18 and following)."""
+    """Replace by the f32 instruction (PTX ISA 9.7.3.18 and following) if it may be approximate."""
     if not _may_approximate(op):
         return Keep()
     return _instruction(b, op, f"{_APPROXIMATE[op.name]}.approx.f32 $0, $1;")
@@ -420,7 +420,7 @@ def function(b: PtxRewriter, op: Any) -> RuleResult:
 
 
 def restore_parameters(op: Any) -> None:
-    """Restore the attributes of the parameters of a module's kernels, which are llvm.func by now."""
+    """Restore the attributes of the parameters of a module's kernels, now llvm.func ops."""
     for module in op.regions[0].blocks[0].operations:
         if module.operation.name != "gpu.module":
             continue

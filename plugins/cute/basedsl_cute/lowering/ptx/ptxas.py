@@ -51,12 +51,12 @@ class Assembly:
 
 @functools.cache
 def find_ptxas() -> Path | None:
-    """Find the ptxas of the installed package, of PATH, or of a toolkit that the environment names."""
+    """Find the ptxas of the installed package, of PATH, or of a toolkit in the environment."""
     return find_tool("ptxas", "nvidia.cu13", "nvidia.cuda_nvcc")
 
 
 def find_tool(name: str, *packages: str) -> Path | None:
-    """Find a program of the CUDA toolkit: in a package, PATH, or a toolkit the environment names."""
+    """Find a program of the CUDA toolkit: in a package, PATH, or a toolkit in the environment."""
     for folder in _package_folders(*packages):
         found = folder / "bin" / name
         if found.exists():
