@@ -28,7 +28,7 @@ from basedsl.location import Span
 from basedsl.objectstage import span_of_location
 
 if TYPE_CHECKING:
-    from basedsl_cute.dialect.builders import CuteDialect
+    from basedsl_cute.dialect.definition import CuteDialect
 
 Value = Any  # ir.Value or ir.Type: the bindings have no types
 TypeOf = Callable[["CuteDialect", Mapping[str, Any]], Any]

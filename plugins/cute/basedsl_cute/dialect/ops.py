@@ -27,7 +27,7 @@ from basedsl_cute.dialect.declare import (
 from basedsl_cute.dialect.types import MemRef
 
 if TYPE_CHECKING:
-    from basedsl_cute.dialect.builders import CuteDialect
+    from basedsl_cute.dialect.definition import CuteDialect
 
 # PTX ISA 9.7.9.1 (cache operators), 9.7.9.2 (eviction priorities of the L1 cache).
 CACHE_MODES = ("ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt",

@@ -9,7 +9,7 @@ Dynamic extents are `?` or `?{div=4}`.
 A tensor is ONE SSA value of this type: the address of its first element. The type fixes the static
 part of the layout; dynamic shapes and strides are ordinary i32/i64 values beside it, which the
 front end passes as kernel arguments of their own. So address arithmetic is visible `arith`, and
-a load takes a linear element offset. Building MLIR types is in `dialect.builders`.
+a load takes a linear element offset. Building MLIR types is in `dialect.definition`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
-from basedsl_cute.dialect.builders import COMPANIONS, HOST_ACCESS
+from basedsl_cute.dialect.definition import COMPANIONS, HOST_ACCESS
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.options import CuteOptions
