@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, is_dynamic
@@ -28,7 +28,7 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
     """DSLTypeError unless both are tensors in memory with the same element type."""
     for name, tensor in (("source", source), ("destination", target)):
         if not isinstance(tensor, Tensor):
-            raise DSLTypeError(f"{what}: the {name} is a {type(tensor).__name__}, not a tensor")
+            raise DSLTypeError(f"{what}: the {name} is {with_article(type(tensor))}, not a tensor")
         if not tensor.has_memory:
             raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
     if source.element_type is not target.element_type:
@@ -126,7 +126,7 @@ def as_predicate(value: Any) -> Any:
     if isinstance(value, Boolean):
         return bool(value.value)
     raise DSLTypeError(
-        f"a predicate is a Boolean, not a {getattr(type(value), '__name__', value)}",
+        f"a predicate is a Boolean, not {with_article(getattr(type(value), '__name__', value))}",
         hint="make the tensor of predicates with dtype Boolean",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import assigned_name
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
@@ -188,7 +188,7 @@ def make_ptr(
     if isinstance(address, int | Numeric):
         number = as_numeric(address)
         if number.is_float:
-            raise DSLTypeError(f"an address is an integer, not a {type(number).__name__}")
+            raise DSLTypeError(f"an address is an integer, not {with_article(type(number))}")
         wide = number if number.width == 64 else number.to(Int64)
         value = trace.ir.Operation.create(
             "llvm.inttoptr",
@@ -217,7 +217,7 @@ def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
         here = SPACES[space].address_space
         if kind == (f"!llvm.ptr<{here}>" if here else "!llvm.ptr"):
             return make_ptr(dtype, value, "generic" if not here else space)
-    raise DSLTypeError(f"{what} takes a pointer, not a {type(ptr).__name__}")
+    raise DSLTypeError(f"{what} takes a pointer, not {with_article(type(ptr))}")
 
 
 def space_name(space: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
 from basedsl_cute import algebra
@@ -303,7 +303,7 @@ class Pointer:
         n = as_int(n)
         if type(n) is not int and not (isinstance(n, Numeric) and type(n).is_integer):
             raise DSLTypeError(
-                f"a pointer moves by a number of elements, not by a {type(n).__name__}"
+                f"a pointer moves by a number of elements, not by {with_article(type(n))}"
             )
         return self.moved(n)
 
@@ -432,7 +432,7 @@ def as_element(kind: Any, value: Any) -> Any:
     if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
         return value.to(kind)
     raise DSLTypeError(
-        f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
+        f"{with_article(type(value))} is stored into a tensor of {kind.__name__}",
         hint=f"convert it with .to({kind.__name__})"
         if isinstance(value, Numeric)
         else "write an int, or convert it with int(...)",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from basedsl.errors import DSLAttributeError, DSLTypeError
+from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
 from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
@@ -318,7 +318,7 @@ def as_coordinate(coord: Any) -> Any:
     if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric):
         return int(coord)
     raise DSLTypeError(
-        f"a tensor is indexed with a {type(coord).__name__}",
+        f"a tensor is indexed with {with_article(type(coord))}",
         hint=_coordinate_hint(coord),
     )
 
@@ -342,7 +342,7 @@ def check_partitioned(x: Any, what: str) -> None:
     if not isinstance(x, algebra.Layout | algebra.ComposedLayout) and not hasattr(x, "layout"):
         kind = type(x).__name__
         raise DSLTypeError(
-            f"{what} takes a tensor, not a {kind}",
+            f"{what} takes a tensor, not {with_article(kind)}",
             hint="a vector has no memory: partition the tensor, and load() after it"
             if kind == "TensorSSA"
             else None,
@@ -353,7 +353,7 @@ def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
     """The error for asking a tiled copy or MMA for what one thread's slice of it has."""
     kind = type(tiled).__name__
     return DSLAttributeError(
-        f"{name} is of one thread's slice of a {kind}, not of the {kind}",
+        f"{name} is of one thread's slice of {with_article(kind)}, not of the {kind}",
         hint=f"x.get_slice(tid).{name}(tensor), with tid = cute.arch.thread_idx()[0]",
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
 from basedsl.location import Span
-from basedsl.mlir.fatal import LLVMGaveUp, surviving
+from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
 from basedsl.objectstage import PipelineContext, span_of_location
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.ptx import ptxas
@@ -161,12 +161,12 @@ class EmitPTX:
 
     def _run(self, manager: Any, op: Any, context: PipelineContext) -> None:
         def work() -> None:
-            with context.mlir.here():
+            with context.mlir.current_in_this_thread():
                 manager.run(op.operation)
 
         try:
-            surviving(context.bindings, work)
-        except LLVMGaveUp as error:
+            catching_fatal_errors(context.bindings, work)
+        except LLVMFatalError as error:
             reason = str(error)
             raise CompilerBug(
                 f"LLVM cannot compile this kernel for {self.target.name}: {reason.splitlines()[0]}",
