@@ -11,7 +11,6 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
 from basedsl_cute import algebra
-from basedsl_cute.dialect import define
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.tensor_ssa import TensorSSA
 from basedsl_cute.tensors.vector_ops import to_elements
@@ -46,7 +45,9 @@ def _emit(fmt: str, values: Sequence[Any], end: str) -> None:
     text, operands = _format(fmt, list(values))
     values_ir = [x.ir_value() for x in operands]
     text = text if text.endswith("\n") else text + end
-    define(trace.bindings).printf(text, values_ir, loc=trace.loc())
+    # C's format: integers as i32 or i64, floats as f64, widened where C would promote.
+    format = {"format": trace.ir.StringAttr.get(text)}
+    trace.ir.Operation.create("gpu.printf", operands=values_ir, attributes=format, loc=trace.loc())
 
 
 def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:

@@ -15,7 +15,8 @@ from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
-from basedsl_cute.dialect import define
+from basedsl_cute.dialect import define, note_access
+from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
@@ -204,10 +205,14 @@ class Tensor(NoVector):
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
-        value = define(trace.bindings).load_value(
-            self._start.address.ir_value(), index_value(self._start.index(offset)), loc=trace.loc()
+        note_access()
+        load = Load(
+            define(trace.bindings),
+            memref=self._start.address.ir_value(),
+            index=index_value(self._start.index(offset)),
+            loc=trace.loc(),
         )
-        return self.element_type.from_value(value)
+        return self.element_type.from_value(load.value)
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         coord = self._checked(coord)
@@ -222,10 +227,12 @@ class Tensor(NoVector):
             return
         start = self.pointer
         number = as_element(self.element_type, value)
-        define(trace.bindings).store_value(
-            number.ir_value(),
-            start.address.ir_value(),
-            index_value(start.index(self.layout(coord))),
+        note_access()
+        Store(
+            define(trace.bindings),
+            value=number.ir_value(),
+            memref=start.address.ir_value(),
+            index=index_value(start.index(self.layout(coord))),
             loc=trace.loc(),
         )
 

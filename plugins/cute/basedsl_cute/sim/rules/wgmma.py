@@ -15,7 +15,7 @@ from basedsl_cute.sim.translate.types import IntType, PtrType, VectorType, parse
 _HELD = {bits: IntType(bits) for bits in (8, 16, 32)}
 
 
-@rule("cute.wgmma", sync="warp")
+@rule("cute.ptx_wgmma", sync="warp")
 def _wgmma(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma"] = wgmma
     acc, a, b, *flag = op.operands

@@ -57,7 +57,7 @@ def _accesses(
                 sizes.add(_element_size(op.results[0].type))
             elif op.name == "llvm.store" and position == 1:
                 sizes.add(_element_size(op.operands[0].type))
-            elif op.name == "cute.wgmma":
+            elif op.name == "cute.ptx_wgmma":
                 sizes.add(_wgmma_element_size(op, position))
                 multiplied = True
             elif op.name not in _HINTS:
