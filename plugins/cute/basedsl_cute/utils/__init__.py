@@ -1,7 +1,6 @@
 """`cute.utils`: helpers above the hardware."""
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
-from basedsl_cute.algebra.ignored_location import methods_take_location
 from basedsl_cute.dsl import hardware_info
 from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
 from basedsl_cute.hardware.unsupported import absent
@@ -58,12 +57,3 @@ __all__ = [
     "static_persistent_tile_scheduler",
     "tensor_helpers",
 ]
-
-methods_take_location(
-    GroupedGemmTileSchedulerHelper,
-    PersistentTileSchedulerParams,
-    StaticPersistentGroupTileScheduler,
-    StaticPersistentRuntimeTileScheduler,
-    StaticPersistentTileScheduler,
-    TensorMapManager,
-)
