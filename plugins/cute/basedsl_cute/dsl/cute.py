@@ -34,7 +34,7 @@ from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import KernelOptions, ptx_steps, shared_steps
 from basedsl_cute.lowering.ptx.sass import Disassemble
 
-location.mark_internal(os.path.dirname(__file__))
+location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole package
 
 
 class Cute(DSL):
