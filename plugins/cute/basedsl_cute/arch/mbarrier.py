@@ -86,16 +86,16 @@ def mbarrier_wait(mbar_ptr: Pointer, phase: int | Integer) -> None:
     """Wait until the phase of parity `phase`, 0 or 1, is complete (PTX `mbarrier.try_wait`, in a
     loop).
     """
-    wait(mbar_ptr, phase)
+    wait_for_phase(mbar_ptr, phase)
 
 
 @takes_location
 def mbarrier_try_wait(mbar_ptr: Pointer, phase: int | Integer) -> Boolean:
     """Return True if the phase of parity `phase`, 0 or 1, is complete; may wait a moment for it."""
-    return try_wait(mbar_ptr, phase)
+    return phase_is_complete(mbar_ptr, phase)
 
 
-def wait(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> None:
+def wait_for_phase(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> None:
     """Wait as `mbarrier_wait`; `stages` marks the wait of a producer who fills so many stages."""
     what = "mbarrier_wait()"
     _check_parity(phase)
@@ -103,7 +103,7 @@ def wait(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> None:
     emit_op(what, "nvvm.mbarrier.try_wait.parity", operands, attributes=_acquires(stages))
 
 
-def try_wait(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> Boolean:
+def phase_is_complete(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> Boolean:
     """Test as `mbarrier_try_wait`; `stages` marks the test of a producer who fills so many
     stages.
     """

@@ -20,7 +20,7 @@ from basedsl_cute.tensors.pointer import Pointer
 def copy_tensor_map(tensor_map: TensorMapValue, ptr: Pointer) -> None:
     """Copy a tensor map to `ptr`, in shared or global memory, by one warp: 4 bytes a lane."""
     what = "copy_tensormap()"
-    target = map_place(ptr, what)
+    target = tensor_map_address(ptr, what)
     lane = lane_idx().ir_value()
     words = {"elem_type": "i32", "rawConstantIndices": "array<i32: -2147483648>"}
     source = tensor_map.ir_value()
@@ -51,7 +51,12 @@ def replace_stride(ptr: Pointer, mode: int, nbytes: Any) -> None:
 def _replace(ptr: Pointer, field: str, value: Any, ordinal: int) -> None:
     what = "update_tma_descriptor()"
     attributes = {"field": f'"{field}"', "ordinal": f"{ordinal} : i64"}
-    emit_op(what, "cute.tensormap_replace", [map_place(ptr, what), value], attributes=attributes)
+    emit_op(
+        what,
+        "cute.tensormap_replace",
+        [tensor_map_address(ptr, what), value],
+        attributes=attributes,
+    )
 
 
 @takes_location
@@ -76,7 +81,10 @@ def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
     PTX `tensormap.cp_fenceproxy`; `fence_tma_desc_acquire` is the other side.
     """
     what = "cp_fence_tma_desc_release()"
-    operands = [map_place(gmem_ptr, what, "gmem"), map_place(smem_ptr, what, "smem")]
+    operands = [
+        tensor_map_address(gmem_ptr, what, "gmem"),
+        tensor_map_address(smem_ptr, what, "smem"),
+    ]
     emit_op(what, "cute.tensormap_release", operands)
 
 
@@ -88,7 +96,7 @@ def fence_tma_desc_acquire(ptr: Pointer) -> None:
     PTX `fence.proxy.tensormap::generic.acquire.gpu`.
     """
     what = "fence_tma_desc_acquire()"
-    address = generic(map_place(ptr, what, "gmem"), what)
+    address = generic_address(tensor_map_address(ptr, what, "gmem"), what)
     attributes = {
         "scope": "#nvvm.mem_scope<gpu>",
         "fromProxy": "#nvvm.proxy_kind<generic>",
@@ -97,7 +105,7 @@ def fence_tma_desc_acquire(ptr: Pointer) -> None:
     emit_op(what, "nvvm.fence.proxy.acquire", [address, i32(BYTES)], attributes=attributes)
 
 
-def map_place(ptr: Any, what: str, space: str | None = None) -> Any:
+def tensor_map_address(ptr: Any, what: str, space: str | None = None) -> Any:
     """Return the address of a tensor map in memory; DSLTypeError for other pointers."""
     spaces = ("gmem", "smem") if space is None else (space,)
     if not isinstance(ptr, Pointer) or ptr.space not in spaces:
@@ -107,7 +115,7 @@ def map_place(ptr: Any, what: str, space: str | None = None) -> Any:
     return ptr.llvm_ptr
 
 
-def generic(address: Any, what: str) -> Any:
+def generic_address(address: Any, what: str) -> Any:
     """Return an address as a generic one."""
     if str(address.type) == "!llvm.ptr":
         return address

@@ -13,7 +13,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
-from basedsl_cute.arch.tensor_map import generic, map_place
+from basedsl_cute.arch.tensor_map import generic_address, tensor_map_address
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue
 from basedsl_cute.tensors.pointer import Pointer
@@ -123,4 +123,4 @@ def _map(tensor_map: Any) -> Any:
     if isinstance(tensor_map, TensorMapValue):
         return tensor_map.ir_value()
     what = "tma_desc_ptr="
-    return generic(map_place(tensor_map, what, "gmem"), what)
+    return generic_address(tensor_map_address(tensor_map, what, "gmem"), what)

@@ -382,10 +382,17 @@ def _multiply_columns(
 
 
 def disagree(d: Any, a: Any, b: Any, c: Any) -> DSLTypeError:
-    """The error for fragments whose modes do not fit together."""
+    """Return the error for fragments whose modes do not fit together, which names the mode."""
+    (ms, ka), (ns, kb) = extents(a), extents(b)
+    pairs = [("K", "A", ka, "B", kb)]
+    for name, (m, n) in (("D", extents(d)), ("C", extents(c))):
+        pairs += [("M", "A", ms, name, m), ("N", "B", ns, name, n)]
+    mode, one, x, other, y = next(pair for pair in pairs if pair[2] != pair[4])
+    shapes = zip("ABCD", (a, b, c, d), strict=True)
     return DSLTypeError(
-        f"gemm of {a.shape} and {b.shape} into {d.shape} (adding {c.shape}): they do not agree",
-        hint="(V, M, K) x (V, N, K) -> (V, M, N), with the fragments' rest modes",
+        f"gemm: mode {mode} of {one} has extent {x}, but that of {other} has {y}",
+        notes=tuple((f"{name} has the shape {fragment.shape}", None) for name, fragment in shapes),
+        hint="fragments are A (V, M, K), B (V, N, K), C and D (V, M, N)",
     )
 
 

@@ -43,18 +43,18 @@ from basedsl_cute.arch.tma import (
     tma_reduce,
     tma_store,
 )
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
     Box,
-    divided,
     find_box,
     leaves,
     modes_of,
     paths_of,
+    share_of_box,
+    stretches_of,
     tile_of,
-    walked,
 )
 from basedsl_cute.tensors.make_tensor import make_identity_tensor
 from basedsl_cute.tensors.pointer import Pointer
@@ -264,7 +264,7 @@ class TmaAtom:
                 "tAsA[None, stage]",
             )
         # The loop that waits for a load without a barrier has one thread issue it.
-        with when(pred), contextlib.nullcontext() if unbound else arch.elect_one():
+        with predicated(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):
                 place = shared.pointer.moved(shared.layout(at))
                 tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
@@ -346,7 +346,7 @@ def make_tiled_tma_atom(
         _check_reduction(op.kind, dtype)
     modes = modes_of(gmem_tensor)
     box = find_box(smem_layout, tile_of(gmem_tensor, cta_tiler), modes, dtype.width)
-    part = divided(box, num_multicast, dtype.width)
+    part = share_of_box(box, num_multicast, dtype.width)
     tensor_map = encode_tensor_map(
         dtype,
         gmem_tensor.iterator.toint(),
@@ -462,7 +462,7 @@ def _check_order(atom: TmaAtom, tile: Any, box: Any, gmem_tensor: Tensor) -> Non
         raise DSLTypeError(
             f"tma_partition takes the coordinate tensor that came with {atom}, not {gmem_tensor}"
         )
-    found = [walk[:3:2] for walk in walked(box, paths_of(gmem_tensor.iterator))]
+    found = [walk[:3:2] for walk in stretches_of(box, paths_of(gmem_tensor.iterator))]
     wanted = [(n, mode) for n, mode in zip(atom.box.extents, atom.box.order, strict=True) if n > 1]
     if found != wanted:
         raise DSLTypeError(

@@ -113,14 +113,14 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
         wanted = ", ".join(map(str, algebra.product_each(tile.shape)))
         raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of ({wanted})")
     leading = [mode for mode, d in enumerate(modes.stride) if type(d) is int and d == 1]
-    walk = walked(algebra.composition(tile, algebra.right_inverse(outer)), modes.paths)
+    walk = stretches_of(algebra.composition(tile, algebra.right_inverse(outer)), modes.paths)
     order: list[int] = []
     extents: list[int] = []
     for extent, step, mode in walk:
         if step != 1 or mode in order or (not order and mode not in leading):
             break
         order.append(mode)
-        extents.append(_most(extent, math.prod(extents) * bits // 8, modes.names[mode]))
+        extents.append(_largest_part(extent, math.prod(extents) * bits // 8, modes.names[mode]))
         if extents[-1] < extent:
             break
     if not order:
@@ -137,7 +137,7 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
 
 
-def _most(extent: int, each: int, mode: Any) -> int:
+def _largest_part(extent: int, each: int, mode: Any) -> int:
     """Return the largest part of a mode that a box can have.
 
     It divides the mode, so that boxes of one extent are the tile, and is whole units of shared
@@ -172,7 +172,7 @@ def _check_piece(extents: Sequence[int], bits: int) -> None:
         )
 
 
-def walked(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int, int]]:
+def stretches_of(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int, int]]:
     """Return (extent, step, mode of the map) of each stretch of a layout into coordinates."""
     along = algebra.coalesce(along)
     found = []
@@ -185,7 +185,7 @@ def walked(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int,
     return found
 
 
-def divided(box: Box, parts: int, bits: int) -> Box:
+def share_of_box(box: Box, parts: int, bits: int) -> Box:
     """Return the part of a box that each of several blocks loads: a slice of its slowest mode."""
     if parts == 1:
         return box

@@ -15,7 +15,7 @@ from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch import mbarrier
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState, check_stages
@@ -118,7 +118,7 @@ class PipelineAsync:
         Raises DSLTypeError for another number of stages.
         """
         arrivals = cls._producer_arrivals(producer_group), consumer_group.size
-        full, empty = _initialise(barrier_storage, num_stages, *arrivals)
+        full, empty = _initialise_stages(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()
@@ -149,7 +149,7 @@ class PipelineAsync:
         """Return True (a Boolean) if the stage of `state` is empty by now; may wait a moment for
         it.
         """
-        return mbarrier.try_wait(self.empty + state.index, state.phase, self.num_stages)
+        return mbarrier.phase_is_complete(self.empty + state.index, state.phase, self.num_stages)
 
     @takes_location
     def producer_get_barrier(self, state: PipelineState) -> Any:
@@ -268,7 +268,7 @@ class PipelineTmaAsync(PipelineAsync):
         _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
         _check_arrivals("filled", "acquires", "producer", producer_group.size, 1)
         arrivals = producer_group.size, consumer_group.size
-        full, empty = _initialise(barrier_storage, num_stages, *arrivals)
+        full, empty = _initialise_stages(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             if blocks > 1:
@@ -304,7 +304,7 @@ class PipelineTmaAsync(PipelineAsync):
                 arch.mbarrier_arrive(barrier)
             return
         rank, takes_part = self.release
-        with when(takes_part):
+        with predicated(takes_part):
             arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
 
 
@@ -331,26 +331,28 @@ def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
     """
     if token is None or not is_dynamic(token):
         if token is None or not token:
-            mbarrier.wait(barrier, phase, stages)
+            mbarrier.wait_for_phase(barrier, phase, stages)
         return
-    with when(logical_not(token)):
-        mbarrier.wait(barrier, phase, stages)
+    with predicated(logical_not(token)):
+        mbarrier.wait_for_phase(barrier, phase, stages)
 
 
-def _initialise(storage: Any, stages: int, producers: int, consumers: int) -> tuple[Any, Any]:
+def _initialise_stages(
+    storage: Any, stages: int, producers: int, consumers: int
+) -> tuple[Any, Any]:
     """Return the full and the empty barriers of all stages, initialised for so many arrivals
     each.
     """
     check_stages(stages)
     full, empty = storage, storage + stages
     both = ((full, producers), (empty, consumers))
-    initialise([(which + i, size) for i in range(stages) for which, size in both])
+    initialise_barriers([(which + i, size) for i in range(stages) for which, size in both])
     return full, empty
 
 
-def initialise(barriers: list[tuple[Any, int]]) -> None:
+def initialise_barriers(barriers: list[tuple[Any, int]]) -> None:
     """Initialise barriers, each for a number of arrivals, by one thread of warp 0."""
-    with when(arch.make_warp_uniform(arch.warp_idx()) == 0):
+    with predicated(arch.make_warp_uniform(arch.warp_idx()) == 0):
         with arch.elect_one():
             for barrier, arrivals in barriers:
                 arch.mbarrier_init(barrier, arrivals)

@@ -9,7 +9,7 @@ from basedsl.numeric import Int32, is_dynamic, select
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.groups import CooperativeGroup
-from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise
+from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise_barriers
 from basedsl_cute.pipeline.state import PipelineState
 
 
@@ -51,7 +51,9 @@ class PipelineOrder:
         for what, number in (("depth", depth), ("length", length)):
             if type(number) is not int or number < 1:
                 raise DSLTypeError(f"{what} is a static integer from 1, not {number!r}")
-        initialise([(barrier_storage + i, producer_group.size) for i in range(depth * length)])
+        initialise_barriers(
+            [(barrier_storage + i, producer_group.size) for i in range(depth * length)]
+        )
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()

@@ -77,8 +77,8 @@ class SmemAllocator:
     def allocate_array(
         self, element_type: type[Numeric], num_elems: int = 1, byte_alignment: int = 1
     ) -> Pointer:
-        """Allocate `num_elems` consecutive elements, a static number, and return a pointer to
-        them.
+        """Allocate `num_elems` consecutive elements, a static number, and return a pointer
+        to them.
 
         They are aligned to 16 bytes at least, or to `byte_alignment`, a power of two. Raises
         DSLTypeError for other arguments.
