@@ -388,7 +388,7 @@ def test_what_is_refused(sim):
     half = warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
     refused("(2,0,1):(1,2,0) has no atoms", lambda: cute.make_tiled_mma(half, (2, 0, 1)))
     for permutation, text in [
-        ((24, 16, 16), "permutation_mnk has 24 for M: 24 is no multiple of 32, 2 atoms of 16"),
+        ((24, 16, 16), "permutation_mnk has 24 for M: 24 is no multiple of 32 (2 x 16)"),
         ((None, 8), "permutation_mnk has 8 for N: 8 is no multiple of 16"),
         ((None, None, -16), "permutation_mnk has -16 for K"),
         ((cute.make_layout((16, 2), stride=(1, 8)),), "no order of the numbers from 0 to 31"),

@@ -45,8 +45,7 @@ class Swizzle(Frozen):
     def __init__(self, bits: int, base: int, shift: int, unit: int | None = None):
         if bits < 0 or base < 0 or abs(shift) < bits:
             raise LayoutError(
-                f"S<{bits},{base},{shift}>: bits and base must not be negative "
-                f"and |shift| must be at least bits"
+                f"S<{bits},{base},{shift}>: bits and base are at least 0, and |shift| at least bits"
             )
         self._set(bits=bits, base=base, shift=shift, unit=unit)
 

@@ -171,11 +171,11 @@ def _check_permutation(tiling: MmaTiling, mode: int, name: str) -> None:
     atom, groups = tiling.atom.shape_mnk[mode], size(tiling.thr_layout_vmnk.shape, mode + 1)
     if extent < 1 or extent % (atom * groups):
         raise LayoutError(
-            f"permutation_mnk has {chosen} for {name}: {extent} is no multiple of {atom * groups}, "
-            f"{groups} atoms of {atom}"
+            f"permutation_mnk has {chosen} for {name}: {extent} is no multiple of {atom * groups} "
+            f"({groups} x {atom})"
         )
     if isinstance(chosen, Layout) and not is_order(chosen):
         raise LayoutError(
-            f"permutation_mnk has {chosen} for {name}, which is no order of the numbers from 0 to "
+            f"permutation_mnk has {chosen} for {name}: no order of the numbers from 0 to "
             f"{extent - 1}"
         )

@@ -37,7 +37,7 @@ def i32(value: Any) -> Any:
     """Return `value` as an SSA value of type i32; DSLTypeError for a float."""
     number = as_numeric(value)
     if type(number).is_float:
-        raise DSLTypeError(f"an integer is needed here, not a {type(number).__name__}")
+        raise DSLTypeError(f"an integer is needed here, not {type(number).__name__}")
     return (number if number.width == 32 else number.to(Int32)).ir_value()
 
 

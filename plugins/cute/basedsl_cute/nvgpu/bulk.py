@@ -90,13 +90,15 @@ def _common_bytes(op: CopyOp, src: Tensor, dst: Tensor) -> Any:
     for tensor in (src, dst):
         if not _is_contiguous(tensor):
             raise DSLTypeError(
-                f"{name} copies contiguous memory, and {tensor} is not",
+                f"{name} copies contiguous memory, and this tensor is not",
+                notes=((f"the tensor is {tensor}", None),),
                 hint="for tiles of matrices there is TMA: cpasync.make_tiled_tma_atom",
             )
         if tensor.iterator.alignment % _UNIT:
             raise DSLTypeError(
-                f"{name}: {tensor} is only known to be aligned to {tensor.iterator.alignment} "
-                f"bytes, not to {_UNIT}",
+                f"{name} needs memory aligned to {_UNIT} bytes; it is only known to be aligned to "
+                f"{tensor.iterator.alignment}",
+                notes=((f"the tensor is {tensor}", None),),
                 hint="from_dlpack(x, assumed_align=16), byte_alignment=, or pointer.align(16)",
             )
     elements = [algebra.size(tensor.shape) for tensor in (src, dst)]

@@ -140,6 +140,12 @@ __all__ = [
     "update_tma_descriptor",
 ]
 
+
+def _both(what: str, x: Any, other: str, y: Any) -> tuple[tuple[str, None], ...]:
+    """Return notes that say what two operands are."""
+    return (f"{what} is {x}", None), (f"{other} is {y}", None)
+
+
 _LOADS = (CopyBulkTensorTileG2SOp, CopyBulkTensorTileG2SMulticastOp)
 _STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
 
@@ -185,8 +191,9 @@ class TmaAtom:
         """
         if shared.element_type.width != self.dtype.width:
             raise DSLTypeError(
-                f"{self} has elements of {self.dtype.width} bits, and {shared} of "
+                f"the TMA atom has elements of {self.dtype.width} bits, its shared tensor of "
                 f"{shared.element_type.width}",
+                notes=_both("the atom", self, "the shared tensor", shared),
                 hint="the tile in shared memory has the elements of the tensor in global memory",
             )
         inner = shared.pointer.swizzle
@@ -199,7 +206,8 @@ class TmaAtom:
                 for n in (self.box.swizzle, bits)
             )
             raise DSLTypeError(
-                f"{self} was made with a shared layout of {atom}; {shared} has {tensor}",
+                f"the TMA atom was made for {atom}, and its shared tensor has {tensor}",
+                notes=_both("the atom", self, "the shared tensor", shared),
                 hint="make the tensor with the layout that the atom was made with: "
                 "storage.tile.get_tensor(layout.outer, swizzle=layout.inner)",
             )
@@ -208,7 +216,8 @@ class TmaAtom:
         """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom."""
         if not isinstance(self.op, _LOADS) or src.has_memory:
             raise DSLTypeError(
-                f"prefetch takes a TMA load and its coordinate tensor, not {self} and {src}",
+                "prefetch takes a TMA load and its coordinate tensor",
+                notes=_both("the atom", self, "the tensor", src),
                 hint="partition the tensor with tma_partition",
             )
         size, each = int(algebra.size(src.shape)), self.box.size
@@ -243,8 +252,8 @@ class TmaAtom:
         shared, coordinates = (dst, src) if is_load else (src, dst)
         if shared.memspace != "smem" or coordinates.has_memory:
             raise DSLTypeError(
-                f"{self} copies between shared memory and a TMA coordinate tensor, not {src} "
-                f"to {dst}",
+                "a TMA copy is between shared memory and its coordinate tensor",
+                notes=_both("the source", src, "the destination", dst),
                 hint="partition both with tma_partition",
             )
         if not isinstance(self.op, CopyBulkTensorTileG2SMulticastOp):
@@ -259,7 +268,8 @@ class TmaAtom:
         each = self.box.size
         if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
             raise DSLTypeError(
-                f"{self}: {src.shape} to {dst.shape} are no whole boxes of {each} elements",
+                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
+                notes=((f"the atom is {self}", None),),
                 hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
                 "tAsA[None, stage]",
             )
@@ -339,8 +349,8 @@ def make_tiled_tma_atom(
     dtype = gmem_tensor.element_type if internal_type is None else internal_type
     if dtype.width != gmem_tensor.element_type.width:
         raise DSLTypeError(
-            f"internal_type={dtype.__name__} has {dtype.width} bits, the tensor's "
-            f"{gmem_tensor.element_type.__name__} has {gmem_tensor.element_type.width}"
+            f"internal_type={dtype.__name__} has {dtype.width} bits, the tensor's elements have "
+            f"{gmem_tensor.element_type.width}"
         )
     if isinstance(op, CopyReduceBulkTensorTileS2GOp):
         _check_reduction(op.kind, dtype)
@@ -460,14 +470,18 @@ def _check_order(atom: TmaAtom, tile: Any, box: Any, gmem_tensor: Tensor) -> Non
     """DSLTypeError unless a box has its elements in shared memory in the tensor map's order."""
     if gmem_tensor.has_memory:
         raise DSLTypeError(
-            f"tma_partition takes the coordinate tensor that came with {atom}, not {gmem_tensor}"
+            "tma_partition takes the coordinate tensor that came with the atom",
+            notes=_both("the atom", atom, "the tensor", gmem_tensor),
         )
     found = [walk[:3:2] for walk in stretches_of(box, paths_of(gmem_tensor.iterator))]
     wanted = [(n, mode) for n, mode in zip(atom.box.extents, atom.box.order, strict=True) if n > 1]
     if found != wanted:
         raise DSLTypeError(
-            f"the tile {tile} in shared memory has its elements in another order than {atom} "
-            f"copies them: {found} (extent, mode), not {wanted}",
+            "the tile in shared memory has its elements in another order than the atom",
+            notes=(
+                (f"the tile is {tile}: (extent, mode) {found}", None),
+                (f"the atom is {atom}: (extent, mode) {wanted}", None),
+            ),
             hint="make the atom with the layout of one stage of this tensor",
         )
 
@@ -512,8 +526,9 @@ def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Poi
     order = atom.box.order
     if len(shape) != len(order) or gmem_tensor.element_type is not atom.dtype:
         raise DSLTypeError(
-            f"{gmem_tensor} does not fit {atom}: it needs {len(order)} modes of "
-            f"{atom.dtype.__name__}"
+            f"the tensor does not fit the TMA atom: it needs {len(order)} modes of "
+            f"{atom.dtype.__name__}",
+            notes=_both("the atom", atom, "the tensor", gmem_tensor),
         )
     leading = stride[order[0]]
     if type(leading) is int and leading != 1:

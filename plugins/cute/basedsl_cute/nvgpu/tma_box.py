@@ -125,8 +125,11 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
             break
     if not order:
         raise DSLTypeError(
-            f"the shared layout {smem_layout} is not contiguous in the mode that is contiguous in "
-            f"global memory (strides {modes.stride})"
+            "the shared layout is not contiguous in the mode that is contiguous in global memory",
+            notes=(
+                (f"the shared layout is {smem_layout}", None),
+                (f"the strides in global memory are {modes.stride}", None),
+            ),
         )
     row = extents[0] * bits // 8
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
@@ -149,8 +152,8 @@ def _largest_part(extent: int, each: int, mode: Any) -> int:
     part = next((n for n in range(MAX_BOX, 0, -1) if extent % n == 0 and n % unit == 0), None)
     if part is None:
         raise DSLTypeError(
-            f"a tile of {extent} elements in mode {mode} is more than one TMA box, which has at "
-            f"most {MAX_BOX}, and cannot be split into equal boxes of whole {_SMEM_UNIT} bytes",
+            f"a tile of {extent} elements in mode {mode} cannot be split into equal TMA boxes",
+            notes=((f"a box has up to {MAX_BOX} elements, in whole {_SMEM_UNIT} bytes", None),),
             hint=f"take an extent up to {MAX_BOX}, or a multiple of {unit} that divides into "
             "equal parts of at most that",
         )
@@ -166,9 +169,9 @@ def _check_piece(extents: Sequence[int], bits: int) -> None:
     size = math.prod(extents) * bits // 8
     if size % _SMEM_UNIT:
         raise DSLTypeError(
-            f"the tile is copied in boxes of {tuple(extents)} elements, {size} bytes of shared "
-            f"memory each, and TMA writes to multiples of {_SMEM_UNIT} bytes",
-            hint="make what is contiguous both in the tile and in its shared layout larger",
+            f"a TMA box of {tuple(extents)} elements has {size} bytes, no multiple of {_SMEM_UNIT}",
+            notes=((f"of several boxes each begins at a multiple of {_SMEM_UNIT} bytes", None),),
+            hint="enlarge the part that is contiguous both in the tile and in its shared layout",
         )
 
 

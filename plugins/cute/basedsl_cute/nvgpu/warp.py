@@ -362,8 +362,8 @@ def _check_transpose(op: Any) -> None:
 def _check_unpack(op: Any) -> None:
     if op.unpack_bits is not None:
         raise DSLTypeError(
-            f"{type(op).__name__}: elements of {op.unpack_bits} bits share bytes, which tensors in "
-            "shared memory do not"
+            f"{type(op).__name__} has no unpack_bits={op.unpack_bits}: elements in shared memory "
+            "do not share bytes"
         )
 
 

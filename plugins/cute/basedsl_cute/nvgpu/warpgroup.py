@@ -117,9 +117,12 @@ class _WarpgroupMma(MmaOp):
         if any(type(n) is int and n % each for n, each in zip(extents, tile, strict=True)):
             modes = "MK" if operand == "A" else "NK"
             raise DSLTypeError(
-                f"{type(self).__name__} takes {operand} in steps of ({modes[0]}, {modes[1]}) = "
-                f"{tile}, and this tile of shared memory has {extents}: the last step would "
-                "multiply what lies behind it",
+                f"{type(self).__name__} takes {operand} in steps of {tile}, and {extents} is no "
+                "multiple",
+                notes=(
+                    (f"the extents are ({modes[0]}, {modes[1]}) of a tile of shared memory", None),
+                    ("the last step would multiply the elements behind the tile", None),
+                ),
                 hint="make the tile a multiple in each mode, or the tiled MMA smaller",
             )
 
@@ -132,8 +135,7 @@ class _WarpgroupMma(MmaOp):
         }[operand]
         if not isinstance(x, Tensor):
             raise DSLTypeError(
-                f"wgmma reads {operand} from shared memory; a fragment is made of that memory, not "
-                f"of {x}",
+                f"wgmma reads {operand} from shared memory: a fragment is made of it, not of {x}",
                 hint=f"mma.make_fragment_{operand}(thr_mma.partition_{operand}(smem_tensor))",
             )
         if x.element_type is not dtype:
@@ -176,7 +178,8 @@ class _WarpgroupMma(MmaOp):
             wanted = "registers" if in_registers else "descriptors of shared memory"
             letter = "C" if name == "d" else name.upper()
             raise DSLTypeError(
-                f"{type(self).__name__} takes {name} as {wanted}, not {x}",
+                f"{type(self).__name__} takes {name} as {wanted}",
+                notes=((f"{name} is {x}", None),),
                 hint=f"make it with make_fragment_{letter}",
             )
         if in_registers and x.element_type is not dtype:
@@ -187,7 +190,8 @@ class _WarpgroupMma(MmaOp):
         if in_registers and not _is_compact(x.layout, values):
             raise DSLTypeError(
                 f"{type(self).__name__} takes the {values} values of {name} in consecutive "
-                f"registers; those of {x} are not",
+                "registers",
+                notes=((f"{name} is {x}", None),),
                 hint=f"make it with make_fragment_{'C' if name == 'd' else 'A'}",
             )
 

@@ -317,9 +317,9 @@ def _check_arrivals(done: str, does: str, who: str, size: int, blocks: int) -> N
     there += f", and the cluster {blocks} blocks" if blocks > 1 else ""
     several = ", in all blocks that a stage is multicast from" if who == "consumer" else ""
     raise DSLTypeError(
-        f"a stage of this PipelineTmaAsync is {done} by {size} arrivals, one for each warp that "
-        f"{does}; {there}",
+        f"a stage of this PipelineTmaAsync is {done} by {size} arrivals: more than there are warps",
         user_span(),
+        notes=((f"each warp that {does} arrives once; {there}", None),),
         hint=f"{who}_group's size is the number of {who} warps{several}",
     )
 

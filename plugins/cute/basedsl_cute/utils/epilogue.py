@@ -99,18 +99,19 @@ def apply_epilogue(op: Any, acc: TensorSSA, operands: Any, dtype: Any) -> Tensor
         return acc.to(dtype)
     if not callable(op):
         raise DSLTypeError(
-            f"an epilogue is a function of the accumulators, not a {type(op).__name__}",
+            f"an epilogue is a function of the accumulators, not {op!r}",
             hint="def relu(acc): return cute.where(acc > 0.0, acc, 0.0)",
         )
+    name = getattr(op, "__name__", type(op).__name__)
     result = op(acc, *operands)
     if not isinstance(result, TensorSSA):
         raise DSLTypeError(
-            f"the epilogue '{getattr(op, '__name__', type(op).__name__)}' returns "
-            f"{type(result).__name__}; it returns a vector of the accumulator's shape"
+            f"the epilogue '{name}' returns {type(result).__name__}, not a TensorSSA",
+            hint="it returns a vector of the accumulator's shape",
         )
     if algebra.product(result.shape) != algebra.product(acc.shape):
         raise DSLTypeError(
-            f"the epilogue '{getattr(op, '__name__', type(op).__name__)}' makes {result.shape} of "
-            f"an accumulator of {acc.shape}; it works element by element"
+            f"the epilogue '{name}' makes {result.shape} of an accumulator of {acc.shape}",
+            hint="it works element by element: its result has as many elements as the accumulator",
         )
     return result.to(dtype)

@@ -113,8 +113,14 @@ class SmemAllocator:
         distinct = algebra.filter_zeros(plain)
         if algebra.size(distinct) > algebra.cosize(distinct):
             raise DSLTypeError(
-                f"allocate_tensor(): {plain} has {algebra.size(distinct)} elements in "
-                f"{algebra.cosize(distinct)} places: some share memory",
+                f"allocate_tensor(): elements of {plain} share memory",
+                notes=(
+                    (
+                        f"it has {algebra.size(distinct)} elements in {algebra.cosize(distinct)} "
+                        "places",
+                        None,
+                    ),
+                ),
                 hint="pad lines by a larger stride; a view may overlap, as get_tensor() makes",
             )
         if plain is layout and swizzle is None:

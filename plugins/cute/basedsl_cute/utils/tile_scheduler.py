@@ -68,7 +68,7 @@ class PersistentTileSchedulerParams:
             raise DSLTypeError(f"a cluster has a static shape from 1, not {cluster_shape_mnl}")
         if not isinstance(num_ctas_mnl, tuple | list) or len(num_ctas_mnl) != 3:
             raise DSLTypeError(
-                f"num_ctas_mnl is how many tiles M, N and L (batches) have, not {num_ctas_mnl}",
+                f"num_ctas_mnl is the tiles along M, N and L (batches), not {num_ctas_mnl}",
                 hint="(*cute.ceil_div((m, n), tile_mn), batches)",
             )
         m, n, batches = num_ctas_mnl
