@@ -134,7 +134,7 @@ LOAD, STORE = cpasync.CopyBulkG2SOp(), cpasync.CopyBulkS2GOp()
             LOAD,
             "unaligned",
             "s",
-            "needs memory aligned to 16 bytes; it is only known to be aligned to 4",
+            "needs memory known to be aligned to 16 bytes, not only to 4",
         ),
         (LOAD, "x", "short", "differ in size"),
         (LOAD, "three", "three in smem", "copies multiples of 16 bytes, not 12"),

@@ -63,8 +63,8 @@ def _follows(extent: Any, stride: Any, next_stride: Any) -> bool:
     return is_static_int(end) and is_static_int(next_stride) and end == next_stride
 
 
-@on_views
 @takes_location
+@on_views
 def coalesce(layout: Any, target_profile: Any = None) -> Any:
     """Merge neighbouring modes and drop extents 1; the function on indices is unchanged.
 
@@ -103,8 +103,8 @@ def _by_profile(layout: Layout, profile: Any, f: Callable[[Layout], Layout], wha
     return concatenate(*done, *modes[len(profile) :])
 
 
-@on_views
 @takes_location
+@on_views
 def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     """Give modes of (static) stride 0 the extent 1, so that only distinct elements remain.
 
@@ -120,8 +120,8 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     return Layout(zeros_to_ones(guide, x.shape), x.stride)
 
 
-@on_views
 @takes_location
+@on_views
 def filter(layout: Any, target_profile: Any = None) -> Any:
     """Drop modes of stride 0 and of extent 1, and coalesce; by mode with ``target_profile``.
 

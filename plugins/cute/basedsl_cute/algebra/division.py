@@ -14,8 +14,8 @@ from .layout import Layout, concatenate, make_layout, modes_of
 from .views import on_views
 
 
-@on_views
 @takes_location
+@on_views
 def logical_divide(x: Any, tiler: Any) -> Any:
     """Split each mode into (tile, rest).
 
@@ -71,8 +71,8 @@ def _unzip(t: Any, tiler: Any, one: int) -> tuple[Any, Any]:
     return tuple(half[0] for half in halves), rest
 
 
-@on_views
 @takes_location
+@on_views
 def zipped_divide(x: Any, tiler: Any) -> Any:
     """Divide and gather: ``((tile modes), (rest modes))``.
 
@@ -84,8 +84,8 @@ def zipped_divide(x: Any, tiler: Any) -> Any:
     return tile_unzip(logical_divide(x, tiler), tiler)
 
 
-@on_views
 @takes_location
+@on_views
 def tiled_divide(x: Any, tiler: Any) -> Any:
     """Divide as `zipped_divide`, with the rest at top level: ``((tile modes), rest0, rest1,
     ...)``.
@@ -96,8 +96,8 @@ def tiled_divide(x: Any, tiler: Any) -> Any:
     return unpack_rest(zipped_divide(x, tiler))
 
 
-@on_views
 @takes_location
+@on_views
 def flat_divide(x: Any, tiler: Any) -> Any:
     """Divide as `zipped_divide`, with all modes at top level: ``(tile0, ..., rest0, ...)``.
 

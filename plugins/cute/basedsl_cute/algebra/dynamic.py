@@ -132,7 +132,6 @@ def mul(a: Any, b: Any) -> Any:
     return with_divby(a * b, divisibility(a) * divisibility(b))
 
 
-@takes_location
 def add(a: Any, b: Any) -> Any:
     """Return ``a + b``."""
     if is_zero(a):
@@ -174,7 +173,6 @@ def mod(a: Any, b: Any) -> Any:
     return with_divby(remainder, math.gcd(divisibility(a), divisibility(b)))
 
 
-@takes_location
 def ceil_div(a: Any, b: Any) -> Any:
     """Return ``ceil(a / b)`` of two leaves, ``b`` positive."""
     if is_one(b):

@@ -29,8 +29,8 @@ from .modes import append, zip_modes
 from .views import on_views
 
 
-@on_views
 @takes_location
+@on_views
 def logical_product(block: Any, tiler: Any) -> Any:
     """Return ``(block, block's repetitions)``: the repetitions are laid out by ``tiler``.
 
@@ -68,8 +68,8 @@ def _overlaps(layout: Layout) -> bool:
     return any(d < extent * step for (step, extent), (d, _) in pairwise(modes))
 
 
-@on_views
 @takes_location
+@on_views
 def zipped_product(block: Any, tiler: Any) -> Any:
     """Return the product as ``((block modes), (tiler modes))``.
 
@@ -79,8 +79,8 @@ def zipped_product(block: Any, tiler: Any) -> Any:
     return tile_unzip(logical_product(block, tiler), tiler)
 
 
-@on_views
 @takes_location
+@on_views
 def tiled_product(block: Any, tiler: Any) -> Any:
     """Return the product as ``((block modes), tiler0, tiler1, ...)``.
 
@@ -90,8 +90,8 @@ def tiled_product(block: Any, tiler: Any) -> Any:
     return unpack_rest(zipped_product(block, tiler))
 
 
-@on_views
 @takes_location
+@on_views
 def flat_product(block: Any, tiler: Any) -> Any:
     """Return the product as ``(block0, ..., tiler0, ...)``.
 
@@ -101,8 +101,8 @@ def flat_product(block: Any, tiler: Any) -> Any:
     return unpack_both(zipped_product(block, tiler))
 
 
-@on_views
 @takes_location
+@on_views
 def blocked_product(block: Any, tiler: Any) -> Any:
     """Return the product mode by mode: each mode is (block mode, its repetitions).
 
@@ -115,8 +115,8 @@ def blocked_product(block: Any, tiler: Any) -> Any:
     return zip_modes(blocks, repeats)
 
 
-@on_views
 @takes_location
+@on_views
 def raked_product(block: Any, tiler: Any) -> Any:
     """Return the product mode by mode, interleaved: each mode is (repetitions, block mode).
 
@@ -135,8 +135,8 @@ def _product_of_equal_ranks(block: Layout, tiler: Any) -> tuple[Layout, Layout]:
     return both[0], both[1]
 
 
-@on_views
 @takes_location
+@on_views
 def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
     """Repeat ``atom`` to cover ``shape``; each mode is (atom mode, its repetitions).
 

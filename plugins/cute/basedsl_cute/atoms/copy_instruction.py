@@ -133,7 +133,7 @@ class _Missing(NamedTuple):
     hint: str | None = None
 
 
-_SMALLER = "take a smaller num_bits_per_copy, or leave it out"
+_SMALLER = "or copy fewer bits at once: num_bits_per_copy="
 
 
 def unproven(name: str, tensor: Tensor, bits: int) -> DSLTypeError:
@@ -188,9 +188,9 @@ def _parted(swizzle: Any, block: int, n: int) -> _Missing:
 
 def _indivisible(known: int, n: int) -> _Missing:
     return _Missing(
-        f"needs an offset divisible by {n} elements; it is only known to be divisible by {known}",
-        "of a dynamic stride or extent, tell it: mark_compact_shape_dynamic(divisibility=), or "
-        f"cute.assume(x, divby=); else {_SMALLER}",
+        f"needs an offset known to be divisible by {n} elements, not only by {known}",
+        "tell the divisibility of dynamic extents and strides: mark_compact_shape_dynamic("
+        f"divisibility=), or cute.assume(x, divby=); {_SMALLER}",
     )
 
 
@@ -210,7 +210,7 @@ def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
             return _indivisible(max(1, known * 8 // record.element_bits), n)
         value = source
     return _Missing(
-        f"needs memory aligned to {nbytes} bytes; it is only known to be aligned to {known}",
+        f"needs memory known to be aligned to {nbytes} bytes, not only to {known}",
         "from_dlpack(x, assumed_align=), allocate_tensor(byte_alignment=), or pointer.align(); "
-        f"else {_SMALLER}",
+        f"{_SMALLER}",
     )

@@ -96,7 +96,7 @@ def _common_bytes(op: CopyOp, src: Tensor, dst: Tensor) -> Any:
             )
         if tensor.iterator.alignment % _UNIT:
             raise DSLTypeError(
-                f"{name} needs memory aligned to {_UNIT} bytes; it is only known to be aligned to "
+                f"{name} needs memory known to be aligned to {_UNIT} bytes, not only to "
                 f"{tensor.iterator.alignment}",
                 notes=((f"the tensor is {tensor}", None),),
                 hint="from_dlpack(x, assumed_align=16), byte_alignment=, or pointer.align(16)",

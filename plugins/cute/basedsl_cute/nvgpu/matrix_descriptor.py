@@ -92,7 +92,7 @@ def canonical(layout: Any, swizzle_bits: int, is_k_major: bool, bits: int) -> Ca
         major = "K" if is_k_major else "MN"
         raise DSLTypeError(
             f"wgmma cannot read a {major}-major operand of layout {layout}",
-            notes=((f"the swizzle is {16 * width if swizzle_bits else 0} bytes wide", None),),
+            notes=((f"its swizzle: {16 * width} bytes" if swizzle_bits else "no swizzle", None),),
             hint="make the layout with hopper_helpers.make_smem_layout_a or _b",
         )
     return Canonical(leading, stride, swizzle_bits)
