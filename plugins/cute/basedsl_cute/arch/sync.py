@@ -10,6 +10,7 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Barrier
 from basedsl_cute.tensors.kernel_scope import in_kernel
 
 
@@ -37,7 +38,7 @@ def barrier(
     _check(barrier_id, number_of_threads)
     given: tuple[Any, Any] = (barrier_id, number_of_threads)
     if all(n is None or type(n) is int for n in given):
-        define(trace.bindings).barrier(*given, loc=trace.loc())
+        Barrier(define(trace.bindings), id=given[0], count=given[1], loc=trace.loc())
         return
     id_ = 0 if barrier_id is None else barrier_id
     operands = [i32(n) for n in (id_, number_of_threads) if n is not None]

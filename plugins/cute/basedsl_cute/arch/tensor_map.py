@@ -12,8 +12,11 @@ from basedsl.numeric import Int32, Int64, as_numeric
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import lane_idx
+from basedsl_cute.dialect import define
+from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
 
@@ -50,12 +53,14 @@ def replace_stride(ptr: Pointer, mode: int, nbytes: Any) -> None:
 
 def _replace(ptr: Pointer, field: str, value: Any, ordinal: int) -> None:
     what = "update_tma_descriptor()"
-    attributes = {"field": f'"{field}"', "ordinal": f"{ordinal} : i64"}
-    emit_op(
-        what,
-        "cute.tensormap_replace",
-        [tensor_map_address(ptr, what), value],
-        attributes=attributes,
+    trace = in_kernel(what)
+    trace.emit(
+        TensormapReplace,
+        define(trace.bindings),
+        map=tensor_map_address(ptr, what),
+        value=value,
+        field=field,
+        ordinal=ordinal,
     )
 
 
@@ -81,11 +86,13 @@ def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
     PTX `tensormap.cp_fenceproxy`; `fence_tma_desc_acquire` is the other side.
     """
     what = "cp_fence_tma_desc_release()"
-    operands = [
-        tensor_map_address(gmem_ptr, what, "gmem"),
-        tensor_map_address(smem_ptr, what, "smem"),
-    ]
-    emit_op(what, "cute.tensormap_release", operands)
+    trace = in_kernel(what)
+    trace.emit(
+        TensormapRelease,
+        define(trace.bindings),
+        target=tensor_map_address(gmem_ptr, what, "gmem"),
+        source=tensor_map_address(smem_ptr, what, "smem"),
+    )
 
 
 @takes_location
