@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from basedsl.cache_command import CACHE_COMMAND
+from basedsl.cache.command import CACHE_COMMAND
 from basedsl.errors import DSLError
 from basedsl.options import Options
 from basedsl.plugin import PluginManager, plugin_manager

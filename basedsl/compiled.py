@@ -14,13 +14,14 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.dispatch.entry import ALWAYS, NativeCode, NativeEntry, NativeVariant, new_entry
+from basedsl.binding.results import Results
 from basedsl.errors import DSLCallError, hide_internal_frames, users_frames
-from basedsl.fastcall import Environment, native_variant
-from basedsl.guards import Guards
+from basedsl.native_call.entry import ALWAYS, NativeCode, NativeEntry, NativeVariant, new_entry
+from basedsl.native_call.variant import native_variant
 from basedsl.objectstage import Stages, asserts, native
-from basedsl.objectstage.entry import SUFFIX, slot_format
-from basedsl.results import Results
+from basedsl.objectstage.entry_thunk import SUFFIX, slot_format
+from basedsl.staleness.environment import Environment
+from basedsl.staleness.guards import Guards
 from basedsl.tracing import RUNNING
 
 if TYPE_CHECKING:

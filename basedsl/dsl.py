@@ -20,16 +20,18 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from basedsl import cache, kept, logs, objectstage, preload
-from basedsl.adapting import argument_type
+from basedsl import cache, logs, objectstage
 from basedsl.binding import (
     NumericArgument,
     TreeArgument,
     static_parts,
 )
+from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
 )
+from basedsl.binding.results import Results
+from basedsl.cache import entry as kept
 from basedsl.compiled import Compiled, native_invoker
 from basedsl.errors import (
     DSLCallError,
@@ -39,9 +41,7 @@ from basedsl.errors import (
     placed,
     users_frames,
 )
-from basedsl.fastcall import Environment
 from basedsl.function import BoundFunction, DSLFunction
-from basedsl.guards import Guards
 from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import (
     Bindings,
@@ -49,17 +49,19 @@ from basedsl.mlir import (
     libraries,
     load_bindings,
     new_function,
+    preload,
     uninterrupted,
 )
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage import native
-from basedsl.objectstage.entry import AddEntry
+from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.options import Options
 from basedsl.plugin import plugin_manager
-from basedsl.recursion import deeper
-from basedsl.results import Results
+from basedsl.pytree import Node, flatten, same_shape
+from basedsl.recursion_limit import deeper
+from basedsl.staleness.environment import Environment
+from basedsl.staleness.guards import Guards
 from basedsl.tracing import Emitter, Trace, activate
-from basedsl.tree import Node, flatten, same_shape
 
 _log = logs.logger("compile")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from basedsl.binding import Each, Signature, constexpr_type
-from basedsl.calling import INLINE, LAUNCH, decide
-from basedsl.dispatch.entry import NativeEntry, new_entry
+from basedsl.binding.calling_convention import INLINE, LAUNCH, decide
 from basedsl.errors import DSLAttributeError, DSLCallError, DSLTypeError, users_frames
 from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
+from basedsl.native_call.entry import NativeEntry, new_entry
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.tracing import RUNNING, Trace, current
 

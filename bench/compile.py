@@ -86,7 +86,7 @@ def arrays(name):
         import transpose
 
         return transpose.transpose, (of((128, 256)), of((256, 128)))
-    from basedsl_cute.ops.hopper_gemm import Config, choose, gemm
+    from basedsl_cute.ops.hopper.gemm import Config, choose, gemm
 
     config = Config() if name == "hopper_gemm" else choose(4096, 4096, 4096, 16, 132)
     half = [np.zeros(shape, np.float16) for shape in ((256, 128), (256, 128), (256, 256))]
@@ -107,8 +107,8 @@ CASES = (
 def child(name):
     """Compile one case in this process; a line of JSON."""
     sys.path.insert(0, str(EXAMPLES))
-    from basedsl_cute.dsl import CUTE
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
+    from basedsl_cute.dsl.cute import CUTE
 
     function, args = arrays(name)
     gpu = driver.is_available()
@@ -127,7 +127,7 @@ def child(name):
         driver.synchronize()
         record["first run"] = perf_counter() - start
     if "cubin" in stages and not CUTE.counts["loaded"]:
-        from basedsl_cute.lowering import ptxas
+        from basedsl_cute.lowering.ptx import ptxas
 
         start = perf_counter()
         ptxas.assemble(stages.text("ptx"), CUTE.target(CUTE.options).name)
@@ -155,7 +155,7 @@ def environment(**more):
 
 
 def has_gpu():
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     return driver.is_available()
 

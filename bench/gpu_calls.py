@@ -79,7 +79,7 @@ class Config(ctypes.Structure):
 
 def missing() -> str | None:
     """Why there is nothing to measure here, or None."""
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     if not driver.is_available():
         return "no NVIDIA driver and GPU"
@@ -139,7 +139,7 @@ def bare_arguments(tensors: list[Any]) -> tuple[Any, Any]:
 
 @functools.cache
 def bare_library() -> Any:
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     return driver.Library(PTX)
 
@@ -149,9 +149,9 @@ def bare_kernel() -> ctypes.c_void_p:
 
 
 def ctypes_launch(handle: Any, arguments: Any, kept: Any) -> Callable[[int], float]:
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
-    function = driver.require().cuLaunchKernel
+    function = ctypes.CFUNCTYPE(ctypes.c_int)(driver.address_of("cuLaunchKernel"))
     sizes = [ctypes.c_uint(n) for n in (1, 1, 1, THREADS, 1, 1, 0)]
     stream = ctypes.c_void_p(0)
 
@@ -179,7 +179,7 @@ def native_loop() -> Any:
 
 
 def native_launch(many: Any, handle: Any, arguments: Any, kept: Any) -> Callable[[int], float]:
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     config = Config(grid=(1, 1, 1), block=(THREADS, 1, 1))
     address = driver.address_of("cuLaunchKernelEx")

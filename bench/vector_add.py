@@ -16,7 +16,7 @@ from vector_add import vector_add
 from vector_add_wide import vector_add_wide
 
 import basedsl_cute as cute
-from basedsl_cute.runtime import driver
+from basedsl_cute.device import driver
 
 N = 1 << 24
 

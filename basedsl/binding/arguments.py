@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl.numeric import Boolean, Numeric, mlir_type
-from basedsl.tree import Node, flatten, leaf_paths, rebuild
+from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 
 
 class ArgumentType(Protocol):
@@ -37,7 +37,7 @@ class ArgumentType(Protocol):
     # Optional: `implicit = True`: calls of a `Compiled` leave the argument out, `pack(None)` finds
     # it. `accepts(self, value, name) -> bool`: a value of another type of this class may be
     # passed to code compiled for this one; it raises DSLCallError to say why not. And
-    # `unpacker(self) -> basedsl.dispatch.unpack.Unpacker | None`, with which calls need
+    # `unpacker(self) -> basedsl.native_call.unpackers.Unpacker | None`, with which calls need
     # no Python, and `accepting_unpacker`, for what `accepts` takes; see there. And
     # `__dsl_digest__(self) -> str`, the type as text that is the same in every process; frozen
     # dataclasses of plain values need none.

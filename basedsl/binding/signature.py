@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.binding.constexpr import constexpr_type
-from basedsl.dispatch.entry import NO_DEFAULT, Parameters
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl.location import span_of_function
 
 _EMPTY = inspect.Parameter.empty
+NO_DEFAULT: Any = object()
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,17 @@ class Parameter:
     @property
     def has_default(self) -> bool:
         return self.default is not _EMPTY
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a native call: names (None where callers cannot use one), the values of
+    those that may be left out (NO_DEFAULT of others), how many may be passed by position.
+    """
+
+    names: tuple[str | None, ...]
+    defaults: tuple[Any, ...]
+    positional: int
 
 
 class Signature:

@@ -2,7 +2,7 @@
 
 Functions of files are kept, under the user's cache folder unless the option `cache_dir` names
 another, until the option `cache_size` is reached; the option `cache` turns it off. What is kept of
-a compilation, and under which key, is in `basedsl.kept`.
+a compilation, and under which key, is in `basedsl.cache.entry`.
 """
 
 from basedsl.cache.store import CacheWarning, Store, default_folder

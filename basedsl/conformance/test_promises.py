@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from basedsl import Constexpr, DSLCallError, DSLError, DSLTypeError, location, range_constexpr
-from basedsl.calling import CONVENTION, ERROR
+from basedsl.binding.calling_convention import CONVENTION, ERROR
 from basedsl.conformance.adapter import Adapter
 from basedsl.numeric import Float32, Int8, Int32
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.exceptions import VALUES_SYMBOL
 from basedsl.mlir import new_function
 from basedsl.numeric import Int64, Numeric, logical_not
 from basedsl.tracing import Trace
+from basedsl.tracing.raised import VALUES_SYMBOL
 
 
 def assert_showing(trace: Trace, holds: Numeric, message: str, first: Any, second: Any) -> None:

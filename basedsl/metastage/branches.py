@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import user_span
-from basedsl.metastage.eager import Eager
+from basedsl.metastage.conditional_path import Eager
 from basedsl.metastage.names import RETURN_VALUE
 from basedsl.metastage.slots import Slot, join, promote, same_leaf, slot_of
 from basedsl.metastage.state import (
@@ -27,8 +27,8 @@ from basedsl.metastage.state import (
     describe_leaf,
     same_content,
 )
+from basedsl.pytree import UNBOUND, same_shape, set_cell
 from basedsl.tracing import Region, Trace
-from basedsl.tree import UNBOUND, same_shape, set_cell
 
 RESULT = "the value"  # how messages call what an expression's branch returns
 Side = Body | Callable[[], Any] | None

@@ -13,18 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-from basedsl import exceptions
 from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage import ranges
 from basedsl.metastage.branches import Branch
-from basedsl.metastage.carried import exit_flag
 from basedsl.metastage.containment import contains
+from basedsl.metastage.loop_carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import Boolean, Numeric, is_dynamic, logical_not, resolve
-from basedsl.tracing import Trace, current
+from basedsl.tracing import Trace, current, raised
 
 Thunk = Callable[[], Any]
 Names = tuple[str, ...]
@@ -198,7 +197,7 @@ class ControlFlow:
                 raise made from cause()
             raise made
         static = isinstance(made, type) or not any(map(is_dynamic, made.args))
-        text = exceptions.text_of(made, static)
+        text = raised.text_of(made, static)
         trace.emitter.assert_(Boolean(False).ir_value(), text, trace.loc())
 
     # Names -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from basedsl.metastage.carried import (
+from basedsl.metastage.loop_carried import (
     Again,
     Guess,
     Loop,

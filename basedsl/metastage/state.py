@@ -24,7 +24,7 @@ from basedsl.location import Span, is_internal
 from basedsl.metastage.iterators import is_iterator, position
 from basedsl.metastage.namespaces import Namespaces
 from basedsl.metastage.slots import same_leaf
-from basedsl.tree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
+from basedsl.pytree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
 
 class Body:

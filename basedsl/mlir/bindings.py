@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError
-from basedsl.recursion import room
+from basedsl.recursion_limit import room
 
 ENVIRONMENT_VARIABLE = "BASEDSL_MLIR"
 DEFAULTS = ("mlir", "numba_cuda_mlir._mlir")

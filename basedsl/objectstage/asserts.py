@@ -12,13 +12,13 @@ import json
 import threading
 from typing import Any
 
-from basedsl import exceptions
 from basedsl.errors import CompilerBug, DSLRuntimeError
 from basedsl.location import Span
 from basedsl.objectstage import native
 from basedsl.objectstage.failure import span_of_location
 from basedsl.objectstage.pipeline import PipelineContext
 from basedsl.objectstage.snapshot import Snapshot
+from basedsl.tracing import raised
 
 SYMBOL = "basedsl_assertion_failed"
 _SEPARATOR = "\x1f"
@@ -54,7 +54,7 @@ def _on_values(first: int, second: int) -> None:
 
 _values_callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(_on_values)
 native.provide_symbol(
-    exceptions.VALUES_SYMBOL, ctypes.cast(_values_callback, ctypes.c_void_p).value or 0
+    raised.VALUES_SYMBOL, ctypes.cast(_values_callback, ctypes.c_void_p).value or 0
 )
 
 
@@ -66,7 +66,7 @@ def can_fail(object_bytes: bytes) -> bool:
 def raise_failed_assertion() -> None:
     """Raise the assertion that failed in this thread since the last look, if one did.
 
-    `DSLAssertionError`, or the exception that the message names (see `basedsl.exceptions`): a
+    `DSLAssertionError`, or the exception that the message names (`basedsl.tracing.raised`): a
     builtin, as in `"ZeroDivisionError: division by zero"`, is mixed with `DSLRuntimeError`.
     """
     where = getattr(_state, "failed", None)
@@ -95,7 +95,7 @@ def raise_failed_assertion() -> None:
     name, _, rest = message.partition(": ")
     if name in _PYTHON_ERRORS:
         raise _PYTHON_ERRORS[name](rest or name, span)
-    error = exceptions.error_of(message, span)
+    error = raised.error_of(message, span)
     if error is not None:
         raise error
     raise DSLAssertionError(message or "assertion failed", span)

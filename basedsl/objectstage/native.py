@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import image, narrow_floats, object_file, snapshot
+from basedsl.objectstage import elf_loader, narrow_floats, object_file, snapshot
 
 BITCODE = "llvm-bitcode"
 
@@ -284,7 +284,7 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Nativ
             f"native code needs {', '.join(missing)}, which this process does not have",
             hint="bind the name to an address: load(object, symbols={name: address})",
         )
-    code = image.load(file, bound.__getitem__)
+    code = elf_loader.load(file, bound.__getitem__)
     return NativeCode(
         object_bytes, bound, code or _LinkedByLLVM(object_bytes, bound, names.defined)
     )

@@ -33,7 +33,7 @@ from basedsl.prestage.resolve import Resolver, Role, dotted_name
 from basedsl.prestage.scopes import Scopes, analyse_scopes
 from basedsl.prestage.source import FunctionSource, find_source
 from basedsl.prestage.unsupported import check_supported
-from basedsl.recursion import deeper
+from basedsl.recursion_limit import deeper
 
 
 class PassDiff(NamedTuple):

@@ -71,11 +71,13 @@ def arguments():
 
 
 def warp(torch, options):
-    from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, matmul
+    from basedsl_cute.ops import matmul
+    from basedsl_cute.ops.ampere import gemm as ampere_gemm
+    from basedsl_cute.ops.ampere import gemm_tma
 
     header = "TFLOP/s  cuBLAS   ratio  hopper   ratio   alone  error  kernel"
     print(f"\nmma.sync                 {'shape':<18} {header}")
-    kinds = {"warp-tma": ampere_gemm_tma, "warp": ampere_gemm}
+    kinds = {"warp-tma": gemm_tma, "warp": ampere_gemm}
     rows = []
     for dtype, order, shape in WARP_SHAPES:
         m, n, k = shape
@@ -145,7 +147,8 @@ def peer(torch, a, b, dtype):
 
 
 def simt(torch, options):
-    from basedsl_cute.ops import matmul, sgemm
+    from basedsl_cute.ops import matmul
+    from basedsl_cute.ops.ampere import sgemm
 
     print(f"\nsgemm      {'shape':<18} TFLOP/s  cuBLAS   ratio   error  kernel")
     rows = []
@@ -254,7 +257,7 @@ def checked(torch, a, b, out, tf32=False):
 
 def resources(cfg):
     """Registers and spills of the kernel that was compiled with a configuration."""
-    from basedsl_cute.ops import multiply
+    from basedsl_cute.ops.gemm import matmul as multiply
 
     found = [
         call

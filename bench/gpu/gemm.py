@@ -122,7 +122,7 @@ def table(rows):
 
 
 def measure(options):
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     if not driver.is_available():
         print("skipped, no CUDA driver here")
@@ -161,7 +161,7 @@ class Kernels:
         return self.dtype.itemsize == 1
 
     def config(self, shape):
-        from basedsl_cute.ops.hopper_gemm import Config, choose
+        from basedsl_cute.ops.hopper.gemm import Config, choose
 
         if self.fixed:
             return Config(**eval(self.fixed))
@@ -169,7 +169,7 @@ class Kernels:
 
     def get(self, cfg, a, b, c, scales):
         import basedsl_cute as cute
-        from basedsl_cute.ops.hopper_gemm import gemm
+        from basedsl_cute.ops.hopper.gemm import gemm
 
         if cfg not in self.made:
             start = time.perf_counter()
@@ -188,7 +188,7 @@ class Kernels:
 def scaled_gemm():
     """C = (A B^T) * scale_a * scale_b, scales in device memory."""
     import basedsl_cute as cute
-    from basedsl_cute.ops.hopper_gemm import gemm
+    from basedsl_cute.ops.hopper.gemm import gemm
 
     def scaled(acc, x, y):
         return acc * (x * y)

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 import basedsl_cute as cute
-from basedsl_cute.ops.hopper_grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.ops.hopper.grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
 from basedsl_cute.utils import LayoutEnum
 
 ROUNDS, CALLS = 15, 3

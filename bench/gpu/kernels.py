@@ -106,7 +106,10 @@ def launch_all(only):
 
 def products(torch):
     """Names and launches of `matmul`'s kernels; a launch gives back the compiled function."""
-    from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, matmul, multiply
+    from basedsl_cute.ops import matmul
+    from basedsl_cute.ops.ampere import gemm as ampere_gemm
+    from basedsl_cute.ops.ampere import gemm_tma
+    from basedsl_cute.ops.gemm import matmul as multiply
 
     limits = torch.cuda.get_device_properties(0)
 
@@ -125,7 +128,7 @@ def products(torch):
     for dtype in AMPERE:
         width = getattr(torch, dtype).itemsize * 8
         shared = limits.shared_memory_per_block_optin
-        for name, kind in (("TMA", ampere_gemm_tma), ("cp.async", ampere_gemm)):
+        for name, kind in (("TMA", gemm_tma), ("cp.async", ampere_gemm)):
             cfg = kind.choose(*CUBE, width, limits.multi_processor_count, shared)
             named = f"mma.sync, {name} {dtype} 4096x4096x4096"
             yield named, partial(launch, dtype, "kk", CUBE, cfg)

@@ -243,17 +243,14 @@ def named(config):
     """A `Config` of one of the kernels, by the kernel's name."""
     if config is None:
         return None
-    from basedsl_cute.ops import (
-        ampere_gemm,
-        hopper_gemm,
-        hopper_parallel_split_k,
-        hopper_split_gemm,
-    )
+    from basedsl_cute.ops.ampere import gemm as ampere_gemm
+    from basedsl_cute.ops.hopper import gemm as hopper_gemm
+    from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
 
     kernels = {
         "hopper": hopper_gemm,
-        "split": hopper_split_gemm,
-        "parts": hopper_parallel_split_k,
+        "split": split_k_gemm,
+        "parts": parallel_split_k,
         "warp": ampere_gemm,
     }
     return eval(config, {name: kernel.Config for name, kernel in kernels.items()})
@@ -261,7 +258,7 @@ def named(config):
 
 def what_ran():
     """The kernel and the configuration of the last plan."""
-    from basedsl_cute.ops import multiply
+    from basedsl_cute.ops.gemm import matmul as multiply
 
     problem = list(multiply._plans.values())[-1].problem
     if problem is None:

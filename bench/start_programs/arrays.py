@@ -6,7 +6,7 @@ from pathlib import Path
 from time import perf_counter
 
 import basedsl_cute as cute
-from basedsl_cute.dsl import CUTE
+from basedsl_cute.dsl.cute import CUTE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "cute"))
 ON_GPU = "(sm_" in cute.target_description()

@@ -1,4 +1,4 @@
-"""Matrix products on tensor cores by mma.sync: the kernel is `basedsl_cute.ops.ampere_gemm`.
+"""Matrix products on tensor cores by mma.sync: the kernel is `basedsl_cute.ops.ampere.gemm`.
 
     python examples/cute/ampere_gemm.py
 
@@ -9,7 +9,7 @@ or more cp.async stages, persistent blocks, any order of modes, any extents.
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl_cute.ops.ampere_gemm import Config, gemm
+from basedsl_cute.ops.ampere.gemm import Config, gemm
 from basedsl_cute.utils.epilogue import per_column
 
 

@@ -2,7 +2,7 @@
 
     python examples/cute/hopper_gemm.py
 
-The kernel is `basedsl_cute.ops.hopper_gemm`: persistent and warp-specialised, TMA and wgmma, tiles
+The kernel is `basedsl_cute.ops.hopper.gemm`: persistent and warp-specialised, TMA and wgmma, tiles
 of 128 x 256, two consumer warpgroups. It is written in this language and reads from top to bottom;
 what a program chooses of it is a `Config`, and an epilogue is a Python function of the sums.
 """
@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl_cute.ops.hopper_gemm import Config, gemm
+from basedsl_cute.ops.hopper.gemm import Config, gemm
 from basedsl_cute.utils.epilogue import per_column
 
 

@@ -2,7 +2,7 @@
 
     python examples/cute/hopper_grouped_gemm.py
 
-The kernel is `basedsl_cute.ops.hopper_grouped_gemm`. The host knows how many groups there are, and
+The kernel is `basedsl_cute.ops.hopper.grouped_gemm`. The host knows how many groups there are, and
 what their elements are; their extents, strides and addresses are in device memory, where blocks
 find their tiles and make the tensor maps that they copy by.
 """
@@ -10,7 +10,7 @@ find their tiles and make the tensor maps that they copy by.
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl_cute.ops.hopper_grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.ops.hopper.grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils import LayoutEnum
 

@@ -1,4 +1,4 @@
-"""A float32 matrix product on the CUDA cores: the kernel is `basedsl_cute.ops.sgemm`.
+"""A float32 matrix product on the CUDA cores: the kernel is `basedsl_cute.ops.ampere.sgemm`.
 
     python examples/cute/sgemm.py
 
@@ -9,7 +9,7 @@ tiles of A and B come by cp.async, three stages ahead, with rows contiguous in p
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl_cute.ops.sgemm import Config, sgemm
+from basedsl_cute.ops.ampere.sgemm import Config, sgemm
 
 if __name__ == "__main__":
     rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ MODULES = (
     "basedsl.objectstage.failure",
     "basedsl.options",
     "basedsl.plugin.manager",
-    "basedsl_cute.runtime.driver",
+    "basedsl_cute.device.driver",
     "basedsl_cute.sim.errors",
 )
 # What needs a GPU, a broken plugin or a defect has no snippet.

@@ -10,8 +10,8 @@ import numpy as np
 
 from basedsl.conformance import Adapter
 from basedsl.numeric import Boolean, Float64, Int64, Numeric
-from basedsl.tree import Node, flatten, rebuild
-from basedsl_cute.dsl import CUTE
+from basedsl.pytree import Node, flatten, rebuild
+from basedsl_cute.dsl.cute import CUTE
 
 MOST_RESULTS = 32
 

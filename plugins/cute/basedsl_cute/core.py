@@ -1,22 +1,8 @@
-"""`cute.core`: another home of a few names of `cute`."""
+"""The public path of `basedsl_cute.compat.core`: both names are one module."""
 
-from basedsl_cute.algebra import Layout, slice_
-from basedsl_cute.atoms import CopyAtom, MmaAtom, ThrCopy, ThrMma, TiledCopy, TiledMma
-from basedsl_cute.memory import make_ptr, make_tensor
-from basedsl_cute.spaces import AddressSpace
-from basedsl_cute.tensor import Tensor
+import sys
 
-__all__ = [
-    "AddressSpace",
-    "CopyAtom",
-    "Layout",
-    "MmaAtom",
-    "Tensor",
-    "ThrCopy",
-    "ThrMma",
-    "TiledCopy",
-    "TiledMma",
-    "make_ptr",
-    "make_tensor",
-    "slice_",
-]
+from basedsl_cute.compat import core
+from basedsl_cute.compat.core import *  # noqa: F403
+
+sys.modules[__name__] = core

@@ -4,7 +4,7 @@ from basedsl.plugin import AdapterEntry, DSLEntry, hookimpl
 
 
 def _load():
-    from basedsl_cute.dsl import CUTE
+    from basedsl_cute.dsl.cute import CUTE
 
     return CUTE
 

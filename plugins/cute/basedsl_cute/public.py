@@ -2,20 +2,7 @@
 
 from basedsl import DSLRuntimeError, const_expr, range, range_constexpr
 from basedsl.numeric import dtype
-from basedsl_cute import (
-    arch,
-    core,
-    cuda,
-    cutlass_dsl,
-    math,
-    nvgpu,
-    pipeline,
-    runtime,
-    testing,
-    torch,
-    typing,
-    utils,
-)
+from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,
     LayoutError,
@@ -98,7 +85,7 @@ from basedsl_cute.algebra import (
 from basedsl_cute.algebra import congruent as is_congruent
 from basedsl_cute.algebra import increment as increment_coord
 from basedsl_cute.algebra import weakly_congruent as is_weakly_congruent
-from basedsl_cute.argument_adapters import register_jit_arg_adapter
+from basedsl_cute.arrays.placeholders import sym_int, sym_int32, sym_int64
 from basedsl_cute.atoms import (
     CopyAtom,
     MmaAtom,
@@ -121,7 +108,26 @@ from basedsl_cute.atoms import (
     make_tiled_mma,
     mma_atom_call,
 )
-from basedsl_cute.compile_options import (
+from basedsl_cute.atoms.copy_tensors import (
+    autovec_copy,
+    basic_copy,
+    basic_copy_if,
+    copy,
+    copy_atom_call,
+)
+from basedsl_cute.compat import core, cutlass_dsl, typing
+from basedsl_cute.compat.cutlass_dsl import (
+    dsl_user_op,
+    dynamic_expr,
+    extract_mlir_values,
+    max,
+    min,
+    new_from_mlir_values,
+    range_dynamic,
+)
+from basedsl_cute.compat.typing import *
+from basedsl_cute.device.driver import DSLCudaRuntimeError
+from basedsl_cute.dsl.compile import (
     EnableAssertions,
     EnableTVMFFI,
     GenerateLineInfo,
@@ -134,21 +140,16 @@ from basedsl_cute.compile_options import (
     PtxasOptions,
     compile,
 )
-from basedsl_cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
-from basedsl_cute.cutlass_dsl import (
-    dsl_user_op,
-    dynamic_expr,
-    extract_mlir_values,
-    max,
-    min,
-    new_from_mlir_values,
-    range_dynamic,
-)
-from basedsl_cute.dsl import CUTE
-from basedsl_cute.fast_divmod import FastDivmodDivisor, fast_divmod_create_divisor
-from basedsl_cute.host import synchronize, target_description
-from basedsl_cute.math import cos, erf, exp, exp2, log, log2, log10, rsqrt, sin, sqrt, tan, tanh
-from basedsl_cute.memory import (
+from basedsl_cute.dsl.cute import CUTE
+from basedsl_cute.dsl.machine import synchronize, target_description
+from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
+from basedsl_cute.host.adapters import register_jit_arg_adapter
+from basedsl_cute.host.stream import Stream
+from basedsl_cute.interop import cuda, testing, torch
+from basedsl_cute.nvgpu.tma import prefetch
+from basedsl_cute.tensors import math
+from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor, fast_divmod_create_divisor
+from basedsl_cute.tensors.make_tensor import (
     make_fragment_like,
     make_identity_tensor,
     make_ptr,
@@ -157,13 +158,26 @@ from basedsl_cute.memory import (
     make_tensor,
     recast_tensor,
 )
-from basedsl_cute.native_struct import native_struct
-from basedsl_cute.nvgpu.tma import prefetch
-from basedsl_cute.pointer import recast_ptr
-from basedsl_cute.printing import printf
-from basedsl_cute.runtime.driver import DSLCudaRuntimeError
-from basedsl_cute.runtime.fakes import sym_int, sym_int32, sym_int64
-from basedsl_cute.ssa import (
+from basedsl_cute.tensors.math import (
+    cos,
+    erf,
+    exp,
+    exp2,
+    log,
+    log2,
+    log10,
+    rsqrt,
+    sin,
+    sqrt,
+    tan,
+    tanh,
+)
+from basedsl_cute.tensors.native_struct import native_struct
+from basedsl_cute.tensors.pointer import recast_ptr
+from basedsl_cute.tensors.print_tensor import print_tensor
+from basedsl_cute.tensors.printf import printf
+from basedsl_cute.tensors.smem_struct import struct, union
+from basedsl_cute.tensors.tensor_ssa import (
     ReductionOp,
     TensorSSA,
     all_,
@@ -174,11 +188,6 @@ from basedsl_cute.ssa import (
     where,
     zeros_like,
 )
-from basedsl_cute.stream import Stream
-from basedsl_cute.struct import struct, union
-from basedsl_cute.tensor_print import print_tensor
-from basedsl_cute.toolkit import CUDA_VERSION, target_version
-from basedsl_cute.typing import *
 from basedsl_cute.utils import smem_report
 
 make_fragment = make_rmem_tensor  # an older spelling

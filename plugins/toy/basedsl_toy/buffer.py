@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
-from basedsl.dispatch.unpack import Leaf, array
 from basedsl.metastage import require
+from basedsl.native_call.unpackers import Leaf, array
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
 
 

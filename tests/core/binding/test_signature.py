@@ -9,9 +9,9 @@ import pytest
 from basedsl import DSLCallError
 from basedsl.binding import NumericArgument, Signature, StaticArgument, TreeArgument, static_parts
 from basedsl.binding.arguments import from_storage, storage_format, storage_value
-from basedsl.dispatch.entry import NO_DEFAULT, Parameters
+from basedsl.binding.signature import NO_DEFAULT, Parameters
 from basedsl.numeric import Boolean, Float16, Int4, Int64, Int128, Uint4
-from basedsl.tree import flatten
+from basedsl.pytree import flatten
 
 
 def plain(a: Any, /, b: Any = 2, *, c: Any, d: Any = 4) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from basedsl.dispatch import runtime
+from basedsl.native_call import runtime
 
 THE_DSL = """
 from basedsl import DSL

@@ -11,7 +11,7 @@ import pytest
 from basedsl.errors import DSLError
 from basedsl.metastage.branches import same_content
 from basedsl.metastage.state import State
-from basedsl.tree import UNBOUND
+from basedsl.pytree import UNBOUND
 
 
 class Box:

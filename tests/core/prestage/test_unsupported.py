@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from basedsl import recursion
+from basedsl import recursion_limit
 from basedsl.errors import DSLError
 from basedsl.prestage import stage_function
 
@@ -46,7 +46,7 @@ def test_rejected(construct: str, tools: Any) -> None:
 
 
 def test_too_deep(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recursion, "LIMIT", 1000)
+    monkeypatch.setattr(recursion_limit, "LIMIT", 1000)
     cases = "".join(f"    elif n == {i}:\n        return {i}\n" for i in range(600))
     fn = tools.define(f"def f(n):\n    if n < 0:\n        return 0\n{cases}    return -1\n")
     with pytest.raises(DSLError, match="nested too deeply"):

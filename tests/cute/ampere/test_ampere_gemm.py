@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops.ampere_gemm import Config, gemm
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.ops.ampere.gemm import Config, gemm
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -39,7 +39,7 @@ def test_orders_of_modes_and_ragged_extents(target, majors):
 )  # fmt: skip
 def test_types(target, dtype, majors):
     if target == "gpu" and "float8" in str(np.dtype(dtype)):
-        from basedsl_cute.runtime import driver
+        from basedsl_cute.device import driver
 
         if driver.capability_or_none() < (8, 9):
             pytest.skip("mma.sync of 8-bit floats needs compute capability 8.9")

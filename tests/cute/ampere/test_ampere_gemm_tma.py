@@ -10,9 +10,12 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops import ampere_gemm, decisions, hopper_gemm, matmul
-from basedsl_cute.ops.ampere_gemm_tma import Config, gemm
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.ampere.gemm_tma import Config, gemm
+from basedsl_cute.ops.gemm import kernel_selection
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,7 +27,7 @@ SMALL = Config(tile=(64, 64, 32), warps=(2, 2))
 @pytest.fixture
 def hopper(target):
     if target == "gpu":
-        from basedsl_cute.runtime import driver
+        from basedsl_cute.device import driver
 
         if driver.capability_or_none() < (9, 0):
             pytest.skip("needs compute capability 9.0")
@@ -138,12 +141,12 @@ TAKEN = {
 def test_which_kernel_is_taken(monkeypatch, case):
     name, dtype, tma, wgmma, kind = TAKEN[case]
     monkeypatch.setenv("CUTE_DSL_ARCH", name)
-    walked = decisions.Walked(4096, 4096, 512, 1, (True, True), is_turned=False)
-    by_tma = decisions.ByTma(tma, wgmma, stores=True)
-    _, cfg = decisions.choose(dtype, dtype, dtype, walked, False, by_tma, None, 100)
+    walked = kernel_selection.Walked(4096, 4096, 512, 1, (True, True), is_turned=False)
+    by_tma = kernel_selection.ByTma(tma, wgmma, stores=True)
+    _, cfg = kernel_selection.choose(dtype, dtype, dtype, walked, False, by_tma, None, 100)
     assert type(cfg) is kind
     if kind is Config:
-        most = decisions.current_target().smem_per_block
+        most = kernel_selection.current_target().smem_per_block
         assert cfg.smem_bytes(dtype.width) * cfg.blocks_per_sm <= most
         assert cfg.is_full
         assert cfg.cluster == ((1, 1) if name == "sm_120a" or cfg.blocks_per_sm > 1 else (2, 1))

@@ -10,10 +10,14 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.ops import ampere_gemm, hopper_gemm, matmul, multiply, sgemm
-from basedsl_cute.ops.arrays import library
-from basedsl_cute.ops.decisions import facts, views_of, with_copies_for_tma
-from basedsl_cute.ops.views import spaced, view_of
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.ampere import sgemm
+from basedsl_cute.ops.gemm import matmul as multiply
+from basedsl_cute.ops.gemm.array_libraries import library
+from basedsl_cute.ops.gemm.kernel_selection import facts, views_of, with_copies_for_tma
+from basedsl_cute.ops.gemm.matrix_views import spaced, view_of
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -12,7 +12,9 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
-from basedsl_cute.ops import ampere_gemm, matmul, sgemm
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.ampere import sgemm
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -69,7 +71,7 @@ def test_against_numpy(monkeypatch, where, seed):
         monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
     else:
         monkeypatch.delenv("CUTE_DSL_ARCH", raising=False)
-        from basedsl_cute.runtime import driver
+        from basedsl_cute.device import driver
 
         if driver.capability_or_none() < (8, 9):
             names = names[:6]

@@ -10,8 +10,8 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops.sgemm import Config, choose, sgemm
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.ops.ampere.sgemm import Config, choose, sgemm
 from basedsl_cute.utils.epilogue import per_column
 
 sys.path.insert(0, str(Path(__file__).parent))

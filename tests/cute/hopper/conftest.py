@@ -7,7 +7,7 @@ import pytest
 def hopper(target):
     """Compile for this target; skipped on other GPUs."""
     if target == "gpu":
-        from basedsl_cute.runtime import driver
+        from basedsl_cute.device import driver
 
         if driver.capability_or_none() != (9, 0):
             pytest.skip("needs compute capability 9.0")

@@ -16,14 +16,10 @@ import numpy as np
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.ops import (
-    ampere_gemm,
-    ampere_gemm_tma,
-    hopper_gemm,
-    hopper_split_gemm,
-    sgemm,
-    warp_parts,
-)
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.ampere import gemm_tma, mainloop, sgemm
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
+from basedsl_cute.ops.hopper import split_k_gemm
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -222,7 +218,7 @@ class HopperSplit:
             types = d.one(*self.TYPES)
             options = self.options(d, types, small)
             case = drawn(d, name, small, types, options)
-            options["vector"] = min(hopper_split_gemm.VECTOR, widths(d, case)[2])
+            options["vector"] = min(split_k_gemm.VECTOR, widths(d, case)[2])
             if self.fits(case):
                 return case
 
@@ -251,7 +247,7 @@ class HopperSplit:
         a, b, c = (cute_type(t) for t in case.types)
         columns = sm90.LayoutEnum.COL_MAJOR
         try:
-            hopper_split_gemm.check(hopper_gemm.Kinds(a, b, c, None, None, columns), config)
+            split_k_gemm.check(hopper_gemm.Kinds(a, b, c, None, None, columns), config)
         except DSLTypeError:  # it says so
             return False
         if m // (64 * config.consumers) * n // 2 > 150:
@@ -261,7 +257,7 @@ class HopperSplit:
 
     def config(self, case: Case) -> Any:
         options = {name: x for name, x in case.options.items() if name != "vector"}
-        return hopper_split_gemm.Config(**options)
+        return split_k_gemm.Config(**options)
 
     def run(self, case: Case, a: Any, b: Any, c: Any, extras: dict[str, Any]) -> None:
         arguments = (self.config(case), case.options["vector"])
@@ -338,7 +334,7 @@ class AmpereByTma(Ampere):
 
     def config(self, case: Case) -> Any:
         options = {name: x for name, x in case.options.items() if name != "vectors"}
-        return ampere_gemm_tma.Config(**options)
+        return gemm_tma.Config(**options)
 
     def fits(self, case: Case) -> bool:
         """Sums in registers, stages in shared memory, tiles that warps and clusters divide."""
@@ -350,9 +346,9 @@ class AmpereByTma(Ampere):
         if m * n // (128 * config.sharers) > min(128, config.consumer_registers - 80):
             return False
         kind = cute_type(case.types[0])
-        op = warp_parts.instruction(cute.TFloat32 if kind is cute.Float32 else kind)
+        op = mainloop.instruction(cute.TFloat32 if kind is cute.Float32 else kind)
         try:
-            ampere_gemm_tma.check(config, op)
+            gemm_tma.check(config, op)
         except DSLTypeError:  # it says so
             return False
         return case.blocks >= cm * cn
@@ -490,7 +486,7 @@ def hopper(a, b, c, arguments, epilogue, operands):
 
 def hopper_split(a, b, c, arguments, epilogue, operands):
     config, vector = arguments
-    hopper_split_gemm.gemm(a, b, c, config, epilogue, operands, vector)
+    split_k_gemm.gemm(a, b, c, config, epilogue, operands, vector)
 
 
 def ampere(a, b, c, arguments, epilogue, operands):
@@ -500,7 +496,7 @@ def ampere(a, b, c, arguments, epilogue, operands):
 
 def ampere_by_tma(a, b, c, arguments, epilogue, operands):
     blocks, config, vector = arguments
-    ampere_gemm_tma.gemm(a, b, c, blocks, config, epilogue, operands, vector)
+    gemm_tma.gemm(a, b, c, blocks, config, epilogue, operands, vector)
 
 
 def simt(a, b, c, arguments, epilogue, operands):

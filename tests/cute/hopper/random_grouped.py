@@ -16,7 +16,7 @@ import numpy as np
 from random_cases import Case, Dice, Hopper, cute_type
 
 import basedsl_cute as cute
-from basedsl_cute.ops import hopper_grouped_gemm as grouped
+from basedsl_cute.ops.hopper import grouped_gemm as grouped
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.tensormap_manager import TensorMapUpdateMode

@@ -19,7 +19,7 @@ from random_cases import (
 )
 
 import basedsl_cute as cute
-from basedsl_cute.ops import hopper_parallel_split_k
+from basedsl_cute.ops.hopper import parallel_split_k
 from basedsl_cute.utils.epilogue import per_column, per_row
 
 
@@ -47,7 +47,7 @@ class Parts:
         m, n, k = case.shape
         unit = parts * 16 // a.itemsize
         case = replace(case, shape=(m, n, max(1, k // unit) * unit), batches=d.one(None, 1))
-        vector = min(hopper_parallel_split_k.VECTOR, widths(d, case)[2])
+        vector = min(parallel_split_k.VECTOR, widths(d, case)[2])
         more = {"parts": parts, "inner": inner, "vector": vector}
         return replace(case, options=case.options | more)
 
@@ -55,7 +55,7 @@ class Parts:
         known = ("parts", "inner", "vector")
         options = {name: x for name, x in case.options.items() if name not in known}
         inner = self.INNER[case.options["inner"]].config(replace(case, options=options))
-        config = hopper_parallel_split_k.Config(case.options["parts"], inner)
+        config = parallel_split_k.Config(case.options["parts"], inner)
         extents = config.workspace(c.shape[0], c.shape[1], case.transposed[2])
         integers = cute_type(case.types[0]).is_integer
         workspace = np.full(extents, -5, np.int32) if integers else np.full(extents, np.nan, "f4")
@@ -84,4 +84,4 @@ def call(
         op, operands = bias_relu, (per_column(operands[0], c.shape),)
     elif cute.const_expr(epilogue == "scaled_residual"):
         op, operands = scaled_residual, (per_row(operands[0], c.shape), operands[1], operands[2])
-    hopper_parallel_split_k.gemm(a, b, c, workspace, blocks, config, op, operands, vector)
+    parallel_split_k.gemm(a, b, c, workspace, blocks, config, op, operands, vector)

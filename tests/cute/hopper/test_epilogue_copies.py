@@ -7,7 +7,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import CopyUniversalOp, warp, warpgroup
 from basedsl_cute.runtime import from_dlpack
 from basedsl_cute.utils import hopper_helpers as sm90

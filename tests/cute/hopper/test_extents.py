@@ -5,7 +5,10 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
-from basedsl_cute.ops import ampere_gemm, ampere_gemm_tma, hopper_gemm, hopper_split_gemm, sgemm
+from basedsl_cute.ops.ampere import gemm as ampere_gemm
+from basedsl_cute.ops.ampere import gemm_tma, sgemm
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
+from basedsl_cute.ops.hopper import split_k_gemm
 from basedsl_cute.runtime import from_dlpack
 
 WRONG = {
@@ -16,9 +19,9 @@ WRONG = {
 }
 CALLS = {
     "ampere": lambda a, b, c: ampere_gemm.gemm(a, b, c, 1),
-    "ampere_tma": lambda a, b, c: ampere_gemm_tma.gemm(a, b, c, 1),
+    "ampere_tma": lambda a, b, c: gemm_tma.gemm(a, b, c, 1),
     "hopper": lambda a, b, c: hopper_gemm.gemm(a, b, c, 1, hopper_gemm.Config((64, 64, 64), 2, 1)),
-    "split": lambda a, b, c: hopper_split_gemm.gemm(a, b, c),
+    "split": lambda a, b, c: split_k_gemm.gemm(a, b, c),
     "sgemm": lambda a, b, c: sgemm.sgemm(a, b, c),
 }
 

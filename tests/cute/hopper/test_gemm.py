@@ -8,9 +8,9 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops.hopper_config import CANDIDATES
-from basedsl_cute.ops.hopper_gemm import Config, Kinds, choose, gemm
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.ops.hopper.config import CANDIDATES
+from basedsl_cute.ops.hopper.gemm import Config, Kinds, choose, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
 ONE = {"tile": (64, 64, 64), "consumers": 1}

@@ -10,9 +10,9 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError
 from basedsl_cute import arch
-from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import cpasync
-from basedsl_cute.ops.hopper_grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
+from basedsl_cute.ops.hopper.grouped_gemm import Config, Kinds, grouped_gemm, maps_of, tables
 from basedsl_cute.sim import reachable
 from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,

@@ -6,12 +6,14 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.ops import hopper_gemm, hopper_split_gemm, matmul
-from basedsl_cute.ops.hopper_parallel_split_k import Config, gemm
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
+from basedsl_cute.ops.hopper import split_k_gemm
+from basedsl_cute.ops.hopper.parallel_split_k import Config, gemm
 from basedsl_cute.utils.epilogue import per_column
 
 PERSISTENT = hopper_gemm.Config(tile=(64, 64, 64), consumers=1, stages=2)
-SPLIT = hopper_split_gemm.Config(tile=(64, 32, 64), stages=2, split=2)
+SPLIT = split_k_gemm.Config(tile=(64, 32, 64), stages=2, split=2)
 CASES = {
     "two parts": ((64, 64, 256), Config(2, PERSISTENT)),
     "ragged in M and N": ((72, 40, 192), Config(3, PERSISTENT)),

@@ -9,7 +9,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute import arch, pipeline
-from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import cpasync
 from basedsl_cute.sim import DeadlockError, UninitializedReadError
 from basedsl_cute.utils.tile_scheduler import (

@@ -60,7 +60,7 @@ def test_what_is_written_elsewhere_is_noticed(sim, monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.slow
 def test_two_hundred_on_the_gpu():
-    from basedsl_cute.runtime import driver
+    from basedsl_cute.device import driver
 
     if driver.capability_or_none() != (9, 0):
         pytest.skip("needs compute capability 9.0")

@@ -9,11 +9,14 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.ops import decisions, hopper_choice, hopper_config, hopper_gemm, matmul
-from basedsl_cute.ops.hopper_config import Kinds
-from basedsl_cute.ops.hopper_split_gemm import Config, gemm
-from basedsl_cute.ops.hopper_split_gemm import check as check_split
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.ops import matmul
+from basedsl_cute.ops.gemm import kernel_selection
+from basedsl_cute.ops.hopper import config, heuristics
+from basedsl_cute.ops.hopper import gemm as hopper_gemm
+from basedsl_cute.ops.hopper.config import Kinds
+from basedsl_cute.ops.hopper.split_k_gemm import Config, gemm
+from basedsl_cute.ops.hopper.split_k_gemm import check as check_split
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -224,7 +227,7 @@ def test_what_is_chosen_fits(dtype, out):
     seen = set()
     for m, n, k in itertools.product(extents, extents, (8, 512, 4096, 65536)):
         for swap in (m < n, m >= n):
-            kernel, cfg = hopper_choice.choose(m, n, k, 1, BITS[dtype], out.width, 132, False)
+            kernel, cfg = heuristics.choose(m, n, k, 1, BITS[dtype], out.width, 132, False)
             major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
             c = out
             if kernel == "hopper parts":
@@ -239,13 +242,13 @@ def test_what_is_chosen_fits(dtype, out):
 
 def test_a_column_major_result_is_computed_the_same_way(monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
-    by_tma = decisions.ByTma(loads=True, wgmma=True, stores=True)
+    by_tma = kernel_selection.ByTma(loads=True, wgmma=True, stores=True)
 
     def chosen(m, n, k, is_turned):
         extents = (n, m) if is_turned else (m, n)  # as kernels of mma.sync walk it
-        walked = decisions.Walked(*extents, k, 1, (True, True), is_turned)
+        walked = kernel_selection.Walked(*extents, k, 1, (True, True), is_turned)
         f16 = cute.Float16
-        return decisions.choose(f16, f16, f16, walked, False, by_tma, None, 132)
+        return kernel_selection.choose(f16, f16, f16, walked, False, by_tma, None, 132)
 
     assert chosen(16, 4096, 4096, True) == chosen(16, 4096, 4096, False)
     # What sums parts multiplies C^T = B A^T itself.
@@ -255,7 +258,7 @@ def test_a_column_major_result_is_computed_the_same_way(monkeypatch):
 
 def test_large_products_are_not_split():
     for m, n, k in GEMM:
-        chosen = hopper_choice.choose(m, n, k, 1, 16, 16, 132, True)
+        chosen = heuristics.choose(m, n, k, 1, 16, 16, 132, True)
         assert chosen == ("hopper", hopper_gemm.choose(m, n, k, 16, 132))
 
 
@@ -271,13 +274,11 @@ def test_large_products_are_not_split():
 )
 def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
     """On an H200 of 132 multiprocessors: bench/results."""
-    kernel, cfg = hopper_choice.choose(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = heuristics.choose(*shape, 1, 16, 16, 132, True)
     assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
 
 
-IN_BETWEEN = [
-    hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in hopper_config.IN_BETWEEN
-]
+IN_BETWEEN = [hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.IN_BETWEEN]
 
 
 @pytest.mark.parametrize("cfg", IN_BETWEEN, ids=str)
@@ -305,7 +306,7 @@ def test_tiles_in_between_stay_in_registers(monkeypatch, cfg):
     [((1024, 3072, 8192), (128, 192)), ((1536, 1536, 8192), (128, 192)), ((4096,) * 3, (128, 256))],
 )
 def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
-    kernel, cfg = hopper_choice.choose(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = heuristics.choose(*shape, 1, 16, 16, 132, True)
     assert (kernel, cfg.tile[:2]) == ("hopper", tile)
 
 
@@ -314,15 +315,15 @@ def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
     [((512, 512, 65536), 16), ((1000, 1000, 16384), 4), ((64, 64, 65536), 32), ((512,) * 3, None)],
 )
 def test_which_have_parts(shape, parts):
-    kernel, cfg = hopper_choice.choose(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = heuristics.choose(*shape, 1, 16, 16, 132, True)
     assert (cfg.parts if kernel == "hopper parts" else None) == parts
     # Batches have none.
-    assert hopper_choice.choose(*shape, 2, 16, 16, 132, True)[0] != "hopper parts"
+    assert heuristics.choose(*shape, 2, 16, 16, 132, True)[0] != "hopper parts"
 
 
 def test_a_workspace_is_not_large():
     for m, n, k in itertools.product((64, 1024, 1536, 3072, 8192), repeat=3):
-        kernel, cfg = hopper_choice.choose(m, n, 16 * k, 1, 16, 16, 132, True)
+        kernel, cfg = heuristics.choose(m, n, 16 * k, 1, 16, 16, 132, True)
         if kernel == "hopper parts":
             assert 4 * math.prod(cfg.workspace(m, n, False)) <= 2**24
 

@@ -7,7 +7,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra, arch
-from basedsl_cute.lowering import ptxas
+from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.nvgpu import warpgroup
 from basedsl_cute.nvgpu.matrix_descriptor import canonical
 from basedsl_cute.nvgpu.warpgroup import Field, OperandMajorMode, OperandSource

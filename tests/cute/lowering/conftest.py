@@ -7,8 +7,8 @@ import pytest
 from basedsl.mlir import MLIRContext, load_bindings
 from basedsl.objectstage import Pipeline, run
 from basedsl_cute import dialect
+from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.lowering.pipeline import KernelOptions, cute_to_nvvm, lower_cute, ptx_steps
-from basedsl_cute.lowering.targets import TARGETS
 
 ARGUMENTS = {
     "%g": '!cute.memref<f32, "gmem align<16>", "(?):(1)">',

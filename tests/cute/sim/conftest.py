@@ -9,7 +9,7 @@ import pytest
 
 from basedsl.mlir import load_bindings
 from basedsl_cute.sim import Memory, SimKernel, SimOptions
-from basedsl_cute.sim.records import read_kernel
+from basedsl_cute.sim.translate.records import read_kernel
 
 # Every kernel sits in a file of this name, so that errors have lines to point at.
 FILE = "kernel.mlir"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from basedsl_cute.sim.output import format_c
+from basedsl_cute.sim.machine.output import format_c
 
 CASES = [
     ("plain %% text", [], [], "plain % text"),

@@ -9,7 +9,7 @@ import pytest
 
 from basedsl_cute.sim import Memory, MemoryAccessError, SimOptions
 from basedsl_cute.sim.kernel import SimKernel
-from basedsl_cute.sim.records import read_kernel
+from basedsl_cute.sim.translate.records import read_kernel
 
 BODY = """
 %tid = nvvm.read.ptx.sreg.tid.x : i32

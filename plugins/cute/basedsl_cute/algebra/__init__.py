@@ -38,6 +38,7 @@ from .draw import draw, print_latex, print_latex_tv, to_latex, to_svg, to_text
 from .dynamic import Dyn, assume, divisibility, is_dynamic_int, sym_int
 from .errors import LayoutError
 from .gmma import SMEM_ATOM_KINDS, gmma_smem_atom, gmma_smem_swizzle
+from .ignored_location import take_location_everywhere
 from .int_tuple import (
     IntTuple,
     ceil_div,
@@ -72,7 +73,6 @@ from .layout import (
     size,
     size_in_bytes,
 )
-from .location import take_location_everywhere
 from .modes import (
     append,
     append_ones,

@@ -1,6 +1,5 @@
-"""Ahead of time: a compiled function as an object file and a C header, and back into Python."""
+"""Ahead-of-time export: a compiled function as an object file and a C header."""
 
 from basedsl_cute.aot.export import export_to_c
-from basedsl_cute.aot.load import LoadedModule, load_module
 
-__all__ = ["LoadedModule", "export_to_c", "load_module"]
+__all__ = ["export_to_c"]

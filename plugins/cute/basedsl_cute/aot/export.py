@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.objectstage import native
-from basedsl.objectstage.entry import SUFFIX
+from basedsl.objectstage.entry_thunk import SUFFIX
 from basedsl_cute.aot import interface, llvmir
-from basedsl_cute.arguments import TensorArgument
+from basedsl_cute.host.tensor_argument import TensorArgument
 
 if TYPE_CHECKING:
     from basedsl.compiled import Compiled

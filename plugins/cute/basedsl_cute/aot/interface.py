@@ -14,9 +14,9 @@ from typing import Any
 
 from basedsl.binding import AdaptedArgument, NumericArgument, StaticArgument, TreeArgument
 from basedsl.errors import DSLCallError
-from basedsl.tree import leaf_paths
-from basedsl_cute.arguments import PointerArgument, TensorArgument
-from basedsl_cute.stream import StreamArgument
+from basedsl.pytree import leaf_paths
+from basedsl_cute.host.stream import StreamArgument
+from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
 
 # `struct` codes -> C types, and LLVM's. Half floats and narrower ones go as their bits.
 C_TYPES = {

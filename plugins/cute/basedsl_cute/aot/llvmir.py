@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 
 from basedsl_cute.aot.interface import LLVM_TYPES, Parameter, wrapper_name
-from basedsl_cute.lowering.interface import LAUNCH_SYMBOL, LAUNCHER_SYMBOL, LaunchTable
-from basedsl_cute.lowering.tensor_map import ENCODE_SYMBOL
-from basedsl_cute.runtime import driver
-from basedsl_cute.runtime.launch_abi import Limits
-from basedsl_cute.runtime.launcher import PORTABLE_CLUSTER, launch_llvmir
+from basedsl_cute.device import driver
+from basedsl_cute.device.gpu_launcher import PORTABLE_CLUSTER, launch_llvmir
+from basedsl_cute.device.launch_checks import Limits
+from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
+from basedsl_cute.lowering.host.launch_abi import LAUNCH_SYMBOL, LAUNCHER_SYMBOL, LaunchTable
 
 # cuda.h: CUdevice_attribute MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CUfunction_attribute
 # SHARED_SIZE_BYTES, CUresult INVALID_VALUE and ASSERT.

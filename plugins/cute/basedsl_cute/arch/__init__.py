@@ -1,6 +1,6 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
-from basedsl_cute.algebra.location import take_location_everywhere
+from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (
     exp,
@@ -110,7 +110,7 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
-from basedsl_cute.blackwell import absent
+from basedsl_cute.hardware.unsupported import absent
 
 __getattr__ = absent(__name__)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import basedsl_cute.math as math
+import basedsl_cute.tensors.math as math
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Int64, Numeric, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import in_kernel
-from basedsl_cute.ssa import TensorSSA, elementwise
-from basedsl_cute.vectors import combine
+from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise
+from basedsl_cute.tensors.vector_ops import combine
 
 
 def fmax(a: Any, b: Any) -> Any:

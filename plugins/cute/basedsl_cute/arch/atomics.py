@@ -12,8 +12,8 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32, Int32, Int64, Uint32, as_numeric
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define
-from basedsl_cute.memory import pointer_of
-from basedsl_cute.pointer import as_element, recast_ptr
+from basedsl_cute.tensors.make_tensor import pointer_of
+from basedsl_cute.tensors.pointer import as_element, recast_ptr
 
 
 def _update(

@@ -11,7 +11,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import read_register
 from basedsl_cute.dialect import define
-from basedsl_cute.pointer import RUN, Pointer, memref_type
+from basedsl_cute.tensors.pointer import RUN, Pointer, memref_type
 
 _ALIGNED = {"aligned": "unit"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.numeric import Int32
-from basedsl_cute.in_kernel import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 
 WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF

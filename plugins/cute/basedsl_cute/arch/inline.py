@@ -11,7 +11,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.metastage import Trace
 from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
 from basedsl_cute.arch.indices import in_kernel
-from basedsl_cute.pointer import Pointer
+from basedsl_cute.tensors.pointer import Pointer
 
 _INTEGERS = {16: "h", 32: "r", 64: "l"}
 _FLOATS = {16: "h", 32: "f", 64: "d"}

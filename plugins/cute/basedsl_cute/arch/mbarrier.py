@@ -12,6 +12,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
+from basedsl_cute.dialect.attributes import ACQUIRES
 
 _SUSPEND_TICKS = 0x989680  # nanoseconds a try_wait may sleep: 10 ms, far above any wait
 
@@ -71,10 +72,6 @@ def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
 def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
     """Whether the phase of parity `phase` is complete; may wait a moment for it."""
     return try_wait(mbar_ptr, phase)
-
-
-# On a wait of a producer for one of so many stages: it may happen in an earlier iteration.
-ACQUIRES = "cute.acquires"
 
 
 def wait(mbar_ptr: Any, phase: Any, stages: int = 0) -> None:

@@ -8,10 +8,10 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int64, as_numeric
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define
-from basedsl_cute.memory import alloc_smem as _alloc_smem
-from basedsl_cute.memory import pointer_of
-from basedsl_cute.pointer import Pointer, as_element, element_bytes, recast_ptr
-from basedsl_cute.struct import array_bytes
+from basedsl_cute.tensors.make_tensor import alloc_smem as _alloc_smem
+from basedsl_cute.tensors.make_tensor import pointer_of
+from basedsl_cute.tensors.pointer import Pointer, as_element, element_bytes, recast_ptr
+from basedsl_cute.tensors.smem_struct import array_bytes
 
 _VOLATILE = "volatile"
 _WEAK = "weak"

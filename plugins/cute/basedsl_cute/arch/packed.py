@@ -7,7 +7,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32
-from basedsl_cute import math
+from basedsl_cute.tensors import math
 
 Pair = tuple[Any, Any]
 

@@ -10,9 +10,9 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import lane_idx
-from basedsl_cute.lowering.tensor_map import BYTES
-from basedsl_cute.pointer import Pointer
-from basedsl_cute.tensormap import TensorMapValue
+from basedsl_cute.hardware.tensor_map_format import BYTES
+from basedsl_cute.host.tensor_map_argument import TensorMapValue
+from basedsl_cute.tensors.pointer import Pointer
 
 
 def copy_tensor_map(tensor_map: TensorMapValue, ptr: Pointer) -> None:

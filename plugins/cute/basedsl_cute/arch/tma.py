@@ -14,9 +14,9 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import generic, map_place
-from basedsl_cute.lowering.tensor_map import UNBOUND_BYTES
-from basedsl_cute.pointer import Pointer
-from basedsl_cute.tensormap import TensorMapValue
+from basedsl_cute.dialect.attributes import UNBOUND_BYTES
+from basedsl_cute.host.tensor_map_argument import TensorMapValue
+from basedsl_cute.tensors.pointer import Pointer
 
 TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")

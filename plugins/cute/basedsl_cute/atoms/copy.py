@@ -13,9 +13,9 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Numeric, TFloat32
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
-from basedsl_cute.atoms.access import WEAK, PlainAccess, plain_access
-from basedsl_cute.pointer import storage_bits
-from basedsl_cute.tensor import Tensor, as_thread, check_partitioned, of_a_thread
+from basedsl_cute.atoms.memory_semantics import WEAK, PlainAccess, plain_access
+from basedsl_cute.tensors.pointer import storage_bits
+from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
 
 class CopyOp:

@@ -13,8 +13,8 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
-from basedsl_cute.memory import make_rmem_tensor
-from basedsl_cute.tensor import Tensor, as_thread, check_partitioned, of_a_thread
+from basedsl_cute.tensors.make_tensor import make_rmem_tensor
+from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
 
 class MmaOp:

@@ -1,7 +1,7 @@
 """The `cute` MLIR dialect, defined from Python: tensors in memory and the ops that touch them."""
 
+from basedsl_cute.dialect.builders import CuteDialect, define, load
 from basedsl_cute.dialect.declare import OPS, Operands, OpSpec
-from basedsl_cute.dialect.definition import CuteDialect, define, load
 from basedsl_cute.dialect.types import SPACES, MemRef, Space
 
 __all__ = [

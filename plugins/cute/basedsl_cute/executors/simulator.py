@@ -11,25 +11,19 @@ from typing import Any
 import numpy as np
 
 from basedsl.binding import ArgumentType
+from basedsl.binding.results import Results
 from basedsl.compiled import native_invoker
 from basedsl.errors import DSLRuntimeError
 from basedsl.objectstage import Stages
-from basedsl.results import Results
-from basedsl_cute.executors.tensors import raise_failure, tensors
-from basedsl_cute.lowering.launch import BYVAL
-from basedsl_cute.lowering.targets import SIM, TARGETS
-from basedsl_cute.lowering.tensor_map import BYTES
-from basedsl_cute.runtime.launch_abi import (
-    COOPERATIVE,
-    PDL,
-    Launch,
-    Limits,
-    python_launcher,
-)
+from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, Limits, python_launcher
+from basedsl_cute.dialect.attributes import BYVAL
+from basedsl_cute.executors.arguments import raise_failure, tensors
+from basedsl_cute.hardware.targets import SIM, TARGETS
+from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.sim import Memory, SimOptions
 from basedsl_cute.sim.kernel import SimKernel
-from basedsl_cute.sim.memory import reachable_arrays
-from basedsl_cute.sim.types import FloatType, dtype_of, parse_type
+from basedsl_cute.sim.machine.memory import reachable_arrays
+from basedsl_cute.sim.translate.types import FloatType, dtype_of, parse_type
 
 TENSOR_MAP = f"{BYVAL}!llvm.array<{BYTES} x i8>"
 _C_TYPES: dict[str, Any] = {

@@ -1,16 +1,8 @@
-"""`cute.jax.testing`: arrays to try functions on."""
+"""The public path of `basedsl_cute.interop.jax.testing`: both names are one module."""
 
-from __future__ import annotations
+import sys
 
-import importlib
-from collections.abc import Sequence
-from typing import Any
+from basedsl_cute.interop.jax import testing
+from basedsl_cute.interop.jax.testing import *  # noqa: F403
 
-
-def create_tensor(
-    shape: Sequence[int], dtype: Any, key: Any, *, minval: int = -2, maxval: int = 3
-) -> Any:
-    """Random whole numbers from `minval` up to, not including, `maxval`, as an array of JAX."""
-    jax = importlib.import_module("jax")
-    kind = getattr(dtype, "numpy_dtype", dtype)
-    return jax.random.randint(key, tuple(shape), minval, maxval).astype(kind)
+sys.modules[__name__] = testing

@@ -1,1 +1,1 @@
-"""cute IR -> NVVM -> PTX -> machine code, and the table of targets."""
+"""Lowering of the `cute` dialect: kernels to NVVM and PTX, host code to calls of a launcher."""

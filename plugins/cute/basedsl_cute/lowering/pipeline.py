@@ -21,12 +21,12 @@ from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
 from basedsl.location import Span
 from basedsl.mlir.fatal import LLVMGaveUp, surviving
 from basedsl.objectstage import Pipeline, PipelineContext, Step, span_of_location
-from basedsl_cute.lowering import ptxas
-from basedsl_cute.lowering.loop_pipeline import pipeline_loops
-from basedsl_cute.lowering.ptx_only import PtxOnly, restore_parameters
-from basedsl_cute.lowering.rewriter import Rewriter
-from basedsl_cute.lowering.rules import RULES
-from basedsl_cute.lowering.targets import Target
+from basedsl_cute.hardware.targets import Target
+from basedsl_cute.lowering.kernel.rewriter import Rewriter
+from basedsl_cute.lowering.kernel.rules import RULES
+from basedsl_cute.lowering.loops.loop_pipeline import pipeline_loops
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.lowering.ptx.ptx_only import PtxOnly, restore_parameters
 
 # One pass takes arith, cf, gpu, math (as libdevice calls) and vector to llvm and nvvm, the next
 # turns nvvm ops without an intrinsic into inline PTX.

@@ -1,6 +1,6 @@
 """`cute.nvgpu`: the operations of NVIDIA GPUs that copy and MMA atoms are made of."""
 
-from basedsl_cute.blackwell import absent
+from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,

@@ -12,9 +12,9 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.arch.bulk import bulk_load, bulk_store
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.copy_access import when
+from basedsl_cute.atoms.copy_instruction import when
 from basedsl_cute.nvgpu.common import _no_fields, thread_layout
-from basedsl_cute.tensor import Tensor
+from basedsl_cute.tensors.tensor import Tensor
 
 _UNIT = 16  # bytes: of the size and of both addresses
 

@@ -12,19 +12,19 @@ from basedsl.metastage import require
 from basedsl.numeric import Uint8, Uint16, Uint32, Uint64, mlir_type
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
-from basedsl_cute.atoms.access import (
+from basedsl_cute.atoms.copy import CopyAtom, CopyOp
+from basedsl_cute.atoms.copy_instruction import missing_fact, move, when, word
+from basedsl_cute.atoms.memory_semantics import (
     WEAK,
     CacheEvictionPriority,
     MemoryOrder,
     MemoryScope,
 )
-from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.mma import MmaOp
-from basedsl_cute.copy_access import missing_fact, move, when, word
 from basedsl_cute.dialect import define
-from basedsl_cute.pointer import recast_ptr, storage_bits
-from basedsl_cute.vector_access import load_vector, store_vector
-from basedsl_cute.vectors import bits_as, extract, from_elements, splat, to_elements
+from basedsl_cute.tensors.pointer import recast_ptr, storage_bits
+from basedsl_cute.tensors.vector_ops import bits_as, extract, from_elements, splat, to_elements
+from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
 __all__ = [
     "CacheEvictionPriority",

@@ -13,11 +13,10 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
-from basedsl_cute.algebra.location import take_location_everywhere
+from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.emit import emit_op
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.copy_access import move, when
-from basedsl_cute.memory import recast_tensor
+from basedsl_cute.atoms.copy_instruction import move, when
 from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
@@ -35,6 +34,7 @@ from basedsl_cute.nvgpu.tma import (
     tma_partition,
     update_tma_descriptor,
 )
+from basedsl_cute.tensors.make_tensor import recast_tensor
 
 __all__ = [
     "CopyBulkG2SOp",

@@ -21,7 +21,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int64
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
-from basedsl_cute.tensor import Tensor
+from basedsl_cute.tensors.tensor import Tensor
 
 _TYPE_OF_SWIZZLE = {0: 0, 3: 1, 2: 2, 1: 3}
 
@@ -135,7 +135,7 @@ class DescriptorTensor:
 
 
 def _whole(coord: Any) -> Any:
-    from basedsl_cute.tensor import as_coordinate
+    from basedsl_cute.tensors.tensor import as_coordinate
 
     return as_coordinate(coord)
 

@@ -41,9 +41,9 @@ from basedsl_cute.arch.tma import (
     tma_reduce,
     tma_store,
 )
-from basedsl_cute.copy_access import when
-from basedsl_cute.lowering.tensor_map import REDUCIBLE, SWIZZLE_BYTES
-from basedsl_cute.memory import make_identity_tensor
+from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BYTES
+from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
     Box,
     divided,
@@ -54,8 +54,8 @@ from basedsl_cute.nvgpu.tma_box import (
     tile_of,
     walked,
 )
-from basedsl_cute.tensor import Tensor
-from basedsl_cute.tensormap import TensorMapValue, encode_tensor_map
+from basedsl_cute.tensors.make_tensor import make_identity_tensor
+from basedsl_cute.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
-from basedsl_cute.lowering.tensor_map import MAX_BOX, SWIZZLE_BYTES
-from basedsl_cute.tensor import Tensor
+from basedsl_cute.hardware.tensor_map_format import MAX_BOX, SWIZZLE_BYTES
+from basedsl_cute.tensors.tensor import Tensor
 
 _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
 

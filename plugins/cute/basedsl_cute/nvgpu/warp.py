@@ -25,13 +25,13 @@ from basedsl.numeric import (
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
+from basedsl_cute.atoms.copy_instruction import when
 from basedsl_cute.atoms.mma import MmaOp
-from basedsl_cute.blackwell import absent
-from basedsl_cute.copy_access import when
+from basedsl_cute.atoms.operand_registers import Operand, as_pieces
 from basedsl_cute.dialect import define
+from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.nvgpu.common import _no_fields
-from basedsl_cute.operands import Operand, as_pieces
-from basedsl_cute.pointer import storage_bits
+from basedsl_cute.tensors.pointer import storage_bits
 
 __getattr__ = absent(__name__)
 

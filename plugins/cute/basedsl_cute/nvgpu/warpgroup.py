@@ -35,21 +35,21 @@ from basedsl.numeric import (
 )
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout
-from basedsl_cute.algebra.location import take_location_everywhere
+from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
 from basedsl_cute.atoms.mma import MmaOp, disagree, extents
 from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, refused_width
 from basedsl_cute.nvgpu.matrix_descriptor import DescriptorTensor, descriptors
-from basedsl_cute.nvgpu.operands import (
+from basedsl_cute.nvgpu.operand_modes import (
     Field,
     OperandMajorMode,
     OperandSource,
     SmemLayoutAtomKind,
     make_smem_layout_atom,
 )
-from basedsl_cute.tensor import Tensor
+from basedsl_cute.tensors.tensor import Tensor
 
 __all__ = [
     "Field",

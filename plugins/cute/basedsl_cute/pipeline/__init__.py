@@ -1,7 +1,7 @@
 """`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
 
-from basedsl_cute.algebra.location import methods_take_location, take_location_everywhere
-from basedsl_cute.blackwell import absent
+from basedsl_cute.algebra.ignored_location import methods_take_location, take_location_everywhere
+from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.pipeline.groups import (
     Agent,
     CooperativeGroup,

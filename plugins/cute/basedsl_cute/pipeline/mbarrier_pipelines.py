@@ -12,11 +12,11 @@ from basedsl.location import user_span
 from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
 from basedsl_cute.arch import mbarrier
-from basedsl_cute.copy_access import when
-from basedsl_cute.in_kernel import block_threads
+from basedsl_cute.atoms.copy_instruction import when
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState, check_stages
+from basedsl_cute.tensors.kernel_scope import block_threads
 
 
 class StaticFacts:

@@ -18,7 +18,7 @@ from basedsl_cute.sim.errors import (
 )
 from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.launch import SimOptions
-from basedsl_cute.sim.memory import Memory, Segment, reachable
+from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
 
 __all__ = [
     "ArithmeticTrapError",

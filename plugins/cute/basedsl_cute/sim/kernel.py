@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.launch import Launch, SimOptions, Width, check_configuration, triple
-from basedsl_cute.sim.memory import Memory
-from basedsl_cute.sim.parameter import Parameter
-from basedsl_cute.sim.variant import Variant
+from basedsl_cute.sim.machine.memory import Memory
+from basedsl_cute.sim.translate.parameter import Parameter
+from basedsl_cute.sim.translate.specialization import Variant
 
 if TYPE_CHECKING:
-    from basedsl_cute.sim.records import KernelRecord
+    from basedsl_cute.sim.translate.records import KernelRecord
 
 
 class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`."""
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.translation import parameters, place, widest
+        from basedsl_cute.sim.translate.translation import parameters, place, widest
 
         self.name = record.name
         self._layout = place(record)
@@ -140,7 +140,7 @@ class SimKernel:
     def _variant(self, width: Width) -> Variant:
         found = self._variants.get(width)
         if found is None:
-            from basedsl_cute.sim.translation import place, translate_at
+            from basedsl_cute.sim.translate.translation import place, translate_at
 
             record = self._record()
             # Translating asks where each allocation of the record is, which is not kept.
@@ -163,6 +163,6 @@ def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:
     to read it and is accepted for symmetry with the other targets. Raises MissingRuleError for an
     operation the simulator does not know.
     """
-    from basedsl_cute.sim.records import read_kernel
+    from basedsl_cute.sim.translate.records import read_kernel
 
     return SimKernel(read_kernel(module, name))

@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from basedsl_cute.sim.block import Block
-from basedsl_cute.sim.cluster import Cluster
 from basedsl_cute.sim.errors import LaunchError
-from basedsl_cute.sim.group import WARP, Group, Lanes
-from basedsl_cute.sim.layout import Layout
-from basedsl_cute.sim.memory import SHARED_BASE, Memory, Segment, private_segment
-from basedsl_cute.sim.output import Output
-from basedsl_cute.sim.products import check_together
-from basedsl_cute.sim.races import Order, RaceDetector
-from basedsl_cute.sim.schedule import run_together
+from basedsl_cute.sim.machine.block import Block
+from basedsl_cute.sim.machine.cluster import Cluster
+from basedsl_cute.sim.machine.group import WARP, Group, Lanes
+from basedsl_cute.sim.machine.memory import SHARED_BASE, Memory, Segment, private_segment
+from basedsl_cute.sim.machine.output import Output
+from basedsl_cute.sim.machine.races import Order, RaceDetector
+from basedsl_cute.sim.machine.schedule import run_together
+from basedsl_cute.sim.machine.wgmma_queue import check_together
+from basedsl_cute.sim.translate.memory_map import Layout
 
 Width = Literal["warp", "block", "grid"]
 

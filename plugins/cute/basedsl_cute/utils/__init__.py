@@ -1,9 +1,10 @@
 """`cute.utils`: helpers above the hardware."""
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
-from basedsl_cute.algebra.location import methods_take_location
-from basedsl_cute.blackwell import absent
-from basedsl_cute.numeric_kinds import is_fp8_dtype
+from basedsl_cute.algebra.ignored_location import methods_take_location
+from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
+from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 from basedsl_cute.utils import (
     epilogue,
     hardware_info,
@@ -16,7 +17,6 @@ from basedsl_cute.utils.group_scheduler import (
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
 )
-from basedsl_cute.utils.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.smem_allocator import SmemAllocator
 from basedsl_cute.utils.smem_report import SmemReport, smem_report

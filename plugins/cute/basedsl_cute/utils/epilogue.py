@@ -23,11 +23,11 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import logical_not
 from basedsl_cute import algebra
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
-from basedsl_cute.copy_access import when
-from basedsl_cute.copying import autovec_copy
-from basedsl_cute.memory import make_rmem_tensor, make_tensor
-from basedsl_cute.ssa import TensorSSA
-from basedsl_cute.tensor import Tensor
+from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_tensors import autovec_copy
+from basedsl_cute.tensors.make_tensor import make_rmem_tensor, make_tensor
+from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.tensor_ssa import TensorSSA
 
 __all__ = ["apply_epilogue", "is_one_number", "load_operand", "per_column", "per_row"]
 

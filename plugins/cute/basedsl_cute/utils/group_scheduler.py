@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Int32, maximum
 from basedsl_cute import algebra, arch
-from basedsl_cute.dsl import CUTE
+from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentTileScheduler,

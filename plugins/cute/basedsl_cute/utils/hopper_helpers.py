@@ -7,7 +7,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric
 from basedsl_cute import algebra
-from basedsl_cute.algebra.location import take_location_everywhere
+from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.atoms.copy import CopyAtom, make_copy_atom
 from basedsl_cute.atoms.mma import TiledMma, make_tiled_mma
 from basedsl_cute.nvgpu.common import CopyUniversalOp

@@ -12,16 +12,16 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric, Uint8
 from basedsl_cute import algebra
-from basedsl_cute.memory import (
+from basedsl_cute.tensors.make_tensor import (
     alloc_smem,
     as_layout,
     checked_alignment,
     make_smem_tensor,
     place_tensor,
 )
-from basedsl_cute.pointer import Pointer, element_bytes
-from basedsl_cute.struct import StructType, array_bytes
-from basedsl_cute.tensor import Tensor
+from basedsl_cute.tensors.pointer import Pointer, element_bytes
+from basedsl_cute.tensors.smem_struct import StructType, array_bytes
+from basedsl_cute.tensors.tensor import Tensor
 
 
 class SmemAllocator:

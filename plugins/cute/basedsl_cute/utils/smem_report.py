@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl_cute.dialect.types import read_space
-from basedsl_cute.lowering.rewriter import (
+from basedsl_cute.lowering.kernel.rewriter import (
     DYNAMIC_SMEM_ALIGNMENT,
     SMEM_ALIGNMENT,
     STATIC_SMEM_LIMIT,

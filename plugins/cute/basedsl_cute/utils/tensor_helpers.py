@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl_cute.numeric_kinds import is_fp8_dtype
-from basedsl_cute.runtime.tensor import Tensor, from_dlpack
+from basedsl_cute.arrays.tensor import Tensor, from_dlpack
+from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 
 
 def create_cute_tensor_for_fp8(
@@ -16,7 +16,7 @@ def create_cute_tensor_for_fp8(
 
     An fp8 `dtype` reads a tensor of bytes; `source_f32_tensor`, if given, fills it.
     """
-    from basedsl_cute.torch import convert_cute_tensor
+    from basedsl_cute.interop.torch import convert_cute_tensor
 
     if is_fp8_dtype(dtype) and storage_tensor.element_size() != 1:
         raise DSLTypeError(f"{dtype.__name__} needs a tensor of bytes, not {storage_tensor.dtype}")

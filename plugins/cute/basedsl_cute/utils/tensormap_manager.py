@@ -18,10 +18,10 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.copy_access import when
-from basedsl_cute.lowering.tensor_map import BYTES
+from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.nvgpu import tma
-from basedsl_cute.pointer import Pointer
+from basedsl_cute.tensors.pointer import Pointer
 
 
 class TensorMapUpdateMode(enum.Enum):

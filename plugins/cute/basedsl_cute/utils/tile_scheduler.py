@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import maximum, minimum, select
 from basedsl_cute import algebra
-from basedsl_cute.fast_divmod import FastDivmodDivisor
+from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor
 
 
 class WorkTileInfo(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl_cute.algebra import divisibility
-from basedsl_cute.pointer import storage_bits
+from basedsl_cute.tensors.pointer import storage_bits
 
 ACCESS_BITS = 128  # the widest access of one thread
 

@@ -1,0 +1,129 @@
+"""What type an argument has: a static value, what the DSL knows, a number, what a plugin adapts, or
+a tree of such.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from basedsl.binding import Each, StaticArgument, TreeArgument, constexpr_type, static_key
+from basedsl.binding.arguments import (
+    AdaptedArgument,
+    ArgumentType,
+    describe,
+    is_plainly_static,
+    numeric_argument,
+)
+from basedsl.errors import DSLCallError
+from basedsl.plugin import plugin_manager
+from basedsl.pytree import Node, flatten, leaf_paths
+
+if TYPE_CHECKING:
+    from basedsl.dsl import DSL
+
+_TREES = ("tuple", "list", "dict", "object", "record", "protocol")
+
+
+def argument_type(dsl: DSL, value: Any, annotation: Any, name: str) -> ArgumentType:
+    """The type of one argument; DSLCallError if no adapter knows it."""
+    if isinstance(annotation, Each):
+        return _tree(dsl, value, name, annotation.annotation)
+    static = constexpr_type(annotation)
+    if static is not None:
+        if static is not object and isinstance(static, type) and not isinstance(value, static):
+            raise DSLCallError(
+                f"'{name}' is declared {annotation}, got {describe(value)} {value!r}",
+                hint=f"pass a value of type {static.__name__}, or change the annotation",
+            )
+        return StaticArgument(static_key(value, name), value)
+    found: ArgumentType | None = dsl.adapt(value, annotation, name)
+    if found is None:
+        found = numeric_argument(value, annotation, name, dsl.default_int, dsl.default_float)
+    if found is not None:
+        return found
+    if is_plainly_static(value):
+        return StaticArgument(static_key(value, name), value)
+    if name == "self":
+        return StaticArgument(("self", id(value)), value)
+    adapter = plugin_manager().adapter_for(dsl.name, type(value), annotation)
+    if adapter is not None:
+        return AdaptedArgument(dsl.argument(adapter(value), annotation, name), adapter)
+    return _tree(dsl, value, name)
+
+
+def _tree(dsl: DSL, value: Any, name: str, each: Any = None) -> ArgumentType:
+    """The type of a tree; `each` is the annotation of what is directly in it."""
+    try:
+        node, leaves = flatten(value)
+        contains_itself = node is not None and _contains_itself(node, frozenset())
+    except RecursionError:
+        raise DSLCallError(f"'{name}' is nested too deeply to be an argument") from None
+    if node is None or node.kind not in _TREES:
+        _unknown(dsl, value, name)
+    if contains_itself:
+        raise DSLCallError(
+            f"'{name}' contains itself: an argument is made of finitely many numbers and arrays"
+        )
+    if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
+        _unknown(dsl, value, name)
+    annotations = _field_annotations(node, each)
+    paths = leaf_paths(node, name)
+    parts = [
+        dsl.argument(leaf, annotation, path)
+        for leaf, annotation, path in zip(leaves, annotations, paths, strict=True)
+    ]
+    return TreeArgument(node, parts)
+
+
+def _unknown(dsl: DSL, value: Any, name: str) -> NoReturn:
+    raise DSLCallError(
+        f"'{name}' is a {describe(value)}, which is no argument that {dsl.name} knows",
+        hint=f"pass numbers, arrays, tuples or dataclasses of them, or annotate '{name}' as "
+        "Constexpr if it is known while compiling",
+    )
+
+
+def _contains_itself(node: Node, above: frozenset[int]) -> bool:
+    if node.kind == "again":
+        return id(node.obj) in above
+    above |= {id(node.obj)}
+    return any(_contains_itself(child, above) for child in node.children if child is not None)
+
+
+def _field_annotations(node: Node | None, each: Any) -> list[Any]:
+    """The annotation of each leaf, where its class (dataclass, NamedTuple) declares one; `each` is
+    that of a leaf directly in the tree.
+    """
+    found: list[Any] = []
+
+    def visit(node: Node | None, annotation: Any, each: Any = None) -> None:
+        if node is None:
+            found.append(annotation)
+            return
+        cls = type(node.obj)
+        declared: dict[str, Any] = {}
+        if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "_fields"):
+            declared = _declared_fields(cls)
+        for key, child in zip(node.keys, node.children, strict=True):
+            visit(child, declared.get(key, each) if isinstance(key, str) else each)
+
+    visit(node, None, each)
+    return found
+
+
+def _declared_fields(cls: type) -> dict[str, Any]:
+    """Annotations of a class; one written as text that cannot be evaluated counts as none."""
+    scope = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    found: dict[str, Any] = {}
+    for name, annotation in inspect.get_annotations(cls).items():
+        # NamedTuple keeps the text of an annotation as a ForwardRef.
+        text = getattr(annotation, "__forward_arg__", annotation)
+        if isinstance(text, str):
+            try:
+                annotation = eval(text, dict(scope))
+            except Exception:
+                continue
+        found[name] = annotation
+    return found

@@ -1,0 +1,121 @@
+"""The native half of a call, loaded once in a process: addresses of what `call.c` defines.
+
+None of it is needed: without (another interpreter, no JIT) calls go through Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+from basedsl.cache.store import Store, default_folder
+from basedsl.errors import DSLError
+from basedsl.native_call import object_layout
+from basedsl.objectstage import native
+from basedsl.options import Options
+
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+_lock = threading.Lock()
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Runtime:
+    """The loaded code. `address("unpack_int")` is where `basedsl_unpack_int` is."""
+
+    def __init__(self) -> None:
+        self._code = load((Path(__file__).parent / "call.ll").read_text())
+        self._method = _MethodDef(b"call", self.address("call"), _METH_FASTCALL_KEYWORDS, None)
+        self._new = ctypes.pythonapi.PyCMethod_New
+        self._new.restype = ctypes.py_object
+        self._new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
+
+    def address(self, name: str) -> int:
+        return self._code.address_of(f"basedsl_{name}")
+
+    def callable(self, entry: int, owner: Any) -> Any:
+        """A built-in function that calls through the Entry at `entry`, and keeps `owner` alive."""
+        return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
+
+
+def load(text: str) -> native.NativeCode:
+    """The code of LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
+    # The text was optimised when it was made.
+    return native.load(object_code(text, native.NativeTarget(opt_level=0)), _symbols(text))
+
+
+def object_code(text: str, target: native.NativeTarget | None = None) -> bytes:
+    """Machine code of the library's own LLVM IR: from the disk, where it is kept with users'
+    functions.
+    """
+    target = target or native.NativeTarget()
+    options = Options.from_environment()
+    if not options.cache:
+        return native.compile_llvmir(text, target)
+    store = Store(options.cache_dir or default_folder(), options.cache_size * 2**20)
+    key = hashlib.sha256(f"{target.describe()}\n{text}".encode()).hexdigest()
+    found = store.read(key)
+    if found is None:
+        found = native.compile_llvmir(text, target)
+        store.write(key, found)
+    return found
+
+
+def _symbols(text: str) -> dict[str, int]:
+    """Addresses of the C API's names that the code uses."""
+    values = {
+        "PyLong_Type": int,
+        "PyFloat_Type": float,
+        "PyTuple_Type": tuple,
+        "PyBytes_Type": bytes,
+        "PyUnicode_Type": str,
+        "_Py_TrueStruct": True,
+        "_Py_FalseStruct": False,
+        "_Py_NoneStruct": None,
+    }
+    found = {name: id(value) for name, value in values.items()}
+    for name in re.findall(r"^declare [^@]*@(Py\w+)\(", text, re.MULTILINE):
+        function = getattr(ctypes.pythonapi, name)
+        found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return found
+
+
+_runtimes: list[Runtime | None] = []
+
+
+def runtime() -> Runtime | None:
+    """The native half of calls, or None where it cannot be had."""
+    if not _runtimes:
+        with _lock:
+            if not _runtimes:
+                _runtimes.append(_load())
+    return _runtimes[0]
+
+
+def _load() -> Runtime | None:
+    if not object_layout.supported():
+        return None
+    try:
+        return Runtime()
+    except (DSLError, OSError, AttributeError, KeyError):
+        return None
+
+
+@functools.cache
+def unpacker(name: str) -> int:
+    """The address of one of `call.c`'s unpackers."""
+    loaded = runtime()
+    assert loaded is not None
+    return loaded.address(f"unpack_{name}")

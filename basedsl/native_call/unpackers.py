@@ -1,0 +1,152 @@
+"""Native unpackers: how an argument's C storage is made of a Python value without running Python.
+
+An argument type takes part in native calls by a method
+
+    def unpacker(self) -> Unpacker | None
+
+An `Unpacker` is the address of a C function `int64_t (PyObject *value, char *slots, const int64_t
+*data)` and its data. It writes the value's storage to `slots`, 8 bytes for each of the type's
+`formats` (16 for "16s"), and returns 1; or it returns 0 if the value is not exactly of the type,
+and raises nothing: the call then goes through Python, which finds another variant or the error. It
+must never accept a value for which the DSL would find another argument type. An unpacker for
+objects of `compile` may: `accepting_unpacker(self)`, for what the type's `accepts` takes.
+
+The functions below give unpackers of the usual kinds; a plugin may bring its own address.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.native_call import object_layout
+from basedsl.native_call.runtime import unpacker
+
+_WRITEABLE, _ALIGNED = 0x0400, 0x0100  # NumPy C API: NPY_ARRAY_WRITEABLE, NPY_ARRAY_ALIGNED
+
+
+@dataclass(frozen=True, eq=False)
+class Unpacker:
+    """A C function's address, its data, and what must stay alive for the two."""
+
+    address: int
+    data: tuple[int, ...] = ()
+    keep: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A number of an array's shape or strides: stored in `bytes` bytes (4 or 8; 0 for not), and
+    required to be `known` if that is not None. A stride counts in items of `divisor` bytes.
+    """
+
+    is_stride: bool
+    axis: int
+    bytes: int = 8
+    known: int | None = None
+    divisor: int = 1
+
+
+def integer(width: int, signed: bool) -> Unpacker | None:
+    """Exactly `int`, in the range of the type."""
+    if width == 64 and not signed:
+        return Unpacker(unpacker("uint64"))
+    if width not in (8, 16, 32, 64):
+        return None
+    least = -(2 ** (width - 1)) if signed else 0
+    most = 2 ** (width - 1) - 1 if signed else 2**width - 1
+    return Unpacker(unpacker("int"), (width // 8, least, most))
+
+
+def real(width: int, *, or_int: bool = False) -> Unpacker | None:
+    """Exactly `float`; with `or_int`, exactly `int` too."""
+    if width not in (32, 64):
+        return None
+    return Unpacker(unpacker("float"), (width // 8, int(or_int)))
+
+
+def boolean() -> Unpacker:
+    """True or False."""
+    return Unpacker(unpacker("bool"))
+
+
+def static(value: Any) -> Unpacker:
+    """A value known while compiling: equal ints and strings, else the very object."""
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return Unpacker(unpacker("equal_int"), (value,))
+    if type(value) is str:
+        return Unpacker(unpacker("equal_text"), (id(value),), (value,))
+    return Unpacker(unpacker("same"), (id(value),), (value,))
+
+
+def array(
+    dtype: Any,
+    ndim: int,
+    leaves: Sequence[Leaf],
+    *,
+    writeable: bool = True,
+    align: int = 1,
+) -> Unpacker | None:
+    """A NumPy array, exactly: its address, then its `leaves`, each in a slot of its own."""
+    import numpy as np
+
+    if not object_layout.arrays_supported():
+        return None
+    dtype = np.dtype(dtype)
+    flags = _ALIGNED | (_WRITEABLE if writeable else 0)
+    data = (id(np.ndarray), id(dtype), ndim, flags, align, *_leaves(leaves))
+    return Unpacker(unpacker("array"), data, (dtype,))
+
+
+def tensor(
+    kind: type,
+    function: int,
+    device: tuple[int, int],
+    dtype: tuple[int, int, int],
+    ndim: int,
+    leaves: Sequence[Leaf],
+    *,
+    align: int = 1,
+) -> Unpacker:
+    """An object of exactly the class `kind` that DLPack describes: its address, then `leaves`.
+
+    `function` is the address of an `int (void *object, DLTensor *out)` that borrows, as in
+    DLPack's exchange API (`dltensor_from_py_object_no_sync`); `device` is type and number, `dtype`
+    code, bits and lanes. Strides count in items. Nothing waits for a stream.
+    """
+    (place, number), (code, bits, lanes) = device, dtype
+    words = (number << 32 | place, lanes << 16 | bits << 8 | code)
+    data = (id(kind), function, *words, ndim, align, *_leaves(leaves))
+    return Unpacker(unpacker("tensor"), data, (kind,))
+
+
+def exchange_function(kind: type) -> int | None:
+    """What `tensor` takes as `function` for objects of the class `kind`, if its library offers it:
+    the fourth function of DLPack's exchange API (dlpack.h 1.2), which the class names.
+    """
+    capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
+    is_valid, pointer = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
+    is_valid.argtypes = pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer.restype = ctypes.c_void_p
+    if capsule is None or not is_valid(capsule, b"dlpack_exchange_api"):
+        return None
+    table = pointer(capsule, b"dlpack_exchange_api")
+    major = ctypes.c_uint32.from_address(table).value
+    header = 16  # version, and the address of an older table
+    return ctypes.c_void_p.from_address(table + header + 24).value if major == 1 else None
+
+
+def _leaves(leaves: Sequence[Leaf]) -> list[int]:
+    data = [len(leaves)]
+    for leaf in leaves:
+        known = leaf.known is not None
+        data += [int(leaf.is_stride), leaf.axis, leaf.divisor, leaf.bytes, int(known)]
+        data.append(leaf.known if leaf.known is not None else 0)
+    return data
+
+
+def python(pack: Callable[[Any], bytes | None], size: int) -> Unpacker:
+    """What a Python callable makes of the value: `size` bytes of slots, or None to decline."""
+    return Unpacker(unpacker("python"), (id(pack), size), (pack,))

@@ -1,0 +1,144 @@
+"""From a compilation to its native call: which arguments, guards and results go where.
+
+A function gets a native entry on the second call of one of its variants; a `Compiled` gets its own.
+Where some argument type has no unpacker, calls stay in Python and mean the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
+from basedsl.binding.results import Results
+from basedsl.errors import DSLError
+from basedsl.native_call import unpackers
+from basedsl.native_call.entry import (
+    NOTHING,
+    PYTHON,
+    SINGLE,
+    SLOT_BYTES,
+    TUPLE,
+    NativeCode,
+    NativeResults,
+    NativeVariant,
+    tuple_unpacker,
+)
+from basedsl.native_call.runtime import runtime
+from basedsl.native_call.unpackers import Unpacker
+from basedsl.objectstage.entry_thunk import slot_format
+
+if TYPE_CHECKING:
+    from basedsl.dsl import DSL
+
+_NUMBERS: tuple[Any, ...] = (0, 0.0, False)
+
+
+def native_variant(
+    dsl: DSL,
+    parameters: Sequence[Any],
+    arguments: Sequence[Any],
+    values: Sequence[Any],
+    code: NativeCode,
+    results: Results,
+    *,
+    accepting: bool = False,
+) -> NativeVariant | None:
+    """The table for a call with these argument types, of which `values` are an example; None
+    where the call must stay in Python. Parameters left out of `values` take no storage. With
+    `accepting` it takes values of other types too, where these say that they accept them.
+    """
+    if runtime() is None:
+        return None
+    taken, slot = [], 0
+    for parameter, argument, value in zip(parameters, arguments, values, strict=True):
+        found = _unpacker(dsl, argument, parameter.annotation, parameter.name, accepting)
+        if found is None or not _agrees(found, argument, value):
+            return None
+        taken.append((found, slot))
+        slot += _size(argument.formats)
+    wrapped = _results(results, slot)
+    if slot + wrapped.size > SLOT_BYTES:
+        return None
+    return NativeVariant(taken, code, wrapped)
+
+
+def _size(formats: Sequence[str]) -> int:
+    return struct.calcsize(slot_format(formats))
+
+
+def _unpacker(
+    dsl: DSL, argument: Any, annotation: Any, name: str, accepting: bool
+) -> Unpacker | None:
+    if isinstance(argument, NumericArgument):
+        return _number(dsl, argument, annotation, name)
+    if isinstance(argument, StaticArgument):
+        return unpackers.static(argument.value)
+    if isinstance(argument, TreeArgument):
+        return _tuple(dsl, argument, name, accepting)
+    make = getattr(argument, "accepting_unpacker", None) if accepting else None
+    make = make or getattr(argument, "unpacker", None)
+    found: Unpacker | None = None if make is None else make()
+    return found
+
+
+def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> Unpacker | None:
+    """For the Python numbers, exactly, that become this type under this annotation."""
+    kinds = set()
+    for sample in _NUMBERS:
+        try:
+            if dsl.argument(sample, annotation, name) == argument:
+                kinds.add(type(sample))
+        except DSLError:
+            continue
+    kind = argument.type
+    if kind.is_float:
+        return unpackers.real(kind.width, or_int=int in kinds) if float in kinds else None
+    if kind.width == 1:
+        return unpackers.boolean() if kinds == {bool} else None
+    return unpackers.integer(kind.width, kind.signed) if int in kinds else None
+
+
+def _tuple(dsl: DSL, argument: TreeArgument, name: str, accepting: bool) -> Unpacker | None:
+    node = argument.node
+    if type(node.obj) is not tuple or any(child is not None for child in node.children):
+        return None
+    items, slot = [], 0
+    for part in argument.parts:
+        found = _unpacker(dsl, part, None, name, accepting)
+        if found is None:
+            return None
+        items.append((found, slot))
+        slot += _size(part.formats)
+    return tuple_unpacker(items)
+
+
+def _agrees(unpacker: Unpacker, argument: Any, value: Any) -> bool:
+    """Whether native code makes of `value` what `pack` makes, byte for byte."""
+    format_ = slot_format(argument.formats)
+    wanted = struct.pack(format_, *argument.pack(value))
+    slots = ctypes.create_string_buffer(max(len(wanted), 1))
+    data = (ctypes.c_int64 * max(len(unpacker.data), 1))(*unpacker.data)
+    function = _UNPACK(unpacker.address)
+    taken = function(value, ctypes.addressof(slots), ctypes.addressof(data))
+    return bool(taken) and slots.raw[: len(wanted)] == wanted
+
+
+_UNPACK = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _results(results: Results, start: int) -> NativeResults:
+    size = _size(results.formats)
+    formats = results.native_formats
+    if formats is not None:
+        slots = tuple((code, start + 8 * i) for i, code in enumerate(formats))
+        if results.shape is None and results.places:
+            return NativeResults(SINGLE, slots, start, size)
+        if results.shape is None and results.leaves == [None]:
+            return NativeResults(NOTHING, (), start, size)
+        if results.is_flat_tuple:
+            return NativeResults(TUPLE, slots, start, size)
+    out, make = struct.Struct(slot_format(results.formats)), results.make
+    return NativeResults(PYTHON, (), start, size, lambda raw: make(out.unpack(raw)))

@@ -1,0 +1,478 @@
+"""What tracing read besides the arguments, so that stale code never runs.
+
+A compiled function depends on the globals, closure cells and defaults of every function traced
+into it, and on what these lead to: helper functions and their code, modules' attributes that the
+code names, classes, objects with all their attributes, the contents of lists, dicts, sets and
+arrays. All of it is found from code objects and objects as they are, without running anything.
+
+Followed are the user's own things. What belongs to the standard library or an installed package is
+known by name and identity only; its objects' attributes are not followed, but for plain containers
+of attributes, dataclasses, arrays and what `held` lists. Arrays of more than 64 KiB are compared by
+a digest, a millisecond for each megabyte. A read of `os.environ` or `os.getenv` makes the code
+depend on the whole environment; `globals()`, `vars`, `eval` and `exec` on all globals. Not seen:
+`getattr(module, text)` with a text made at run time, and files, clocks and random numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import dataclasses
+import functools
+import hashlib
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from basedsl.cache import digest
+from basedsl.location import is_internal
+from basedsl.native_call import object_layout
+from basedsl.native_call.conditions import CALL, ITEM, WORD, Row
+from basedsl.staleness.containers import reader_of
+from basedsl.staleness.reads import (
+    MISSING,
+    PLAIN,
+    AttributesRead,
+    ClassRead,
+    DictRead,
+    FieldRead,
+    ItemRead,
+    ListRead,
+    PythonRead,
+    Read,
+)
+
+R = TypeVar("R", bound=Read)
+
+_LARGEST_ARRAY = 65536
+_CONTAINERS = (types.SimpleNamespace, argparse.Namespace)
+_ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
+# With these, an attribute that a module does not have matters too.
+_ASKING = frozenset({"hasattr", "getattr", "AttributeError"})
+# With these, any global may be read.
+_ALL_GLOBALS = frozenset({"globals", "vars", "eval", "exec"})
+# Containers of libraries are followed up to this length: `sys.argv`, not `sys.modules`.
+_LONGEST = 64
+
+
+class Guards:
+    """Everything that some functions and objects lead to.
+
+    `lines` describes it in the same way in every process; None if something in it has no meaning
+    in another process.
+    """
+
+    def __init__(self) -> None:
+        self._reads: dict[Any, Read] = {}
+        self._lines: list[str] | None = []
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Any] = []
+        self._names: set[str] = set()
+        self._modules: dict[int, tuple[types.ModuleType, set[str]]] = {}
+        self._builtins = _BuiltinsRead()
+        self._environment = False
+        self._own: set[str] = set()
+        self._slow: tuple[Read, ...] = ()
+        # One function object for the life of the guards: native code has its address.
+        self._slow_holds: Callable[[], bool] = lambda: all(read.same() for read in self._slow)
+
+    @classmethod
+    def of(cls, functions: Iterable[Any], objects: Iterable[Any] = ()) -> Guards:
+        """The guards of these functions, and of objects that are known while compiling."""
+        made = cls()
+        functions = tuple(functions)
+        made._own = {(one.__module__ or "").partition(".")[0] for one in functions}
+        for one in functions:
+            if id(one) not in made._numbers:
+                made._value(one)
+        for one in objects:
+            made._value(one)  # one met before, too: that it is this argument makes a difference
+        made._follow_modules()
+        return made
+
+    @property
+    def lines(self) -> tuple[str, ...] | None:
+        """What it is, as text."""
+        return None if self._lines is None else tuple(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._reads)
+
+    def holds(self) -> bool:
+        """Whether everything is still what it was, by value."""
+        for read in self._reads.values():
+            if not read.same():
+                return False
+        return True
+
+    def earlier(self, before: Guards) -> None:
+        """Take the values that `before` has of the same names: what changed while tracing may
+        have changed after it was read. Contents of containers stay as they are now.
+        """
+        for key, read in before._reads.items():
+            mine = self._reads.get(key)
+            if isinstance(mine, ItemRead | FieldRead) and isinstance(read, ItemRead | FieldRead):
+                mine.recorded = read.recorded
+
+    def rows(self) -> tuple[list[Row], list[Any]]:
+        """Conditions for native code under which it certainly holds, while this object lives, and
+        the values that they compare with.
+        """
+        rows: list[Row] = []
+        slow: list[Read] = []
+        for read in self._reads.values():
+            found = read.rows()
+            if found is None:
+                slow.append(read)
+            else:
+                rows += found
+        self._slow = tuple(slow)
+        if slow:
+            rows.append((CALL, id(self._slow_holds), 0, 0))
+        return rows, [read.recorded for read in self._reads.values()]
+
+    # Walking -----------------------------------------------------------------------------------
+
+    def _first(self, obj: Any) -> bool:
+        if id(obj) in self._numbers:
+            return False
+        self._numbers[id(obj)] = len(self._numbers)
+        self._kept.append(obj)
+        return True
+
+    def _read(self, read: R, *key: Any) -> R:
+        self._reads[key] = read
+        return read
+
+    def _say(self, text: str | None) -> None:
+        if text is None:
+            self._lines = None
+        elif self._lines is not None:
+            self._lines.append(text)
+
+    def _named(self, name: str, value: Any) -> None:
+        """Say what a name holds, and follow it."""
+        if value is MISSING:
+            self._say(f"{name} is missing")
+            return
+        number = self._numbers.get(id(value))
+        if number is not None:
+            self._say(f"{name} = #{number}")
+            return
+        self._say(f"{name} =")
+        self._value(value)
+
+    def _value(self, value: Any) -> None:
+        """Follow a value: functions, classes, modules, containers, objects."""
+        if isinstance(value, PLAIN):
+            self._say(digest.of_value(value))
+        elif isinstance(value, tuple | frozenset):
+            items = value if isinstance(value, tuple) else sorted(value, key=repr)
+            self._say(f"{digest.of_class(type(value))} of {len(value)}")
+            for item in items:
+                self._value(item)
+        elif not self._first(value):
+            self._say(f"#{self._numbers[id(value)]}")
+        else:
+            self._object(value)
+
+    def _object(self, value: Any) -> None:
+        for kinds, follow in _FOLLOW:
+            if isinstance(value, kinds):
+                follow(self, value)
+                return
+        inner = _inner(value)
+        if inner:
+            self._say(digest.of_value(value) or digest.of_class(type(value)))
+            for name, part in inner:
+                self._named(name, part)
+        held = None if inner else reader_of(value)
+        if held is not None:
+            self._value(self._read(PythonRead(held), "held", id(value)).recorded)
+        if value is os.environ or value is getattr(os, "environb", None):
+            self._whole_environment()
+        elif not inner or not self._foreign(type(value).__module__):
+            self._instance(value)
+
+    def _function(self, fn: types.FunctionType) -> None:
+        self._say(digest.of_value(fn))
+        if fn is os.getenv or fn is getattr(os, "getenvb", None):
+            self._whole_environment()
+        # Functions made by `exec` without a module's name say that they are of `builtins`.
+        module = None if fn.__module__ == "builtins" else fn.__module__
+        if is_internal(fn.__code__.co_filename) or (module and self._foreign(module)):
+            return
+        offsets = object_layout.function_offsets()
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            read = FieldRead(fn, _attribute_reader(name), offsets.get(name))
+            self._read(read, "field", id(fn), name)
+        self._say(digest.of_code(fn.__code__))
+        self._named("defaults", fn.__defaults__)
+        self._named("keyword defaults", fn.__kwdefaults__)
+        names = sorted(set(_names(fn.__code__)))
+        self._names.update(names)
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            if self._first(cell):
+                read = FieldRead(cell, _cell_content, object_layout.cell_offset())
+                self._read(read, "cell", id(cell))
+                self._named(name, read.recorded)
+        self._globals(fn.__globals__, names)
+        if not _ALL_GLOBALS.isdisjoint(names):
+            scope = fn.__globals__
+            self._say(None)
+            self._read(PythonRead(lambda: tuple(scope.items())), "all globals", id(scope))
+        if "__wrapped__" in vars(fn):
+            self._named("__wrapped__", vars(fn)["__wrapped__"])
+
+    def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
+        for name in names:
+            if name in scope:
+                self._item(scope, name)
+            elif name in vars(builtins):
+                self._item(scope, name)
+                self._builtins.recorded[name] = vars(builtins)[name]
+                self._read(self._builtins, "builtins")
+
+    def _item(self, table: dict[str, Any], name: str) -> None:
+        key = ("item", id(table), name)
+        if key not in self._reads:
+            self._kept.append(table)
+            self._named(name, self._read(ItemRead(table, name), *key).recorded)
+
+    def _module(self, module: types.ModuleType) -> None:
+        self._say(digest.of_value(module))
+        if not is_internal(getattr(module, "__file__", None) or ""):
+            self._modules[id(module)] = module, set()
+
+    def _follow_modules(self) -> None:
+        """The attributes of modules that some code names, until nothing new is found."""
+        found = True
+        while found:
+            found = False
+            for module, done in list(self._modules.values()):
+                for name in sorted(self._names - done):
+                    done.add(name)
+                    if module is os and name in _ENVIRONMENT:
+                        self._whole_environment()
+                    elif self._foreign_module(module):
+                        self._of_library(module, name)
+                    elif name in vars(module) or self._names & _ASKING:
+                        self._item(vars(module), name)
+                        found = True
+            for name in sorted(self._names):
+                module_ = sys.modules.get(name)  # imported inside a function
+                if isinstance(module_, types.ModuleType) and id(module_) not in self._numbers:
+                    if not self._foreign_module(module_):
+                        self._value(module_)
+                        found = True
+
+    def _of_library(self, module: types.ModuleType, name: str) -> None:
+        """An attribute of a library's module, which a program may have put there."""
+        table = vars(module)
+        if name not in table or ("item", id(table), name) in self._reads:
+            return
+        value = self._read(ItemRead(table, name), "item", id(table), name).recorded
+        if isinstance(value, PLAIN):
+            self._say(f"{module.__name__}.{name} = {digest.of_value(value)}")
+        elif isinstance(value, list | dict | set) and len(value) <= _LONGEST:
+            self._named(f"{module.__name__}.{name}", value)
+
+    def _whole_environment(self) -> None:
+        self._say(None)
+        if not self._environment:
+            self._environment = True
+            table = object_layout.environment_table()
+            if table is None:
+                self._read(PythonRead(lambda: tuple(sorted(os.environ.items()))), "environment")
+            else:
+                self._read(DictRead(table, object_layout.dict_version_offset()), "environment")
+
+    def _list(self, value: list[Any]) -> None:
+        self._say(f"{digest.of_class(type(value))} of {len(value)}")
+        self._read(ListRead(value), "list", id(value))
+        for item in list.copy(value):
+            self._value(item)
+        self._subclass(value, list)
+
+    def _dict(self, value: dict[Any, Any]) -> None:
+        self._say(f"{digest.of_class(type(value))} of {len(value)}")
+        self._read(DictRead(value, object_layout.dict_version_offset()), "dict", id(value))
+        for key, item in list(dict.items(value)):
+            self._value(key)
+            self._value(item)
+        self._subclass(value, dict)
+
+    def _set(self, value: set[Any]) -> None:
+        self._read(PythonRead(lambda: frozenset(value)), "set", id(value))
+        self._value(frozenset(value))
+        self._subclass(value, set)
+
+    def _subclass(self, value: Any, base: type) -> None:
+        if type(value) is not base and not self._foreign(type(value).__module__):
+            self._instance(value)
+
+    def _property(self, value: property) -> None:
+        self._say("property")
+        for part in (value.fget, value.fset, value.fdel):
+            self._value(part)
+
+    def _class(self, cls: type) -> None:
+        self._say(digest.of_class(cls))
+        if self._foreign(cls.__module__):
+            return
+        if type(cls) is not type:
+            self._value(type(cls))
+        read: ClassRead = self._read(ClassRead(cls), "class", id(cls))
+        for name, value in sorted(read.recorded.items()):
+            self._named(name, value)
+
+    def _instance(self, obj: Any) -> None:
+        """An object of an ordinary class: its attributes, and its class."""
+        cls = type(obj)
+        library = self._foreign(cls.__module__)
+        if library and not isinstance(obj, _CONTAINERS) and not dataclasses.is_dataclass(cls):
+            if not self._content(obj):
+                self._say(digest.of_value(obj))
+            return
+        self._value(cls)
+        table = getattr(obj, "__dict__", None)
+        if type(table) is dict:
+            read: AttributesRead = self._read(AttributesRead(obj), "attributes", id(obj))
+            for name, value in sorted(read.recorded.items()):
+                self._named(name, value)
+        for name, slot in self._slots(cls):
+            slotted = self._read(
+                PythonRead(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
+            )
+            self._named(name, slotted.recorded)
+        self._content(obj)
+
+    def _content(self, obj: Any) -> bool:
+        """The bytes of an array or buffer; of a large one their digest."""
+        try:
+            view = memoryview(obj)
+        except (TypeError, ValueError, BufferError):
+            return False
+        with view:
+            large, text = view.nbytes > _LARGEST_ARRAY, f"{view.format} {view.shape} {view.strides}"
+
+        def read() -> Any:
+            with memoryview(obj) as now:
+                content = now if large and now.c_contiguous else now.tobytes()
+                if large:
+                    content = hashlib.sha256(content).digest()
+                return now.format, now.shape, content
+
+        recorded = self._read(PythonRead(read), "content", id(obj)).recorded
+        self._say(f"{digest.of_class(type(obj))} {text} {recorded[2].hex()}")
+        return True
+
+    def _slots(self, cls: type) -> Iterable[tuple[str, Any]]:
+        for base in cls.__mro__:
+            if self._foreign(base.__module__):
+                continue
+            for name, slot in sorted(vars(base).items()):
+                if isinstance(slot, types.MemberDescriptorType):
+                    yield name, slot
+
+    def _foreign(self, module: str | None) -> bool:
+        """Whether a module is a library's, other than the one whose functions these are."""
+        if module and module.partition(".")[0] in self._own:
+            return is_internal(getattr(sys.modules.get(module), "__file__", None) or "")
+        return digest.is_library(module)
+
+    def _foreign_module(self, module: types.ModuleType) -> bool:
+        filename = getattr(module, "__file__", None)
+        return is_internal(filename or "") or self._foreign(module.__name__)
+
+
+_FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (
+    (types.FunctionType, Guards._function),
+    (types.ModuleType, Guards._module),
+    (type, Guards._class),
+    (list, Guards._list),
+    (dict, Guards._dict),
+    (set, Guards._set),
+    (property, Guards._property),
+)
+
+
+class _BuiltinsRead:
+    """The built-in functions that code names: none was replaced."""
+
+    def __init__(self) -> None:
+        self.recorded: dict[str, Any] = {}
+
+    def same(self) -> bool:
+        return all(vars(builtins).get(name) is v for name, v in self.recorded.items())
+
+    def rows(self) -> list[Row] | None:
+        table, offset = vars(builtins), object_layout.dict_version_offset()
+        if offset is not None:
+            return [(WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
+        return [(ITEM, id(table), id(name), id(v)) for name, v in self.recorded.items()]
+
+
+def _inner(value: Any) -> list[tuple[str, Any]]:
+    """The parts of callables and descriptors that lead to user code."""
+    if isinstance(value, staticmethod | classmethod):
+        return [("function", value.__func__)]
+    if isinstance(value, functools.partial):
+        return [("function", value.func), ("args", value.args), ("keywords", value.keywords)]
+    if isinstance(value, types.MethodType):
+        return [("function", value.__func__), ("self", value.__self__)]
+    if isinstance(value, functools.cached_property):
+        return [("function", value.func)]
+    if isinstance(value, types.GenericAlias):
+        return [("origin", value.__origin__), ("args", value.__args__)]
+    if type(value).__module__ == "dataclasses":
+        return _dataclass_part(value)
+    found = []
+    for name in ("__wrapped__", "__self__"):
+        try:
+            found.append((name, object.__getattribute__(value, name)))
+        except AttributeError:
+            continue
+    if len(found) == 2 or (found and found[0][0] == "__wrapped__"):
+        return found
+    return []
+
+
+def _dataclass_part(value: Any) -> list[tuple[str, Any]]:
+    """What `dataclass` leaves in a class: its fields and parameters."""
+    if not isinstance(value, dataclasses.Field):
+        return [("content", repr(value))]
+    missing = dataclasses.MISSING
+    named = {"name": value.name, "type": value.type, "metadata": tuple(value.metadata.items())}
+    if value.default is not missing:
+        named["default"] = value.default
+    if value.default_factory is not missing:
+        named["factory"] = value.default_factory
+    return list(named.items())
+
+
+def _attribute_reader(name: str) -> Callable[[Any], Any]:
+    return lambda fn: getattr(fn, name)
+
+
+def _names(code: types.CodeType) -> Iterable[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _cell_content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _slot_content(slot: Any, obj: Any) -> Any:
+    try:
+        return slot.__get__(obj)
+    except AttributeError:
+        return MISSING

@@ -1,0 +1,237 @@
+"""Things that tracing read, each with its recorded value: an exact check, and a quick one.
+
+`same()` compares exactly, by value. `rows()` are sufficient conditions for it that native code
+checks in nanoseconds: (kind, address, key, expected), or None where only Python can look. When a
+row fails, `same()` decides, and takes what it found as recorded, so that the rows hold again.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from basedsl.native_call import object_layout
+from basedsl.native_call.conditions import (
+    DICT_OF,
+    HALF,
+    ITEM,
+    LIST_ITEM,
+    LIST_SIZE,
+    SIZE,
+    WORD,
+    Row,
+)
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+class Read(Protocol):
+    """One thing that was read, and what it was."""
+
+    @property
+    def recorded(self) -> Any: ...
+
+    def same(self) -> bool:
+        """Whether it still is what it was."""
+
+    def rows(self) -> list[Row] | None:
+        """Conditions under which it certainly is."""
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether code that was traced with `a` is right for `b`: identity, or equal plain values."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return bool(a.hex() == b.hex())
+    if isinstance(a, complex):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, PLAIN):
+        return bool(a == b)
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) is frozenset:
+        return {x: type(x) for x in a} == {x: type(x) for x in b}
+    if type(a) is types.MethodType:
+        return a.__func__ is b.__func__ and a.__self__ is b.__self__
+    return False
+
+
+def _address(value: Any) -> int:
+    return 0 if value is MISSING else id(value)
+
+
+class ItemRead:
+    """An item of a namespace: a global, a module's attribute; MISSING if there was none."""
+
+    def __init__(self, table: dict[str, Any], key: str) -> None:
+        self.table, self.key = table, key
+        self.recorded = table.get(key, MISSING)
+
+    def same(self) -> bool:
+        now = self.table.get(self.key, MISSING)
+        if not same(self.recorded, now):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        return [(ITEM, id(self.table), id(self.key), _address(self.recorded))]
+
+
+class FieldRead:
+    """A field of a function or the content of a cell, at an offset if that is known."""
+
+    def __init__(self, owner: Any, read: Callable[[Any], Any], offset: int | None) -> None:
+        self.owner, self.read, self.offset = owner, read, offset
+        self.recorded = read(owner)
+
+    def same(self) -> bool:
+        now = self.read(self.owner)
+        if not same(self.recorded, now):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        if self.offset is None:
+            return None
+        # An absent value is a null pointer, or None itself; `word` tells which.
+        found = object_layout.word(id(self.owner) + self.offset)
+        if found not in (0, id(self.recorded)):
+            return None
+        return [(WORD, id(self.owner) + self.offset, 0, found)]
+
+
+class DictRead:
+    """All items of a dict, and their order."""
+
+    def __init__(self, table: dict[Any, Any], offset: int | None = None) -> None:
+        self.table, self.offset = table, offset
+        self.recorded = list(dict.items(table))
+
+    def same(self) -> bool:
+        now = list(dict.items(self.table))
+        if len(now) != len(self.recorded):
+            return False
+        pairs = zip(now, self.recorded, strict=True)
+        if not all(same(k, j) and same(v, w) for (k, v), (j, w) in pairs):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        if self.offset is None:
+            return None
+        at = id(self.table) + self.offset
+        return [(WORD, at, 0, object_layout.word(at))]
+
+
+class ListRead:
+    """All items of a list."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+        self.recorded = list.copy(items)
+
+    def same(self) -> bool:
+        now = list.copy(self.items)
+        if len(now) != len(self.recorded) or not all(map(same, now, self.recorded)):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        at = id(self.items)
+        rows: list[Row] = [(LIST_SIZE, at, 0, len(self.recorded))]
+        return rows + [(LIST_ITEM, at, i, id(item)) for i, item in enumerate(self.recorded)]
+
+
+class AttributesRead:
+    """The class of an object and everything in its `__dict__`."""
+
+    def __init__(self, obj: Any) -> None:
+        self.obj, self.cls = obj, type(obj)
+        self.recorded: dict[str, Any] = dict(obj.__dict__)
+
+    def same(self) -> bool:
+        now = dict(self.obj.__dict__)
+        if type(self.obj) is not self.cls or now.keys() != self.recorded.keys():
+            return False
+        if not all(same(now[name], value) for name, value in self.recorded.items()):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        table = self.obj.__dict__
+        if type(table) is not dict or "__dict__" in vars(self.cls).get("__slots__", ()):
+            return None
+        rows: list[Row] = [
+            (WORD, id(self.obj) + object_layout.WORD, 0, id(self.cls)),
+            (DICT_OF, id(self.obj), 0, id(table)),
+        ]
+        offset = object_layout.attributes_version_offset()
+        if offset is not None:
+            return [*rows, (WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
+        rows.append((SIZE, id(table), 0, len(table)))
+        return rows + [(ITEM, id(table), id(k), id(v)) for k, v in self.recorded.items()]
+
+
+_NOISE = frozenset(
+    "__dict__ __weakref__ __doc__ __module__ __abstractmethods__ _abc_impl __static_attributes__ "
+    "__firstlineno__".split()
+)
+
+
+class ClassRead:
+    """The bases of a class and all its attributes."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.version = object_layout.type_version(cls)
+        self.recorded = self._now()
+
+    def _now(self) -> dict[str, Any]:
+        found = {k: v for k, v in vars(self.cls).items() if k not in _NOISE}
+        found["__bases__"] = self.cls.__bases__
+        return found
+
+    def same(self) -> bool:
+        self.version = object_layout.type_version(self.cls)
+        now = self._now()
+        if now.keys() != self.recorded.keys():
+            return False
+        if not all(same(now[name], value) for name, value in self.recorded.items()):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        at = object_layout.type_version_offset()
+        if at is None or self.version == 0:
+            return None
+        return [(HALF, id(self.cls) + at, 0, self.version)]
+
+
+class PythonRead:
+    """Anything else, by a function that reads it: slots, sets, buffers."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self.read = read
+        self.recorded = read()
+
+    def same(self) -> bool:
+        now = self.read()
+        if not same(self.recorded, now):
+            return False
+        self.recorded = now
+        return True
+
+    def rows(self) -> list[Row] | None:
+        return None

@@ -1,0 +1,65 @@
+"""Whose memory an address points to: an array that the callers have a name for.
+
+An address says nothing about how much memory is behind it. On the simulator it comes from an array
+that a variable of the program still holds, so the callers' variables are searched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+Range = tuple[int, int]
+
+
+def owner_of(address: int) -> Range | None:
+    """The lowest and one past the highest byte of the array around `address`, among the variables
+    of the functions that are running, what containers in them hold and attributes of objects in
+    them; None if there is none.
+    """
+    frame = sys._getframe(1)
+    seen: dict[int, Any] = {}  # held, or a later scope could have the id of one that is gone
+    while frame is not None:
+        for scope in (frame.f_locals, frame.f_globals):
+            for value in _with_parts(scope, seen):
+                found = _extent(value)
+                if found is not None and found[0] <= address < found[1]:
+                    return found
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def _with_parts(scope: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """The values of a scope, and one level below each."""
+    if id(scope) in seen:
+        return
+    seen[id(scope)] = scope
+    for value in list(scope.values()):
+        yield value
+        if isinstance(value, list | tuple):
+            yield from value
+        elif isinstance(value, dict):
+            yield from list(value.values())
+        elif isinstance(getattr(value, "__dict__", None), dict):
+            yield from list(vars(value).values())
+
+
+def _extent(value: Any) -> Range | None:
+    """The memory of a NumPy array, a tensor of PyTorch on the CPU or a ctypes array."""
+    module = type(value).__module__.partition(".")[0]
+    if module == "numpy" and hasattr(value, "__array_interface__") and hasattr(value, "base"):
+        while type(value.base) is type(value):
+            value = value.base
+        low = int(value.__array_interface__["data"][0])
+        return low, low + int(value.nbytes)
+    if module == "torch" and hasattr(value, "untyped_storage") and not value.is_cuda:
+        storage = value.untyped_storage()
+        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    if isinstance(value, ctypes.Array):
+        low = ctypes.addressof(value)
+        return low, low + ctypes.sizeof(value)
+    return None

@@ -1,0 +1,186 @@
+"""Placeholders to compile with before there is data: shapes with symbols, streams."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from basedsl.errors import DSLCallError
+from basedsl.numeric import Numeric
+from basedsl_cute.algebra import congruent
+from basedsl_cute.algebra.dynamic import mul
+from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
+from basedsl_cute.hardware.address_space import AddressSpace
+
+_numbers = itertools.count()
+
+
+class SymInt:
+    """An integer known when the compiled function is called; the same symbol is the same number.
+
+    `divisibility` is promised to divide it, which is checked at the call.
+    """
+
+    def __init__(self, divisibility: int = 1, width: int = 32) -> None:
+        if type(divisibility) is not int or divisibility < 1:
+            raise DSLCallError(f"divisibility must be a positive int, not {divisibility!r}")
+        self.divby = divisibility
+        self.width = width
+        self.name = f"s{next(_numbers)}"
+
+    @property
+    def divisibility(self) -> int:
+        return self.divby
+
+    def __str__(self) -> str:
+        return f"?{{div={self.divby}}}" if self.divby > 1 else "?"
+
+    __repr__ = __str__
+
+
+def sym_int(divisibility: int = 1) -> SymInt:
+    """A new symbol for an extent or a stride."""
+    return SymInt(divisibility)
+
+
+def sym_int32(divisibility: int = 1) -> SymInt:
+    """A new symbol of 32 bits."""
+    return SymInt(divisibility, 32)
+
+
+def sym_int64(divisibility: int = 1) -> SymInt:
+    """A new symbol of 64 bits."""
+    return SymInt(divisibility, 64)
+
+
+class _Derived:
+    """A stride that follows from symbols: only its divisor is known."""
+
+    name = None
+
+    def __init__(self, divby: int, width: int) -> None:
+        self.divby = divby
+        self.width = width
+
+    def __str__(self) -> str:
+        return f"?{{div={self.divby}}}" if self.divby > 1 else "?"
+
+
+class FakeTensor:
+    """A tensor without data: element type, memory, shape and stride of ints and symbols. The modes
+    may be nested; arrays that code compiled for it is called with have a mode for each leaf.
+    """
+
+    __dsl_leaf__ = True
+
+    def __init__(
+        self, dtype: Any, shape: tuple[Any, ...], stride: tuple[Any, ...], space: str, align: int
+    ) -> None:
+        self.element_type = self.dtype = dtype
+        self.shape = shape
+        self.stride = stride
+        self.memspace = AddressSpace(space)
+        self.align = align
+
+    def __str__(self) -> str:
+        return f"FakeTensor<{self.dtype.__name__}, {_text(self.shape)}:{_text(self.stride)}>"
+
+    __repr__ = __str__
+
+
+class FakeStream:
+    """A stream to compile with. `implicit`: calls do not pass one, and run on the framework's."""
+
+    def __init__(self, implicit: bool = False) -> None:
+        self.implicit = implicit
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, 0)
+
+
+def make_fake_tensor(
+    dtype: Any,
+    shape: Any,
+    stride: Any,
+    *,
+    memspace: Any = AddressSpace.gmem,
+    assumed_align: int | None = None,
+) -> FakeTensor:
+    """A placeholder of any static or symbolic shape and stride, nested alike."""
+    shape, stride = _checked_leaves(shape, "shape"), _checked_leaves(stride, "stride")
+    if not congruent(shape, stride):
+        raise DSLCallError(f"shape {shape} and stride {stride} differ in rank or nesting")
+    natural = max(1, _checked(dtype).width // 8)
+    return FakeTensor(dtype, shape, stride, str(memspace), max(assumed_align or 1, natural))
+
+
+def make_fake_compact_tensor(
+    dtype: Any,
+    shape: Any,
+    stride_order: Any = None,
+    *,
+    memspace: Any = AddressSpace.gmem,
+    assumed_align: int | None = None,
+) -> FakeTensor:
+    """A placeholder with compact strides. A lower number in `stride_order` is a faster mode; by
+    default the first mode is the fastest. Nested modes are numbered by their leaves.
+    """
+    profile = _checked_leaves(shape, "shape")
+    shape = flatten_to_tuple(profile)
+    order = tuple(range(len(shape)))
+    if stride_order is not None:
+        order = flatten_to_tuple(_as_tuples(stride_order))
+    if sorted(order) != list(range(len(shape))):
+        raise DSLCallError(f"stride_order={order} does not number the modes of {profile}")
+    stride: list[Any] = [None] * len(shape)
+    step, divby, width = 1, 1, 0
+    for mode in sorted(range(len(shape)), key=lambda i: order[i]):
+        stride[mode] = step if not width else _Derived(divby, width)
+        extent = shape[mode]
+        divby *= extent.divby if isinstance(extent, SymInt) else max(extent, 1)
+        if isinstance(extent, SymInt):
+            width = max(width, extent.width)
+        elif not width:
+            step = mul(step, extent)
+    return make_fake_tensor(
+        dtype,
+        profile,
+        unflatten_tuple(tuple(stride), profile),
+        memspace=memspace,
+        assumed_align=assumed_align,
+    )
+
+
+def make_fake_stream(use_tvm_ffi_env_stream: bool = False) -> FakeStream:
+    """A placeholder for a stream argument.
+
+    With `use_tvm_ffi_env_stream` calls of the compiled function leave the stream out: they run on
+    PyTorch's current stream, on the default stream where PyTorch is not loaded.
+    """
+    return FakeStream(implicit=use_tvm_ffi_env_stream)
+
+
+def _checked_leaves(x: Any, what: str) -> tuple[Any, ...]:
+    """A tuple of ints, symbols and such tuples."""
+    x = _as_tuples(x)
+    for leaf in flatten_to_tuple(x):
+        if type(leaf) is not int and not isinstance(leaf, SymInt | _Derived):
+            raise DSLCallError(
+                f"{what} of a fake tensor: {leaf!r} is neither an int nor a symbol",
+                hint="for instance cute.sym_int()",
+            )
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _as_tuples(x: Any) -> Any:
+    return tuple(map(_as_tuples, x)) if isinstance(x, tuple | list) else x
+
+
+def _text(x: Any) -> str:
+    return f"({','.join(map(_text, x))})" if isinstance(x, tuple) else str(x)
+
+
+def _checked(dtype: Any) -> Any:
+    if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
+        raise DSLCallError(f"an element type is expected, not {dtype!r}")
+    return dtype

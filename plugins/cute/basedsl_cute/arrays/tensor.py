@@ -1,0 +1,363 @@
+"""Tensors and pointers on the caller's side: which facts of an array compiled code depends on.
+
+`from_dlpack(x)` is an array whose shape and strides are static, until marked dynamic. What is
+promised beyond that (alignment, divisibility) is checked against the array at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.errors import DSLCallError
+from basedsl.numeric import Numeric
+from basedsl.numeric import from_dlpack as numeric_of
+from basedsl_cute.algebra import Dyn, Layout
+from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.hardware.address_space import AddressSpace
+
+STATIC = 0  # where a divisor is expected: the leaf is static
+
+
+class StandsForItself:
+    """An argument among those that an object names by CuTe's protocol: see `jit_protocol`."""
+
+    def __c_pointers__(self) -> list[Any]:
+        return [self]
+
+    def __get_mlir_types__(self) -> list[Any]:
+        return [self]
+
+    def __new_from_mlir_values__(self, values: Sequence[Any]) -> Any:
+        (traced,) = values
+        return traced
+
+
+class Tensor(StandsForItself):
+    """An array as an argument. `shape_divisors` and `stride_divisors` say for each leaf what it is
+    promised to be a multiple of, or `STATIC`.
+    """
+
+    __dsl_leaf__ = True
+
+    def __init__(self, host: HostTensor, align: int | None, narrow: bool) -> None:
+        self.host = host
+        self.narrow = narrow
+        self._dtype = numeric_of(*host.dtype)
+        rank = len(host.shape)
+        self.shape_divisors = [STATIC] * rank
+        self.stride_divisors = [STATIC] * rank
+        self.align = _checked_align(align, host.address, self._dtype)
+        self.argument: Any = None  # kept by `arguments`
+        self.packed: Any = None  # too
+
+    # What it is ---------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents as they are."""
+        return self.host.shape
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """The strides as they are, in elements."""
+        return self.host.strides
+
+    @property
+    def layout(self) -> Layout:
+        """The layout that compiled code sees: `?` for what is dynamic."""
+        return Layout(
+            _seen(self.host.shape, self.shape_divisors),
+            _seen(self.host.strides, self.stride_divisors),
+        )
+
+    @property
+    def element_type(self) -> type[Numeric]:
+        """The element type; set it to read the same bytes as another type of the same width."""
+        return self._dtype
+
+    @element_type.setter
+    def element_type(self, dtype: type[Numeric]) -> None:
+        if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
+            raise DSLCallError(f"element_type is a numeric type, not {dtype!r}")
+        if _bits(dtype) != _bits(self._dtype):
+            raise DSLCallError(
+                f"elements of {self._dtype.__name__} take {_bits(self._dtype)} bits, those of "
+                f"{dtype.__name__} {_bits(dtype)}"
+            )
+        self._dtype = dtype
+        self.argument = None
+
+    dtype = element_type
+
+    @property
+    def memspace(self) -> AddressSpace:
+        return AddressSpace.gmem
+
+    @property
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self.host.address
+
+    @property
+    def iterator(self) -> Pointer:
+        """A pointer to the first element."""
+        return Pointer(self._dtype, self.host.address, "gmem", self.align, _span(self.host))
+
+    @property
+    def leading_dim(self) -> int | None:
+        """The mode of stride 1: among several the only one with an extent over 1."""
+        units = _units(self.host)
+        return units[0] if len(units) == 1 else None
+
+    def __str__(self) -> str:
+        place = f"gmem, align<{self.align}>"
+        return f"Tensor<{self._dtype.__name__}, {place}, {self.layout}>"
+
+    __repr__ = __str__
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._owner().__dlpack__(*args, **kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._owner().__dlpack_device__()
+
+    def _owner(self) -> Any:
+        owner = self.host.owner
+        return owner[0] if isinstance(owner, tuple) else owner
+
+    # Marks --------------------------------------------------------------------------------------
+
+    def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
+        """Make all extents dynamic, and all strides but 0 and the 1 of the leading mode.
+
+        Without `leading_dim` the leading mode is the one of stride 1, among several the only one
+        with an extent over 1; without any, every stride is dynamic.
+        """
+        shape, strides = self.host.shape, self.host.strides
+        rank = len(shape)
+        if leading_dim is None:
+            units = _units(self.host)
+            if len(units) > 1:
+                raise DSLCallError(
+                    f"the leading mode of {shape}:{strides} is ambiguous: modes {units} have "
+                    "stride 1",
+                    hint="pass leading_dim=",
+                )
+            leading = units[0] if units else None
+        else:
+            leading = _mode(leading_dim, rank, "leading_dim")
+            if strides[leading] != 1:
+                raise DSLCallError(
+                    f"leading_dim={leading_dim} has stride {strides[leading]}, not 1, in "
+                    f"{shape}:{strides}"
+                )
+        self.shape_divisors = [d or 1 for d in self.shape_divisors]
+        self.stride_divisors = [
+            STATIC if i == leading or stride == 0 else self.stride_divisors[i] or 1
+            for i, stride in enumerate(strides)
+        ]
+        self.argument = None
+        return self
+
+    def mark_compact_shape_dynamic(
+        self, mode: int, stride_order: Any = None, divisibility: int = 1
+    ) -> Tensor:
+        """Make the extent of one mode of a compact tensor dynamic, and the strides that depend on
+        it. `divisibility` is promised to divide the extent.
+
+        `stride_order` lists the modes from slowest to fastest, as PyTorch's `dim_order()`; it may
+        be left out where the strides tell.
+        """
+        shape, strides = self.host.shape, self.host.strides
+        place = _mode(mode, len(shape), "mode")
+        if type(divisibility) is not int or divisibility < 1:
+            raise DSLCallError(f"divisibility must be a positive int, not {divisibility!r}")
+        if shape[place] % divisibility:
+            raise DSLCallError(
+                f"the extent {shape[place]} of mode {mode} is no multiple of {divisibility}"
+            )
+        order = _stride_order(shape, strides, stride_order, place)
+        _check_compact(shape, strides, order)
+        self.shape_divisors[place] = math.lcm(self.shape_divisors[place] or 1, divisibility)
+        step, dynamic = 1, False
+        for i in reversed(order):  # from fastest to slowest
+            if dynamic:
+                self.stride_divisors[i] = step
+            divisor = self.shape_divisors[i]
+            step *= divisor or max(1, shape[i])
+            dynamic = dynamic or divisor != STATIC
+        self.argument = None
+        return self
+
+
+class Pointer(StandsForItself):
+    """An address as an argument: type, memory and alignment are static."""
+
+    __dsl_leaf__ = True
+
+    def __init__(
+        self, dtype: Any, address: int, space: str, align: int, num_bytes: int | None = None
+    ) -> None:
+        self.dtype = dtype
+        self.address = address
+        self.space = space
+        self.align = align
+        self.num_bytes = num_bytes
+
+    value_type = element_type = property(lambda self: self.dtype)
+
+    @property
+    def memspace(self) -> AddressSpace:
+        return AddressSpace(self.space)
+
+    @property
+    def alignment(self) -> int:
+        return self.align
+
+    def __int__(self) -> int:
+        return self.address
+
+    def __str__(self) -> str:
+        return f"Ptr<{self.address:#x}, {self.dtype.__name__}, {self.space}, align<{self.align}>>"
+
+    __repr__ = __str__
+
+
+def from_dlpack(
+    tensor: Any,
+    assumed_align: int | None = None,
+    use_32bit_stride: bool = False,
+    enable_tvm_ffi: bool = False,
+) -> Tensor:
+    """An array as a tensor of static shape and strides; nothing is copied.
+
+    `assumed_align` (bytes) is a promise, checked against the address; by default only the element
+    size counts. `use_32bit_stride` takes dynamic extents and strides as 32-bit numbers whatever
+    the size of the array, which then must fit; otherwise the size decides. `enable_tvm_ffi` changes
+    nothing: calls are checked and quick in any case.
+    """
+    made = Tensor(HostTensor.of(tensor), assumed_align, use_32bit_stride)
+    if use_32bit_stride and reaches_beyond_32_bits(made.host.shape, made.host.strides):
+        raise DSLCallError(
+            f"use_32bit_stride: offsets in {made.shape}:{made.stride} do not fit 32 bits"
+        )
+    return made
+
+
+def make_ptr(
+    dtype: Any,
+    value: Any,
+    mem_space: Any = AddressSpace.generic,
+    assumed_align: int | None = None,
+    *,
+    num_bytes: int | None = None,
+) -> Pointer:
+    """An address as a typed pointer argument: an int, a ctypes pointer, or a ctypes array.
+
+    `num_bytes` says how much memory there is behind it. Only the simulator asks for that, and finds
+    it out where a variable of the callers holds the array.
+    """
+    if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
+        raise DSLCallError(f"make_ptr takes an element type, not {dtype!r}")
+    if isinstance(value, int):
+        address = value
+    elif isinstance(value, ctypes.Array):
+        address = ctypes.addressof(value)
+        num_bytes = ctypes.sizeof(value) if num_bytes is None else num_bytes
+    elif isinstance(value, ctypes._Pointer | ctypes.c_void_p):  # type: ignore[attr-defined]
+        address = ctypes.cast(value, ctypes.c_void_p).value or 0
+    else:
+        raise DSLCallError(
+            f"make_ptr takes an address, got {type(value).__name__}",
+            hint="an int (x.data_ptr(), x.ctypes.data) or a ctypes pointer",
+        )
+    align = _checked_align(assumed_align, address, dtype)
+    return Pointer(dtype, address, AddressSpace(str(mem_space)).value, align, num_bytes)
+
+
+def reaches_beyond_32_bits(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether an offset, an extent or a stride does not fit 31 bits. The stride of a mode of extent
+    1 moves nothing, and is a number that code can read.
+    """
+    furthest = sum([(n - 1) * abs(d) for n, d in zip(shape, strides, strict=True) if n])
+    return furthest >= 2**31 or any([abs(n) >= 2**31 for n in shape + strides])  # noqa: C419
+
+
+def _checked_align(align: int | None, address: int, dtype: Any) -> int:
+    natural = max(1, dtype.width // 8)
+    if align is None:
+        return natural
+    if type(align) is not int or align < 1 or align & (align - 1):
+        raise DSLCallError(f"assumed_align is a power of two of bytes, not {align!r}")
+    if address % align:
+        raise DSLCallError(
+            f"assumed_align={align}: the address {address:#x} is only aligned to "
+            f"{address & -address} bytes"
+        )
+    return max(align, natural)
+
+
+def _seen(values: tuple[int, ...], divisors: list[int]) -> tuple[Any, ...]:
+    return tuple(v if d == STATIC else Dyn(divby=d) for v, d in zip(values, divisors, strict=True))
+
+
+def _units(host: HostTensor) -> list[int]:
+    units = [i for i, d in enumerate(host.strides) if d == 1]
+    if len(units) > 1:
+        units = [i for i in units if host.shape[i] > 1] or units
+    return units
+
+
+def _mode(mode: Any, rank: int, what: str) -> int:
+    if type(mode) is not int or not -rank <= mode < rank:
+        raise DSLCallError(f"{what}={mode!r} is no mode of a tensor of rank {rank}")
+    return mode % rank
+
+
+def _stride_order(
+    shape: tuple[int, ...], strides: tuple[int, ...], given: Any, marked: int
+) -> tuple[int, ...]:
+    """The modes from slowest to fastest. The stride of an extent 1 says nothing."""
+    rank = len(shape)
+    if given is not None:
+        order = tuple(given)
+        if sorted(order) != list(range(rank)):
+            raise DSLCallError(f"stride_order={order} does not list the modes 0 to {rank - 1}")
+        return order
+    ones = [i for i, n in enumerate(shape) if n == 1]
+    if rank > 1 and (len(ones) > 1 or marked in ones):
+        raise DSLCallError(
+            f"the order of the strides of {shape}:{strides} is ambiguous: modes {ones} have "
+            "extent 1",
+            hint="pass stride_order=, the modes from slowest to fastest",
+        )
+    return tuple(sorted(range(rank), key=lambda i: 0 if i in ones else -abs(strides[i])))
+
+
+def _check_compact(
+    shape: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...]
+) -> None:
+    if 0 in shape:  # strides say nothing where there is nothing
+        return
+    step = 1
+    for i in reversed(order):
+        if shape[i] != 1 and strides[i] != step:
+            raise DSLCallError(
+                f"{shape}:{strides} is not compact in the order {order} (slowest first): mode {i} "
+                f"has stride {strides[i]}, not {step}"
+            )
+        step *= shape[i]
+
+
+def _bits(dtype: Any) -> int:
+    return 8 if dtype.width < 8 else int(dtype.width)
+
+
+def _span(host: HostTensor) -> int | None:
+    if any(d < 0 for d in host.strides) or 0 in host.shape:
+        return None
+    last = sum((n - 1) * d for n, d in zip(host.shape, host.strides, strict=True))
+    return (last + 1) * max(1, host.dtype[1] // 8)

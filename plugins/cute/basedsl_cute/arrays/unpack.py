@@ -1,0 +1,153 @@
+"""Native unpackers of tensors, and of what takes Python: see `basedsl.native_call.unpackers`.
+
+NumPy's arrays and PyTorch's tensors (whose class has DLPack's exchange API) are read by native
+code, `unpack.c`; other values by a Python callable, which is slower and takes what it takes.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from basedsl.errors import DSLError
+from basedsl.native_call import object_layout, runtime, unpackers
+from basedsl.native_call.unpackers import Unpacker
+from basedsl.numeric import from_dlpack
+from basedsl.objectstage.entry_thunk import slot_format
+from basedsl.objectstage.native import NativeCode
+from basedsl_cute.arrays.host_tensor import CPU, CUDA
+
+Pack = Callable[[Any], bytes | None]
+_REQUIRES_GRAD = "requires_grad"
+_READ_ONLY, _WRITABLE = 1, 2
+_NARROW, _WIDE = 1, 2
+_MAX_ALIGN = 16
+_TYPE_BITS = 0xFFFF_FFFF
+_MOST_MODES = 32
+
+
+def as_bytes(formats: Sequence[str], values: Sequence[Any]) -> bytes:
+    """Slots with these values."""
+    return _slots(tuple(formats)).pack(*values)
+
+
+@functools.cache
+def _slots(formats: tuple[str, ...]) -> struct.Struct:
+    return struct.Struct(slot_format(formats))
+
+
+def python_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
+    """What a Python callable makes of a value: bytes of slots, or None to decline."""
+    return unpackers.python(pack, _slots(tuple(formats)).size)
+
+
+@functools.cache
+def _code() -> NativeCode | None:
+    try:
+        return runtime.load((Path(__file__).parent / "unpack.ll").read_text())
+    except (DSLError, OSError, AttributeError, KeyError):
+        return None
+
+
+def tensor_unpacker(
+    argument: Any,
+    pack: Pack,
+    *,
+    exact: bool = False,
+    leading: int | None = None,
+    vector: int = 1,
+) -> Unpacker | None:
+    """For tensors that code compiled for a `TensorArgument` takes; with `exact` only for arrays of
+    which nothing was promised and whose type is this one, `leading` the mode with a static stride
+    and `vector` what its other strides may be multiples of.
+
+    `pack` gives the bytes of the slots of values of other classes, or None.
+    """
+    native, rank = _code(), len(argument.shape)
+    if native is None or rank > _MOST_MODES:
+        return None
+    numpy_class, numpy_dtype, itemsize = _numpy(argument)
+    torch_class, describe = _torch(argument)
+    align = argument.align
+    low, device_mask = _device(argument.device)
+    code, bits, lanes = argument.dtype.dlpack
+    # Of a plain array the type has the alignment as it is, up to the most that matters.
+    mask = 2 * align - 1 if exact and align < _MAX_ALIGN else align - 1
+    if exact:
+        access = _WRITABLE if argument.writable else _READ_ONLY
+        reach = _WIDE if argument.wide else _NARROW
+    else:
+        access = _WRITABLE | (0 if argument.writable else _READ_ONLY)
+        reach = _NARROW | (_WIDE if argument.wide else 0)
+    divisors = iter(argument.divisors)
+    leaves: list[int] = []
+    for known in (*argument.shape, *argument.stride):
+        leaves += (0, next(divisors, 1)) if known is None else (1, known)
+    data = (
+        0 if numpy_class is None else id(numpy_class),
+        id(numpy_dtype),
+        itemsize,
+        0 if torch_class is None else id(torch_class),
+        describe,
+        id(_REQUIRES_GRAD),
+        low,
+        device_mask,
+        lanes << 16 | bits << 8 | code,
+        id(pack),
+        rank,
+        mask,
+        align & mask,
+        access,
+        reach,
+        8 if argument.wide else 4,
+        int(exact),
+        -1 if leading is None else leading,
+        vector - 1,
+        int(vector > 1 and not argument.divisors),
+        *leaves,
+    )
+    keep = (numpy_class, numpy_dtype, torch_class, pack)
+    return Unpacker(native.address_of("basedsl_cute_unpack_tensor"), data, keep)
+
+
+def _device(name: str) -> tuple[int, int]:
+    """DLPack's device as `unpack.c` compares it, and the bits that count."""
+    kind, _, number = name.partition(":")
+    word = int(number or 0) << 32 | {"cpu": CPU, "cuda": CUDA}.get(kind, 0)
+    any_number = kind == "cuda" and not number
+    return word, _TYPE_BITS if any_number else -1
+
+
+def _numpy(argument: Any) -> tuple[Any, Any, int]:
+    """The class of arrays, their dtype and its size, where arrays can be of the type at all."""
+    kind = argument.dtype.numpy_dtype
+    if argument.device != "cpu" or kind is None or not object_layout.arrays_supported():
+        return None, None, 1
+    dtype = np.dtype(kind)
+    if not _stands_for(argument.dtype) or dtype.itemsize * 8 != argument.dtype.dlpack[1]:
+        return None, None, 1
+    return np.ndarray, dtype, dtype.itemsize
+
+
+def _torch(argument: Any) -> tuple[Any, int]:
+    """PyTorch's class and what describes its tensors, where they can be of the type."""
+    torch = sys.modules.get("torch")
+    kind = getattr(torch, "Tensor", None)
+    if kind is None or not _stands_for(argument.dtype):
+        return None, 0
+    describe = unpackers.exchange_function(kind)
+    return (None, 0) if describe is None else (kind, describe)
+
+
+def _stands_for(dtype: Any) -> bool:
+    """Whether an array of these bits has this element type, and no other of the same bits."""
+    try:
+        return from_dlpack(*dtype.dlpack) is dtype
+    except DSLError:
+        return False

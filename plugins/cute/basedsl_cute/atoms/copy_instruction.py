@@ -1,0 +1,195 @@
+"""One copy instruction: are its elements consecutive and aligned, and if not, what is missing.
+
+`word` gives the n elements of a tensor as one aligned piece of memory. `move` copies between two
+such pieces. What loops over a tensor's pieces is `copying`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
+from basedsl.metastage import require
+from basedsl.numeric import Boolean, is_dynamic
+from basedsl_cute import algebra
+from basedsl_cute.algebra import dynamic
+from basedsl_cute.dialect import define
+from basedsl_cute.tensors.pointer import index_value, memref_type, storage_bits
+from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_vector
+
+
+def check_elements(source: Tensor, target: Tensor, what: str) -> None:
+    """DSLTypeError unless both are tensors in memory with the same element type."""
+    for name, tensor in (("source", source), ("destination", target)):
+        if not isinstance(tensor, Tensor):
+            raise DSLTypeError(f"{what}: the {name} is a {type(tensor).__name__}, not a tensor")
+        if not tensor.has_memory:
+            raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
+    if source.element_type is not target.element_type:
+        raise DSLTypeError(
+            f"{what}: the source has elements of {source.element_type.__name__}, the destination "
+            f"of {target.element_type.__name__}; a copy converts nothing",
+            hint="dst.store(src.load().to(dst.element_type)) converts",
+        )
+
+
+def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
+    """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
+    (without it, to its size), in the IR; None if that is not proven.
+    """
+    found = accesses(tensor)
+    n = bits // storage_bits(tensor.element_type)
+    if len(found) != 1 or found[0].positions != tuple((i,) for i in range(n)):
+        return None
+    pointer = tensor.pointer
+    align = bits // 8 if align is None else align
+    index = found[0].index
+    at_start = type(index) is int and index == 0
+    if tensor.memspace == "rmem" and not (at_start and pointer.base_align >= align):
+        return None
+    trace = require("a copy")
+    dialect = define(trace.bindings)
+    layout = algebra.make_layout(n)
+    kind = memref_type(trace, tensor.element_type, pointer.space, layout, align)
+    value = pointer.address.ir_value()
+    if at_start:
+        return value if value.type == kind else dialect.recast(value, kind, loc=trace.loc())
+    return dialect.view(value, index_value(index), kind, loc=trace.loc())
+
+
+def move(
+    source: Tensor,
+    target: Tensor,
+    bits: int,
+    predicate: Any = None,
+    *,
+    atom: str = "universal",
+    cache: str | None = None,
+    name: str = "the copy",
+) -> None:
+    """Copy `bits` of consecutive elements at once, if `predicate` holds. Registers may lie in any
+    order; DSLTypeError if memory does not.
+    """
+    pieces = []
+    for tensor in (source, target):
+        piece = word(tensor, bits)
+        if piece is None and (tensor.memspace != "rmem" or atom != "universal"):
+            raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
+        pieces.append(piece)
+    trace = require("a copy")
+    if any(piece is None for piece in pieces):
+        with when(predicate):
+            store_vector(target, load_vector(source))
+        return
+    holds = None if predicate is None else predicate.ir_value()
+    define(trace.bindings).copy(
+        *pieces, atom=atom, bits=bits, predicate=holds, cache=cache, loc=trace.loc()
+    )
+
+
+@contextmanager
+def when(predicate: Any) -> Iterator[None]:
+    """Emit the block under `scf.if`; always if `predicate` is None."""
+    if predicate is None:
+        yield
+        return
+    trace = require("a predicated copy")
+    create = trace.ir.Operation.create
+    branch = trace.emit(create, "scf.if", operands=[predicate.ir_value()], regions=2)
+    with trace.insertion(branch.regions[0].blocks.append()):
+        yield
+        create("scf.yield", loc=trace.loc())
+
+
+def as_predicate(value: Any) -> Any:
+    """A predicate as a dynamic Boolean, True or False."""
+    if isinstance(value, Boolean) and is_dynamic(value):
+        return value
+    if type(value) is bool:
+        return value
+    if isinstance(value, Boolean):
+        return bool(value.value)
+    raise DSLTypeError(
+        f"a predicate is a Boolean, not a {getattr(type(value), '__name__', value)}",
+        hint="make the tensor of predicates with dtype Boolean",
+    )
+
+
+# Which fact is missing ---------------------------------------------------------------------------
+
+
+def missing_fact(tensor: Tensor, bits: int) -> str:
+    """Why the elements of `tensor` are not known to be one aligned piece of `bits`."""
+    n = bits // storage_bits(tensor.element_type)
+    head = f"moves {bits} bits at once ({n} x {tensor.element_type.__name__}), and for {tensor} "
+    return head + _reason(tensor, n, bits // 8)
+
+
+def _reason(tensor: Tensor, n: int, nbytes: int) -> str:
+    layout = tensor.layout
+    while isinstance(layout, algebra.ComposedLayout):
+        block = algebra.max_alignment(layout.inner) if _is_swizzle(layout.inner) else 1
+        if block and block % n:
+            return f"the swizzle {layout.inner} keeps only {block} element(s) together"
+        layout = layout.outer
+    flat = algebra.coalesce(layout)
+    if algebra.size(flat) != n:
+        return f"the instruction's elements are {algebra.size(flat)}, not {n}"
+    if flat.shape != n or not (type(flat.stride) is int and flat.stride == 1):
+        return (
+            f"its elements {layout} are not consecutive: a mode of stride 1 with {n} elements has "
+            "to be what one instruction moves (order the value layout along the contiguous mode, "
+            "or take a smaller num_bits_per_copy)"
+        )
+    pointer = tensor.pointer
+    if pointer.swizzle is not None:
+        swizzle = algebra.recast_layout(storage_bits(pointer.dtype), 8, pointer.swizzle)
+        if swizzle.max_alignment % n:
+            return f"the swizzle {pointer.swizzle} keeps only {swizzle.max_alignment} together"
+        if dynamic.divisibility(pointer.offset) % n:
+            return _of_offset(pointer.offset, n)
+    return _of_alignment(pointer, n, nbytes)
+
+
+def _is_swizzle(inner: Any) -> bool:
+    return isinstance(inner, algebra.Swizzle)
+
+
+def _of_offset(offset: Any, n: int) -> str:
+    return (
+        f"the offset of its first element is only known to be a multiple of "
+        f"{math.gcd(dynamic.divisibility(offset), n)}, not of {n} elements"
+    )
+
+
+def _of_alignment(pointer: Any, n: int, nbytes: int) -> str:
+    """Follow the address back to where it was still aligned."""
+    dialect = define(require("a copy").bindings)
+    value = pointer.address.ir_value()
+    known = dialect.record(value.type).alignment
+    while True:
+        owner = getattr(value, "owner", None)
+        name = getattr(owner, "name", "")
+        if name not in ("cute.view", "cute.recast"):
+            break
+        source = owner.operands[0]
+        record = dialect.record(source.type)
+        if record is not None and record.alignment >= nbytes and name == "cute.view":
+            step = max(1, known * 8 // record.element_bits)
+            return (
+                f"an offset into the tensor ({record.element}, {record.layout}, aligned to "
+                f"{record.alignment} bytes) is only known to be a multiple of {step} element(s), "
+                f"not of {n}: a dynamic stride or extent lacks divisibility "
+                "(mark_compact_shape_dynamic(divisibility=), or cute.assume(x, divby=)), or a "
+                "static one is not divisible"
+            )
+        value = source
+    return (
+        f"its memory is only known to be aligned to {known} bytes, not to {nbytes} "
+        "(from_dlpack(x, assumed_align=), allocate_tensor(byte_alignment=), or ptr.align())"
+    )

@@ -1,0 +1,260 @@
+"""`cute.copy` and its kin: copying tensors by instructions of a copy atom, or as wide as proven.
+
+The loops here run while tracing: every instruction of a copy is an op of its own in the IR.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl_cute import algebra
+from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
+from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, when
+from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
+
+
+def copy(
+    atom: Any,
+    src: Tensor,
+    dst: Tensor | None = None,
+    *,
+    pred: Any = None,
+    loc: Any = None,
+    ip: Any = None,
+    **fields: Any,
+) -> None:
+    """Copy `src` into `dst`, both of which mode 0 is what partitions give: the values of one
+    instruction, then how often they repeat. Other modes are looped over.
+
+    `pred` is a tensor of Booleans: one for each instruction (the repeats of mode 0, then the other
+    modes), or one for each coordinate of the other modes. Where it is false nothing is copied. An
+    atom without `num_bits_per_copy` copies as wide as contiguity and alignment prove, and takes a
+    predicate for each element as well. `fields` are what an atom's operation needs beyond.
+    """
+    if dst is None:
+        raise DSLCallError(
+            f"cute.copy takes a copy atom, a source and a destination; the first is a "
+            f"{type(atom).__name__}",
+            hint="cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype), src, dst), "
+            "or cute.autovec_copy(src, dst)",
+        )
+    if hasattr(atom, "copy_tensors"):  # a TMA atom, which has run-time state and copies whole boxes
+        atom.copy_tensors(src, dst, pred, **fields)
+        return
+    atom = _atom(atom)
+    check_elements(src, dst, "cute.copy")
+    if atom.op.takes_whole_tensors:
+        atom.op.issue(atom, src, dst, None if pred is None else as_predicate(pred), **fields)
+        return
+    if atom.num_bits is None and atom.op.may_choose_width:
+        _copy_as_wide_as_proven(src, dst, pred)
+        return
+    n_src, n_dst = atom.values_src, atom.values_dst
+    sources, targets = _pieces(src, n_src, "source"), _pieces(dst, n_dst, "destination")
+    count = len(sources)
+    if count != len(targets):
+        raise DSLTypeError(
+            f"cute.copy: the source {src} is {count} instruction(s) of {n_src} element(s), the "
+            f"destination {dst} is {len(targets)} of {n_dst}"
+        )
+    _same_modes(src, n_src, dst, n_dst)
+    each = _instructions_of_a_predicate(pred, count, n_src, src)
+    for i in range(count):
+        holds = None if pred is None else as_predicate(pred[i // each])
+        if holds is False:
+            continue
+        _call(atom, sources[i], targets[i], holds, fields)
+
+
+def copy_atom_call(
+    atom: Any,
+    src: Tensor,
+    dst: Tensor,
+    *,
+    pred: Any = None,
+    loc: Any = None,
+    ip: Any = None,
+    **fields: Any,
+) -> None:
+    """Exactly one instruction of an atom; the tensors hold its elements and nothing else. `pred`
+    is a Boolean, or a tensor of one.
+    """
+    atom = _atom(atom)
+    check_elements(src, dst, "copy_atom_call")
+    if isinstance(pred, Tensor):
+        pred = pred[0]
+    holds = None if pred is None else as_predicate(pred)
+    if atom.num_bits is None and atom.op.may_choose_width:
+        atom = CopyAtom(atom.op, atom.dtype, algebra.size(src.shape) * atom.width)
+    for tensor, n, what in ((src, atom.values_src, "source"), (dst, atom.values_dst, "target")):
+        if algebra.size(tensor.shape) != n:
+            raise DSLTypeError(f"copy_atom_call: the {what} {tensor} is not {n} element(s)")
+    if holds is not False:
+        _call(atom, src, dst, holds, fields)
+
+
+def autovec_copy(
+    src: Tensor,
+    dst: Tensor,
+    *,
+    l1c_evict_priority: Any = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> None:
+    """Copy a tensor into another of the same static shape, each side in the widest accesses that
+    its contiguity and alignment prove. `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) is
+    that of the accesses to global memory.
+    """
+    check_elements(src, dst, "autovec_copy")
+    _same_shape(src, dst, "autovec_copy")
+    priority = getattr(l1c_evict_priority, "value", l1c_evict_priority)
+    if priority is not None and not str(priority).startswith("L1::"):
+        raise DSLTypeError(
+            f"l1c_evict_priority is one of nvgpu.CacheEvictionPriority, not {l1c_evict_priority!r}"
+        )
+    if algebra.size(src.shape) == 0:
+        return
+    loading, storing = (priority if x.memspace == "gmem" else None for x in (src, dst))
+    store_vector(dst, load_vector(src, loading), storing)
+
+
+def basic_copy(src: Tensor, dst: Tensor, *, loc: Any = None, ip: Any = None) -> None:
+    """Copy a tensor into another of the same static shape, element by element."""
+    check_elements(src, dst, "basic_copy")
+    _same_shape(src, dst, "basic_copy")
+    for i in range(algebra.size(src.shape)):
+        dst[i] = src[i]
+
+
+def basic_copy_if(pred: Any, src: Tensor, dst: Tensor, *, loc: Any = None, ip: Any = None) -> None:
+    """Copy the elements for which the tensor `pred`, of the same shape, holds."""
+    check_elements(src, dst, "basic_copy_if")
+    _same_shape(src, dst, "basic_copy_if")
+    if algebra.size(pred.shape) != algebra.size(src.shape):
+        raise DSLTypeError(f"basic_copy_if: {pred.shape} predicates for elements {src.shape}")
+    for i in range(algebra.size(src.shape)):
+        holds = as_predicate(pred[i])
+        if holds is not False:
+            with when(None if holds is True else holds):
+                dst[i] = src[i]
+
+
+# Shared ------------------------------------------------------------------------------------------
+
+
+def _atom(atom: Any) -> CopyAtom:
+    if isinstance(atom, CopyAtom):
+        return atom
+    if isinstance(atom, TiledCopy):
+        return atom.atom
+    found = getattr(atom, "atom", None)
+    if isinstance(found, CopyAtom):
+        return found
+    raise DSLTypeError(
+        f"a copy takes a copy atom or a tiled copy, got {type(atom).__name__}",
+        hint="cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype)",
+    )
+
+
+def _call(atom: CopyAtom, src: Tensor, dst: Tensor, holds: Any, fields: dict[str, Any]) -> None:
+    atom.op.issue(atom, src, dst, None if holds is True else holds, **fields)
+
+
+def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
+    """The elements of each instruction, `n` at a time in the order of the shape."""
+    if not algebra.is_static(tensor.shape):
+        raise DSLTypeError(
+            f"cute.copy: the {what} {tensor} has a dynamic shape",
+            hint="slice the dynamic mode in a loop: cute.copy(atom, src[None, None, k], ...)",
+        )
+    size = int(algebra.size(tensor.shape))
+    if size % n:
+        raise DSLTypeError(
+            f"cute.copy: the {what} {tensor} of {size} element(s) is no whole number of "
+            f"instructions, each of {n}"
+        )
+    by_instruction = algebra.Layout((n, size // n), (1, n))
+    try:
+        divided = algebra.composition(
+            tensor if isinstance(tensor.layout, algebra.ComposedLayout) else tensor.layout,
+            by_instruction,
+        )
+    except algebra.LayoutError as error:
+        raise DSLTypeError(
+            f"cute.copy: the {what} {tensor} does not split into instructions of {n} element(s): "
+            f"the {n} of one do not lie as those of another"
+        ) from error
+    if isinstance(divided, Tensor):
+        return [divided[None, i] for i in range(size // n)]
+    piece = algebra.coalesce(divided[0])
+    return [tensor._at(tensor.layout(i), piece) for i in range(0, size, n)]
+
+
+def _same_modes(src: Tensor, n_src: int, dst: Tensor, n_dst: int) -> None:
+    """An error for modes that differ: the order in which instructions are paired follows them."""
+    modes = []
+    for tensor, n in ((src, n_src), (dst, n_dst)):
+        first, *rest = (int(algebra.size(tensor.shape, [i])) for i in range(algebra.rank(tensor)))
+        modes.append((first / n, *(extent for extent in rest if extent != 1)))
+    if len(modes[0]) > 1 and len(modes[1]) > 1 and modes[0] != modes[1]:
+        raise DSLTypeError(
+            f"cute.copy: the source has shape {src.shape}, of which an instruction takes {n_src} "
+            f"element(s), the destination {dst.shape}, of which it takes {n_dst}: the modes differ",
+            hint="partition both by this copy, and retile() a fragment that an MMA made",
+        )
+
+
+def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> int:
+    """How many instructions in a row share one predicate."""
+    if pred is None:
+        return 1
+    if not isinstance(pred, Tensor):
+        raise DSLTypeError(f"pred is a tensor of Booleans, not a {type(pred).__name__}")
+    known = int(algebra.size(pred.shape))
+    if known == count * n and n > 1:
+        raise DSLTypeError(
+            f"there is a predicate for each of {known} elements, and one instruction copies {n}",
+            hint="make the atom without num_bits_per_copy, or predicate whole instructions",
+        )
+    if known == 0 or count % known:
+        raise DSLTypeError(
+            f"pred of shape {pred.shape} has {known} predicates for {count} instruction(s) "
+            f"that copy {src.shape}"
+        )
+    return count // known
+
+
+def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
+    _same_shape(src, dst, "cute.copy")
+    if algebra.size(src.shape) == 0:
+        return
+    if pred is None:
+        store_vector(dst, load_vector(src))
+        return
+    if not isinstance(pred, Tensor):
+        raise DSLTypeError(f"pred is a tensor of Booleans, not a {type(pred).__name__}")
+    size, known = int(algebra.size(src.shape)), int(algebra.size(pred.shape))
+    if known == 0 or size % known:
+        raise DSLTypeError(
+            f"pred of shape {pred.shape} has {known} predicates for elements {src.shape}"
+        )
+    n = size // known
+    sources, targets = _pieces(src, n, "source"), _pieces(dst, n, "destination")
+    for i in range(known):
+        holds = as_predicate(pred[i])
+        if holds is not False:
+            with when(None if holds is True else holds):
+                store_vector(targets[i], load_vector(sources[i]))
+
+
+def _same_shape(src: Tensor, dst: Tensor, what: str) -> None:
+    for name, tensor in (("source", src), ("destination", dst)):
+        if not algebra.is_static(tensor.shape):
+            raise DSLTypeError(
+                f"{what}: the {name} {tensor} has a dynamic shape",
+                hint="tile it with a static tiler first, or slice the dynamic mode in a loop",
+            )
+    if algebra.size(src.shape) != algebra.size(dst.shape):
+        raise DSLTypeError(f"{what}: the source has shape {src.shape}, the destination {dst.shape}")

@@ -1,0 +1,60 @@
+"""Operands of one instruction: each tensor as one aligned piece, in the IR.
+
+Registers have no order of their own: a fragment whose elements lie apart (a view of an accumulator
+in another instruction's order, say) is gathered into a piece and, if written, scattered back. That
+moves nothing: which register is which is known while compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import user_span
+from basedsl_cute.atoms.copy_instruction import missing_fact, word
+from basedsl_cute.tensors.make_tensor import make_rmem_tensor
+from basedsl_cute.tensors.pointer import storage_bits
+from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
+
+
+class Operand(NamedTuple):
+    """A tensor of which an instruction takes `bits`, and writes them if `written`. `name` begins
+    the message of what is wrong with it; `align` is in bytes, by default the size of the piece.
+    """
+
+    tensor: Tensor
+    bits: int
+    written: bool
+    name: str
+    align: int | None = None
+
+
+@contextmanager
+def as_pieces(operands: Sequence[Operand]) -> Iterator[list[Any]]:
+    """The pieces of the operands; what is written is in its place after the block."""
+    pieces, scattered = [], []
+    for operand in operands:
+        piece = word(operand.tensor, operand.bits, operand.align)
+        if piece is None:
+            if operand.tensor.memspace != "rmem":
+                fact = missing_fact(operand.tensor, operand.bits)
+                raise DSLTypeError(f"{operand.name} {fact}", user_span())
+            gathered = _gathered(operand)
+            piece = word(gathered, operand.bits, operand.align)
+            if operand.written:
+                scattered.append((operand.tensor, gathered))
+        pieces.append(piece)
+    yield pieces
+    for tensor, gathered in scattered:
+        store_vector(tensor, load_vector(gathered))
+
+
+def _gathered(operand: Operand) -> Tensor:
+    dtype = operand.tensor.element_type
+    made = make_rmem_tensor(operand.bits // storage_bits(dtype), dtype)
+    if not operand.written:
+        store_vector(made, load_vector(operand.tensor))
+    return made

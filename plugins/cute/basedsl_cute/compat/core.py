@@ -1,0 +1,22 @@
+"""`cute.core`: another home of a few names of `cute`."""
+
+from basedsl_cute.algebra import Layout, slice_
+from basedsl_cute.atoms import CopyAtom, MmaAtom, ThrCopy, ThrMma, TiledCopy, TiledMma
+from basedsl_cute.hardware.address_space import AddressSpace
+from basedsl_cute.tensors.make_tensor import make_ptr, make_tensor
+from basedsl_cute.tensors.tensor import Tensor
+
+__all__ = [
+    "AddressSpace",
+    "CopyAtom",
+    "Layout",
+    "MmaAtom",
+    "Tensor",
+    "ThrCopy",
+    "ThrMma",
+    "TiledCopy",
+    "TiledMma",
+    "make_ptr",
+    "make_tensor",
+    "slice_",
+]

@@ -1,0 +1,436 @@
+"""The CUDA driver API, as much of it as running kernels takes, through `cuda.bindings.driver`.
+
+Importing the bindings takes about 0.06 s, so the first use of a GPU imports them; on a machine
+without a driver nothing does, and asking for a GPU raises a `DSLRuntimeError` that says so.
+
+Contexts are the primary ones, which PyTorch, CuPy and the CUDA runtime share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLRuntimeError, DSLTypeError
+
+_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+MINIMUM_VERSION = 12000  # cuLibraryLoadData
+
+SUCCESS = 0
+
+# cuda.h, CUfunction_attribute. Numbers, because exported code has them, and needs no driver.
+MAX_DYNAMIC_SMEM, SMEM_CARVEOUT, NON_PORTABLE_CLUSTER = 8, 9, 14
+
+_FUNCTION_ATTRIBUTES = {
+    "max_threads": "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
+    "static_smem": "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES",
+    "local_bytes": "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
+    "registers": "CU_FUNC_ATTRIBUTE_NUM_REGS",
+}
+
+
+class DSLCudaRuntimeError(DSLRuntimeError):
+    """The CUDA driver refused. `error_code` is its CUresult, `error_name` that code's name."""
+
+    def __init__(self, message: str, error_code: int, error_name: str = "", **more: Any) -> None:
+        super().__init__(message, **more)
+        self.error_code = error_code
+        self.error_name = error_name
+
+
+# Calls -------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _bindings() -> Any:
+    """`cuda.bindings.driver`, or None on a machine without the driver's library."""
+    try:
+        # With ctypes: a machine without a GPU shall not wait for the import to find that out.
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        return None
+    from cuda.bindings import driver
+
+    return driver
+
+
+@functools.cache
+def _initialised() -> int | None:
+    """The result of cuInit, or None without a driver."""
+    bindings = _bindings()
+    return None if bindings is None else int(_ask(bindings, "cuInit", 0)[0])
+
+
+def is_available() -> bool:
+    """True with a driver and at least one device."""
+    return _initialised() == SUCCESS and device_count() > 0
+
+
+def require(target: str = "a GPU target") -> Any:
+    """The module `cuda.bindings.driver`, after cuInit. Raises DSLRuntimeError where there is no
+    driver that works, naming `target`, which needs it.
+    """
+    result = _initialised()
+    if result is None:
+        raise DSLRuntimeError(
+            f"{target} needs a GPU driver, and {_LIBRARY.partition('.')[0]} was not found",
+            hint="install NVIDIA's driver, or set CUTE_DSL_ARCH=sim to run on the simulator",
+        )
+    if result != SUCCESS:
+        raise _error("cuInit", result)
+    return _bindings()
+
+
+def call(name: str, *arguments: Any) -> Any:
+    """Call a function of `cuda.bindings.driver` and return its value, or the tuple of its values.
+    Raises DSLCudaRuntimeError unless it succeeds.
+    """
+    result, *values = _ask(require(), name, *arguments)
+    if result != SUCCESS:
+        raise _error(name, int(result))
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _ask(bindings: Any, name: str, *arguments: Any) -> Any:
+    try:
+        return getattr(bindings, name)(*arguments)
+    except (RuntimeError, KeyError, ValueError) as error:
+        # So they say that the driver has no such function, or that they do not know its result.
+        raise DSLRuntimeError(
+            f"cuda-bindings does not fit the driver, in {name}: {error}",
+            hint="install a cuda-bindings of the driver's CUDA version, or update the driver",
+        ) from error
+
+
+def describe_error(code: int) -> tuple[str, str]:
+    """The name of a CUresult and what it means."""
+    bindings = _bindings()
+    if bindings is None:
+        return "", f"error {code}"
+    try:
+        result = bindings.CUresult(code)
+    except ValueError:  # the driver is newer than the bindings
+        return f"error {code}", f"error {code}"
+    _, meaning = bindings.cuGetErrorString(result)
+    return result.name, (meaning or f"error {code}".encode()).decode()
+
+
+def _error(what: str, code: int) -> DSLCudaRuntimeError:
+    name, meaning = describe_error(code)
+    return DSLCudaRuntimeError(f"{what}: {name}, {meaning}", code, name)
+
+
+def address_of(name: str) -> int:
+    """The address of a driver function for native code, which calls it as CUDA 12.0 declares it.
+    `name` is without the suffix of a version.
+    """
+    bindings = require()
+    flags = int(bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT)
+    wanted = (name.encode(), MINIMUM_VERSION, flags)
+    result, address, _ = _ask(bindings, "cuGetProcAddress", *wanted)
+    if result != SUCCESS or not address:
+        raise DSLRuntimeError(f"the driver has no {name}", hint="update NVIDIA's driver")
+    return int(address)
+
+
+# Devices and contexts ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device's properties; sizes are bytes."""
+
+    number: int
+    name: str
+    capability: tuple[int, int]
+    multiprocessors: int
+    max_threads_per_block: int
+    max_block: tuple[int, int, int]
+    max_grid: tuple[int, int, int]
+    smem_per_block: int
+    smem_per_multiprocessor: int
+    l2_cache: int
+
+
+def driver_version() -> int:
+    """The CUDA version that the driver knows, as 1000 * major + 10 * minor."""
+    return int(call("cuDriverGetVersion"))
+
+
+def device_count() -> int:
+    """How many devices there are."""
+    return int(call("cuDeviceGetCount"))
+
+
+@functools.cache
+def device(number: int = 0) -> Device:
+    """The properties of device `number`."""
+    handle = call("cuDeviceGet", number)
+    attributes = require().CUdevice_attribute
+
+    def attribute(name: str) -> int:
+        which = getattr(attributes, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(call("cuDeviceGetAttribute", which, handle))
+
+    def three(name: str) -> tuple[int, int, int]:
+        return attribute(f"{name}_X"), attribute(f"{name}_Y"), attribute(f"{name}_Z")
+
+    return Device(
+        number=number,
+        name=call("cuDeviceGetName", 256, handle).partition(b"\0")[0].decode(),
+        capability=(
+            attribute("COMPUTE_CAPABILITY_MAJOR"),
+            attribute("COMPUTE_CAPABILITY_MINOR"),
+        ),
+        multiprocessors=attribute("MULTIPROCESSOR_COUNT"),
+        max_threads_per_block=attribute("MAX_THREADS_PER_BLOCK"),
+        max_block=three("MAX_BLOCK_DIM"),
+        max_grid=three("MAX_GRID_DIM"),
+        smem_per_block=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        smem_per_multiprocessor=attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+        l2_cache=attribute("L2_CACHE_SIZE"),
+    )
+
+
+def capability_or_none() -> tuple[int, int] | None:
+    """The compute capability of the current device, or None without a GPU."""
+    if not is_available():
+        return None
+    return device(current_device()).capability
+
+
+def current_device() -> int:
+    """The device of the thread's current context; 0 if it has none yet."""
+    return int(call("cuCtxGetDevice")) if _current_context() else 0
+
+
+def _current_context() -> int:
+    return int(call("cuCtxGetCurrent"))
+
+
+@functools.cache
+def _primary_context(number: int) -> int:
+    # Retained for the life of the process.
+    return int(call("cuDevicePrimaryCtxRetain", call("cuDeviceGet", number)))
+
+
+_thread = threading.local()
+
+
+def ensure_context() -> None:
+    """Make sure that this thread has a current context: its own if another library has made one
+    current, else the primary one of device 0.
+    """
+    if not getattr(_thread, "has_context", False):
+        give_context()
+        _thread.has_context = True
+
+
+def give_context() -> bool:
+    """Give this thread a context if it has none now; False if it has."""
+    if _current_context():
+        return False
+    set_device(0)
+    return True
+
+
+def set_device(number: int) -> None:
+    """Make the primary context of a device current in this thread."""
+    call("cuCtxSetCurrent", _primary_context(number))
+    _thread.has_context = True
+
+
+def synchronize() -> None:
+    """Wait for everything that the current context has been given to do."""
+    ensure_context()
+    call("cuCtxSynchronize")
+
+
+# Code --------------------------------------------------------------------------------------------
+
+
+class Library:
+    """Loaded machine code or PTX. Its kernels work in every context and go with it."""
+
+    def __init__(self, image: bytes | str) -> None:
+        if driver_version() < MINIMUM_VERSION:
+            raise DSLRuntimeError(
+                f"the driver knows CUDA {driver_version() / 1000:.1f}; 12.0 is needed",
+                hint="update NVIDIA's driver",
+            )
+        ensure_context()
+        data = image.encode() + b"\0" if isinstance(image, str) else image
+        # Kept: where modules load lazily, the driver compiles PTX when a kernel is first asked for.
+        self._log = bytearray(8192)
+        of = require().CUjit_option
+        options = [of.CU_JIT_ERROR_LOG_BUFFER, of.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        values = [self._log, len(self._log)]
+        loaded = self._load("cuLibraryLoadData", data, options, values, len(options), [], [], 0)
+        self.handle = int(loaded)
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel called `name`."""
+        handle = self._load("cuLibraryGetKernel", self.handle, name.encode())
+        return Kernel(name, int(handle), self)
+
+    def _load(self, name: str, *arguments: Any) -> Any:
+        """`call`, whose error quotes what the driver's compiler says."""
+        try:
+            return call(name, *arguments)
+        except DSLCudaRuntimeError as error:
+            error.message = f"loading a kernel: {error.message}"
+            said = self._log.partition(b"\0")[0].decode(errors="replace").strip()
+            if said:
+                error.message += f"\n{said}"
+            raise
+
+    def unload(self) -> None:
+        """Free the code; its kernels are gone."""
+        if self.handle:
+            handle, self.handle = self.handle, 0
+            call("cuLibraryUnload", handle)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of a loaded library. `handle` can be launched in any context."""
+
+    name: str
+    handle: int
+    library: Library
+
+    def attribute(self, name: str, number: int | None = None) -> int:
+        """`registers`, `local_bytes`, `static_smem` or `max_threads` on a device."""
+        which = getattr(require().CUfunction_attribute, _FUNCTION_ATTRIBUTES[name])
+        return int(call("cuKernelGetAttribute", which, self.handle, _handle(number)))
+
+    def set_attribute(self, which: int, value: int, number: int | None = None) -> None:
+        """Set a CUfunction_attribute on a device (the current one by default)."""
+        attribute = require().CUfunction_attribute(which)
+        call("cuKernelSetAttribute", attribute, value, self.handle, _handle(number))
+
+    def active_clusters(self, blocks: int, threads: int, dynamic_smem: int = 0) -> int:
+        """How many clusters of `blocks`, each of `threads`, the device runs at once."""
+        bindings = require()
+        attribute, config = bindings.CUlaunchAttribute(), bindings.CUlaunchConfig()
+        attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        cluster = attribute.value.clusterDim
+        cluster.x, cluster.y, cluster.z = blocks, 1, 1
+        multiprocessors = device(current_device()).multiprocessors
+        config.gridDimX, config.gridDimY, config.gridDimZ = blocks, multiprocessors, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+        config.sharedMemBytes = dynamic_smem
+        config.attrs, config.numAttrs = [attribute], 1
+        return int(call("cuOccupancyMaxActiveClusters", self.function(), config))
+
+    def function(self) -> Any:
+        """The CUfunction in the current context."""
+        return call("cuKernelGetFunction", self.handle)
+
+
+def _handle(number: int | None) -> Any:
+    """The CUdevice of a device, by default of the current one."""
+    return call("cuDeviceGet", current_device() if number is None else number)
+
+
+# Streams, events, memory -------------------------------------------------------------------------
+
+
+def stream_handle(stream: Any) -> int:
+    """The CUstream of what users call a stream: None (the default stream), an integer, a stream of
+    cuda.bindings, cuda.core, PyTorch or CuPy, or anything with `__cuda_stream__`.
+    """
+    if stream is None:
+        return 0
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        version, handle = protocol() if callable(protocol) else protocol
+        if version != 0:
+            raise DSLTypeError(f"{type(stream).__name__} speaks __cuda_stream__ version {version}")
+        return int(handle)
+    for attribute in ("cuda_stream", "ptr"):  # PyTorch, CuPy
+        handle = getattr(stream, attribute, None)
+        if isinstance(handle, int):
+            return handle
+    if not isinstance(stream, bool | float | str | bytes):  # cuda.bindings has a CUstream as int()
+        with contextlib.suppress(TypeError, ValueError):
+            return int(stream)
+    raise DSLTypeError(
+        f"a {type(stream).__name__} is no CUDA stream",
+        hint="pass a stream of PyTorch, CuPy or cuda.bindings, or its handle as an integer",
+    )
+
+
+class Stream:
+    """A stream of its own; `handle` is its CUstream."""
+
+    def __init__(self) -> None:
+        ensure_context()
+        self.handle = int(call("cuStreamCreate", require().CUstream_flags.CU_STREAM_NON_BLOCKING))
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+    def synchronize(self) -> None:
+        call("cuStreamSynchronize", self.handle)
+
+    def destroy(self) -> None:
+        if self.handle:
+            handle, self.handle = self.handle, 0
+            call("cuStreamDestroy", handle)
+
+
+class Event:
+    """A point in a stream's work, with the time it was reached."""
+
+    def __init__(self) -> None:
+        ensure_context()
+        self.handle = int(call("cuEventCreate", require().CUevent_flags.CU_EVENT_DEFAULT))
+
+    def record(self, stream: Any = None) -> None:
+        call("cuEventRecord", self.handle, stream_handle(stream))
+
+    def synchronize(self) -> None:
+        call("cuEventSynchronize", self.handle)
+
+    def milliseconds_since(self, start: Event) -> float:
+        """Time between two reached events, in milliseconds."""
+        return float(call("cuEventElapsedTime", start.handle, self.handle))
+
+    def destroy(self) -> None:
+        if self.handle:
+            handle, self.handle = self.handle, 0
+            call("cuEventDestroy", handle)
+
+
+def allocate(size: int) -> int:
+    """The address of `size` bytes of device memory."""
+    ensure_context()
+    return int(call("cuMemAlloc", size))
+
+
+def free(address: int) -> None:
+    """Give device memory back."""
+    call("cuMemFree", address)
+
+
+def copy_to_device(target: int, source: int, size: int) -> None:
+    """Copy `size` bytes from a host address to a device address."""
+    call("cuMemcpyHtoD", target, source, size)
+
+
+def copy_to_host(target: int, source: int, size: int) -> None:
+    """Copy `size` bytes from a device address to a host address."""
+    call("cuMemcpyDtoH", target, source, size)
+
+
+def copy_on_device(target: int, source: int, size: int, stream: Any = None) -> None:
+    """Copy `size` bytes between device addresses, in stream order."""
+    call("cuMemcpyDtoDAsync", target, source, size, stream_handle(stream))

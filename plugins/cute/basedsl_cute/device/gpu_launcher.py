@@ -1,0 +1,348 @@
+"""Launching on a GPU from native host code: the function behind `basedsl_launch`, and its context.
+
+No Python runs on the way to the driver. `basedsl_gpu_launch`, compiled once per process from the
+LLVM IR below, checks the launch against the device's limits, fills a CUlaunchConfig and calls
+cuLaunchKernelEx; only a failure calls back into Python, which words the error. A thread without a
+context is such a failure: it gets one then, so that launches do not have to look.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from typing import Any
+
+from basedsl.errors import DSLRuntimeError
+from basedsl.native_call.runtime import object_code
+from basedsl.objectstage import native
+from basedsl_cute.device import driver
+from basedsl_cute.device.launch_checks import (
+    LAUNCH_SYMBOL,
+    LAUNCHER_SYMBOL,
+    Launch,
+    LaunchConfig,
+    LaunchTable,
+    Limits,
+    Symbols,
+    refusal,
+    report_failure,
+)
+from basedsl_cute.device.tensor_map import driver_encoder
+from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
+
+PORTABLE_CLUSTER = 8  # blocks; larger clusters have to be allowed (CUDA C++ Programming Guide)
+INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
+# What a driver may say to a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
+# INVALID_HANDLE, CONTEXT_IS_DESTROYED. Only if there is none, it gets one.
+NO_CONTEXT = (3, 201, 400, 709)
+_REFUSED = -1  # not asked of the driver: outside of the limits
+
+
+class KernelRow(ctypes.Structure):
+    """A kernel as `basedsl_gpu_launch` sees it: its CUkernel and its most dynamic shared memory."""
+
+    _fields_ = (("handle", ctypes.c_uint64), ("max_smem", ctypes.c_int64))
+
+
+class Launcher(ctypes.Structure):
+    """What the symbol `basedsl_launcher` points to."""
+
+    _fields_ = (
+        ("launch", ctypes.c_void_p),  # cuLaunchKernelEx
+        ("failed", ctypes.c_void_p),  # i32 (launcher, config, args, CUresult): nonzero tries again
+        ("kernels", ctypes.POINTER(KernelRow)),
+        ("max_grid", ctypes.c_int64 * 3),
+        ("max_block", ctypes.c_int64 * 3),
+        ("max_threads", ctypes.c_int64),
+    )
+
+
+_FailedType = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(LaunchConfig),
+    ctypes.c_void_p,
+    ctypes.c_int32,
+)
+
+
+def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
+    """Load machine code or PTX and give the symbols that host code launching it is linked with.
+
+    The returned mapping owns the loaded code. Raises DSLRuntimeError without a driver.
+    """
+    library = driver.Library(image)
+    here = driver.device(driver.current_device())
+    kernels = [library.kernel(entry.name) for entry in table.kernels]
+    rows = (KernelRow * max(1, len(kernels)))()
+    limits = []
+    for row, kernel, entry in zip(rows, kernels, table.kernels, strict=False):
+        most = here.smem_per_block - kernel.attribute("static_smem")
+        row.handle, row.max_smem = kernel.handle, most
+        limits.append(Limits(here.max_grid, here.max_block, here.max_threads_per_block, most))
+        if entry.uses_dynamic_smem:
+            _allow_smem(kernel, most)
+        if entry.cluster is not None and math.prod(entry.cluster) > PORTABLE_CLUSTER:
+            kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, here.number)
+        if entry.smem_carveout >= 0:
+            kernel.set_attribute(driver.SMEM_CARVEOUT, entry.smem_carveout, here.number)
+
+    def failed(_: int, config: Any, args: int, code: int) -> int:
+        try:
+            index = config.contents.kernel
+            launch = Launch.read(config.contents, args, table)
+            if code in NO_CONTEXT and driver.give_context():
+                return 1
+            if code == INVALID_VALUE and _allowed_now(kernels[index], rows[index].max_smem):
+                return 1
+            report_failure(_failure(launch, limits[index], code))
+        except BaseException as error:
+            report_failure(error)
+        return 0
+
+    callback = _FailedType(failed)
+    launcher = Launcher(
+        driver.address_of("cuLaunchKernelEx"),
+        ctypes.cast(callback, ctypes.c_void_p).value,
+        rows,
+        here.max_grid,
+        here.max_block,
+        here.max_threads_per_block,
+    )
+    code = _native_code(driver_encoder())
+    symbols = Symbols(
+        {
+            LAUNCH_SYMBOL: code.address_of("basedsl_gpu_launch"),
+            LAUNCHER_SYMBOL: ctypes.addressof(launcher),
+            ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode"),
+        }
+    )
+    symbols.keep = (launcher, callback, rows, library, code)
+    return symbols
+
+
+def encoder() -> Symbols:
+    """The symbols of host code that makes tensor maps and launches nothing."""
+    code = _native_code(driver_encoder())
+    symbols = Symbols({ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode")})
+    symbols.keep = (code,)
+    return symbols
+
+
+_allowed: set[tuple[int, int]] = set()
+
+
+def _allow_smem(kernel: driver.Kernel, most: int) -> None:
+    """Let a kernel have more dynamic shared memory than the default 48 KiB on this device."""
+    number = driver.current_device()
+    kernel.set_attribute(driver.MAX_DYNAMIC_SMEM, most, number)
+    _allowed.add((kernel.handle, number))
+
+
+def _allowed_now(kernel: driver.Kernel, most: int) -> bool:
+    """True if the kernel has just got its shared memory, on a device where it had not yet."""
+    if (kernel.handle, driver.current_device()) in _allowed:
+        return False
+    _allow_smem(kernel, most)
+    return True
+
+
+def _failure(launch: Launch, limits: Limits, code: int) -> DSLRuntimeError:
+    wrong = refusal(launch, limits)
+    if wrong is not None:
+        return DSLRuntimeError(wrong)
+    name, meaning = driver.describe_error(code)
+    return driver.DSLCudaRuntimeError(
+        f"launch of {launch.kernel.name} failed: {name}, {meaning} (grid={launch.grid}, "
+        f"block={launch.block}, cluster={launch.cluster}, smem={launch.smem})",
+        code,
+        name,
+    )
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+def _encode_again(code: int) -> int:
+    """Whether an encoder that returned `code` may succeed now."""
+    try:
+        return int(code in NO_CONTEXT and driver.give_context())
+    except DSLRuntimeError:
+        return 0  # the result of the encoder is reported
+
+
+@functools.cache
+def _native_code(encoder: int) -> native.NativeCode:
+    again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
+    symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
+    return native.load(object_code(launch_llvmir() + _encode_llvmir()), symbols)
+
+
+def launch_llvmir() -> str:
+    """`i32 basedsl_gpu_launch(ptr launcher, ptr config, ptr args)`.
+
+    Offsets are those of `Launcher` and `LaunchConfig` above, and of cuda.h:
+
+        CUlaunchConfig     u32 grid[3], block[3], smem; at 32 stream, 40 attrs; at 48 u32 count
+        CUlaunchAttribute  u32 id; at 8 the value: u32 x, y, z of a cluster, or an int; 72 bytes
+    """
+    lines: list[str] = []
+    checks: list[str] = []
+
+    def load(name: str, base: str, offset: int) -> str:
+        lines.append(f"  %{name}.at = getelementptr i8, ptr %{base}, i64 {offset}")
+        lines.append(f"  %{name} = load i64, ptr %{name}.at")
+        return f"%{name}"
+
+    def check(name: str, value: str, limit: str) -> None:
+        lines.append(f"  %{name}.ok = icmp ult i64 {value}, {limit}")
+        checks.append(f"%{name}.ok")
+
+    for field, most in (("grid", Launcher.max_grid), ("block", Launcher.max_block)):
+        for i, axis in enumerate("xyz"):
+            name = f"{field}.{axis}"
+            value = load(name, "config", getattr(LaunchConfig, field).offset + 8 * i)
+            limit = load(f"{name}.max", "launcher", most.offset + 8 * i)
+            # From 1 to the limit, as unsigned numbers: negative ones are large.
+            lines.append(f"  %{name}.less = sub i64 {value}, 1")
+            check(name, f"%{name}.less", limit)
+    lines.append("  %threads.xy = mul i64 %block.x, %block.y")
+    lines.append("  %threads = mul i64 %threads.xy, %block.z")
+    lines.append("  %threads.less = sub i64 %threads, 1")
+    check("threads", "%threads.less", load("threads.max", "launcher", Launcher.max_threads.offset))
+    index = load("kernel", "config", LaunchConfig.kernel.offset)
+    lines.append(f"  %rows.at = getelementptr i8, ptr %launcher, i64 {Launcher.kernels.offset}")
+    lines.append("  %rows = load ptr, ptr %rows.at")
+    lines.append(f"  %row = getelementptr [2 x i64], ptr %rows, i64 {index}")
+    load("handle", "row", 0)
+    most_smem = load("smem.max", "row", 8)
+    smem = load("smem", "config", LaunchConfig.smem.offset)
+    lines.append(f"  %smem.over = icmp ugt i64 {smem}, {most_smem}")
+    lines.append("  %smem.ok = xor i1 %smem.over, true")
+    checks.append("%smem.ok")
+    load("stream", "config", LaunchConfig.stream.offset)
+    load("flags", "config", LaunchConfig.flags.offset)
+    for i, axis in enumerate("xyz"):
+        load(f"cluster.{axis}", "config", LaunchConfig.cluster.offset + 8 * i)
+    lines.append("  %ok.0 = and i1 true, true")
+    for i, one in enumerate(checks):
+        lines.append(f"  %ok.{i + 1} = and i1 %ok.{i}, {one}")
+    return _TEMPLATE.format(
+        checks="\n".join(lines),
+        ok=f"%ok.{len(checks)}",
+        fill="\n".join(_fill()),
+        attributes="\n".join(_attributes()),
+        launch=Launcher.launch.offset,
+        failed=Launcher.failed.offset,
+        refused=_REFUSED,
+    )
+
+
+def _encode_llvmir() -> str:
+    """`i32 basedsl_gpu_encode(...)`: the driver's encoder, again if its thread got a context."""
+    kinds = "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 i32 i32".split()
+    arguments = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
+    return f"""
+declare i32 @basedsl_driver_encode({", ".join(kinds)})
+declare i32 @basedsl_encode_again(i32)
+
+define i32 @basedsl_gpu_encode({arguments}) {{
+  br label %try
+
+try:
+  %result = call i32 @basedsl_driver_encode({arguments})
+  %good = icmp eq i32 %result, 0
+  br i1 %good, label %done, label %bad
+
+bad:
+  %again = call i32 @basedsl_encode_again(i32 %result)
+  %retry = icmp ne i32 %again, 0
+  br i1 %retry, label %try, label %done
+
+done:
+  ret i32 %result
+}}
+"""
+
+
+def _fill() -> list[str]:
+    """Stores into the CUlaunchConfig."""
+    lines = []
+    values = ["grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z", "smem"]
+    for i, name in enumerate(values):
+        lines.append(f"  %{name}.32 = trunc i64 %{name} to i32")
+        lines.append(f"  %into.{i} = getelementptr i8, ptr %cu, i64 {4 * i}")
+        lines.append(f"  store i32 %{name}.32, ptr %into.{i}")
+    return lines
+
+
+def _attributes() -> list[str]:
+    """Stores into the CUlaunchAttributes, each taking part only if asked for."""
+    lines = [
+        "  %cluster.any = icmp ne i64 %cluster.x, 0",
+        "  %flag.1 = and i64 %flags, 1",
+        "  %coop.any = icmp ne i64 %flag.1, 0",
+        "  %flag.2 = and i64 %flags, 2",
+        "  %pdl.any = icmp ne i64 %flag.2, 0",
+        "  %n.0 = add i64 0, 0",
+    ]
+    # cuda.h, CUlaunchAttributeID: CLUSTER_DIMENSION, COOPERATIVE, PROGRAMMATIC_STREAM_SERIALIZATION
+    for i, (name, number) in enumerate((("cluster", 4), ("coop", 2), ("pdl", 6))):
+        # An attribute that is not asked for is overwritten by the next one, or not counted.
+        lines.append(f"  %{name}.attr = getelementptr [72 x i8], ptr %attrs, i64 %n.{i}")
+        lines.append(f"  store i32 {number}, ptr %{name}.attr")
+        for k, axis in enumerate("xyz"):
+            lines.append(
+                f"  %{name}.to.{axis} = getelementptr i8, ptr %{name}.attr, i64 {8 + 4 * k}"
+            )
+            if name == "cluster":
+                lines.append(f"  %cluster.{axis}.32 = trunc i64 %cluster.{axis} to i32")
+                lines.append(f"  store i32 %cluster.{axis}.32, ptr %{name}.to.{axis}")
+            else:
+                lines.append(f"  store i32 {int(k == 0)}, ptr %{name}.to.{axis}")
+        lines.append(f"  %{name}.one = zext i1 %{name}.any to i64")
+        lines.append(f"  %n.{i + 1} = add i64 %n.{i}, %{name}.one")
+    return lines
+
+
+_TEMPLATE = """
+define i32 @basedsl_gpu_launch(ptr %launcher, ptr %config, ptr %args) {{
+  %cu = alloca [56 x i8], align 8
+  %attrs = alloca [216 x i8], align 8
+{checks}
+  %failed.at = getelementptr i8, ptr %launcher, i64 {failed}
+  %failed = load ptr, ptr %failed.at
+  br i1 {ok}, label %start, label %refuse
+
+refuse:
+  %ignored = call i32 %failed(ptr %launcher, ptr %config, ptr %args, i32 {refused})
+  ret i32 {refused}
+
+start:
+{fill}
+  %stream.to = getelementptr i8, ptr %cu, i64 32
+  store i64 %stream, ptr %stream.to
+  %attrs.to = getelementptr i8, ptr %cu, i64 40
+  store ptr %attrs, ptr %attrs.to
+{attributes}
+  %n.32 = trunc i64 %n.3 to i32
+  %n.to = getelementptr i8, ptr %cu, i64 48
+  store i32 %n.32, ptr %n.to
+  %launch.at = getelementptr i8, ptr %launcher, i64 {launch}
+  %launch = load ptr, ptr %launch.at
+  %function = inttoptr i64 %handle to ptr
+  br label %try
+
+try:
+  %result = call i32 %launch(ptr %cu, ptr %function, ptr %args, ptr null)
+  %good = icmp eq i32 %result, 0
+  br i1 %good, label %done, label %bad
+
+bad:
+  %again = call i32 %failed(ptr %launcher, ptr %config, ptr %args, i32 %result)
+  %retry = icmp ne i32 %again, 0
+  br i1 %retry, label %try, label %done
+
+done:
+  ret i32 %result
+}}
+"""

@@ -1,0 +1,156 @@
+"""Tensor maps: the 128 bytes that tell the TMA unit about a tensor in global memory and its boxes.
+
+Host code calls an encoder (`lowering.tensor_map`). For the GPU that is the driver's own function.
+For the simulator it is `simulated_encoder()`, which makes the driver's checks and writes a
+`TensorMapRecord`: what the driver writes is known to NVIDIA only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+from basedsl_cute.hardware.tensor_map_format import (
+    ALIGNMENT,
+    BYTES,
+    MAX_BOX,
+    MAX_RANK,
+    SWIZZLE_128B,
+    SWIZZLE_BYTES,
+    SWIZZLE_NONE,
+    TYPE_BYTES,
+)
+
+_INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
+_MAGIC = 0x5344_4D41_5354_4D31
+
+
+class TensorMapRecord(ctypes.Structure):
+    """The simulator's tensor map, in the same 128 bytes. Extents are elements, strides bytes."""
+
+    _fields_ = (
+        ("magic", ctypes.c_uint64),
+        ("address", ctypes.c_uint64),
+        ("extents", ctypes.c_uint32 * MAX_RANK),
+        ("box", ctypes.c_uint16 * MAX_RANK),
+        ("element_strides", ctypes.c_uint8 * MAX_RANK),
+        ("rank", ctypes.c_uint8),
+        ("strides", ctypes.c_uint64 * (MAX_RANK - 1)),
+        ("type", ctypes.c_uint8),
+        ("swizzle", ctypes.c_uint8),
+        ("fill", ctypes.c_uint8),
+    )
+
+
+assert ctypes.sizeof(TensorMapRecord) <= BYTES
+
+
+class TensorMap(NamedTuple):
+    """A tensor map as Python values; mode 0 is contiguous. `strides` has every mode, in bytes."""
+
+    address: int
+    data_type: int  # CUtensorMapDataType
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: int
+
+    @property
+    def itemsize(self) -> int:
+        return TYPE_BYTES[self.data_type]
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+
+@functools.lru_cache(maxsize=64)
+def decode(data: bytes) -> TensorMap | None:
+    """The simulator's tensor map in `data`, or None if these bytes are none."""
+    record = TensorMapRecord.from_buffer_copy(data)
+    if record.magic != _MAGIC:
+        return None
+    rank, itemsize = record.rank, TYPE_BYTES[record.type]
+    return TensorMap(
+        record.address,
+        record.type,
+        tuple(record.extents[:rank]),
+        (itemsize, *record.strides[: rank - 1]),
+        tuple(record.box[:rank]),
+        tuple(record.element_strides[:rank]),
+        record.swizzle,
+    )
+
+
+_EncodeType = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_int32,
+    ctypes.c_uint32,
+    ctypes.c_uint64,
+    ctypes.POINTER(ctypes.c_uint64),
+    ctypes.POINTER(ctypes.c_uint64),
+    ctypes.POINTER(ctypes.c_uint32),
+    ctypes.POINTER(ctypes.c_uint32),
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+)
+
+
+def _encode(
+    out: int,
+    type_: int,
+    rank: int,
+    address: int,
+    extents: Any,
+    strides: Any,
+    box: Any,
+    element_strides: Any,
+    interleave: int,
+    swizzle: int,
+    promotion: int,
+    fill: int,
+) -> int:
+    if not 0 <= type_ < len(TYPE_BYTES) or not 1 <= rank <= MAX_RANK or out % ALIGNMENT:
+        return _INVALID_VALUE
+    itemsize = TYPE_BYTES[type_]
+    good = address % 16 == 0 and interleave == 0 and 0 <= swizzle <= SWIZZLE_128B
+    good = good and all(0 < extents[i] <= 1 << 32 for i in range(rank))
+    good = good and all(strides[i] % 16 == 0 and strides[i] < 1 << 40 for i in range(rank - 1))
+    good = good and all(0 < box[i] <= MAX_BOX for i in range(rank))
+    good = good and all(0 < element_strides[i] <= 8 for i in range(rank))
+    row = box[0] * itemsize
+    good = good and row % 16 == 0
+    good = good and (swizzle == SWIZZLE_NONE or row <= SWIZZLE_BYTES[swizzle])
+    if not good:
+        return _INVALID_VALUE
+    record = TensorMapRecord(magic=_MAGIC, address=address, rank=rank, type=type_)
+    record.swizzle, record.fill = swizzle, fill
+    for i in range(rank):
+        record.extents[i] = extents[i]
+        record.box[i] = box[i]
+        record.element_strides[i] = element_strides[i]
+    for i in range(rank - 1):
+        record.strides[i] = strides[i]
+    ctypes.memset(out, 0, BYTES)
+    ctypes.memmove(out, ctypes.addressof(record), ctypes.sizeof(record))
+    return 0
+
+
+_callback = _EncodeType(_encode)
+
+
+def simulated_encoder() -> int:
+    """The address of the simulator's encoder."""
+    return ctypes.cast(_callback, ctypes.c_void_p).value or 0
+
+
+def driver_encoder() -> int:
+    """The address of the driver's encoder."""
+    from basedsl_cute.device import driver
+
+    return driver.address_of("cuTensorMapEncodeTiled")

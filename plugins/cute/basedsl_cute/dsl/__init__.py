@@ -1,0 +1,1 @@
+"""The compiler's face: the DSL object, its options, its pipelines, and compiled functions."""

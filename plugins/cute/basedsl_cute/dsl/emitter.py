@@ -1,0 +1,35 @@
+"""Control flow as `scf`, and which of Python's run-time errors are checked.
+
+Host code raises what Python raises. In kernels floats follow IEEE 754, as the hardware does: a
+division by zero gives an infinity, the root of a negative number NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.metastage import LoopHints, ScfEmitter, Trace
+from basedsl_cute.dsl.register_loops import indexes_registers
+
+_FULL = "#llvm.loop_annotation<unroll = <full = true>>"
+
+
+class CuteEmitter(ScfEmitter):
+    """The core's emitter; in host code floats are checked too."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self.trace = trace
+
+    @property
+    def float_checks(self) -> bool:
+        """Whether a float operation that Python refuses stops the program."""
+        return self.trace.function_kind != "kernel"
+
+    def loop_traced(self, op: Any, hints: LoopHints) -> None:
+        """A loop over registers is unrolled unless a hint says how: only then they are registers
+        and no memory.
+        """
+        hinted = hints != LoopHints()
+        if self.trace.function_kind == "kernel" and not hinted and indexes_registers(op):
+            op.attributes["loop_annotation"] = self.trace.ir.Attribute.parse(_FULL)

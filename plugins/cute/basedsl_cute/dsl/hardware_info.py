@@ -1,0 +1,86 @@
+"""What host code asks of the device before it launches; the simulator counts as a small one."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from basedsl.errors import DSLCallError
+from basedsl_cute.device import driver
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.targets import Target, target_for_capability, target_of
+
+_EMPTY_KERNEL = """
+.version {version}
+.target {name}
+.address_size 64
+.visible .entry empty() {{ ret; }}
+"""
+
+
+class HardwareInfo:
+    """The device `device_id`, by default the current one."""
+
+    def __init__(self, device_id: int | None = None) -> None:
+        self.device_id = device_id
+
+    @property
+    def _device(self) -> driver.Device | None:
+        if not current_target().is_gpu or not driver.is_available():
+            return None
+        number = driver.current_device() if self.device_id is None else self.device_id
+        return driver.device(number)
+
+    def get_device_multiprocessor_count(self) -> int:
+        """The number of multiprocessors; 1 on the simulator."""
+        device = self._device
+        return 1 if device is None else device.multiprocessors
+
+    def get_max_active_clusters(self, cluster_size: int) -> int:
+        """How many clusters of `cluster_size` blocks, each with all shared memory of a
+        multiprocessor, the device runs at once; 1 on the simulator.
+        """
+        if type(cluster_size) is not int or not 1 <= cluster_size <= 16:
+            raise DSLCallError(f"a cluster has 1 to 16 blocks, not {cluster_size!r}")
+        device = self._device
+        if device is None:
+            return 1
+        if device.capability < (9, 0):
+            return device.multiprocessors // cluster_size
+        return _active_clusters(device.number, cluster_size)
+
+    def get_l2_cache_size_in_bytes(self) -> int:
+        """The size of the L2 cache; 0 on the simulator."""
+        device = self._device
+        return 0 if device is None else device.l2_cache
+
+
+@functools.cache
+def _active_clusters(number: int, cluster_size: int) -> int:
+    """By the driver's occupancy calculation (CUDA driver API, cuOccupancyMaxActiveClusters)."""
+    driver.ensure_context()
+    device = driver.device(number)
+    target = target_for_capability(*device.capability)
+    version = f"{target.ptx // 10}.{target.ptx % 10}"
+    library = driver.Library(_EMPTY_KERNEL.format(version=version, name=target.name))
+    kernel = library.kernel("empty")
+    kernel.set_attribute(driver.MAX_DYNAMIC_SMEM, device.smem_per_block, number)
+    if cluster_size > 8:
+        kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, number)
+    clusters = kernel.active_clusters(cluster_size, 128, device.smem_per_block)
+    library.unload()
+    return clusters
+
+
+def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
+    """The shared memory that one block may have, in bytes: of a target such as "sm_90", by default
+    of the current one.
+    """
+    target: Target = current_target() if compute_capability is None else _target(compute_capability)
+    return target.smem_per_block
+
+
+def _target(name: Any) -> Target:
+    if not isinstance(name, str):
+        raise DSLCallError(f'a compute capability is written as "sm_90", not {name!r}')
+    return target_of(name)

@@ -1,0 +1,158 @@
+"""`load_module`: an exported object, or a library linked of one, in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from basedsl.binding import NumericArgument
+from basedsl.binding.results import Results
+from basedsl.errors import DSLCallError, DSLRuntimeError, hide_internal_frames
+from basedsl.objectstage import native, object_file
+from basedsl.objectstage.entry_thunk import slot_format
+from basedsl_cute.device import driver
+from basedsl_cute.dsl.cute import CUTE
+
+_META = "_basedsl_meta"
+
+
+class LoadedModule:
+    """The functions of an exported object, as attributes by their prefixes."""
+
+    def __init__(self, functions: dict[str, LoadedFunction]) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> LoadedFunction:
+        try:
+            return self.__dict__["_functions"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            known = ", ".join(self.__dict__.get("_functions", ()))
+            raise AttributeError(f"no exported function {name!r}; there is {known}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+
+class LoadedFunction:
+    """An exported function. It takes its run-time arguments by position, checked as a compiled
+    function's are; its kernels are loaded on the first call.
+    """
+
+    def __init__(self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]) -> None:
+        self._prefix = prefix
+        self._name = meta["name"]
+        self._parameters: list[tuple[str, Any]] = meta["parameters"]
+        self._results = Results.of_parts(*meta["results"])
+        self._address_of = address_of
+        self._library: ctypes.c_void_p | None = None
+        entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        self._entry = entry(address_of(f"{prefix}_basedsl_entry"))
+        self._error = ctypes.c_int32.from_address(address_of(f"{prefix}_error"))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {kind}" for name, kind in self._parameters)
+        return f"<exported {self._name}({shown})>"
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self._call(args)
+        except Exception as error:
+            raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
+
+    def _call(self, args: tuple[Any, ...]) -> Any:
+        if len(args) != len(self._parameters):
+            names = ", ".join(name for name, _ in self._parameters)
+            raise DSLCallError(
+                f"{self._name} takes {len(self._parameters)} arguments ({names}), got {len(args)}",
+                hint="defaults and keywords are not exported",
+            )
+        packed: list[Any] = []
+        formats: list[str] = []
+        for value, (name, kind) in zip(args, self._parameters, strict=True):
+            packed += _checked(value, name, kind).pack(value)
+            formats += kind.formats
+        self._load()
+        into, out = (
+            struct.Struct(slot_format(formats)),
+            struct.Struct(slot_format(self._results.formats)),
+        )
+        slots = ctypes.create_string_buffer(into.size + out.size + 8)
+        into.pack_into(slots, 0, *packed)
+        self._error.value = 0
+        self._entry(slots)
+        if self._error.value:
+            code = self._error.value
+            name, meaning = driver.describe_error(code)
+            message = f"{self._name} failed: {name}, {meaning}"
+            raise driver.DSLCudaRuntimeError(message, code, name)
+        return self._results.make(out.unpack_from(slots, into.size))
+
+    def _load(self) -> None:
+        driver.require()
+        driver.ensure_context()
+        if self._library is not None:
+            return
+        load: Any = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+        library = ctypes.c_void_p()
+        address = self._address_of(f"{self._prefix}_Kernel_Module_Load")
+        code = load(address)(ctypes.addressof(library))
+        if code:
+            name, meaning = driver.describe_error(code)
+            message = f"loading the kernels of {self._name} failed: {name}, {meaning}"
+            raise driver.DSLCudaRuntimeError(message, code, name)
+        self._library = library
+
+
+def _checked(value: Any, name: str, expected: Any) -> Any:
+    annotation = expected.type if isinstance(expected, NumericArgument) else None
+    found = CUTE.argument(value, annotation, name)
+    accepts = getattr(expected, "accepts", None)
+    if found != expected and not (
+        type(found) is type(expected) and accepts and accepts(value, name)
+    ):
+        raise DSLCallError(f"'{name}' was exported as {expected}, got {found}")
+    return expected
+
+
+def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModule:
+    """The functions of an object file that `export_to_c` wrote, or of a shared library of such
+    objects, as attributes by prefix. Only load files that you trust: they are code.
+    """
+    path = Path(path)
+    data = path.read_bytes()
+    file = object_file.read(data)
+    prefixes = (
+        []
+        if file is None
+        else sorted(
+            name.removesuffix(_META) for name in file.names().defined if name.endswith(_META)
+        )
+    )
+    if file is None or not prefixes:
+        raise DSLRuntimeError(f"{path} has no function that basedsl_cute exported")
+    if path.suffix == ".o":
+        driver.require()
+        needed = [name for name in file.names().undefined if name.startswith("cu")]
+        code = native.load(data, {name: driver.address_of(name) for name in needed})
+        address_of: Callable[[str], int] = code.address_of
+    else:
+        library = ctypes.CDLL(str(path.resolve()))
+
+        def address_of(name: str) -> int:
+            return ctypes.addressof(ctypes.c_char.in_dll(library, name))
+
+    functions = {}
+    for prefix in prefixes:
+        size = ctypes.c_int64.from_address(address_of(f"{prefix}{_META}_size")).value
+        meta = pickle.loads(ctypes.string_at(address_of(prefix + _META), size))
+        functions[prefix] = LoadedFunction(prefix, meta, address_of)
+    return LoadedModule(functions)
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
+    """What an exported object is linked with besides libcuda: nothing."""
+    return []

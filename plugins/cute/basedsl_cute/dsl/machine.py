@@ -1,0 +1,31 @@
+"""What a program asks of the machine it runs on, whichever target that is."""
+
+from __future__ import annotations
+
+from basedsl_cute.dsl.cute import CUTE
+from basedsl_cute.hardware.targets import Target
+
+
+def current_target() -> Target:
+    """The target that a call now compiles for."""
+    return CUTE.target(CUTE.options)
+
+
+def target_description() -> str:
+    """The target in words, for reports."""
+    target = current_target()
+    if not target.is_gpu:
+        return "the CPU simulator (no CUDA driver and device here, or CUTE_DSL_ARCH=sim)"
+    from basedsl_cute.device import driver
+
+    if driver.is_available() and driver.device_count():
+        return f"{driver.device().name} ({target.name})"
+    return f"{target.name} (cross-compilation: no such GPU here)"
+
+
+def synchronize() -> None:
+    """Wait until all launched kernels have finished. The simulator has always finished."""
+    if current_target().is_gpu:
+        from basedsl_cute.device import driver
+
+        driver.synchronize()

@@ -1,0 +1,41 @@
+"""What executors share: the tensors among packed arguments, and raising what a call left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.binding import AdaptedArgument, TreeArgument
+from basedsl.objectstage import asserts
+from basedsl_cute.device.launch_checks import raise_failed_launch
+from basedsl_cute.host.jit_protocol import ProtocolArgument
+from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
+
+
+def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument | PointerArgument]]:
+    """The tensors and pointers among the arguments, each with the place of its first value."""
+    found: list[tuple[int, TensorArgument | PointerArgument]] = []
+    at = 0
+    for argument in _flat(arguments):
+        if isinstance(argument, TensorArgument | PointerArgument):
+            found.append((at, argument))
+        at += len(argument.formats)
+    return found
+
+
+def _flat(arguments: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, TreeArgument | ProtocolArgument):
+            found += _flat(argument.parts)
+        elif isinstance(argument, AdaptedArgument):
+            found += _flat([argument.inner])
+        else:
+            found.append(argument)
+    return found
+
+
+def raise_failure() -> None:
+    """Raise what failed in this thread's last native call: a launch, or an assertion."""
+    raise_failed_launch()
+    asserts.raise_failed_assertion()

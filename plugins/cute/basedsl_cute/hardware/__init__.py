@@ -1,0 +1,1 @@
+"""Hardware facts, each stated once: architectures, limits, requirements, memories, tensor maps."""

@@ -1,0 +1,40 @@
+"""Tensor maps as compiled host code sees them: the encoder that it calls, and cuda.h's numbers.
+
+Host code calls the symbol `ENCODE_SYMBOL`, which has the signature of the driver's
+`cuTensorMapEncodeTiled` (CUDA driver API, "Tensor Map Object Management"):
+
+    i32 (ptr map, i32 type, i32 rank, i64 address, ptr extents, ptr strides, ptr box,
+         ptr element_strides, i32 interleave, i32 swizzle, i32 l2_promotion, i32 fill)
+"""
+
+from __future__ import annotations
+
+ENCODE_SYMBOL = "basedsl_encode_tensor_map"
+BYTES, ALIGNMENT = 128, 64
+
+# cuda.h: CUtensorMapDataType, by the names of the DSL's element types. Narrow floats travel as
+# bytes, 8-bit integers too.
+DATA_TYPES = {
+    "Uint8": 0, "Int8": 0, "Boolean": 0, "Uint16": 1, "Int16": 1, "Uint32": 2, "Int32": 3,
+    "Uint64": 4, "Int64": 5, "Float16": 6, "Float32": 7, "Float64": 8, "BFloat16": 9,
+    "TFloat32": 7, "Float8E4M3FN": 0, "Float8E5M2": 0, "Float8E4M3": 0,
+}  # fmt: skip
+TYPE_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+TYPE_NAMES = (
+    "Uint8", "Uint16", "Uint32", "Int32", "Uint64", "Int64", "Float16", "Float32", "Float64",
+    "BFloat16", "Float32", "TFloat32", "TFloat32",
+)  # fmt: skip
+
+# PTX ISA, "cp.reduce.async.bulk.tensor": the element types of each reduction.
+_ORDERED = ("Uint32", "Int32", "Uint64", "Int64", "Float16", "BFloat16")
+_BITS = ("Uint32", "Int32", "Uint64", "Int64")
+REDUCIBLE = {
+    "add": ("Uint32", "Int32", "Uint64", "Float16", "BFloat16", "Float32"),
+    "min": _ORDERED, "max": _ORDERED, "inc": ("Uint32",), "dec": ("Uint32",),
+    "and": _BITS, "or": _BITS, "xor": _BITS,
+}  # fmt: skip
+
+SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B = range(4)  # CUtensorMapSwizzle
+SWIZZLE_BYTES = (16, 32, 64, 128)
+L2_PROMOTION_256B = 3  # CUtensorMapL2promotion
+MAX_RANK, MAX_BOX = 5, 256

@@ -1,0 +1,106 @@
+"""Objects that say by methods what they are as arguments of `@jit` functions.
+
+    __c_pointers__(self)                   where the C storage of each value is: addresses
+    __get_mlir_types__(self)               what each value is: `T.i32()`, `Int32`, ...
+    __new_from_mlir_values__(self, values) what the function sees, made of the traced values
+
+A tensor or pointer of `cute.runtime` has these methods too, so that an object made of some passes
+theirs on. Attributes that are plain values (numbers, texts, types) are static: objects that differ
+in one compile their own code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from basedsl.binding import NumericArgument
+from basedsl.binding.arguments import PartsArgument, is_plainly_static, static_key
+from basedsl.errors import DSLCallError
+from basedsl.numeric import Numeric
+from basedsl.pytree import flatten, leaf_paths
+from basedsl_cute.arrays.tensor import Pointer, Tensor
+from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
+
+_METHODS = ("__c_pointers__", "__get_mlir_types__", "__new_from_mlir_values__")
+_BUILT_IN = (Tensor, Pointer, Numeric)
+
+
+def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
+    """The argument type of an object with the protocol's methods; None for others."""
+    kind = type(value)
+    if isinstance(value, _BUILT_IN) or not all(hasattr(kind, method) for method in _METHODS):
+        return None
+    pointers, types = list(value.__c_pointers__()), list(value.__get_mlir_types__())
+    if len(pointers) != len(types):
+        raise DSLCallError(
+            f"'{name}': {kind.__name__}.__c_pointers__ gives {len(pointers)} pointers, "
+            f"__get_mlir_types__ {len(types)} types"
+        )
+    parts = tuple(_part(p, t, name) for p, t in zip(pointers, types, strict=True))
+    return ProtocolArgument(value, parts, _static_facts(value))
+
+
+def _part(pointer: Any, type_: Any, name: str) -> Any:
+    if isinstance(pointer, Tensor):
+        return tensor_argument(pointer, None, name)
+    if isinstance(pointer, Pointer):
+        return pointer_argument(pointer, name)
+    if isinstance(type_, type) and issubclass(type_, Numeric):
+        return NumericArgument(type_)
+    raise DSLCallError(
+        f"'{name}': __get_mlir_types__ gives {type_!r}, which is no type of a number",
+        hint="cute.cutlass_dsl.T.i32() and the like, a numeric type as Int32, or what "
+        "__get_mlir_types__ of a tensor gives",
+    )
+
+
+def _static_facts(value: Any) -> tuple[Any, ...]:
+    node, leaves = flatten(value)
+    paths = () if node is None else leaf_paths(node, "")
+    return tuple(
+        (path, static_key(leaf) if _is_plain(leaf) else type(leaf))
+        for path, leaf in zip(paths, leaves, strict=False)
+    )
+
+
+def _is_plain(leaf: Any) -> bool:
+    return is_plainly_static(leaf) or isinstance(leaf, int | float | bytes)
+
+
+class ProtocolArgument(PartsArgument):
+    """Of an object with the protocol's methods. `template` is one; `parts` are its values'."""
+
+    def __init__(self, template: Any, parts: tuple[Any, ...], facts: tuple[Any, ...]) -> None:
+        super().__init__((type(template), parts, facts), parts)
+        self.template = template
+
+    def proxy(self, values: Sequence[Any]) -> Any:
+        made, at = [], 0
+        for part in self.parts:
+            n = len(part.formats)
+            plain = isinstance(part, NumericArgument)
+            made.append(values[at] if plain else part.proxy(values[at : at + n]))
+            at += n
+        return self.template.__new_from_mlir_values__(made)
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        packed: list[Any] = []
+        for part, pointer in zip(self.parts, value.__c_pointers__(), strict=True):
+            number = isinstance(part, NumericArgument)
+            packed += part.pack(_read(part.type, pointer) if number else pointer)
+        return tuple(packed)
+
+    def __str__(self) -> str:
+        return f"{type(self.template).__name__}({', '.join(map(str, self.parts))})"
+
+
+def _read(kind: Any, pointer: Any) -> Any:
+    """The number of type `kind` at an address, an int or a ctypes pointer."""
+    address = pointer if isinstance(pointer, int) else ctypes.cast(pointer, ctypes.c_void_p).value
+    dtype = kind.numpy_dtype
+    raw = ctypes.string_at(address or 0, dtype.itemsize)
+    return np.frombuffer(raw, dtype)[0].item()

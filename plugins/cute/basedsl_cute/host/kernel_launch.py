@@ -1,0 +1,421 @@
+"""Launching kernels from @jit functions: `kernel(args).launch(grid=..., block=...)`."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from basedsl.binding import Each
+from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.function import DSLFunction
+from basedsl.location import Span, span_of_function, user_span
+from basedsl.metastage import require
+from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
+from basedsl.pytree import flatten, leaf_paths, rebuild
+from basedsl_cute.dialect.attributes import (
+    CARVEOUT_ATTRIBUTE,
+    COOPERATIVE_ATTRIBUTE,
+    PDL_ATTRIBUTE,
+    SMEM_IS_TOTAL_ATTRIBUTE,
+)
+from basedsl_cute.host.stream import stream_value
+
+MODULE = "kernels"
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+MAX_BLOCK = (1024, 1024, 64)
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_CLUSTER = (16, 16, 16)
+MAX_CLUSTER_BLOCKS = 16
+MAX_RESIDENT = 32  # blocks on a multiprocessor
+
+_NO_FALLBACK = "clusters have the shape `cluster=`, on any GPU that has it: leave this out"
+_NO_MERGE = "allocate before the branches, and use the same memory in both"
+_NO_EVENTS = "record an event on the stream after the launch, or use use_pdl=True"
+
+
+class KernelCall:
+    """A kernel with its arguments, to be launched."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.values = kernel.signature.bind(args, kwargs)
+        self.span = user_span()
+        self.launched = False
+        require("a kernel").state.setdefault("kernel calls", []).append(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise DSLCallError(
+            f"{self.kernel.__name__}(...) is a kernel with its arguments, which is launched",
+            hint="kernel(a, b).launch(grid=(n, 1, 1), block=(128, 1, 1))",
+        )
+
+    def launch(
+        self,
+        *,
+        grid: Any = None,
+        block: Any = None,
+        cluster: Sequence[int] | None = None,
+        smem: Any = None,
+        stream: Any = None,
+        max_number_threads: Sequence[int] | None = None,
+        min_blocks_per_mp: int = 0,
+        use_pdl: bool = False,
+        cooperative: bool = False,
+        preferred_smem_carveout: int | None = None,
+        fallback_cluster: Sequence[int] | None = None,
+        smem_merge_branch_allocs: bool = False,
+        hint_smem_base_uniform: bool = True,
+        launch_completion_event: Any = None,
+        launch_completion_event_flags: int = 0,
+        programmatic_event: Any = None,
+        programmatic_event_flags: int = 0,
+        programmatic_event_trigger_at_block_start: Any = 0,
+        **unknown: Any,
+    ) -> None:
+        """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
+
+        `cluster` is a static shape of blocks that run together (sm_90 and later); `smem` is
+        shared memory in bytes for a block, by default what the kernel allocates, and never less;
+        `stream` is a CUDA stream, by default the default stream; `max_number_threads` (instead of
+        the exact size of the block) and `min_blocks_per_mp` bound register allocation; `use_pdl`
+        lets the kernel start while its predecessor ends, until `griddepcontrol_wait`; `cooperative`
+        asks that all blocks run at once; `preferred_smem_carveout` is a percentage of the L1 cache
+        that had better be shared memory. `hint_smem_base_uniform` changes nothing. What the other
+        arguments ask for is not there, and an error.
+        """
+        _check_named(unknown, grid, block)
+        asked = {
+            "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
+            "smem_merge_branch_allocs": (smem_merge_branch_allocs, _NO_MERGE),
+            "launch_completion_event": (launch_completion_event is not None, _NO_EVENTS),
+            "programmatic_event": (programmatic_event is not None, _NO_EVENTS),
+        }
+        for name, (is_asked, hint) in asked.items():
+            if is_asked:
+                raise DSLCallError(f"launch({name}=...) is not supported", user_span(), hint=hint)
+        trace = require("launching a kernel")
+        span = user_span()
+        self.launched = True
+        grid3 = _extents(grid, "grid", MAX_GRID, span)
+        block3 = _extents(block, "block", MAX_BLOCK, span)
+        threads = 1
+        for n in block3:
+            threads = threads * n if not is_dynamic(n) and not is_dynamic(threads) else None
+            if threads is None:
+                break
+        if threads is not None and threads > MAX_THREADS:
+            raise DSLCallError(
+                f"a block of {tuple(block3)} has {threads} threads, more than {MAX_THREADS}",
+                span,
+                hint="use a smaller block, and more blocks in the grid",
+            )
+        cluster3 = None if cluster is None else _cluster(cluster, span)
+        attributes = _kernel_attributes(
+            trace,
+            block3 if threads is not None else None,
+            cluster3,
+            max_number_threads,
+            min_blocks_per_mp,
+            preferred_smem_carveout,
+        )
+        name, operands = _trace_kernel(trace, self, attributes, span)
+        flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
+        flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
+        _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+
+
+def _cluster(given: Any, span: Span | None) -> list[int]:
+    extents = _extents(given, "cluster", MAX_CLUSTER, span)
+    if any(is_dynamic(n) for n in extents):
+        raise DSLTypeError(
+            "the shape of a cluster is static: the kernel is compiled for it",
+            span,
+            hint="pass it as a Constexpr",
+        )
+    if math.prod(extents) > MAX_CLUSTER_BLOCKS:
+        raise DSLCallError(
+            f"a cluster of {tuple(extents)} has {math.prod(extents)} blocks, more than "
+            f"{MAX_CLUSTER_BLOCKS}",
+            span,
+        )
+    return extents
+
+
+def check_launched(trace: Any) -> None:
+    """DSLCallError for a kernel that was called and not launched: it would do nothing."""
+    for call in trace.state.get("kernel calls", ()):
+        if not call.launched:
+            raise DSLCallError(
+                f"the kernel '{call.kernel.fn.__qualname__}' is called and never launched",
+                call.span,
+                hint="write kernel(...).launch(grid=..., block=...)",
+            )
+
+
+def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
+    known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, 1)
+        raise DSLCallError(
+            f"launch() has no argument '{name}'",
+            hint=f"did you mean {near[0]}=?" if near else "grid= and block= are what it needs",
+        )
+    for name, value in (("grid", grid), ("block", block)):
+        if value is None:
+            raise DSLCallError(
+                f"launch() needs {name}=", hint="launch(grid=(blocks, 1, 1), block=(threads, 1, 1))"
+            )
+
+
+def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) -> list[Any]:
+    if isinstance(given, int | Numeric):
+        given = (given,)
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= 3:
+        raise DSLTypeError(f"{what} takes one to three integers, got {given!r}", span)
+    extents = [*given, 1, 1][:3]
+    for axis, extent, limit in zip("xyz", extents, limits, strict=True):
+        integer = type(extent).is_integer if isinstance(extent, Numeric) else type(extent) is int
+        if not integer:
+            raise DSLTypeError(
+                f"{what} {axis} must be an integer, got {type(extent).__name__}",
+                span,
+                hint="divide with // for a whole number, or with cute.ceil_div(a, b)",
+            )
+        if not is_dynamic(extent) and not 0 < int(extent) <= limit:
+            raise DSLCallError(
+                f"{what} {axis} is {int(extent)}; it must be 1 to {limit}",
+                span,
+                hint="an empty tensor needs no launch: guard it with `if n > 0:`"
+                if int(extent) == 0
+                else None,
+            )
+    return [x if is_dynamic(x) else int(x) for x in extents]
+
+
+def _kernel_attributes(
+    trace: Any,
+    block: list[int] | None,
+    cluster: list[Any] | None,
+    most_threads: Sequence[int] | None,
+    min_blocks: int,
+    carveout: int | None,
+) -> dict[str, Any]:
+    """What the launch says of the kernel itself: MLIR's NVVM dialect, "kernel attributes"."""
+    _check_bounds(most_threads, min_blocks, carveout)
+    ir = trace.ir
+    attributes: dict[str, Any] = {}
+    bounded = most_threads is not None and any(most_threads)
+    if block is not None and not bounded:
+        attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(block)
+    if cluster is not None:
+        attributes["nvvm.cluster_dim"] = ir.DenseI32ArrayAttr.get(cluster)
+    if bounded:
+        assert most_threads is not None
+        most = math.prod(n or 1 for n in most_threads)
+        if block is not None and math.prod(block) > most:
+            raise DSLCallError(
+                f"block={tuple(block)} has more threads than max_number_threads="
+                f"{tuple(most_threads)}",
+                user_span(),
+            )
+        attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([*most_threads, 1, 1][:3])
+    if min_blocks:
+        i32 = ir.IntegerType.get_signless(32)
+        attributes["nvvm.minctasm"] = ir.IntegerAttr.get(i32, min_blocks)
+    if carveout is not None:
+        i64 = ir.IntegerType.get_signless(64)
+        attributes[CARVEOUT_ATTRIBUTE] = ir.IntegerAttr.get(i64, carveout + 1)
+    return attributes
+
+
+def _check_bounds(
+    most_threads: Sequence[int] | None, min_blocks: Any, carveout: int | None
+) -> None:
+    span = user_span()
+    if type(min_blocks) is not int or not 0 <= min_blocks <= MAX_RESIDENT:
+        raise DSLCallError(
+            f"min_blocks_per_mp is a static integer, 0 to {MAX_RESIDENT}, not {min_blocks!r}", span
+        )
+    if most_threads is not None:
+        extents = list(most_threads)
+        if not 1 <= len(extents) <= 3 or any(type(n) is not int or n < 0 for n in extents):
+            raise DSLCallError(
+                f"max_number_threads is up to three static integers, not {most_threads!r}", span
+            )
+        if math.prod(n or 1 for n in extents) > MAX_THREADS:
+            raise DSLCallError(
+                f"max_number_threads={extents} is more than the {MAX_THREADS} threads of a block",
+                span,
+            )
+    if carveout is not None and (type(carveout) is not int or not 0 <= carveout <= 100):
+        raise DSLCallError(
+            f"preferred_smem_carveout is a static percentage, 0 to 100, not {carveout!r}", span
+        )
+
+
+def _trace_kernel(
+    trace: Any, call: KernelCall, attributes: dict[str, Any], span: Span | None
+) -> tuple[str, list[Any]]:
+    """Trace the kernel into the module's gpu.module; its symbol and the launch's operands."""
+    ir = trace.ir
+    kernel = call.kernel
+    parameters = kernel.signature.parameters
+    flat = []
+    operands: list[Any] = []
+    for value, parameter in zip(call.values, parameters, strict=True):
+        if parameter.is_constexpr:
+            flat.append((None, [value], [None]))
+            continue
+        node, leaves = flatten(_declared(value, parameter))
+        kinds = []
+        for leaf, path in zip(leaves, leaf_paths(node, parameter.name), strict=True):
+            dynamic = _as_dynamic(leaf, path)
+            kinds.append(dynamic)
+            if dynamic is not None:
+                operands.append(dynamic.ir_value())
+        flat.append((node, leaves, kinds))
+    name = _fresh_name(trace, kernel.symbol)
+    types = [operand.type for operand in operands]
+    code = kernel.fn.__code__
+    place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+    with ir.InsertionPoint(_gpu_module(trace).regions[0].blocks[0]), place:
+        attributes = {
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "sym_name": ir.StringAttr.get(name),
+            "gpu.kernel": ir.UnitAttr.get(),
+            **attributes,
+        }
+        marks = [mark for _, _, kinds in flat for mark in _parameter_marks(ir, kinds)]
+        if any(marks):
+            attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
+        op = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
+        entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+    outer = trace.function_kind, trace.function_name, trace.region
+    trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
+    try:
+        with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
+            parameters_in = iter(entry.arguments)
+            values = []
+            for node, leaves, kinds in flat:
+                inner = [
+                    leaf if kind is None else _like(kind, next(parameters_in))
+                    for leaf, kind in zip(leaves, kinds, strict=True)
+                ]
+                values.append(rebuild(node, inner))
+            args, kwargs = kernel.signature.spread(values)
+            staged = kernel.staged
+            with trace.body_of(staged):
+                result = staged(*args, **kwargs)
+            if result is not None:
+                raise DSLTypeError(
+                    f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",
+                    span_of_function(kernel.fn),
+                    hint="write results into a tensor",
+                )
+            ir.Operation.create("gpu.return")
+    finally:
+        trace.function_kind, trace.function_name, trace.region = outer
+    return name, operands
+
+
+def _parameter_marks(ir: Any, kinds: list[Any]) -> list[Any]:
+    """The attributes of the kernel's parameters: a leaf's class may have `parameter_marks`."""
+    texts = [getattr(kind, "parameter_marks", {}) for kind in kinds if kind is not None]
+    return [
+        ir.DictAttr.get({name: ir.Attribute.parse(text) for name, text in marks.items()})
+        for marks in texts
+    ]
+
+
+def _declared(value: Any, parameter: Any) -> Any:
+    """A number under a numeric annotation."""
+    kind = parameter.annotation
+    if isinstance(kind, Each):
+        return kind.convert(value, _number)
+    return _number(value, kind)
+
+
+def _number(value: Any, kind: Any) -> Any:
+    if isinstance(kind, type) and issubclass(kind, Numeric) and isinstance(value, int | float):
+        return kind(value)
+    return value
+
+
+def _as_dynamic(leaf: Any, path: str) -> Any:
+    """The dynamic form of a leaf that travels to the kernel; None for one that stays static."""
+    if isinstance(leaf, Numeric):
+        return leaf
+    if hasattr(type(leaf), "with_ir_value"):
+        return leaf
+    if type(leaf) in (bool, int, float) and not path.endswith("]") and "." not in path:
+        return as_numeric(leaf)
+    return None
+
+
+def _like(exemplar: Any, value: Any) -> Any:
+    if isinstance(exemplar, Numeric):
+        return type(exemplar).from_value(value)
+    return exemplar.with_ir_value(value)
+
+
+def _fresh_name(trace: Any, symbol: str) -> str:
+    used = trace.state.setdefault("kernel names", {})
+    used[symbol] = count = used.get(symbol, 0) + 1
+    return symbol if count == 1 else f"{symbol}_{count - 1}"
+
+
+def _gpu_module(trace: Any) -> Any:
+    found = trace.state.get("gpu module")
+    if found is None:
+        ir = trace.ir
+        module = trace.state["module"]
+        module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+        with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
+            named = {"sym_name": ir.StringAttr.get(MODULE)}
+            found = ir.Operation.create("gpu.module", attributes=named, regions=1)
+            found.regions[0].blocks.append()
+        trace.state["gpu module"] = found
+    return found
+
+
+def _emit_launch(
+    trace: Any,
+    name: str,
+    grid: list[Any],
+    block: list[Any],
+    cluster: list[Any] | None,
+    smem: Any,
+    stream: Any,
+    operands: list[Any],
+    flags: dict[str, bool],
+) -> None:
+    ir = trace.ir
+    index = ir.IndexType.get()
+
+    def as_index(x: Any) -> Any:
+        if not is_dynamic(x):
+            return trace.value("arith.constant", index, value=ir.IntegerAttr.get(index, int(x)))
+        return trace.value("arith.index_cast", index, x.ir_value())
+
+    sizes = [as_index(x) for x in (*grid, *block, *(cluster or ()))]
+    dynamic = [] if smem is None else [Int32(smem).ir_value()]
+    on = [] if stream is None else [stream_value(stream)]
+    clusters = [1, 1, 1] if cluster else [0, 0, 0]
+    segments = [0, 1, 1, 1, 1, 1, 1, *clusters, len(dynamic), len(operands), len(on)]
+    symbol = ir.SymbolRefAttr.get([MODULE, name])
+    ir.Operation.create(
+        "gpu.launch_func",
+        operands=[*sizes, *dynamic, *operands, *on],
+        attributes={
+            "kernel": symbol,
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
+            **{flag: ir.UnitAttr.get() for flag, wanted in flags.items() if wanted},
+        },
+        loc=trace.loc(),
+    )

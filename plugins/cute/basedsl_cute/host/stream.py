@@ -1,0 +1,116 @@
+"""CUDA streams as arguments of @jit functions and of `launch(stream=...)`.
+
+Any stream of PyTorch, CuPy, cuda.bindings or cuda.core, or anything with `__cuda_stream__`, is an
+argument known at run time. The simulator has only one stream.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.native_call.unpackers import Unpacker
+from basedsl.numeric import Int64, is_dynamic
+from basedsl_cute.arrays.placeholders import FakeStream
+from basedsl_cute.arrays.unpack import as_bytes, python_unpacker
+from basedsl_cute.device.driver import stream_handle
+
+
+class Stream:
+    """A stream inside a compiled function; its handle is known at run time."""
+
+    __dsl_leaf__ = True
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def ir_value(self) -> Any:
+        return self._value
+
+    def with_ir_value(self, value: Any) -> Stream:
+        return Stream(value)
+
+    def leaf_type(self) -> str:
+        return "stream"
+
+    def undefined(self) -> Any:
+        return Int64(0).ir_value()
+
+
+@dataclass(frozen=True)
+class StreamArgument:
+    """A stream as a parameter: its CUstream."""
+
+    formats = ("Q",)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return [ir.IntegerType.get_signless(64)]
+
+    def proxy(self, values: Sequence[Any]) -> Stream:
+        return Stream(values[0])
+
+    def pack(self, value: Any) -> tuple[int]:
+        return (stream_handle(value),)
+
+    def unpacker(self) -> Unpacker | None:
+        """As `pack`, for what is a stream under any annotation."""
+
+        def pack(value: Any) -> bytes | None:
+            return as_bytes(self.formats, self.pack(value)) if is_stream(value) else None
+
+        return python_unpacker(self.formats, pack)
+
+    def __str__(self) -> str:
+        return "Stream"
+
+
+@dataclass(frozen=True)
+class EnvironmentStreamArgument(StreamArgument):
+    """The stream that the framework has made current when a compiled function is called."""
+
+    implicit = True
+
+    def pack(self, value: Any) -> tuple[int]:
+        torch = sys.modules.get("torch")
+        if torch is None or not torch.cuda.is_available():
+            return (0,)
+        return (stream_handle(torch.cuda.current_stream()),)
+
+    def unpacker(self) -> Unpacker | None:
+        return None
+
+    def __str__(self) -> str:
+        return "Stream of the framework"
+
+
+def stream_argument(value: Any) -> StreamArgument:
+    """The argument type of a stream."""
+    implicit = isinstance(value, FakeStream) and value.implicit
+    return EnvironmentStreamArgument() if implicit else StreamArgument()
+
+
+def is_stream(value: Any) -> bool:
+    """True for what a caller may pass as a stream (an array's `ptr` does not make it one)."""
+    kind = type(value)
+    if hasattr(kind, "__cuda_stream__") or kind.__name__ in ("CUstream", "cudaStream_t"):
+        return True
+    return kind.__name__ in ("Stream", "ExternalStream") and (
+        hasattr(kind, "cuda_stream") or hasattr(value, "ptr")
+    )
+
+
+def stream_value(stream: Any) -> Any:
+    """The stream of a launch as an i64; None for the default stream."""
+    if stream is None:
+        return None
+    if isinstance(stream, Stream):
+        return stream.ir_value()
+    if is_dynamic(stream):
+        raise DSLTypeError(
+            f"a dynamic {type(stream).__name__} is no CUDA stream",
+            hint="annotate the parameter that takes the stream: stream: cute.Stream",
+        )
+    return Int64(stream_handle(stream)).ir_value()

@@ -1,0 +1,473 @@
+"""Arrays and pointers as arguments: what of them compiled code depends on, and what travels.
+
+An array passed as it is gets a dynamic layout: shape and strides at run time, but for the unit
+stride of the contiguous mode, which is static. `runtime.from_dlpack` makes layouts static, and
+dynamic again with promises. Extents and strides are 32-bit where every offset fits 31 bits, else
+64-bit: the two are compiled apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from basedsl.errors import DSLCallError
+from basedsl.metastage import require
+from basedsl.native_call.unpackers import Unpacker
+from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
+from basedsl_cute import algebra
+from basedsl_cute.algebra import repeat_like
+from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
+from basedsl_cute.arrays.address_owner import owner_of
+from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.placeholders import FakeTensor, SymInt
+from basedsl_cute.arrays.tensor import Pointer, reaches_beyond_32_bits
+from basedsl_cute.arrays.tensor import Tensor as RuntimeTensor
+from basedsl_cute.arrays.unpack import as_bytes, python_unpacker, tensor_unpacker
+from basedsl_cute.device.detect import detect
+from basedsl_cute.tensors.pointer import RUN, element_bytes, memref_type, storage_bits
+from basedsl_cute.tensors.pointer import Pointer as TracedPointer
+from basedsl_cute.tensors.tensor import DeclaredTensor, Tensor
+
+MAX_ALIGN = 16  # the widest access of one thread, in bytes
+ON_GPU = "cute on GPU"  # a trace's state: an argument whose memory only the GPU reaches
+_ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time, of which
+    `divisors` (one for each dynamic leaf, or empty) are promised to be divisors and `symbols` the
+    names: equal names are equal numbers. `profile` is how the modes are nested in the kernel, None
+    if they are not: an array has a mode for each leaf.
+    """
+
+    dtype: Any
+    space: str
+    shape: tuple[int | None, ...]
+    stride: tuple[int | None, ...]
+    align: int
+    wide: bool
+    device: str
+    writable: bool = True
+    name: str = field(default="", compare=False)
+    divisors: tuple[int, ...] = ()
+    symbols: tuple[str | None, ...] = ()
+    profile: Any = None
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return ("Q",) + (("q",) if self.wide else ("i",)) * self._dynamic_leaves
+
+    @property
+    def _dynamic_leaves(self) -> int:
+        return sum(leaf is None for leaf in (*self.shape, *self.stride))
+
+    @property
+    def _divisors(self) -> tuple[int, ...]:
+        return self.divisors or (1,) * self._dynamic_leaves
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        trace = require("a tensor argument")
+        integer = ir.IntegerType.get_signless(64 if self.wide else 32)
+        memref = memref_type(trace, self.dtype, self.space, self.layout_text, self.align)
+        return [memref, *[integer] * self._dynamic_leaves]
+
+    @property
+    def layout_text(self) -> str:
+        divisors = iter(self._divisors)
+
+        def leaf(x: int | None) -> str:
+            if x is not None:
+                return str(x)
+            divisor = next(divisors)
+            return f"?{{div={divisor}}}" if divisor > 1 else "?"
+
+        def text(x: Any) -> str:
+            return f"({','.join(map(text, x))})" if isinstance(x, tuple) else leaf(x)
+
+        return f"{text(self._nested(self.shape))}:{text(self._nested(self.stride))}"
+
+    def _nested(self, leaves: tuple[Any, ...]) -> Any:
+        return leaves if self.profile is None else unflatten_tuple(leaves, self.profile)
+
+    def proxy(self, values: Sequence[Any]) -> Tensor:
+        if self.device != "cpu":
+            require("a tensor argument").state[ON_GPU] = self.name
+        integer = Int64 if self.wide else Int32
+        symbols = self.symbols or (None,) * self._dynamic_leaves
+        numbers = iter(
+            [
+                _same_symbol(integer.from_value(value), symbol, self.name).with_divby(divisor)
+                for value, divisor, symbol in zip(values[1:], self._divisors, symbols, strict=True)
+            ]
+        )
+
+        def fill(leaves: tuple[int | None, ...]) -> Any:
+            return tuple(next(numbers) if x is None else x for x in leaves)
+
+        shape = fill(self.shape)
+        stride = fill(self.stride)
+        pointer = TracedPointer(self.dtype, self.space, self.align, values[0])
+        return Tensor(pointer, algebra.Layout(self._nested(shape), self._nested(stride)))
+
+    def pack(self, value: Any) -> tuple[Any, ...]:
+        host = host_tensor(value)
+        leaves = [
+            actual
+            for static, actual in zip(
+                (*self.shape, *self.stride), (*host.shape, *host.strides), strict=True
+            )
+            if static is None
+        ]
+        return (host.address, *leaves)
+
+    def unpacker(self) -> Unpacker | None:
+        """As `pack`, for values of exactly this type."""
+        leading = self.stride.index(1) if 1 in self.stride else None
+        vector = _row_vector(self.dtype, len(self.shape), leading)
+        divisor = vector if self.divisors else 1
+        device, writable = self.device, self.writable
+        plain = _plain(
+            self.dtype, len(self.shape), leading, divisor, self.align, self.wide, device, writable
+        )
+
+        def make(value: Any) -> bytes | None:
+            fits = tensor_argument(value, None, self.name) == self
+            return self._bytes(value) if fits else None
+
+        pack = _keeping(make)
+        if self != plain:
+            return python_unpacker(self.formats, pack)
+        return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
+
+    def accepting_unpacker(self) -> Unpacker | None:
+        """As `pack`, for values that `accepts` takes."""
+
+        def make(value: Any) -> bytes | None:
+            return self._bytes(value) if self.accepts(value, self.name) else None
+
+        return tensor_unpacker(self, _keeping(make))
+
+    def _bytes(self, value: Any) -> bytes:
+        return as_bytes(self.formats, self.pack(value))
+
+    def accepts(self, value: Any, name: str) -> bool:
+        """Whether code compiled for this may be called with `value`; DSLCallError, saying what it
+        violates, if not.
+        """
+        host = host_tensor(value, name)
+        dtype = value.element_type if isinstance(value, RuntimeTensor) else None
+        problem = self._violated(host, dtype or from_dlpack(*host.dtype))
+        if problem is not None:
+            hint = "pass an array like the one it was compiled for, or compile again"
+            if "no multiple" in problem:
+                hint += "; compiled with from_dlpack(x).mark_layout_dynamic() it takes any strides"
+            raise DSLCallError(f"'{name}' was compiled as {self}; {problem}", hint=hint)
+        return True
+
+    def _violated(self, host: HostTensor, dtype: Any) -> str | None:
+        if dtype is not self.dtype:
+            return f"the elements are {dtype.__name__}"
+        if len(host.shape) != len(self.shape):
+            return f"it has {len(host.shape)} mode(s)"
+        divisors = iter(self._divisors)
+        for what, known, actual in (
+            ("the extent", self.shape, host.shape),
+            ("the stride", self.stride, host.strides),
+        ):
+            for mode, (static, number) in enumerate(zip(known, actual, strict=True)):
+                divisor = 1 if static is not None else next(divisors)
+                matters = what == "the extent" or host.shape[mode] > 1
+                if static is not None and static != number and matters:
+                    return f"{what} of mode {mode} is {number}, not {static}"
+                if number % divisor and matters:
+                    return f"{what} {number} of mode {mode} is no multiple of {divisor}"
+        if host.address % self.align:
+            return f"its address {host.address:#x} is not aligned to {self.align} bytes"
+        if not self.wide and reaches_beyond_32_bits(host.shape, host.strides):
+            return "its offsets do not fit 32 bits"
+        device = host.device_name
+        if device != self.device and not (self.device == _ON_SOME_GPU and host.is_on_gpu):
+            return f"it is on {device}"
+        if self.writable and host.readonly:
+            return "it is read-only"
+        return None
+
+    def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
+        """The lowest and one past the highest byte that the layout reaches, from packed values."""
+        address, *numbers = packed
+        dynamic = iter(numbers)
+        shape = [next(dynamic) if n is None else n for n in self.shape]
+        stride = [next(dynamic) if d is None else d for d in self.stride]
+        size = element_bytes(self.dtype)
+        if 0 in shape:
+            return address, address
+        spans = [(n - 1) * d for n, d in zip(shape, stride, strict=True)]
+        low, high = sum(min(s, 0) for s in spans), sum(max(s, 0) for s in spans)
+        return address + low * size, address + (high + 1) * size
+
+    def __str__(self) -> str:
+        text = f"Tensor[{self.dtype.__name__}, {len(self.shape)}] {self.layout_text}"
+        return f"{text} on {self.device}, align {self.align}" + (", 64-bit" if self.wide else "")
+
+
+def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
+    """The number of a symbol: of one met before, that one, and a check that they agree."""
+    if symbol is None:
+        return number
+    trace = require("a tensor argument")
+    known = trace.state.setdefault("cute symbols", {})
+    first, where = known.setdefault(symbol, (number, name))
+    if first is number:
+        return number
+    width = max(first.width, number.width)
+    integer = Int64 if width == 64 else Int32
+    trace.emitter.assert_(
+        (first.to(integer) == number.to(integer)).ir_value(),
+        f"ValueError: an extent of '{name}' differs from that of '{where}' with the same symbol",
+        trace.loc(),
+    )
+    return first.to(type(number)) if type(first) is not type(number) else first
+
+
+@dataclass(frozen=True)
+class PointerArgument:
+    """A pointer as a parameter."""
+
+    dtype: Any
+    space: str
+    align: int
+    name: str = field(default="", compare=False)
+
+    formats = ("Q",)
+    device = "any"
+    writable = True
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        trace = require("a pointer argument")
+        return [memref_type(trace, self.dtype, self.space, RUN, self.align)]
+
+    def proxy(self, values: Sequence[Any]) -> TracedPointer:
+        return TracedPointer(self.dtype, self.space, self.align, values[0])
+
+    def pack(self, value: Pointer) -> tuple[Any, ...]:
+        if value.num_bytes is not None:
+            _sizes[value.address] = value.num_bytes
+        else:
+            _sizes.pop(value.address, None)
+        return (value.address,)
+
+    def unpacker(self) -> Unpacker | None:
+        """As `pack`, for values of exactly this type."""
+
+        def pack(value: Any) -> bytes | None:
+            fits = type(value) is Pointer and pointer_argument(value, self.name) == self
+            return as_bytes(self.formats, self.pack(value)) if fits else None
+
+        return python_unpacker(self.formats, pack)
+
+    def accepting_unpacker(self) -> Unpacker | None:
+        """As `pack`, for values that `accepts` takes."""
+
+        def pack(value: Any) -> bytes | None:
+            fits = type(value) is Pointer and self.accepts(value, self.name)
+            return as_bytes(self.formats, self.pack(value)) if fits else None
+
+        return python_unpacker(self.formats, pack)
+
+    def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
+        """The memory behind the pointer: what `make_ptr(num_bytes=)` said, else the array that it
+        points into, where a variable names that.
+        """
+        (address,) = packed
+        size = _sizes.get(address)
+        if size is not None or address == 0:
+            return address, address + (size or 0)
+        owner = owner_of(address)
+        if owner is None:
+            raise DSLCallError(
+                f"'{self.name}' points to memory of unknown size, and the simulator checks bounds",
+                hint="cute.runtime.make_ptr(..., num_bytes=...), or keep the array in a variable",
+            )
+        return owner
+
+    def accepts(self, value: Any, name: str) -> bool:
+        if not isinstance(value, Pointer) or pointer_argument(value, name) != self:
+            aligned = isinstance(value, Pointer) and value.align >= self.align
+            if aligned and (value.dtype, value.space) == (self.dtype, self.space):
+                return True
+            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}")
+        return True
+
+    def __str__(self) -> str:
+        return f"Pointer[{self.dtype.__name__}] to {self.space}, align {self.align}"
+
+
+_sizes: dict[int, int] = {}  # address -> bytes, of pointers whose maker said so
+
+
+def pointer_argument(value: Pointer, name: str) -> PointerArgument:
+    """The argument type of a pointer."""
+    return PointerArgument(value.dtype, value.space, value.align, name)
+
+
+def host_tensor(value: Any, name: str = "") -> HostTensor:
+    """An array, or what `from_dlpack` made of one, as a record."""
+    if isinstance(value, RuntimeTensor):
+        return value.host
+    if isinstance(value, FakeTensor):
+        raise DSLCallError(
+            f"{value} has no data", hint="compile with it, and call the result with arrays"
+        )
+    return HostTensor.of(value, name)
+
+
+def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
+    """The argument type of an array, a tensor or a pointer, or None if `value` is none."""
+    if isinstance(value, Pointer):
+        return pointer_argument(value, name)
+    declared = annotation is Tensor or isinstance(annotation, DeclaredTensor)
+    if isinstance(value, FakeTensor):
+        return _of_fake(value, annotation, name)
+    if isinstance(value, RuntimeTensor):
+        return _of_runtime(value, annotation, name)
+    host = HostTensor.of(value, name) if HostTensor.can_read(value) else None
+    if host is None:
+        if declared:
+            raise DSLCallError(
+                f"'{name}' is declared a Tensor, got {type(value).__name__}",
+                hint="pass a NumPy, PyTorch, CuPy or JAX array: anything with __dlpack__",
+            )
+        return None
+    if isinstance(annotation, type) and issubclass(annotation, Numeric):
+        return None  # a number is expected: the core says that this is none
+    dtype = from_dlpack(*host.dtype)
+    if isinstance(annotation, DeclaredTensor):
+        _check_declared(annotation, dtype, host.shape, name)
+    wide = reaches_beyond_32_bits(host.shape, host.strides)
+    natural = element_bytes(dtype)
+    align = max(natural, min(MAX_ALIGN, host.address & -host.address or MAX_ALIGN))
+    leading = _leading_mode(host.shape, host.strides)
+    vector = _row_vector(dtype, len(host.shape), leading)
+    others = [d for i, d in enumerate(host.strides) if i != leading and host.shape[i] > 1]
+    divisor = vector if all(d % vector == 0 for d in others) else 1
+    rank, device, writable = len(host.shape), host.device_name, not host.readonly
+    return _plain(dtype, rank, leading, divisor, align, wide, device, writable, name)
+
+
+def _row_vector(dtype: Any, rank: int, leading: int | None) -> int:
+    """The elements of the widest access, where the strides beside the leading one matter to it."""
+    if leading is None or rank < 2:
+        return 1
+    return max(1, MAX_ALIGN * 8 // storage_bits(dtype))
+
+
+def _plain(
+    dtype: Any,
+    rank: int,
+    leading: int | None,
+    divisor: int,
+    align: int,
+    wide: bool,
+    device: str,
+    writable: bool,
+    name: str = "",
+) -> TensorArgument:
+    """The type of an array of which nothing was promised. `divisor` divides all strides but that
+    of the leading mode: 1, or the elements of the widest access, and no number between, so that
+    there are two types of arrays of each rank and order.
+    """
+    shape: tuple[int | None, ...] = (None,) * rank
+    stride = tuple(1 if i == leading else None for i in range(rank))
+    divisors = (1,) * rank + (divisor,) * (rank - 1) if divisor > 1 else ()
+    return TensorArgument(
+        dtype, "gmem", shape, stride, align, wide, device, writable, name, divisors
+    )
+
+
+def _keeping(make: Callable[[Any], bytes | None]) -> Callable[[Any], bytes | None]:
+    """`make`, asked only once about a `runtime.Tensor` until its argument type changes."""
+
+    def pack(value: Any) -> bytes | None:
+        if type(value) is not RuntimeTensor:
+            return make(value)
+        kept = value.packed
+        if kept is None or kept[0] is not value.argument or kept[1] is not make:
+            found = make(value)
+            # `make` may ask for the type, which makes it.
+            kept = value.packed = value.argument or _of_runtime(value, None, ""), make, found
+        return kept[2]  # type: ignore[no-any-return]
+
+    return pack
+
+
+def _of_runtime(value: RuntimeTensor, annotation: Any, name: str) -> TensorArgument:
+    host = value.host
+    if isinstance(annotation, DeclaredTensor):
+        _check_declared(annotation, value.element_type, host.shape, name)
+    made = value.argument
+    if made is None or made.name != name:
+        divisors = (*value.shape_divisors, *value.stride_divisors)
+        leaves = [
+            None if divisor else number
+            for divisor, number in zip(divisors, (*host.shape, *host.strides), strict=True)
+        ]
+        rank = len(host.shape)
+        made = value.argument = TensorArgument(
+            value.element_type,
+            "gmem",
+            tuple(leaves[:rank]),
+            tuple(leaves[rank:]),
+            value.align,
+            not value.narrow and reaches_beyond_32_bits(host.shape, host.strides),
+            host.device_name,
+            not host.readonly,
+            name,
+            tuple(divisor for divisor in divisors if divisor),
+        )
+    return made  # type: ignore[no-any-return]
+
+
+def _of_fake(value: FakeTensor, annotation: Any, name: str) -> TensorArgument:
+    if isinstance(annotation, DeclaredTensor):
+        _check_declared(annotation, value.element_type, value.shape, name)
+    shape, stride = flatten_to_tuple(value.shape), flatten_to_tuple(value.stride)
+    leaves = [x for x in (*shape, *stride) if type(x) is not int]
+    profile = None if shape == value.shape else repeat_like(0, value.shape)
+    return TensorArgument(
+        value.element_type,
+        value.memspace.value,
+        tuple(x if type(x) is int else None for x in shape),
+        tuple(x if type(x) is int else None for x in stride),
+        value.align,
+        any(x.width == 64 for x in leaves),
+        _ON_SOME_GPU if detect().is_gpu else "cpu",
+        True,
+        name,
+        tuple(x.divby for x in leaves),
+        tuple(x.name if isinstance(x, SymInt) else None for x in leaves),
+        profile,
+    )
+
+
+def _leading_mode(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The mode whose stride is static: the one of stride 1, among several the only one with an
+    extent over 1. No such mode, or no single one: every stride is dynamic.
+    """
+    units = [i for i, d in enumerate(strides) if d == 1]
+    if len(units) > 1:
+        units = [i for i in units if shape[i] > 1] or units[-1:]
+    return units[0] if len(units) == 1 else None
+
+
+def _check_declared(declared: DeclaredTensor, dtype: Any, shape: Any, name: str) -> None:
+    rank = len(shape)
+    if dtype is not declared.dtype or declared.rank not in (None, rank):
+        wanted = declared.dtype.__name__ + ("" if declared.rank is None else f", {declared.rank}")
+        raise DSLCallError(
+            f"'{name}' is declared Tensor[{wanted}], got {dtype.__name__} elements in {rank} "
+            f"mode(s), shape {tuple(shape)}",
+            hint=f"convert the array, or change the annotation of '{name}'",
+        )

@@ -1,0 +1,253 @@
+"""Tensor maps in compiled code: host code encodes one, and a kernel takes it as a parameter.
+
+The 128 bytes lie on the host's stack, 64-byte aligned, and travel by value as a `__grid_constant__`
+parameter, whose address the TMA unit takes (CUDA C++ Programming Guide, "Tensor Memory Access").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from basedsl.errors import DSLError, DSLTypeError
+from basedsl.metastage import Trace, require
+from basedsl.numeric import Int64, as_numeric, is_dynamic, select
+from basedsl.numeric.kit import kit_of
+from basedsl_cute.hardware.tensor_map_format import (
+    ALIGNMENT,
+    BYTES,
+    DATA_TYPES,
+    ENCODE_SYMBOL,
+    L2_PROMOTION_256B,
+    MAX_BOX,
+    MAX_RANK,
+    SWIZZLE_BYTES,
+    SWIZZLE_NONE,
+)
+
+_FAILED = "the driver has refused to make a tensor map of this tensor (cuTensorMapEncodeTiled)"
+_MAX_EXTENT, _MAX_STRIDE = 1 << 32, 1 << 40  # elements, bytes (CUDA driver API, tensor maps)
+
+
+class TensorMapValue:
+    """The address of a tensor map, as one leaf that a kernel takes by value."""
+
+    __slots__ = ("value",)
+    __dsl_leaf__ = True
+    parameter_marks: ClassVar[dict[str, str]] = {
+        "llvm.byval": f"!llvm.array<{BYTES} x i8>",
+        "llvm.align": f"{ALIGNMENT} : i64",
+        "cute.grid_constant": "unit",
+    }
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def ir_value(self) -> Any:
+        return self.value
+
+    def with_ir_value(self, value: Any) -> TensorMapValue:
+        return TensorMapValue(value)
+
+    def leaf_type(self) -> str:
+        return "a tensor map"
+
+    def undefined(self) -> Any:
+        trace = require("a tensor map")
+        pointer = trace.bindings.llvm.PointerType.get()
+        return trace.emit(trace.ir.Operation.create, "llvm.mlir.zero", results=[pointer]).result
+
+
+def encode_tensor_map(
+    dtype: Any,
+    address: Any,
+    extents: Sequence[Any],
+    strides: Sequence[Any],
+    box: Sequence[int],
+    swizzle: int = SWIZZLE_NONE,
+    element_strides: Sequence[int] | None = None,
+    modes: Sequence[Any] | None = None,
+) -> TensorMapValue:
+    """Encode a tensor map in host code.
+
+    `address` is an integer; `extents` and `strides` are in elements, mode 0 contiguous and its
+    stride not among the strides. `box` is what one copy moves, up to 256 a mode. `modes` are what
+    messages call the modes. What TMA cannot copy is an error: when compiling if that is known
+    then, else when the host code runs.
+    """
+    trace = require("a tensor map")
+    if trace.function_kind == "kernel":
+        raise DSLError(
+            "a tensor map is encoded by the host; this is a kernel",
+            hint="make the TMA atom in the @jit function and pass it to the kernel",
+        )
+    _check(dtype, extents, strides, box, swizzle)
+    rank = len(extents)
+    host = _Host(trace)
+    out = host.slot("i8", BYTES, ALIGNMENT)
+    size = dtype.width // 8
+    wide = [_int64(n) for n in extents], [_int64(n) * size for n in _steps(extents, strides)]
+    _check_tensor(host, _int64(address), *wide, size, modes or range(rank))
+    pointers = [
+        host.array("i64", [n.ir_value() for n in wide[0]]),
+        host.array("i64", [n.ir_value() for n in wide[1]]),
+        host.array("i32", [host.constant(n) for n in box]),
+        host.array("i32", [host.constant(n) for n in element_strides or [1] * rank]),
+    ]
+    numbers = [host.constant(n) for n in (0, swizzle, L2_PROMOTION_256B, 0)]
+    first = [out, host.constant(DATA_TYPES[dtype.__name__]), host.constant(rank)]
+    status = host.call([*first, _int64(address).ir_value(), *pointers, *numbers])
+    zero = host.constant(0)
+    kit = kit_of(trace)
+    kit.begin()
+    good = kit.cmpi("eq", status, zero)
+    host.emit("cf.assert", [good], msg=trace.ir.StringAttr.get(_FAILED))
+    return TensorMapValue(out)
+
+
+def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> None:
+    if dtype.__name__ not in DATA_TYPES:
+        raise DSLTypeError(f"TMA does not know elements of {dtype.__name__}")
+    if not 1 <= len(extents) <= MAX_RANK or len(strides) != len(extents) - 1:
+        raise DSLTypeError(
+            f"a tensor map has 1 to {MAX_RANK} modes, and a stride for each but the contiguous "
+            f"one; got {len(extents)} extents and {len(strides)} strides"
+        )
+    if len(box) != len(extents) or any(not 0 < n <= MAX_BOX for n in box):
+        raise DSLTypeError(f"a TMA box has 1 to {MAX_BOX} elements in each mode, not {tuple(box)}")
+    row = box[0] * dtype.width // 8
+    if row % 16 or (swizzle != SWIZZLE_NONE and row > SWIZZLE_BYTES[swizzle]):
+        limit = "" if swizzle == SWIZZLE_NONE else f", at most {SWIZZLE_BYTES[swizzle]}"
+        raise DSLTypeError(
+            f"the contiguous mode of a TMA box is a multiple of 16 bytes{limit}, not {row}"
+        )
+
+
+def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
+    """The strides, but 0 in modes of one element, where arrays may have any."""
+    steps = []
+    for extent, stride in zip(extents[1:], strides, strict=True):
+        is_one = extent == 1
+        if is_dynamic(is_one):
+            steps.append(select(is_one, Int64(0), _int64(stride)))
+        else:
+            steps.append(0 if is_one else stride)
+    return steps
+
+
+def _check_tensor(
+    host: _Host, address: Any, extents: Any, strides: Any, size: int, modes: Sequence[Any]
+) -> None:
+    """The rules of cuTensorMapEncodeTiled for what may be known at run time only."""
+    _demand(host, (address & 15) == 0, "its first element is not at a multiple of 16 bytes")
+    for mode, extent in zip(modes, extents, strict=True):
+        _demand(host, extent > 0, f"mode {mode} has no elements: copy nothing instead")
+        _demand(host, extent <= _MAX_EXTENT, f"mode {mode} has more than 2**32 elements")
+    for mode, stride in zip(modes[1:], strides, strict=True):
+        wanted = f"{16 // math.gcd(16, size)} elements"
+        _demand(
+            host,
+            (stride & 15) == 0,
+            f"the stride of mode {mode} is not one of the multiples of 16 bytes ({wanted}): pad it",
+        )
+        _demand(
+            host,
+            (stride >= 0) & (stride < _MAX_STRIDE),
+            f"the stride of mode {mode} is negative or 2**40 bytes or more",
+        )
+
+
+def _demand(host: _Host, holds: Any, what: str) -> None:
+    message = f"TMA cannot copy this tensor: {what}"
+    if is_dynamic(holds):
+        host.emit("cf.assert", [holds.ir_value()], msg=host.ir.StringAttr.get(message))
+    elif not holds:
+        raise DSLTypeError(message)
+
+
+def _int64(value: Any) -> Any:
+    return as_numeric(value).to(Int64)
+
+
+class _Host:
+    """Building in a host function."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.ir = trace.ir
+        self.pointer = trace.bindings.llvm.PointerType.get()
+
+    def emit(self, name: str, operands: Sequence[Any], results: Any = (), **attributes: Any) -> Any:
+        return self.trace.emit(
+            self.ir.Operation.create,
+            name,
+            operands=list(operands),
+            results=list(results),
+            attributes=attributes,
+        )
+
+    def constant(self, value: int, bits: int = 32) -> Any:
+        kind = self.ir.IntegerType.get_signless(bits)
+        attribute = self.ir.IntegerAttr.get(kind, value)
+        return self.emit("arith.constant", [], [kind], value=attribute).result
+
+    def slot(self, element: str, count: int, alignment: int = 8) -> Any:
+        """Memory on the stack, taken once at the function's entry."""
+        ir = self.ir
+        block = ir.InsertionPoint.current.block
+        while block.owner.operation.name != "func.func":
+            block = block.owner.operation.block
+        entry = block.owner.operation.regions[0].blocks[0]
+        i64 = ir.IntegerType.get_signless(64)
+        with ir.InsertionPoint.at_block_begin(entry):
+            size = self.constant(count, 64)
+            return self.emit(
+                "llvm.alloca",
+                [size],
+                [self.pointer],
+                elem_type=ir.TypeAttr.get(ir.Type.parse(element)),
+                alignment=ir.IntegerAttr.get(i64, alignment),
+            ).result
+
+    def array(self, element: str, values: Sequence[Any]) -> Any:
+        """The values in memory."""
+        ir = self.ir
+        slot = self.slot(element, max(1, len(values)))
+        for i, value in enumerate(values):
+            at = self.emit(
+                "llvm.getelementptr",
+                [slot],
+                [self.pointer],
+                elem_type=ir.TypeAttr.get(ir.Type.parse(element)),
+                rawConstantIndices=ir.DenseI32ArrayAttr.get([i]),
+            ).result
+            self.emit("llvm.store", [value, at])
+        return slot
+
+    def call(self, operands: Sequence[Any]) -> Any:
+        """Call the encoder, declared once in the module."""
+        ir, trace = self.ir, self.trace
+        if ENCODE_SYMBOL not in trace.state:
+            trace.state[ENCODE_SYMBOL] = True
+            arguments = "ptr, i32, i32, i64, ptr, ptr, ptr, ptr, i32, i32, i32, i32"
+            kind = ir.Type.parse(f"!llvm.func<i32 ({arguments})>")
+            with ir.InsertionPoint.at_block_begin(trace.state["module"].body):
+                ir.Operation.create(
+                    "llvm.func",
+                    attributes={
+                        "sym_name": ir.StringAttr.get(ENCODE_SYMBOL),
+                        "function_type": ir.TypeAttr.get(kind),
+                        "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+                    },
+                    regions=1,
+                    loc=ir.Location.unknown(),
+                )
+        return self.emit(
+            "llvm.call",
+            operands,
+            [ir.IntegerType.get_signless(32)],
+            callee=ir.FlatSymbolRefAttr.get(ENCODE_SYMBOL),
+            operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]),
+            op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+        ).result

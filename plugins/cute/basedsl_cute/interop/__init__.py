@@ -1,0 +1,1 @@
+"""Bridges to other libraries: PyTorch, JAX, CUDA's Python bindings, and test helpers."""

@@ -1,0 +1,306 @@
+"""`cute.testing`: timing, tuning, and small helpers of programs that check their own results."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from basedsl import logs
+from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError
+from basedsl.metastage import current
+from basedsl.numeric import Boolean, Numeric, is_dynamic
+from basedsl_cute import algebra, arch
+from basedsl_cute.device import driver
+from basedsl_cute.device.graph import Graph
+from basedsl_cute.dsl.cute import CUTE
+from basedsl_cute.dsl.hardware_info import HardwareInfo
+from basedsl_cute.dsl.machine import current_target, synchronize
+from basedsl_cute.tensors.tensor import Tensor
+
+_log = logs.logger("cute.autotune")
+
+
+class CantImplementError(DSLError):
+    """A configuration that a program does not support; tuning passes over it."""
+
+
+class JitArguments:
+    """The arguments of one call."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self._owners: list[Any] = []
+
+    def add_to_scope(self, owners: Sequence[Any]) -> None:
+        """Keep objects alive as long as these arguments: what owns their memory."""
+        self._owners += owners
+
+
+# Timing ------------------------------------------------------------------------------------------
+
+
+def benchmark(
+    callable: Callable[..., Any],
+    *,
+    warmup_iterations: int = 10,
+    iterations: int = 100,
+    stream: Any = None,
+    kernel_arguments: JitArguments | None = None,
+    workspace_generator: Callable[[], JitArguments] | None = None,
+    workspace_count: int = 1,
+    use_cuda_graphs: bool = False,
+    nvtx_tag: str | None = None,
+) -> float:
+    """The average time of a call, in microseconds.
+
+    The calls take `kernel_arguments`, or in turn one of `workspace_count` sets of arguments that
+    `workspace_generator` makes, so that no call finds its data in the cache. `stream` is the one
+    that the calls use. `use_cuda_graphs` captures the calls (on a stream that is not the default
+    one) and times the replay. On the simulator this is the time of simulating.
+    """
+    if iterations < 1 or warmup_iterations < 0:
+        raise DSLCallError("benchmark() takes at least one iteration, and no negative warm-up")
+    if workspace_count < 1 or (workspace_count > 1 and workspace_generator is None):
+        raise DSLCallError(
+            f"a workspace_count of {workspace_count} needs a workspace_generator",
+            hint="pass a function that makes the JitArguments of one call",
+        )
+    if workspace_generator is not None:
+        sets = [workspace_generator() for _ in range(workspace_count)]
+    else:
+        sets = [kernel_arguments or JitArguments()]
+    for one in sets:
+        if not isinstance(one, JitArguments):
+            raise DSLCallError(f"the arguments of a call are JitArguments, not {one!r}")
+    on_gpu = current_target().is_gpu
+
+    def calls(count: int) -> None:
+        for one in itertools.islice(itertools.cycle(sets), count):
+            callable(*one.args, **one.kwargs)
+
+    with _range(nvtx_tag):
+        if use_cuda_graphs and on_gpu:
+            return _time_graphs(calls, warmup_iterations, iterations, stream)
+        calls(warmup_iterations)
+        timed = _time_on_gpu if on_gpu else _time_here
+        return timed(lambda: calls(iterations), stream) / iterations
+
+
+def _time_here(run: Callable[[], None], stream: Any) -> float:
+    start = perf_counter()
+    run()
+    return (perf_counter() - start) * 1e6
+
+
+def _time_on_gpu(run: Callable[[], None], stream: Any) -> float:
+    synchronize()
+    start, end = driver.Event(), driver.Event()
+    try:
+        start.record(stream)
+        run()
+        end.record(stream)
+        end.synchronize()
+        return end.milliseconds_since(start) * 1e3
+    finally:
+        start.destroy()
+        end.destroy()
+
+
+def _time_graphs(calls: Callable[[int], None], warmup: int, iterations: int, stream: Any) -> float:
+    if driver.stream_handle(stream) == 0:
+        raise DSLRuntimeError(
+            "work of the default stream cannot be captured in a CUDA graph",
+            hint="pass stream=, another stream, that the calls use too",
+        )
+    calls(1)  # loads the code, which capturing does not
+    synchronize()
+    if warmup:
+        with Graph.capture(stream, lambda: calls(warmup)) as graph:
+            graph.launch(stream)
+    with Graph.capture(stream, lambda: calls(iterations)) as graph:
+        return _time_on_gpu(lambda: graph.launch(stream), stream) / iterations
+
+
+@contextlib.contextmanager
+def _range(tag: str | None) -> Iterator[None]:
+    """A range that profilers show, where NVTX for Python is installed."""
+    try:
+        import nvtx
+    except ImportError:
+        nvtx = None
+    if tag is None or nvtx is None:
+        yield
+        return
+    with nvtx.annotate(tag):
+        yield
+
+
+def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
+    """How many sets of arguments of this size exceed the L2 cache, at most one for each call."""
+    if one_workspace_bytes < 1:
+        raise DSLCallError(f"a workspace has at least one byte, not {one_workspace_bytes}")
+    needed = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
+    return max(1, min(needed, warmup_iterations + iterations))
+
+
+# Tuning ------------------------------------------------------------------------------------------
+
+
+def tune(
+    func: Callable[..., Callable[..., Any]],
+    params_dict: Mapping[str, Sequence[Any]] | None = None,
+    kernel_arguments: JitArguments | None = None,
+    warmup_iterations: int = 10,
+    iterations: int = 100,
+    stream: Any = None,
+) -> dict[str, Any]:
+    """The fastest of all combinations of `params_dict`, as keyword arguments of `func`.
+
+    `func(**config)` returns what is timed, called with `kernel_arguments`. A combination for which
+    that raises is passed over; if none is left, the first one's error is raised.
+    """
+
+    def time(config: dict[str, Any]) -> float:
+        return benchmark(
+            func(**config),
+            warmup_iterations=warmup_iterations,
+            iterations=iterations,
+            stream=stream,
+            kernel_arguments=kernel_arguments,
+        )
+
+    return _fastest(params_dict or {}, time)
+
+
+def _fastest(
+    params: Mapping[str, Sequence[Any]], time: Callable[[dict[str, Any]], float]
+) -> dict[str, Any]:
+    logs.configure(CUTE.options)
+    shown = CUTE.options.log_autotune
+
+    def say(text: str) -> None:
+        _log.info("%s", text)
+        if shown:
+            print(f"autotune: {text}")
+
+    best: tuple[float, dict[str, Any]] | None = None
+    failure: Exception | None = None
+    for values in itertools.product(*params.values()):
+        config = dict(zip(params, values, strict=True))
+        try:
+            took = time(config)
+        except Exception as error:
+            failure = failure or error
+            say(f"{config}: passed over: {str(error).splitlines()[0]}")
+            continue
+        say(f"{config}: {took:.2f} us")
+        if best is None or took < best[0]:
+            best = took, config
+    if best is None:
+        if failure is not None:
+            failure.add_note("No combination of the parameters to tune works; this is the first.")
+            raise failure
+        raise DSLCallError("there is nothing to tune: a parameter has no values")
+    say(f"best: {best[1]}")
+    return best[1]
+
+
+def autotune_jit(
+    params_dict: Mapping[str, Sequence[Any]] | None = None,
+    update_on_change: Sequence[str] | None = None,
+    warmup_iterations: int = 10,
+    iterations: int = 100,
+) -> Callable[[Any], Callable[..., Any]]:
+    """Decorator of a @jit function whose parameters `params_dict` are found by timing.
+
+    The first call times every combination, and so does each call for which the arguments named in
+    `update_on_change` have new values (arrays: shape and type). A parameter that a call gives is
+    not tuned.
+    """
+
+    def decorate(function: Any) -> Callable[..., Any]:
+        known: dict[Any, dict[str, Any]] = {}
+
+        @functools.wraps(function.fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            params = {k: v for k, v in (params_dict or {}).items() if k not in kwargs}
+            given = inspect.signature(function.fn).bind_partial(*args, **kwargs)
+            given.apply_defaults()
+            changing = tuple(_kind(name, given.arguments) for name in update_on_change or ())
+            key = (tuple(params), changing)
+            if key not in known:
+
+                def time(config: dict[str, Any]) -> float:
+                    return benchmark(
+                        function,
+                        warmup_iterations=warmup_iterations,
+                        iterations=iterations,
+                        kernel_arguments=JitArguments(*args, **kwargs, **config),
+                    )
+
+                known[key] = _fastest(params, time)
+            return function(*args, **kwargs, **known[key])
+
+        return call
+
+    return decorate
+
+
+def _kind(name: str, bound: Mapping[str, Any]) -> Any:
+    if name not in bound:
+        raise DSLCallError(
+            f"update_on_change names '{name}', which this call does not give",
+            hint="name parameters of the function",
+        )
+    value = bound[name]
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        dtype = getattr(value, "element_type", None) or getattr(value, "dtype", None)
+        return type(value), tuple(shape), str(dtype)
+    return type(value), value
+
+
+# In kernels --------------------------------------------------------------------------------------
+
+
+def assert_(condition: Any, message: str = "assertion failed") -> None:
+    """Fail with `message` unless `condition` holds: at run time where it is known only then.
+
+    Kernels on the GPU check it with the option `--enable-assertions`; elsewhere it is checked.
+    """
+    trace = current()
+    if trace is None or not is_dynamic(condition):
+        if not condition:
+            raise AssertionError(message)
+        return
+    truth = condition.to(Boolean) if isinstance(condition, Numeric) else condition
+    trace.emitter.assert_(truth.ir_value(), f"AssertionError: {message}", trace.loc())
+
+
+_THREADS = 128
+
+
+@CUTE.kernel
+def _convert_kernel(src: Tensor, dst: Tensor) -> None:
+    i = arch.block_idx()[0] * _THREADS + arch.thread_idx()[0]
+    if i < algebra.size(dst.shape):
+        dst[i] = src[i].to(dst.element_type)
+
+
+@CUTE.jit
+def _convert(src: Tensor, dst: Tensor) -> None:
+    blocks = algebra.ceil_div(algebra.size(dst.shape), _THREADS)
+    _convert_kernel(src, dst).launch(grid=(blocks, 1, 1), block=(_THREADS, 1, 1))
+
+
+def convert(src: Any, dst: Any) -> None:
+    """Copy `src` to `dst`, tensors of one shape, converting each element."""
+    if tuple(src.shape) != tuple(dst.shape):
+        raise DSLCallError(f"the shapes differ: {tuple(src.shape)} and {tuple(dst.shape)}")
+    _convert(src, dst)

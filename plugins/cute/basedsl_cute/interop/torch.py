@@ -1,0 +1,233 @@
+"""`cute.torch`: tensors of PyTorch for programs and their tests. PyTorch is imported when used.
+
+On the simulator "the device" is the CPU.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.errors import DSLRuntimeError, DSLTypeError
+from basedsl_cute.arrays.tensor import Tensor, from_dlpack
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.interop.cuda import as_custream
+from basedsl_cute.interop.cuda import default_stream as _default_stream
+from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
+
+# Element types -> names of torch's types; narrower ones are kept in bytes.
+_DTYPES = {
+    "Boolean": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64",
+    "Uint8": "uint8", "Uint16": "uint16", "Uint32": "uint32", "Uint64": "uint64",
+    "Float16": "float16", "BFloat16": "bfloat16", "TFloat32": "float32", "Float32": "float32",
+    "Float64": "float64", "Float8E5M2": "float8_e5m2", "Float8E4M3FN": "float8_e4m3fn",
+    "Float8E4M3B11FNUZ": "float8_e4m3fnuz", "Float8E8M0FNU": "float8_e8m0fnu",
+    "Float4E2M1FN": "float4_e2m1fn_x2", "Int4": "int8", "Uint4": "uint8",
+    "Float8E4M3": "uint8", "Float6E3M2FN": "uint8", "Float6E2M3FN": "uint8",
+}  # fmt: skip
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise DSLRuntimeError("PyTorch is not installed", hint="pip install torch") from None
+
+
+def dtype(kind: Any) -> Any:
+    """The torch dtype of a numeric class; for those that torch lacks, the one it is stored as."""
+    name = _DTYPES.get(getattr(kind, "__name__", ""))
+    if name is None:
+        raise DSLTypeError(f"{kind!r} is no numeric type that torch can store")
+    torch = _torch()
+    found = getattr(torch, name, None)
+    return torch.uint8 if found is None else found
+
+
+class TensorInitType(enum.Enum):
+    """How a new tensor is filled."""
+
+    SKIP = "skip"
+    SCALAR = "scalar"
+    RANDOM = "random"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True)
+class RandomInitConfig:
+    """Whole numbers from `min_val` up to, not including, `max_val`."""
+
+    min_val: int = -2
+    max_val: int = 2
+
+
+@dataclass(frozen=True)
+class ScalarInitConfig:
+    """One value everywhere."""
+
+    value: float = 0.0
+
+
+@dataclass(frozen=True)
+class GaussianInitConfig:
+    """A normal distribution, times `scale`."""
+
+    mean: float = 0.0
+    std: float = 1.0
+    scale: float = 1.0
+
+
+_CONFIGS: dict[TensorInitType, Any] = {
+    TensorInitType.SCALAR: ScalarInitConfig,
+    TensorInitType.RANDOM: RandomInitConfig,
+    TensorInitType.GAUSSIAN: GaussianInitConfig,
+}
+
+
+def create_and_permute_torch_tensor(
+    shape: Sequence[int],
+    dtype: Any,
+    permute_order: Sequence[int] | None = None,
+    init_type: TensorInitType = TensorInitType.RANDOM,
+    init_config: Any = None,
+    device: Any = None,
+) -> Any:
+    """A torch tensor with `shape` in memory order, its modes then permuted to the logical order.
+
+    `dtype` is torch's. `init_config` belongs to `init_type`, by default whole numbers from -2 to 1.
+    """
+    torch = _torch()
+    wanted = _CONFIGS.get(init_type)
+    if wanted is not None and init_config is None:
+        init_config = wanted()
+    if wanted is not None and not isinstance(init_config, wanted):
+        raise DSLTypeError(f"{init_type} takes a {wanted.__name__}, not {init_config!r}")
+    made = torch.empty(tuple(shape), dtype=torch.float32, device=device)
+    if init_type is TensorInitType.SCALAR:
+        made.fill_(init_config.value)
+    elif init_type is TensorInitType.RANDOM:
+        low, high = init_config.min_val, init_config.max_val
+        made = torch.randint(low, high, tuple(shape), device=device).to(torch.float32)
+    elif init_type is TensorInitType.GAUSSIAN:
+        made.normal_(init_config.mean, init_config.std).mul_(init_config.scale)
+    made = made.to(dtype)
+    return made if permute_order is None else made.permute(*permute_order)
+
+
+def matrix(
+    l: int,
+    mode0: int,
+    mode1: int,
+    is_mode0_major: bool,
+    dtype: Any,
+    init_type: TensorInitType = TensorInitType.RANDOM,
+    init_config: Any = None,
+) -> Any:
+    """A Float32 tensor on the CPU of shape (mode0, mode1, l), the asked mode contiguous, with
+    values that a `dtype` (a numeric class) can hold.
+    """
+    if init_type is TensorInitType.RANDOM and init_config is None and not dtype.signed:
+        init_config = RandomInitConfig(0, 4)
+    order = ((l, mode1, mode0), (2, 1, 0)) if is_mode0_major else ((l, mode0, mode1), (1, 2, 0))
+    return create_and_permute_torch_tensor(
+        order[0],
+        _torch().float32,
+        permute_order=order[1],
+        init_type=init_type,
+        init_config=init_config,
+    )
+
+
+def device() -> str:
+    """Where kernels find their tensors: "cuda", or "cpu" for the simulator."""
+    return "cuda" if current_target().is_gpu else "cpu"
+
+
+def cute_tensor_like(
+    data_ref: Any, cutlass_dtype: Any, is_dynamic_layout: bool, assumed_align: int | None = None
+) -> tuple[Tensor, Any]:
+    """A copy of a torch tensor on the device, with its strides and elements of `cutlass_dtype`:
+    as a tensor argument, and as the torch tensor that owns the memory.
+    """
+    if cutlass_dtype.width < 8:
+        raise DSLTypeError(
+            f"elements of {cutlass_dtype.__name__} are less than a byte, which torch cannot stride",
+            hint="pack them into a tensor of bytes, and set element_type",
+        )
+    torch = _torch()
+    stored = dtype(cutlass_dtype)
+    made = data_ref.to(device=device()).to(stored)
+    seen = made.view(torch.uint8) if is_fp8_dtype(cutlass_dtype) else made
+    tensor = from_dlpack(seen, assumed_align=assumed_align)
+    tensor.element_type = cutlass_dtype
+    if is_dynamic_layout:
+        tensor.mark_layout_dynamic(leading_dim=get_leading_dim(data_ref))
+    return tensor, made
+
+
+def convert_cute_tensor(
+    f32_torch_tensor: Any, cute_tensor: Tensor, dtype: Any, is_dynamic_layout: bool = True
+) -> Tensor:
+    """Fill `cute_tensor`, whose elements are of `dtype`, with converted values; returns it."""
+    from basedsl_cute.interop.testing import convert
+
+    if cute_tensor.element_type is not dtype:
+        raise DSLTypeError(f"the tensor's elements are {cute_tensor.element_type}, not {dtype}")
+    source = from_dlpack(f32_torch_tensor.to(device=device()))
+    if is_dynamic_layout:
+        source.mark_layout_dynamic(leading_dim=get_leading_dim(f32_torch_tensor))
+    convert(source, cute_tensor)
+    return cute_tensor
+
+
+def get_leading_dim(tensor: Any) -> int | None:
+    """The mode of stride 1 (among several the one with an extent over 1); None without one."""
+    units = [i for i, d in enumerate(tensor.stride()) if d == 1]
+    if len(units) > 1:
+        units = [i for i in units if tensor.shape[i] > 1] or units[-1:]
+    return units[0] if units else None
+
+
+def default_stream() -> Any:
+    """Torch's default stream, as a CUstream."""
+    if not current_target().is_gpu:
+        return _default_stream()
+    return as_custream(_torch().cuda.default_stream().cuda_stream)
+
+
+def current_stream() -> Any:
+    """Torch's current stream, as a CUstream."""
+    if not current_target().is_gpu:
+        return _default_stream()
+    return as_custream(_torch().cuda.current_stream().cuda_stream)
+
+
+def as_tensor(pointer: Any, shape: Sequence[int], torch_type: Any) -> Any:
+    """A torch tensor over memory on the device that somebody else owns."""
+    import ctypes
+    import math
+
+    torch = _torch()
+    count = math.prod(shape) * torch_type.itemsize
+    address = getattr(pointer, "address", None)
+    address = int(pointer) if address is None else address
+    if device() == "cpu":
+        raw = torch.frombuffer((ctypes.c_uint8 * count).from_address(address), dtype=torch.uint8)
+    else:
+        raw = torch.as_tensor(_Memory(address, count), device="cuda")
+    return raw.view(torch_type).reshape(tuple(shape))
+
+
+class _Memory:
+    """Bytes on a GPU, in the terms of `__cuda_array_interface__`."""
+
+    def __init__(self, address: int, count: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (count,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }

@@ -1,0 +1,1 @@
+"""Lowering of kernels: `cute` operations become `nvvm`, `llvm`, `vector` and `arith` operations."""

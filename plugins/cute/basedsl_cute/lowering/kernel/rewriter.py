@@ -1,0 +1,339 @@
+"""The step `lower-cute`: one walk over a module that replaces `cute` ops by rules from a table.
+
+What comes out is structured IR (scf, arith, math, vector, llvm, nvvm, gpu) with tensors turned
+into `!llvm.ptr`; both the simulator and the PTX path take it. The walk visits ops in order, so an
+operand is lowered before its use. Values other ops carry (block arguments, results of `scf.if`,
+function signatures) change type in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from basedsl.errors import CompilerBug, DSLError
+from basedsl.location import Span
+from basedsl.mlir import Bindings
+from basedsl.objectstage import span_of_location
+from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
+from basedsl_cute.dialect.attributes import (
+    DYNAMIC_SMEM_ATTRIBUTE,
+    DYNAMIC_SMEM_NAMES_ATTRIBUTE,
+    DYNAMIC_SMEM_SYMBOL,
+    STATIC_SMEM_ATTRIBUTE,
+)
+from basedsl_cute.hardware.targets import target_of
+from basedsl_cute.lowering.kernel.builder import Builder, Inside
+
+STATIC_SMEM_LIMIT = 48 * 1024  # bytes: CUDA C++ Programming Guide, "Shared Memory" (opt-in above)
+
+SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
+DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
+
+RuleFunction = Callable[["Rewriter", Operands], Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one op is lowered. `lower` builds what replaces it and returns the value that stands for
+    the op's result (None for an op without one). With `reads_types` it may ask for what the
+    tensors it takes were before they became addresses (`Rewriter.records`).
+    """
+
+    op: str
+    lower: RuleFunction
+    reads_types: bool = False
+
+    @property
+    def doc(self) -> str:
+        return (self.lower.__doc__ or "").strip()
+
+
+@dataclass
+class _Function:
+    """A function being lowered and the shared memory it takes.
+
+    `offsets` are those of its `cute.alloc_smem` in order; `dynamic_bytes` is the sum of all if they
+    live in dynamic shared memory, else 0.
+    """
+
+    op: Any
+    name: str
+    offsets: list[int]
+    dynamic_bytes: int = 0
+    placed: int = 0
+    last: Any = None  # where the last allocation is
+
+    def next_offset(self) -> int:
+        self.placed += 1
+        return self.offsets[self.placed - 1]
+
+    def next_symbol(self, stem: str) -> str:
+        self.placed += 1
+        return f"{self.name}_{stem}_{self.placed - 1}"
+
+
+class Rewriter(Builder):
+    """One run of `lower-cute`: the table, the dialect and where to insert."""
+
+    def __init__(self, bindings: Bindings, rules: Mapping[str, Rule], target: str) -> None:
+        super().__init__(bindings)
+        self.dialect: CuteDialect = define(bindings)
+        self.rules = rules
+        self.target = target
+        self._memref_class: Any = self.dialect.memref_class
+        self._pointers: dict[int, Any] = {}
+        self._offsets: dict[Any, dict[str, Any]] = {}  # attributes of getelementptr by element
+        self.function: _Function | None = None
+        self._on_host = False  # where every address is in the one address space
+        self.records: tuple[MemRef | None, ...] = ()
+        self._planned: Iterator[_Function] = iter(())
+        self._dynamic_smem: Any = None
+        self._module: Any = None  # the gpu.module (or builtin.module) that symbols go into
+
+    # Building --------------------------------------------------------------------------------
+
+    def pointer(self, address_space: int) -> Any:
+        """`!llvm.ptr<address_space>`, made once."""
+        found = self._pointers.get(address_space)
+        if found is None:
+            found = self._pointers[address_space] = self.dialect.pointer_type(address_space)
+        return found
+
+    def element_pointer(self, base: Any, index: Any, element: Any) -> Any:
+        """The address `index` elements of the LLVM type `element` behind `base`."""
+        attributes = self._offsets.get(element)
+        if attributes is None:
+            attributes = self._offsets[element] = {
+                "elem_type": self.ir.TypeAttr.get(element),
+                "rawConstantIndices": self.ir.DenseI32ArrayAttr.get([-(2**31)]),
+            }
+        return self.emit("llvm.getelementptr", [base.type], [base, index], attributes)
+
+    def byte_pointer(self, base: Any, offset: int) -> Any:
+        """The address `offset` bytes behind `base`."""
+        if not offset:
+            return base
+        ir = self.ir
+        attributes = {
+            "elem_type": ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
+            "rawConstantIndices": ir.DenseI32ArrayAttr.get([offset]),
+        }
+        return self.emit("llvm.getelementptr", [base.type], [base], attributes)
+
+    def cast(self, pointer: Any, type: Any) -> Any:
+        """`pointer` in another address space."""
+        if pointer.type == type:
+            return pointer
+        return self.emit("llvm.addrspacecast", [type], [pointer])
+
+    def at_entry(self) -> Inside:
+        """While entered, `emit` inserts at the beginning of the current function."""
+        assert self.function is not None
+        block = self.function.op.regions[0].blocks[0]
+        return Inside(self, self.ir.InsertionPoint.at_block_begin(block))
+
+    def global_array(self, symbol: str, bytes: int, alignment: int, linkage: str) -> Any:
+        """Shared memory under a name: `llvm.mlir.global` in address space 3."""
+        ir = self.ir
+        array = ir.Type.parse(f"!llvm.array<{bytes} x i8>")
+        return self._create(
+            "llvm.mlir.global",
+            attributes={
+                "global_type": ir.TypeAttr.get(array),
+                "sym_name": ir.StringAttr.get(symbol),
+                "linkage": ir.Attribute.parse(f"#llvm.linkage<{linkage}>"),
+                "addr_space": self.integer(3, 32),
+                "alignment": self.integer(alignment),
+            },
+            regions=1,
+            loc=self._loc,
+            ip=ir.InsertionPoint.at_block_begin(self._module.regions[0].blocks[0]),
+        )
+
+    def address_of(self, symbol: str) -> Any:
+        """The address of shared memory that `global_array` named."""
+        name = self.ir.FlatSymbolRefAttr.get(symbol)
+        return self.emit("llvm.mlir.addressof", [self.pointer(3)], [], {"global_name": name})
+
+    def dynamic_smem_base(self) -> Any:
+        """The address of dynamic shared memory, declared once for each gpu.module."""
+        if self._dynamic_smem is None:
+            self._dynamic_smem = self.global_array(
+                DYNAMIC_SMEM_SYMBOL, 0, DYNAMIC_SMEM_ALIGNMENT, "external"
+            )
+        return self.address_of(DYNAMIC_SMEM_SYMBOL)
+
+    def name_dynamic_smem(
+        self, offset: int, name: str | None, fields: str | None, span: Span | None
+    ) -> None:
+        """Remember what lies at `offset`: a struct with `fields`, or an allocation at `span`."""
+        assert self.function is not None
+        if fields:
+            parts = [part.rpartition(":") for part in fields.split(";")]
+            found = [f"{name}.{field}:{offset + int(at)}" for field, _, at in parts]
+        else:
+            where = "" if span is None else f" allocated at {Path(span.filename).name}:{span.line}"
+            found = [f"{name or 'shared memory' + where}:{offset}"]
+        attributes = self.function.op.attributes
+        if DYNAMIC_SMEM_NAMES_ATTRIBUTE in attributes:
+            found.insert(0, str(attributes[DYNAMIC_SMEM_NAMES_ATTRIBUTE].value))
+        attributes[DYNAMIC_SMEM_NAMES_ATTRIBUTE] = self.ir.StringAttr.get(";".join(found))
+
+    # The walk --------------------------------------------------------------------------------
+
+    def run(self, module: Any) -> None:
+        """Lower every cute op below `module`, a `builtin.module` operation."""
+        ops: list[Any] = []
+        keep = self.ir.WalkResult.ADVANCE
+
+        def collect(op: Any) -> Any:
+            ops.append(op)
+            return keep
+
+        module.walk(collect, self.ir.WalkOrder.PRE_ORDER)
+        names = [op.name for op in ops]
+        records = self._plan(ops, names)
+        for op, name in zip(ops, names, strict=True):
+            if name.startswith("cute."):
+                rule = self._rule(name, op)
+                self.records = next(records) if rule.reads_types else ()
+                self._lower(rule, op)
+            elif name == "gpu.launch_func":
+                self._cast_arguments(op, next(records))
+            elif name in _CARRIERS:
+                self._retype(name, op)
+
+    def _rule(self, name: str, op: Any) -> Rule:
+        rule = self.rules.get(name)
+        if rule is None:
+            raise CompilerBug(
+                f"the target {self.target!r} has no rule for {name}",
+                span=span_of_location(op.location),
+            )
+        return rule
+
+    def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
+        """What has to be read before anything changes: types, and sums of shared memory."""
+        records: list[tuple[MemRef | None, ...]] = []
+        for op, name in zip(ops, names, strict=True):
+            reads = name == "gpu.launch_func"
+            if reads or (name.startswith("cute.") and self._rule(name, op).reads_types):
+                records.append(tuple(self.dialect.record(v.type) for v in op.operands))
+        self._plan_shared_memory(ops, names)
+        return iter(records)
+
+    def _lower(self, rule: Rule, op: Any) -> None:
+        self.at(op)
+        fields = self.dialect.fields(op)
+        value = rule.lower(self, fields)
+        if value is not None:
+            op.results[0].replace_all_uses_with(value)
+        op.erase()
+
+    def _retype(self, name: str, op: Any) -> None:
+        if name in _FUNCTIONS:
+            self._on_host = name == "func.func"
+        for result in op.results:
+            self._convert(result)
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    self._convert(argument)
+        if name in ("gpu.module", "builtin.module"):
+            self._module = op
+            self._dynamic_smem = None
+        elif name in _FUNCTIONS:
+            self._retype_function(op)
+
+    def _retype_function(self, op: Any) -> None:
+        ir = self.ir
+        self.function = next(self._planned)
+        function_type = ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+        inputs = [self.lowered_type(t) for t in function_type.inputs]
+        results = [self.lowered_type(t) for t in function_type.results]
+        changed = ir.FunctionType.get(inputs, results)
+        if "known_block_size" in op.attributes:
+            # MLIR would make an upper bound of it (.maxntid), but every launch has exactly this.
+            op.attributes["nvvm.reqntid"] = op.attributes["known_block_size"]
+            del op.attributes["known_block_size"]
+        op.attributes["function_type"] = ir.TypeAttr.get(changed)
+
+    def lowered_type(self, type: Any) -> Any:
+        """What values of a type become: tensors addresses, others themselves."""
+        if not isinstance(type, self._memref_class):
+            return type
+        record = self.dialect.record(type)
+        assert record is not None
+        return self.pointer(0 if self._on_host else record.address_space)
+
+    def _cast_arguments(self, op: Any, records: tuple[MemRef | None, ...]) -> None:
+        """A kernel takes addresses in global memory; on the host they are ordinary ones."""
+        self.at(op)
+        for i, record in enumerate(records):
+            if record is not None:
+                op.operands[i] = self.cast(op.operands[i], self.pointer(record.address_space))
+
+    def _convert(self, value: Any) -> None:
+        if isinstance(value.type, self._memref_class):
+            value.set_type(self.lowered_type(value.type))
+
+    # Shared memory ---------------------------------------------------------------------------
+
+    def _plan_shared_memory(self, ops: list[Any], names: list[str]) -> None:
+        """Add up what each kernel allocates; beyond the static limit it all becomes dynamic."""
+        functions: list[_Function] = []
+        ends: list[int] = []
+        for op, name in zip(ops, names, strict=True):
+            if name in _FUNCTIONS:
+                functions.append(_Function(op, str(op.attributes["sym_name"].value), []))
+                ends.append(0)
+            elif name == "cute.alloc_smem" and functions:
+                fields = self.dialect.fields(op)
+                record = self.dialect.record(fields.memref.type)
+                assert record is not None
+                align = max(record.alignment, SMEM_ALIGNMENT)
+                start = -(-ends[-1] // align) * align
+                functions[-1].offsets.append(start)
+                functions[-1].last = op.location
+                ends[-1] = start + (fields.integer("bytes") or 0)
+        for function, end in zip(functions, ends, strict=True):
+            most = target_of(self.target).smem_per_block
+            if end > most:
+                raise DSLError(
+                    f"the kernel '{function.name}' allocates {end} bytes of shared memory; a block "
+                    f"has at most {most} on {self.target}",
+                    span_of_location(function.last),
+                    hint="use smaller tiles, fewer stages of a pipeline, or a narrower type",
+                )
+            if end > STATIC_SMEM_LIMIT:
+                rounded = -(-end // DYNAMIC_SMEM_ALIGNMENT) * DYNAMIC_SMEM_ALIGNMENT
+                function.dynamic_bytes = rounded
+                function.op.attributes[DYNAMIC_SMEM_ATTRIBUTE] = self.integer(rounded)
+            elif end:
+                function.op.attributes[STATIC_SMEM_ATTRIBUTE] = self.integer(end)
+        self._planned = iter(functions)
+
+
+_FUNCTIONS = ("gpu.func", "func.func")
+
+# Ops that can carry a tensor through: in their results, block arguments or signature.
+_CARRIERS = frozenset(
+    (
+        "builtin.module",
+        "gpu.module",
+        "gpu.func",
+        "func.func",
+        "func.call",
+        "scf.for",
+        "scf.while",
+        "scf.if",
+        "scf.index_switch",
+        "scf.execute_region",
+        "arith.select",
+        "cf.br",
+        "cf.cond_br",
+    )
+)

@@ -1,0 +1,1 @@
+"""Loop transformations on `cute` IR: software pipelining and producer loops."""

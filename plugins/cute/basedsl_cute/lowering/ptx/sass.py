@@ -1,0 +1,44 @@
+"""Machine code as text, by nvdisasm, which comes with the package nvidia-cuda-nvdisasm."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from basedsl.errors import DSLRuntimeError
+from basedsl.objectstage import PipelineContext
+from basedsl_cute.lowering.ptx.ptxas import find_tool
+
+
+def disassemble(cubin: bytes, options: str) -> str:
+    """What nvdisasm says of `cubin`; DSLRuntimeError where it is missing or refuses."""
+    found = find_tool("nvdisasm", "nvidia.cu13", "nvidia.cuda_nvdisasm")
+    if found is None:
+        raise DSLRuntimeError(
+            "there is no nvdisasm to show machine code with",
+            hint="pip install nvidia-cuda-nvdisasm, or set CUDA_HOME to a CUDA toolkit",
+        )
+    with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
+        source = Path(folder, "kernel.cubin")
+        source.write_bytes(cubin)
+        command = [found, *shlex.split(options), source]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DSLRuntimeError(
+            f"nvdisasm failed: {done.stderr.strip()}", hint="the option is --nvdisasm-options"
+        )
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Disassemble:
+    """The step `sass`: machine code -> text."""
+
+    options: str
+
+    def __call__(self, op: Any, context: PipelineContext) -> str:
+        return disassemble(context.artifacts["cubin"], self.options)

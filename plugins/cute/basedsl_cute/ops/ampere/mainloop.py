@@ -1,0 +1,162 @@
+"""What GEMMs by mma.sync are made of: the instruction over warps, fragments, and the epilogue.
+
+`ampere_gemm` says how a block works; its names are used here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import basedsl_cute as cute
+from basedsl.errors import DSLTypeError
+from basedsl_cute import arch
+from basedsl_cute.nvgpu import CopyUniversalOp, warp
+from basedsl_cute.ops.gemm.operands import Results
+from basedsl_cute.utils import hopper_helpers as sm90
+
+VECTOR = 8  # columns of C that a thread writes at once
+
+
+def instruction(dtype, acc_dtype=None):
+    """The mma.sync for elements of a type."""
+    if dtype in (cute.Float16, cute.BFloat16):
+        return warp.MmaF16BF16Op(dtype, acc_dtype or cute.Float32, (16, 8, 16))
+    if dtype is cute.TFloat32:
+        return warp.MmaTF32Op()
+    if dtype in (cute.Int8, cute.Uint8):
+        return warp.MmaI8Op(dtype)
+    if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
+        return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
+    raise DSLTypeError(
+        f"this kernel multiplies Float16, BFloat16, TFloat32, Float8E4M3FN, Float8E5M2, Int8 and "
+        f"Uint8, not {dtype.__name__}"
+    )
+
+
+def check_tile(cfg, op):
+    """DSLTypeError for a tile that warps do not divide."""
+    (tile_m, tile_n, tile_k), (wm, wn) = cfg.tile, cfg.warps
+    m, n, k = op.shape_mnk
+    if tile_m % (m * wm) or tile_n % (2 * n * wn) or tile_k % (2 * k) or cfg.stages < 2:
+        raise DSLTypeError(
+            f"no tile {cfg.tile} for {cfg.warps} warps: M is a multiple of {m * wm}, N of "
+            f"{2 * n * wn}, K of {2 * k}, and there are two stages or more"
+        )
+
+
+def make_mma(op, cfg):
+    """The instruction over warps, which take turns along rows and columns of the tile."""
+    m, n, k = op.shape_mnk
+    (tile_m, tile_n, _), (wm, wn) = cfg.tile, cfg.warps
+    own = columns_of_a_turn(cfg)
+    rows = cute.make_layout((m, wm, tile_m // (m * wm)), stride=(1, m, m * wm))
+    columns = cute.make_layout(
+        (n, wn, own // n, tile_n // (own * wn)), stride=(1, own, n, own * wn)
+    )
+    return cute.make_tiled_mma(op, (wm, wn, 1), (rows, columns, k))
+
+
+def columns_of_a_turn(cfg):
+    """How many consecutive columns of the tile a warp has: 32, or 16 where it has not that many."""
+    return math.gcd(4 * VECTOR, cfg.tile[1] // cfg.warps[1])
+
+
+class Fragments:
+    """How a thread reads its fragments of an operand from the stages."""
+
+    def __init__(self, make, major, mma, staged, fragment, thread):
+        dtype = staged.element_type
+        by_row = major is sm90.LayoutEnum.ROW_MAJOR
+        op, bits = warp.LdMatrix8x8x16bOp(not by_row, 4), None
+        if not by_row and dtype.width != 16:  # ldmatrix turns elements of 16 bits only
+            op, bits = CopyUniversalOp(), dtype.width
+        self.tiled = make(cute.make_copy_atom(op, dtype, num_bits_per_copy=bits), mma)
+        own = self.tiled.get_slice(thread)
+        self.source = own.partition_S(staged)
+        self.target = own.retile(fragment)
+
+    def load(self, k, stage):
+        """The fragments of block `k` of K."""
+        cute.copy(self.tiled, self.source[None, None, k, stage], self.target[None, None, k])
+
+
+class Epilogue:
+    """How a warp writes its part of a tile: vectors of consecutive columns, from registers.
+
+    Of 8 columns of a row, the instruction leaves 2 in each of four neighbouring threads. Four such
+    pieces are exchanged among these, so that each has one of them whole: 32 columns of a row, or
+    where a warp has not that many, 16 of a row and of the row 8 below.
+    """
+
+    def __init__(self, c, operands, op, epilogue, cfg, thread):
+        wm, wn = cfg.warps
+        self.results, self.epilogue = Results(c, operands), epilogue
+        columns = columns_of_a_turn(cfg)
+        self.tile = (op.shape_mnk[0], columns)
+        self.turns = (cfg.tile[0] // (self.tile[0] * wm), cfg.tile[1] // (columns * wn))
+        number, self.lane = thread // 32, thread % 32
+        self.warp = (number % wm, number // wm)
+        self.warps = cfg.warps
+        self.is_full = cfg.is_full
+        self.across = columns // VECTOR
+        threads = cute.make_layout(
+            ((8, 4 // self.across), self.across), stride=((4, self.across), 1)
+        )
+        atom = cute.make_copy_atom(CopyUniversalOp(), op.dtypes[0])
+        values = cute.make_layout((1, VECTOR))
+        self.own = cute.make_tiled_copy_tv(atom, threads, values).get_slice(self.lane)
+
+    def store(self, acc, where):
+        """Write the tile `where` (M, N, L)."""
+        m, n, batch = where
+        results = self.results.of_batch(batch)
+        dtype = results.c.element_type
+        values = acc
+        if self.epilogue is None and dtype.width == 16:  # pairs of results are half as much
+            converted = cute.make_rmem_tensor(acc.layout, dtype)
+            converted.store(acc.load().to(dtype))
+            values = cute.recast_tensor(converted, cute.Int32)
+        (rows, columns), (wm, wn) = self.turns, self.warps
+        first = (m * rows * wm + self.warp[0], n * columns * wn + self.warp[1])
+        for i in range(rows):
+            pieces = [(j, piece) for j in range(columns) for piece in range(self.across // 2)]
+            vectors = [self.vector(values, i, *piece) for piece in pieces]  # before any branch
+            for (j, piece), found in zip(pieces, vectors, strict=True):
+                sums = found if values is acc else cute.recast_tensor(found, dtype)
+                at = (first[0] + i * wm, first[1] + j * wn)
+                parts = results.each(lambda x, at=at: self.part(x, at))
+                part = parts.each(lambda x, piece=piece: x[None, piece, 0])
+                part.put(sums, self.epilogue, self.is_full)
+
+    def vector(self, values, i, j, piece):
+        """What this thread writes of a piece: consecutive columns of a row. `values` are sums, or
+        pairs of results.
+        """
+        each = cute.size(values, mode=[0]) // 2  # of 2 columns
+        units = []
+        for unit in range(4):
+            half, atom = (piece, unit) if self.across == 4 else divmod(unit, 2)
+            units.append([values[each * half + k, i, j * self.across + atom] for k in range(each)])
+        found = cute.make_rmem_tensor((4 * each,), values.element_type)
+        for k, x in enumerate(exchanged(units, self.lane)):
+            found[k] = x
+        return found
+
+    def part(self, x, at):
+        """This thread's part of the piece `at` of a matrix."""
+        return self.own.partition_S(cute.local_tile(x, self.tile, at))
+
+
+def exchanged(units, lane):
+    """Of four lists of values in each of four neighbouring lanes: lane n gets the lists n of all
+    four, one after another.
+    """
+    for distance in (1, 2):
+        is_upper = (lane & distance) != 0
+        for low in (i for i in range(4) if not i & distance):
+            for k in range(len(units[low])):
+                a, b = units[low][k], units[low + distance][k]
+                got = arch.shuffle_sync_bfly(cute.where(is_upper, a, b), distance)
+                units[low][k] = cute.where(is_upper, got, a)
+                units[low + distance][k] = cute.where(is_upper, b, got)
+    return [x for unit in units for x in unit]

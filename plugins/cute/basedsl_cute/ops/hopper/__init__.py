@@ -1,0 +1,1 @@
+"""Matrix products by TMA and `wgmma` (sm_90a)."""

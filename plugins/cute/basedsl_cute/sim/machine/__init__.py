@@ -1,0 +1,1 @@
+"""The simulated machine: lanes, warps, blocks, clusters, their memories, barriers and checks."""

@@ -1,0 +1,99 @@
+"""Copies of contiguous memory by the TMA unit as generated code uses them (PTX ISA, cp.async.bulk).
+
+They happen as late as the program lets them, as copies of tensors do (`tma`).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from basedsl_cute.sim.errors import MemoryAccessError
+from basedsl_cute.sim.machine.memory import Segment
+from basedsl_cute.sim.machine.tensor_maps import active
+from basedsl_cute.sim.machine.tma import read_shared
+from basedsl_cute.sim.site import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.machine.group import Group
+
+Mask = Any
+
+_UNIT = 16  # bytes: of the size and of both addresses
+
+
+def load(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any, mbar: Any) -> None:
+    """From global memory to the block's own shared memory; counts at the mbarrier."""
+    for lane in active(g, m):
+        at, first, size = int(to[lane]), int(source[lane]), int(sizes[lane])
+        place = _shared_place(g, at, size, lane, site)
+        segment = _global_place(g, first, size, lane, site, "read")
+        barrier = int(mbar[lane])
+        g.block.mbarrier(barrier, g, site, lane)
+        stamp = None
+        if g.races is not None:
+            stamp = g.races.async_write(g, site, "write by a bulk load", place, lane)
+        start = first - segment.base
+        data = segment.raw[start : start + size].copy().reshape(size, 1)
+        g.block.send(barrier, functools.partial(g.block.land, barrier, place, data, stamp))
+
+
+def store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) -> None:
+    """From shared to global memory, in the lane's bulk group."""
+    for lane in active(g, m):
+        first, at, size = int(to[lane]), int(source[lane]), int(sizes[lane])
+        place = _shared_place(g, at, size, lane, site)
+        segment = _global_place(g, first, size, lane, site, "write")
+        if not segment.writable:
+            raise MemoryAccessError(
+                f"write to `{segment.name}`, which is read-only", site, g.thread(lane)
+            )
+        stamp = None
+        if g.races is not None:
+            stamp = g.races.async_read(g, site, "read by a bulk store", place, lane)
+        read = functools.partial(read_shared, g, place, lane, site)
+        write = functools.partial(_put, segment, first - segment.base)
+        g.bulk.issue(lane, read, write, site, stamp)
+
+
+def _put(segment: Segment, start: int, data: Any) -> None:
+    segment.raw[start : start + data.size] = data.ravel()
+
+
+def _shared_place(g: Group, at: int, size: int, lane: int, site: Site) -> Any:
+    """The byte offsets in shared memory, `(size, 1)`."""
+    _check_units(g, at, size, "shared", lane, site)
+    if at < g.shared.base or at + size > g.shared.end:
+        raise MemoryAccessError(
+            f"a bulk copy of {size} bytes at shared address {at:#x} reaches beyond the block's "
+            f"shared memory, which ends at {g.shared.end:#x}",
+            site,
+            g.thread(lane),
+        )
+    return (at - g.shared.base + np.arange(size, dtype=np.int64))[:, None]
+
+
+def _global_place(g: Group, first: int, size: int, lane: int, site: Site, verb: str) -> Segment:
+    _check_units(g, first, size, "global", lane, site)
+    segment = g.memory.find(first)
+    if segment is None or first + size > segment.end:
+        near = g.memory.nearest(first)
+        where = "" if near is None else f"; `{near.name}`, the closest, ends at {near.end:#x}"
+        raise MemoryAccessError(
+            f"out-of-bounds {verb} of {size} bytes at address {first:#x} by a bulk copy{where}",
+            site,
+            g.thread(lane),
+        )
+    return segment
+
+
+def _check_units(g: Group, at: int, size: int, space: str, lane: int, site: Site) -> None:
+    if at % _UNIT or size % _UNIT or size <= 0:
+        raise MemoryAccessError(
+            f"a bulk copy of {size} bytes at {space} address {at:#x}: both are multiples of "
+            f"{_UNIT} bytes",
+            site,
+            g.thread(lane),
+        )

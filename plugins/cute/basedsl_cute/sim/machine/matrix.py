@@ -1,0 +1,193 @@
+"""mma.sync, ldmatrix and stmatrix on a group's warps.
+
+Who holds which element is what `algebra.warp_mma` says, a transcription of PTX ISA 9.7.14.5,
+"Matrix Fragments for mma". Products and sums are made in float64, which holds them exactly for
+operands of 8 and 16 bits and integers, and rounded once; the hardware's order of additions is not
+specified.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from basedsl_cute.algebra import warp_mma
+from basedsl_cute.sim.errors import UninitializedReadError, WarpError
+from basedsl_cute.sim.machine.access import Access, load, store
+from basedsl_cute.sim.machine.warp import FULL, check_members
+from basedsl_cute.sim.site import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.machine.group import Group
+
+_DTYPES: dict[str, Any] = {
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f32": np.float32,
+    "f64": np.float64, "s8": np.int8, "u8": np.uint8, "s32": np.int32,
+    "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+}  # fmt: skip
+TYPES = frozenset(_DTYPES)
+
+
+@dataclass(frozen=True)
+class Mma:
+    """One instruction: its shape, the element types of D (and C), of A and of B."""
+
+    shape: tuple[int, int, int]
+    d: str
+    a: str
+    b: str
+    site: Site
+
+
+def registers(elements: int, kind: str) -> int:
+    """How many registers of 32 bits (64 for f64) of a lane hold its part of `elements`."""
+    bits = np.dtype(_DTYPES[kind]).itemsize * 8
+    return elements * bits // 32 // max(32, bits)
+
+
+@functools.cache
+def _positions(shape: tuple[int, int, int], bits: int, operand: str) -> Any:
+    """For each (lane, value) the column-major index in the operand's matrix."""
+    layout = getattr(warp_mma(shape, bits), f"tv_layout_{operand}")
+    values = layout[1]
+    count = int(np.prod(np.array(_flat(values.shape))))
+    return np.array([[layout((lane, v)) for v in range(count)] for lane in range(32)])
+
+
+def _flat(x: Any) -> list[int]:
+    return [leaf for part in x for leaf in _flat(part)] if isinstance(x, tuple) else [x]
+
+
+def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: Any) -> Any:
+    """The registers of D, as a tuple."""
+    _whole_warps(g, m, what.site)
+    _check_sums(g, c, what)
+    rows, columns, depth = what.shape
+    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
+    left = _matrix(g, a, what.a, _positions(what.shape, bits, "A"), rows, depth)
+    right = _matrix(g, b, what.b, _positions(what.shape, bits, "B"), columns, depth)
+    places = _positions(what.shape, bits, "C")
+    added = _matrix(g, c, what.d, places, rows, columns)
+    total = left @ right.transpose(0, 2, 1) + added
+    if what.d == "s32":
+        result = total.astype(np.int64).astype(np.int32)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = total.astype(_DTYPES[what.d])
+    flat = result.transpose(0, 2, 1).reshape(len(result), -1)  # column-major
+    values = flat[:, places].reshape(g.lanes, -1).T  # (values, lanes)
+    if what.d == "f16":
+        return tuple(np.ascontiguousarray(values[i : i + 2]) for i in range(0, len(values), 2))
+    return tuple(np.ascontiguousarray(v) for v in values)
+
+
+def _check_sums(g: Group, c: list[Any], what: Mma) -> None:
+    """An error where all that a lane adds to is what registers hold before they are written.
+
+    Of Float32 only, which operands that were never written cannot make of a sum.
+    """
+    if what.d != "f32" or not np.isnan(c[0].flat[0]):
+        return
+    never = np.all([np.ascontiguousarray(r).view(np.int32) == -1 for r in c], axis=0)
+    if never.any():
+        raise UninitializedReadError(
+            "the sums that mma.sync adds to are registers that nobody has written",
+            what.site,
+            g.thread(int(never.argmax())),
+            hint="fill the accumulator before the loop: acc.fill(0)",
+        )
+
+
+def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, columns: int) -> Any:
+    """The operand of every warp, (warps, rows, columns), from what its lanes hold."""
+    values = np.concatenate([_elements(r, kind, g.lanes) for r in registers])  # (values, lanes)
+    wide = values.astype(np.float64)
+    per_lane = wide.T.reshape(-1, 32, len(values))
+    flat = np.zeros((len(per_lane), rows * columns), wide.dtype)
+    flat[:, places] = per_lane
+    return flat.reshape(-1, columns, rows).transpose(0, 2, 1)
+
+
+def _elements(register: Any, kind: str, lanes: int) -> Any:
+    """The elements in a register, (elements, lanes)."""
+    dtype = np.dtype(_DTYPES[kind])
+    if register.ndim == 2:
+        return np.broadcast_to(register, (register.shape[0], lanes))
+    if register.dtype == dtype:
+        return register[None]
+    words = np.ascontiguousarray(register)
+    if kind == "tf32":  # the hardware does not read the low 13 bits
+        return (words.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)[None]
+    return words.view(dtype).reshape(lanes, -1).T
+
+
+def _whole_warps(g: Group, m: Any, site: Site) -> None:
+    check_members(g, FULL, m, site)
+    if (
+        m is not None
+        and not m.all()
+        and (m.reshape(-1, 32).any(1) != m.reshape(-1, 32).all(1)).any()
+    ):
+        raise WarpError(
+            f"{site.op} is executed by a part of a warp", site, g.thread(int(m.argmax()))
+        )
+    if g.lanes % 32:
+        raise WarpError(
+            f"{site.op} needs whole warps; the block has {g.lanes} threads", site, g.thread(0)
+        )
+
+
+# Matrices between shared memory and registers ----------------------------------------------------
+
+
+def load_matrix(g: Group, read: Access, number: int, turned: bool, address: Any, m: Any) -> Any:
+    """ldmatrix: a word, or a tuple of words, for each lane."""
+    _whole_warps(g, m, read.site)
+    asked = g.shape.lane < 8 * number
+    rows = load(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    matrices = rows.T.reshape(-1, 4, 8, 8)[:, :number]  # warp, matrix, row, column
+    if turned:
+        matrices = matrices.transpose(0, 1, 3, 2)
+    pairs = np.ascontiguousarray(matrices).reshape(-1, number, 32, 2)  # lane: row / 4, pair
+    words = np.ascontiguousarray(pairs.astype(np.uint16)).view(np.int32)[..., 0]
+    out = tuple(np.ascontiguousarray(words[:, i].reshape(-1)) for i in range(number))
+    return out if number > 1 else out[0]
+
+
+def load_byte_matrix(g: Group, read: Access, number: int, address: Any, m: Any) -> Any:
+    """ldmatrix of shape m16n16: lane l addresses row l % 16 of matrix l / 16.
+
+    Of each matrix, it gets the rows 4 (l % 4) to + 3 of column l / 4 in one word, and of column
+    l / 4 + 8 in the next.
+    """
+    _whole_warps(g, m, read.site)
+    asked = g.shape.lane < 16 * number
+    rows = load(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    raw = np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, 32, 16)  # warp, row, column
+    lane = np.arange(32)[:, None]
+    out = []
+    for i in range(number):
+        for right in (0, 8):
+            words = raw[:, 16 * i + 4 * (lane % 4) + np.arange(4)[None, :], lane // 4 + right]
+            out.append(np.ascontiguousarray(words).view(np.int32).reshape(-1))
+    return tuple(out)
+
+
+def store_matrix(
+    g: Group, write: Access, turned: bool, address: Any, words: list[Any], m: Any
+) -> None:
+    """stmatrix: the inverse."""
+    _whole_warps(g, m, write.site)
+    number = len(words)
+    held = np.stack([np.ascontiguousarray(w).reshape(-1, 32) for w in words], axis=1)
+    pairs = np.ascontiguousarray(held).view(np.uint16).reshape(-1, number, 8, 8)
+    if turned:
+        pairs = pairs.transpose(0, 1, 3, 2)
+    rows = np.zeros((len(pairs), 4, 8, 8), np.uint16)
+    rows[:, :number] = pairs
+    asked = g.shape.lane < 8 * number
+    store(g, write, address, rows.reshape(-1, 8).T.copy(), asked if m is None else asked & m)

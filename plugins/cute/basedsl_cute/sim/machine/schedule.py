@@ -1,0 +1,154 @@
+"""Coroutines that wait for each other: what a group may wait for, and who runs next.
+
+A group's generator yields a `Wait`. New kinds of waiting need no change here: only a `ready`
+function that says when it is over and a text for the report when it never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from basedsl_cute.sim.errors import BarrierError, DeadlockError, SimulationError
+from basedsl_cute.sim.site import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.machine.block import Block
+    from basedsl_cute.sim.machine.group import Group
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Wait:
+    """A group waits until `ready()`. `describe()` says what for, as things stand.
+
+    A wait that is not `patient` may end without being ready, when nothing else can go on: a loop
+    that polls memory. `whole_block` marks barriers of all threads.
+    """
+
+    ready: Callable[[], bool]
+    describe: Callable[[], str]
+    site: Site
+    patient: bool = True
+    whole_block: bool = False
+
+
+def spin(site: Site) -> Wait:
+    """One more turn of a loop that may be polling memory: let the others go first."""
+    return Wait(lambda: False, lambda: "another turn of a polling loop", site, patient=False)
+
+
+Run = Generator[Wait, None, None]
+
+
+class _Task:
+    __slots__ = ("group", "run", "wait")
+
+    def __init__(self, group: Group, run: Run) -> None:
+        self.group = group
+        self.run = run
+        self.wait: Wait | None = None
+
+
+PATIENCE = 4  # rounds of nothing but polling after which more blocks start
+LEAST_ROUNDS = 200  # of nothing but polling before that counts as a deadlock, however many poll
+
+
+def run_together(
+    tasks: list[tuple[Group, Run]],
+    max_spins: int,
+    stores: Callable[[], int],
+    more: Callable[[], list[tuple[Group, Run]]] = list,
+) -> None:
+    """Run all groups to their end, in order, each until it waits.
+
+    Where all that can run polls memory, `more` blocks may be what it waits for: on a GPU they run
+    at the same time. Raises BarrierError or DeadlockError when none can go on, or when all they
+    did was poll, about `max_spins` times in all: `stores` counts the stores made so far.
+    """
+    live = [_Task(group, run) for group, run in tasks]
+    ended: list[_Task] = []
+    spins = 0
+    before = stores()
+    try:
+        while live:
+            moved = False
+            for task in live:
+                if task.wait is None or task.wait.ready():
+                    moved = True
+                    task.wait = next(task.run, None)
+                    if task.wait is None:
+                        ended.append(task)
+            live = [task for task in live if task.wait is not None]
+            if moved or stores() != before:
+                spins = 0
+                before = stores()
+                if moved:
+                    continue
+            impatient = [task for task in live if not task.wait.patient]  # type: ignore[union-attr]
+            spins += 1
+            joining = more() if impatient and spins > PATIENCE else []
+            if joining:
+                live += [_Task(group, run) for group, run in joining]
+                spins = 0
+                continue
+            most = max(max_spins // max(len(impatient), 1), min(LEAST_ROUNDS, max_spins))
+            if not impatient or spins > most:
+                raise _stuck(live, ended, spins if impatient else 0)
+            for task in impatient:
+                task.wait = next(task.run, None)
+                if task.wait is None:
+                    ended.append(task)
+            live = [task for task in live if task.wait is not None]
+    finally:
+        for task in live:
+            task.run.close()
+
+
+def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError:
+    waits = [(task.group, task.wait) for task in live if task.wait is not None]
+    places: dict[tuple[str, Site], list[Group]] = {}
+    for group, wait in waits:
+        places.setdefault((wait.describe(), wait.site), []).append(group)
+    blocks = [wait for _, wait in waits if wait.whole_block]
+    if blocks and ended and len(places) == 1:
+        gone = ended[0].group
+        return BarrierError(
+            "a barrier that all threads of the block must reach waits forever: "
+            f"{gone.thread(0)} has ended without reaching it",
+            blocks[0].site,
+            waits[0][0].thread(0),
+        )
+    what = _extent([task.group.block for task in (*live, *ended)])
+    notes = []
+    for (waited_for, site), groups in places.items():
+        verb = "wait" if len(groups) > 1 else "waits"
+        notes.append((f"{_warps(groups, what)} {verb} for {waited_for}", site.span))
+    if ended:
+        notes.append((f"{_warps([task.group for task in ended], what)} ended", None))
+    message = f"deadlock: no thread of the {what} can go on"
+    hint = None
+    if spins:
+        message = f"deadlock: all that can run polls memory, {spins} times with no effect"
+        hint = "if the loop is right but long, raise SimOptions.max_spins"
+    return DeadlockError(message, waits[0][1].site, waits[0][0].thread(0), hint, tuple(notes))
+
+
+def _extent(blocks: list[Block]) -> str:
+    """How much runs together: one block, the blocks of a cluster or several of the grid."""
+    if len({id(block.cluster) for block in blocks}) > 1:
+        return "grid"
+    return "cluster" if len(blocks[0].cluster.blocks) > 1 else "block"
+
+
+def _warps(groups: list[Group], extent: str) -> str:
+    """Warps by number, and by block where several run: by rank in a cluster, else as linear id."""
+    by_block: dict[str, list[str]] = {}
+    for group in groups:
+        number = group.block.rank if extent == "cluster" else group.block.linear
+        place = "" if extent == "block" else f" of block {number}"
+        by_block.setdefault(place, []).append(str(group.first_warp))
+    return " and ".join(
+        f"warp{'s' if len(warps) > 1 else ''} {', '.join(warps)}{place}"
+        for place, warps in by_block.items()
+    )

@@ -1,0 +1,285 @@
+"""Copies of the TMA unit as generated code uses them (PTX ISA, cp.async.bulk.tensor).
+
+Both happen as late as the program lets them: a load lands when someone next looks at its mbarrier,
+a store reads its source and writes its target when they are waited for (`bulk`).
+
+A store writes whole 16 bytes of the contiguous mode, even where its extent ends within them, and a
+reduction combines them; it begins at such 16 bytes, and not before the tensor. (Seen on an H200,
+which reports an illegal instruction otherwise. The CUDA C++ Programming Guide has the rule about
+beginnings, "Multi-dimensional TMA transfers".)
+
+A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
+bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on (PTX ISA, tensor
+"Swizzling Modes"), the same permutation that wgmma undoes.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from basedsl_cute.device.tensor_map import TensorMap
+from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, TYPE_NAMES
+from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
+from basedsl_cute.sim.machine.memory import NO_ARGUMENT
+from basedsl_cute.sim.machine.tensor_maps import active, find
+from basedsl_cute.sim.site import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.machine.block import Block
+    from basedsl_cute.sim.machine.group import Group
+
+Mask = Any
+
+_PIECE = 16  # bytes that a store writes at once
+_ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
+
+
+def load(
+    g: Group, m: Mask, site: Site, maps: Any, to: Any, mbar: Any, masks: Any, coordinates: Any
+) -> None:
+    """A box from global to shared memory; `masks` are the blocks of the cluster that get it."""
+    for lane in active(g, m):
+        tensor = find(g, int(maps[lane]), lane, site)
+        start = tuple(int(c[lane]) for c in coordinates)
+        at, barrier = int(to[lane]), int(mbar[lane])
+        _check_place(g, tensor, at, lane, site)
+        place = _places(tensor, at) - g.shared.base
+        box = _read_global(g, tensor, start, lane, site)
+        targets = [g.block]
+        if masks is not None:
+            targets = _chosen(g, int(masks[lane]) & 0xFFFF, lane, site)
+        for block in targets:
+            block.mbarrier(barrier, g, site, lane)
+            stamp = None
+            if block.races is not None:
+                block.races.promise(g, site, barrier - block.shared.base, lane)
+                stamp = block.races.async_write(g, site, "write by a TMA load", place, lane)
+            block.send(barrier, functools.partial(block.land, barrier, place, box, stamp))
+
+
+def prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
+    """A box of global memory into the L2 cache."""
+    for lane in active(g, m):
+        tensor = find(g, int(maps[lane]), lane, site)
+        _elements(g, tensor, tuple(int(c[lane]) for c in coordinates), lane, site)
+
+
+def store(
+    g: Group,
+    m: Mask,
+    site: Site,
+    maps: Any,
+    source: Any,
+    coordinates: Any,
+    reduction: str | None = None,
+) -> None:
+    """A box from shared to global memory, or combined into it."""
+    for lane in active(g, m):
+        tensor = find(g, int(maps[lane]), lane, site)
+        at = int(source[lane])
+        _check_place(g, tensor, at, lane, site)
+        place = _places(tensor, at) - g.shared.base
+        start = tuple(int(c[lane]) for c in coordinates)
+        _check_start(g, tensor, start, lane, site)
+        _check_reduction(g, tensor, reduction, lane, site)
+        stamp = None
+        if g.races is not None:
+            stamp = g.races.async_read(g, site, "read by a TMA store", place, lane)
+        read = functools.partial(read_shared, g, place, lane, site)
+        write = functools.partial(_write_global, g, tensor, start, lane, site, reduction)
+        g.bulk.issue(lane, read, write, site, stamp)
+
+
+def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
+    written = g.shared.written
+    if written is not None and (written[place] != 255).any():
+        bad = int(place[written[place] != 255].min())
+        name, start, _ = g.shared_variable(bad + g.shared.base)
+        raise UninitializedReadError(
+            f"a TMA store reads shared memory that no thread has written: byte offset "
+            f"{bad + g.shared.base - start} of `{name}`",
+            site,
+            g.thread(lane),
+        )
+    return g.shared.raw[place]
+
+
+def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
+    blocks: list[Block] = g.block.cluster.blocks
+    if mask >> len(blocks):
+        raise SimulationError(
+            f"the multicast mask {mask:#x} names blocks beyond the {len(blocks)} of the cluster",
+            site,
+            g.thread(lane),
+        )
+    return [block for rank, block in enumerate(blocks) if mask >> rank & 1]
+
+
+def _check_start(
+    g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
+) -> None:
+    if start[0] * tensor.itemsize % _PIECE == 0 and min(start) >= 0:
+        return
+    raise SimulationError(
+        f"a TMA store begins at {start}, the contiguous mode first: no coordinate may be negative, "
+        f"and the first is a multiple of {_PIECE // tensor.itemsize} elements ({_PIECE} bytes)",
+        site,
+        g.thread(lane),
+    )
+
+
+def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) -> None:
+    wanted = _ALIGNMENTS[tensor.swizzle]
+    if at % 128:
+        raise MemoryAccessError(
+            f"a TMA box at shared address {at:#x} is not aligned to 128 bytes",
+            site,
+            g.thread(lane),
+            hint=f"allocate it with byte_alignment={wanted}",
+        )
+    size = int(np.prod(tensor.box)) * tensor.itemsize
+    if at < g.shared.base or at + size > g.shared.end:
+        raise MemoryAccessError(
+            f"a TMA box of {size} bytes at shared address {at:#x} reaches beyond the block's "
+            f"shared memory, which ends at {g.shared.end:#x}",
+            site,
+            g.thread(lane),
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def _places(tensor: TensorMap, at: int) -> Any:
+    """The shared address of each byte of a box, `(elements, itemsize)`."""
+    count = int(np.prod(tensor.box))
+    linear = at + np.arange(count * tensor.itemsize, dtype=np.int64)
+    bits = (1 << tensor.swizzle) - 1
+    swizzled = linear ^ ((linear >> 7 & bits) << 4)
+    return swizzled.reshape(count, tensor.itemsize)
+
+
+def _elements(
+    g: Group,
+    tensor: TensorMap,
+    start: tuple[int, ...],
+    lane: int,
+    site: Site,
+    whole_pieces: bool = False,
+) -> tuple[Any, Any]:
+    """Byte offsets from the tensor's beginning of a box's elements, and which are inside of it: or,
+    with `whole_pieces`, in 16 bytes that begin inside.
+    """
+    if len(start) != tensor.rank:
+        raise SimulationError(
+            f"{len(start)} coordinates for a tensor map of {tensor.rank} modes",
+            site,
+            g.thread(lane),
+        )
+    offset: Any = np.zeros(1, np.int64)
+    inside: Any = np.ones(1, np.bool_)
+    for mode, first in enumerate(start):
+        index = first + np.arange(tensor.box[mode], dtype=np.int64)
+        index = index * tensor.element_strides[mode] if mode else index
+        extent = tensor.extents[mode]
+        if whole_pieces and mode == 0:
+            unit = _PIECE // tensor.itemsize
+            extent = -(-extent // unit) * unit
+        here = (index >= 0) & (index < extent)
+        offset = (offset[None, :] + index[:, None] * tensor.strides[mode]).ravel()
+        inside = (inside[None, :] & here[:, None]).ravel()
+    return offset, inside
+
+
+def _global_bytes(
+    g: Group, tensor: TensorMap, offset: Any, lane: int, site: Site, verb: str
+) -> tuple[Any, Any]:
+    """The segment of global memory and the byte indices into it."""
+    low, high = int(offset.min()), int(offset.max()) + tensor.itemsize
+    segment = g.memory.find(tensor.address + low)
+    if segment is None or tensor.address + high > segment.end:
+        at = f"the tensor at {tensor.address:#x}"
+        message = f"a TMA {verb} reaches outside of its array: bytes {low} to {high} of {at}"
+        hint = _beyond_the_extent(tensor) if verb == "store" else None
+        if g.memory.find(tensor.address) is None:
+            message, hint = f"a TMA {verb} of {at}, which belongs to no argument", NO_ARGUMENT
+        raise MemoryAccessError(message, site, g.thread(lane), hint)
+    first = tensor.address - segment.base
+    return segment, (offset + first)[:, None] + np.arange(tensor.itemsize)
+
+
+def _beyond_the_extent(tensor: TensorMap) -> str | None:
+    """Why a store that is clipped at the tensor's extents may still be too long."""
+    unit, extent = _PIECE // tensor.itemsize, tensor.extents[0]
+    if extent % unit == 0:
+        return None
+    return (
+        f"it acts on whole {_PIECE} bytes, {unit} elements, and the contiguous extent of {extent} "
+        "ends within them: give its last row room for them"
+    )
+
+
+def _read_global(g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site) -> Any:
+    offset, inside = _elements(g, tensor, start, lane, site)
+    box = np.zeros((offset.size, tensor.itemsize), np.uint8)
+    if inside.any():
+        segment, index = _global_bytes(g, tensor, offset[inside], lane, site, "load")
+        box[inside] = segment.raw[index]
+    return box
+
+
+def _write_global(
+    g: Group,
+    tensor: TensorMap,
+    start: tuple[int, ...],
+    lane: int,
+    site: Site,
+    reduction: str | None,
+    box: Any,
+) -> None:
+    offset, inside = _elements(g, tensor, start, lane, site, whole_pieces=True)
+    if not inside.any():
+        return
+    segment, index = _global_bytes(g, tensor, offset[inside], lane, site, "store")
+    if not segment.writable:
+        raise MemoryAccessError(
+            f"write to `{segment.name}`, which is read-only", site, g.thread(lane)
+        )
+    values = box[inside]
+    if reduction is not None:
+        dtype = _DTYPES[tensor.data_type]
+        before = np.ascontiguousarray(segment.raw[index]).view(dtype)
+        after = _REDUCTIONS[reduction](before, np.ascontiguousarray(values).view(dtype))
+        values = after.astype(dtype).view(np.uint8)
+    segment.raw[index] = values
+    g.launch.stores += 1
+
+
+def _check_reduction(
+    g: Group, tensor: TensorMap, reduction: str | None, lane: int, site: Site
+) -> None:
+    name = TYPE_NAMES[tensor.data_type]
+    if reduction is not None and name not in REDUCIBLE[reduction]:
+        raise SimulationError(
+            f"the TMA unit has no reduction `{reduction}` of {name}", site, g.thread(lane)
+        )
+
+
+# How elements are combined, by the number of the tensor map's data type.
+_DTYPES = tuple(
+    np.dtype(ml_dtypes.bfloat16 if name == "BFloat16" else name.lower().removeprefix("t"))
+    for name in TYPE_NAMES
+)
+
+_REDUCTIONS: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "inc": lambda old, limit: np.where(old >= limit, 0, old + 1),
+    "dec": lambda old, limit: np.where((old == 0) | (old > limit), limit, old - 1),
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}

@@ -1,0 +1,198 @@
+"""Warp-wide operations on a group's lanes: shuffles, votes, reductions (PTX ISA, parallel
+synchronization and communication instructions).
+
+A group may hold many warps; lane arithmetic is per warp. A lane that an instruction's member mask
+names must execute it, and a lane that executes it must be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from basedsl_cute.sim.errors import WarpError
+from basedsl_cute.sim.site import Site
+
+if TYPE_CHECKING:
+    from basedsl_cute.sim.machine.group import Group
+
+FULL = -1
+
+
+def _per_warp(g: Group, ufunc: Any, lanes: Any) -> Any:
+    """Reduce over each warp and give every lane its warp's result."""
+    reduced = ufunc.reduceat(lanes, g.shape.warp_starts, dtype=lanes.dtype)
+    return np.repeat(reduced, g.shape.warp_sizes)
+
+
+def ballot(g: Group, chosen: Any) -> Any:
+    """Per lane, the bits of its warp's lanes where `chosen` holds, as uint32."""
+    bits = np.where(chosen, np.uint32(1) << g.shape.lane.astype(np.uint32), np.uint32(0))
+    return _per_warp(g, np.bitwise_or, bits)
+
+
+def check_members(g: Group, members: Any, m: Any, site: Site) -> None:
+    """Raise unless exactly the lanes named by `members` (that exist) are active together."""
+    if m is None and np.ndim(members) == 0 and int(members) == FULL:
+        return
+    named = np.broadcast_to(np.asarray(members), (g.lanes,)).astype(np.int64) & 0xFFFFFFFF
+    exist = (np.int64(1) << g.shape.warp_size) - 1
+    active = np.ones(g.lanes, np.bool_) if m is None else m
+    here = ballot(g, active).astype(np.int64)
+    unnamed = active & ((named >> g.shape.lane) & 1 == 0)
+    if unnamed.any():
+        lane = int(unnamed.argmax())
+        raise WarpError(
+            f"lane {int(g.shape.lane[lane])} executes {site.op}, but the member mask "
+            f"{int(named[lane]):#010x} does not name it",
+            site,
+            g.thread(lane),
+        )
+    absent = active & ((named & exist & ~here) != 0)
+    if absent.any():
+        lane = int(absent.argmax())
+        missing = int((named & exist & ~here)[lane])
+        number = (missing & -missing).bit_length() - 1
+        raise WarpError(
+            f"the member mask {int(named[lane]):#010x} of {site.op} names lane {number}, "
+            "which does not execute it",
+            site,
+            g.thread(lane),
+            hint="every lane that the mask names must reach the operation: move it out of the "
+            "branch, or narrow the mask",
+        )
+
+
+def _teams(g: Group, members: Any, m: Any) -> Iterator[tuple[Any, Any]]:
+    """The active lanes, by distinct member mask."""
+    active = np.ones(g.lanes, np.bool_) if m is None else m
+    if np.ndim(members) == 0:
+        yield members, active
+        return
+    for value in np.unique(members[active]):
+        yield value, active & (members == value)
+
+
+# Shuffles --------------------------------------------------------------------------------------
+
+
+def shuffle(
+    g: Group, kind: str, members: Any, value: Any, b: Any, c: Any, m: Any, site: Site
+) -> tuple[Any, Any]:
+    """shfl.sync: the value of another lane, and whether there was one (PTX ISA, shfl.sync).
+
+    Operand `b` is the lane or offset, `c` holds the clamp (bits 0-4) and segment mask (8-12).
+    """
+    check_members(g, members, m, site)
+    lane = g.shape.lane
+    b = b & np.int32(31)
+    clamp = c & np.int32(31)
+    segment = (c >> np.int32(8)) & np.int32(31)
+    highest = (lane & segment) | (clamp & ~segment)
+    lowest = lane & segment
+    if kind == "up":
+        source = lane - b
+        valid = source >= highest
+    elif kind == "down":
+        source = lane + b
+        valid = source <= highest
+    elif kind in ("bfly", "xor"):
+        source = lane ^ b
+        valid = source <= highest
+    else:
+        source = lowest | (b & ~segment)
+        valid = source <= highest
+    # A lane beyond a partial warp's end holds nothing: keep the own value, which PTX leaves open.
+    there = valid & (source < g.shape.warp_size) & (source >= 0)
+    at = g.shape.warp_start + np.where(there, source, lane)
+    return _take(value, at), np.broadcast_to(valid, (g.lanes,))
+
+
+def _take(value: Any, at: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_take(item, at) for item in value)
+    return value[..., at]
+
+
+# Votes -----------------------------------------------------------------------------------------
+
+
+def vote(g: Group, kind: str, members: Any, predicate: Any, m: Any, site: Site) -> Any:
+    """vote.sync: `ballot` gives bits as int32, `any`, `all` and `uni` a boolean."""
+    check_members(g, members, m, site)
+    out = np.zeros(g.lanes, np.uint32)
+    for _, team in _teams(g, members, m):
+        yes, asked = ballot(g, team & predicate), ballot(g, team)
+        if kind == "ballot":
+            result = yes
+        elif kind == "any":
+            result = yes != 0
+        elif kind == "all":
+            result = yes == asked
+        else:
+            result = (yes == asked) | (yes == 0)
+        out = np.where(team, result, out)
+    return out.astype(np.uint32).view(np.int32) if kind == "ballot" else out != 0
+
+
+def elect(g: Group, members: Any, m: Any, site: Site) -> Any:
+    """elect.sync: true in the lowest active lane of each warp."""
+    check_members(g, members, m, site)
+    active = np.ones(g.lanes, np.bool_) if m is None else m
+    lowest = _per_warp(g, np.minimum, np.where(active, g.shape.lane, 32))
+    return active & (g.shape.lane == lowest)
+
+
+def match(g: Group, kind: str, members: Any, value: Any, m: Any, site: Site) -> tuple[Any, Any]:
+    """match.sync: the lanes with the same value (`any`), or all or none of them (`all`)."""
+    check_members(g, members, m, site)
+    out = np.zeros(g.lanes, np.uint32)
+    agree = np.zeros(g.lanes, np.bool_)
+    for _, team in _teams(g, members, m):
+        asked = ballot(g, team)
+        for lane in range(32):
+            there = lane < g.shape.warp_size
+            at = g.shape.warp_start + np.where(there, lane, 0)
+            same = team & team[at] & there & (value == value[at])
+            bits = ballot(g, same)
+            mine = team & (g.shape.lane == lane)
+            whole = bits == asked
+            out = np.where(mine, bits if kind == "any" else np.where(whole, bits, 0), out)
+            agree |= mine & whole
+    return out.astype(np.uint32).view(np.int32), agree
+
+
+# Reductions ------------------------------------------------------------------------------------
+
+
+def redux(
+    g: Group, kind: str, value: Any, members: Any, m: Any, absolute: bool, nan: bool, site: Site
+) -> Any:
+    """redux.sync: a reduction over the lanes of each member mask, given to all of them."""
+    check_members(g, members, m, site)
+    if absolute:
+        value = np.abs(value)
+    as_unsigned = kind in ("umin", "umax")
+    x = value.view(np.uint32) if as_unsigned else value
+    info = np.iinfo(x.dtype) if x.dtype.kind in "iu" else None
+    low, high = (info.min, info.max) if info is not None else (-np.inf, np.inf)
+    table = {
+        "add": (np.add, 0),
+        "and": (np.bitwise_and, -1),
+        "or": (np.bitwise_or, 0),
+        "xor": (np.bitwise_xor, 0),
+        "min": (np.minimum, high),
+        "umin": (np.minimum, high),
+        "max": (np.maximum, low),
+        "umax": (np.maximum, low),
+        "fmin": (np.minimum if nan else np.fmin, np.inf),
+        "fmax": (np.maximum if nan else np.fmax, -np.inf),
+    }
+    ufunc, identity = table[kind]
+    out = np.zeros(g.lanes, x.dtype)
+    for _, team in _teams(g, members, m):
+        result = _per_warp(g, ufunc, np.where(team, x, x.dtype.type(identity)))
+        out = np.where(team, result, out)
+    return out.view(value.dtype)

@@ -1,0 +1,1 @@
+"""Rules of the simulator by family of operations: the Python text that each operation becomes."""

@@ -1,0 +1,54 @@
+"""Rules of cp.async (PTX ISA, non-bulk copy)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from basedsl_cute.sim.machine import mbarriers
+from basedsl_cute.sim.rules.memory import access_of
+from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.records import Op
+from basedsl_cute.sim.translate.rule_table import rule
+from basedsl_cute.sim.translate.types import IntType, VectorType
+
+
+@rule("nvvm.cp.async.shared.global")
+def _copy(e: Emitter, op: Op) -> None:
+    """Both addresses must be aligned to the copy's size; `cpSize` bytes are read, the rest is 0."""
+    to, source, *sizes = op.operands
+    size = op.integer("size")
+    bytes_ = VectorType((size,), IntType(8))
+    read = access_of(e, op, source, bytes_, "asynchronous read", size)
+    write = access_of(e, op, to, bytes_, "asynchronous write", size)
+    read, write = (dataclasses.replace(a, dtype=np.dtype(np.uint8)) for a in (read, write))
+    valid = e.ref(sizes[0]) if sizes else "None"
+    e.line(
+        f"g.copies.issue(g, {e.const(read, 'read')}, {e.const(write, 'write')}, {e.lanes(to)}, "
+        f"{e.lanes(source)}, {valid}, {e.mask})"
+    )
+
+
+@rule("nvvm.cp.async.commit.group")
+def _commit(e: Emitter, op: Op) -> None:
+    e.line(f"g.copies.commit({e.mask})")
+
+
+@rule("nvvm.cp.async.wait.group")
+def _wait_group(e: Emitter, op: Op) -> None:
+    e.line(f"g.copies.wait(g, {op.integer('n')}, {e.mask})")
+
+
+@rule("nvvm.cp.async.wait.all")
+def _wait_all(e: Emitter, op: Op) -> None:
+    e.line(f"g.copies.wait(g, None, {e.mask})")
+
+
+@rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
+def _arrive(e: Emitter, op: Op) -> None:
+    """Each lane arrives when its copies so far are complete. Without `noinc` the pending count is
+    raised first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive)."""
+    e.globals["mbarriers"] = mbarriers
+    address = e.lanes(op.operands[0])
+    e.line(f"mbarriers.follow(g, {address}, {op.flag('noinc')}, {e.mask}, {e.at()})")

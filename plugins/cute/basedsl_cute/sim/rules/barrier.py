@@ -1,0 +1,96 @@
+"""Rules of the block's barriers and of fences."""
+
+from __future__ import annotations
+
+from basedsl_cute.sim.machine import barriers
+from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.records import Op
+from basedsl_cute.sim.translate.rule_table import Sync, never, rule
+
+
+def _sync_of(op: Op) -> Sync:
+    numbered = any(op.segments()[:2]) if "operandSegmentSizes" in op.attributes else False
+    return "warp" if numbered else "block"
+
+
+def _wait(e: Emitter, number: str = "0", count: str = "None", votes: str = "None") -> str:
+    """Write the barrier of a warp; gives the name of the barrier object."""
+    barrier, before, wait = e.temporary("b"), e.temporary("n"), e.temporary("w")
+    e.line(
+        f"{barrier}, {before}, {wait} = barriers.enter(g, {e.mask}, {e.at()}, {e.branch()}, "
+        f"{number}, {count}, {votes})"
+    )
+    e.line(f"if {wait} is not None: yield {wait}")
+    e.line(f"barriers.leave(g, {barrier})")
+    return barrier
+
+
+@rule("gpu.barrier", "nvvm.barrier0", sync="block")
+def _barrier(e: Emitter, op: Op) -> None:
+    e.globals["barriers"] = barriers
+    if e.coroutine:
+        _wait(e)
+    else:
+        e.line(f"barriers.in_step(g, {e.mask}, {e.at()}, {e.branch()})")
+
+
+@rule("nvvm.barrier", uniform=never, sync=_sync_of)
+def _nvvm_barrier(e: Emitter, op: Op) -> None:
+    e.globals["barriers"] = barriers
+    segments = op.segments() or [[], [], []]
+    number, count, predicate = ([e.ref(v) for v in part] for part in segments)
+    kind = op.word("reductionOp")
+    votes = [e.lanes(v) for v in segments[2]]
+    if e.coroutine:
+        barrier = _wait(
+            e,
+            number[0] if number else "0",
+            count[0] if count else "None",
+            votes[0] if votes else "None",
+        )
+        if op.results:
+            e.let(op.results[0], f"barriers.outcome(g, {barrier}, {kind!r})")
+    elif predicate:
+        e.let(
+            op.results[0],
+            f"barriers.reduce_in_step(g, {kind!r}, {votes[0]}, {e.mask}, {e.at()}, {e.branch()})",
+        )
+    else:
+        e.line(f"barriers.in_step(g, {e.mask}, {e.at()}, {e.branch()})")
+
+
+@rule("nvvm.barrier.arrive", sync="warp")
+def _arrive(e: Emitter, op: Op) -> None:
+    e.globals["barriers"] = barriers
+    *numbers, count = e.refs(op)
+    number = numbers[0] if numbers else "0"
+    e.line(f"barriers.arrive(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
+
+
+@rule(
+    "nvvm.memory.barrier",
+    "nvvm.fence.proxy.release",
+    "nvvm.fence.proxy.sync_restrict",
+    "nvvm.fence.sync_restrict",
+    "nvvm.fence.sc.cluster",
+    "nvvm.membar.cta",
+    "nvvm.membar.gl",
+    "nvvm.membar.sys",
+)
+def _fence(e: Emitter, op: Op) -> None:
+    """Nothing to do: stores are seen at once and in order."""
+
+
+@rule("nvvm.fence.mbarrier.init")
+def _made(e: Emitter, op: Op) -> None:
+    """Only the race check minds: past a relaxed barrier of the cluster the mbarriers are known."""
+    e.globals["barriers"] = barriers
+    e.line("barriers.fence_mbarriers(g)")
+
+
+@rule("nvvm.fence.proxy")
+def _proxy(e: Emitter, op: Op) -> None:
+    """Only the race check minds: asynchronous units see what was written before."""
+    if op.word("kind") in ("async", "shared"):  # the last word of async.shared
+        e.globals["barriers"] = barriers
+        e.line("barriers.fence_proxy(g)")

@@ -1,0 +1,280 @@
+"""Rules of LLVM's pointers, aggregates and intrinsics; its arithmetic sits with `arith`.
+
+A pointer is a 64-bit integer: a host address, or an offset for shared and local memory.
+"""
+
+from __future__ import annotations
+
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine.memory import SHARED_WINDOW
+from basedsl_cute.sim.rules.arith import int_type, truncate
+from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.records import Op, Value
+from basedsl_cute.sim.translate.rule_table import always, rule
+from basedsl_cute.sim.translate.types import (
+    ArrayType,
+    IntType,
+    PtrType,
+    StructType,
+    Type,
+    VectorType,
+    dtype_of,
+    element_type,
+    parse_type,
+    round_up,
+)
+
+_DYNAMIC = -(2**31)
+
+
+@rule("llvm.mlir.addressof", uniform=always)
+def _address_of(e: Emitter, op: Op) -> None:
+    name = op.attributes["global_name"].lstrip("@").strip('"')
+    e.set_address(op.results[0], name)
+
+
+@rule("llvm.alloca", uniform=always)
+def _alloca(e: Emitter, op: Op) -> None:
+    (result,) = op.results
+    e.set_constant(result, dtype_of(PtrType()).type(e.layout.local[result]))
+
+
+def _step_into(type_: Type, index: int | None) -> tuple[Type, int]:
+    """The member type, and the byte offset of `index` (or the stride for a dynamic one)."""
+    if isinstance(type_, StructType):
+        assert index is not None
+        return type_.fields[index], type_.offsets[index]
+    assert isinstance(type_, ArrayType | VectorType)
+    inner = type_.element
+    stride = inner.size if isinstance(type_, VectorType) else round_up(inner.size, inner.align)
+    return inner, stride if index is None else stride * index
+
+
+@rule("llvm.getelementptr")
+def _gep(e: Emitter, op: Op) -> None:
+    base, *dynamic = op.operands
+    type_ = parse_type(op.attributes["elem_type"])
+    terms, offset = [], 0
+    for position, index in enumerate(op.integers("rawConstantIndices")):
+        known: int | None = index
+        value: Value | None = None
+        if index == _DYNAMIC:
+            value = dynamic.pop(0)
+            constant = e.constant(value)
+            known = None if constant is None else int(constant)
+        if position == 0:
+            stride = round_up(type_.size, type_.align)
+            step = stride if known is None else stride * known
+        else:
+            type_, step = _step_into(type_, known)
+        if known is not None:
+            offset += step
+        else:
+            assert value is not None
+            terms.append((value, step))
+    expression = e.ref(base)
+    for value, stride in terms:
+        index64 = e.ref(value)
+        if element_type(value.type).size < 8:
+            index64 += ".astype(i64)"
+        expression += f" + {index64} * {stride}" if stride != 1 else f" + {index64}"
+    if offset:
+        expression += f" + {offset}"
+    e.let(op.results[0], expression)
+
+
+def _window(space: int) -> int:
+    return SHARED_WINDOW if space == 3 else 0
+
+
+@rule("llvm.addrspacecast")
+def _addrspacecast(e: Emitter, op: Op) -> None:
+    source, (result,) = op.operands[0], op.results
+    assert isinstance(source.type, PtrType) and isinstance(result.type, PtrType)
+    shift = _window(source.type.space) - _window(result.type.space)
+    e.let(result, f"{e.ref(source)} + {shift}" if shift else e.ref(source))
+
+
+@rule("llvm.ptrtoint", "llvm.ptrtoaddr")
+def _ptrtoint(e: Emitter, op: Op) -> None:
+    source, (result,) = op.operands[0], op.results
+    wide = int_type(result).width >= 64
+    e.let(result, e.ref(source) if wide else truncate(e, e.ref(source), result))
+
+
+@rule("llvm.inttoptr")
+def _inttoptr(e: Emitter, op: Op) -> None:
+    source, (result,) = op.operands[0], op.results
+    if int_type(source).width == 64:
+        e.let(result, e.ref(source))
+    else:
+        e.let(result, f"num.unsigned({e.ref(source)}).astype(i64)")
+
+
+@rule("llvm.bitcast")
+def _bitcast(e: Emitter, op: Op) -> None:
+    source, (result,) = op.operands[0], op.results
+    if isinstance(source.type, PtrType) or source.type == result.type:
+        e.let(result, e.ref(source))
+        return
+    from_count = source.type.count if isinstance(source.type, VectorType) else 0
+    to_count = result.type.count if isinstance(result.type, VectorType) else 0
+    e.let(
+        result,
+        f"num.bitcast({e.ref(source)}, {e.dtype(source.type)}, {e.dtype(result.type)}, "
+        f"{from_count}, {to_count})",
+    )
+
+
+# Aggregates ------------------------------------------------------------------------------------
+
+
+@rule("llvm.extractvalue")
+def _extractvalue(e: Emitter, op: Op) -> None:
+    path = "".join(f"[{i}]" for i in op.integers("position"))
+    e.let(op.results[0], e.ref(op.operands[0]) + path)
+
+
+@rule("llvm.insertvalue")
+def _insertvalue(e: Emitter, op: Op) -> None:
+    container, value = op.operands
+    (result,) = op.results
+    path = tuple(op.integers("position"))
+    e.let(
+        result,
+        f"num.insert({e.like(container, result)}, {path}, {e.like(value, result)})",
+    )
+
+
+# Vectors ---------------------------------------------------------------------------------------
+
+
+@rule("llvm.extractelement")
+def _extractelement(e: Emitter, op: Op) -> None:
+    extract(e, op.results[0], op.operands[0], [op.operands[1]])
+
+
+@rule("llvm.insertelement")
+def _insertelement(e: Emitter, op: Op) -> None:
+    vector, value, position = op.operands
+    insert(e, op.results[0], vector, value, [position])
+
+
+@rule("llvm.shufflevector")
+def _shufflevector(e: Emitter, op: Op) -> None:
+    shuffle(e, op, op.integers("mask"))
+
+
+def shuffle(e: Emitter, op: Op, mask: list[int]) -> None:
+    """Concatenate two vectors along the first axis and pick rows."""
+    a, b = (e.like(v, op.results[0]) for v in op.operands)
+    picks = [max(i, 0) for i in mask]
+    e.let(op.results[0], f"np.concatenate(({a}, {b}))[{picks}]")
+
+
+def extract(e: Emitter, result: Value, vector: Value, position: list[Value | int]) -> None:
+    """One element or sub-vector of `vector` at a static or dynamic position."""
+    indices, lanes = _indices(e, position)
+    whole = isinstance(vector.type, VectorType) and len(position) == len(vector.type.shape)
+    if lanes and not isinstance(result.type, VectorType):
+        e.let(result, f"{e.lanes(vector)}[{indices}, np.arange(lanes)]")
+    elif lanes:
+        raise MissingRuleError(e.site, "with a position that differs between lanes")
+    elif whole and not e.varying(result):
+        e.let(result, f"{e.ref(vector)}[{indices}, 0]")
+    else:
+        e.let(result, f"{e.ref(vector)}[{indices}]" if indices else e.ref(vector))
+
+
+def insert(
+    e: Emitter, result: Value, vector: Value, value: Value, position: list[Value | int]
+) -> None:
+    """`vector` with one element or sub-vector replaced."""
+    indices, lanes = _indices(e, position)
+    if lanes and isinstance(value.type, VectorType):
+        raise MissingRuleError(e.site, "with a position that differs between lanes")
+    e.let(result, f"{e.like(vector, result)}.copy()")
+    if lanes:
+        e.line(f"{e.ref(result)}[{indices}, np.arange(lanes)] = {e.ref(value)}")
+    else:
+        e.line(f"{e.ref(result)}[{indices or '...'}] = {e.ref(value)}")
+
+
+def _indices(e: Emitter, position: list[Value | int]) -> tuple[str, bool]:
+    parts, lanes = [], False
+    for item in position:
+        if isinstance(item, int):
+            parts.append(str(item))
+        else:
+            lanes = lanes or e.varying(item)
+            parts.append(e.ref(item))
+    return ", ".join(parts), lanes
+
+
+# Hints and traps -------------------------------------------------------------------------------
+
+
+@rule(
+    "llvm.intr.assume",
+    "llvm.intr.lifetime.start",
+    "llvm.intr.lifetime.end",
+    "llvm.intr.prefetch",
+    "llvm.intr.dbg.value",
+    "llvm.intr.dbg.declare",
+    "llvm.intr.experimental.noalias.scope.decl",
+    "llvm.fence",
+)
+def _nothing(e: Emitter, op: Op) -> None:
+    """No effect on what a kernel computes: lanes see each other's stores at once."""
+
+
+@rule("llvm.freeze", "llvm.intr.ssa.copy", "llvm.intr.expect")
+def _same(e: Emitter, op: Op) -> None:
+    e.let(op.results[0], e.ref(op.operands[0]))
+
+
+@rule("llvm.intr.trap", "llvm.unreachable", "ub.unreachable")
+def _trap(e: Emitter, op: Op) -> None:
+    e.line(f"g.check_assert(np.False_, {e.mask}, {op.name + ' was reached'!r}, {e.at()})")
+
+
+@rule("cf.assert")
+def _assert(e: Emitter, op: Op) -> None:
+    holds = e.ref(op.operands[0])
+    message = op.string("msg") if "msg" in op.attributes else ""
+    e.line(f"if not np.all({holds}): g.check_assert({holds}, {e.mask}, {message!r}, {e.at()})")
+
+
+# Intrinsics ------------------------------------------------------------------------------------
+
+
+@rule("llvm.intr.fshl", "llvm.intr.fshr")
+def _funnel(e: Emitter, op: Op) -> None:
+    type_ = int_type(op.results[0])
+    if not isinstance(type_, IntType) or not type_.native:
+        raise MissingRuleError(op.site, f"on {type_}")
+    a, b, amount = e.refs(op)
+    e.let(op.results[0], f"num.funnel_{op.name[-1]}({a}, {b}, {amount})")
+
+
+_SATURATING = {
+    "llvm.intr.sadd.sat": ("+", True),
+    "llvm.intr.ssub.sat": ("-", True),
+    "llvm.intr.uadd.sat": ("+", False),
+    "llvm.intr.usub.sat": ("-", False),
+}
+
+
+@rule(*_SATURATING)
+def _saturating(e: Emitter, op: Op) -> None:
+    sign, is_signed = _SATURATING[op.name]
+    width = int_type(op.results[0]).width
+    if width > 32:
+        raise MissingRuleError(op.site, f"on i{width}")
+    a, b = e.refs(op)
+    if not is_signed:
+        a, b = f"num.low_bits({a}, {width})", f"num.low_bits({b}, {width})"
+    low = -(1 << (width - 1)) if is_signed else 0
+    high = low + (1 << width) - 1
+    total = f"np.clip({a}.astype(i64) {sign} {b}.astype(i64), {low}, {high})"
+    e.let(op.results[0], truncate(e, total, op.results[0]))

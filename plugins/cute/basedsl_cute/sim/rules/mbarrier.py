@@ -1,0 +1,115 @@
+"""Rules of mbarrier operations. Whoever waits is one warp among several, so groups are warps."""
+
+from __future__ import annotations
+
+from basedsl_cute.sim.machine import mbarriers
+from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.records import Op, Value
+from basedsl_cute.sim.translate.rule_table import never, rule
+from basedsl_cute.sim.translate.types import IntType, element_type
+
+_SHARED = ("", ".shared")
+
+
+def _names(*names: str) -> list[str]:
+    return [f"nvvm.mbarrier.{name}{suffix}" for name in names for suffix in _SHARED]
+
+
+def _lanes(e: Emitter, values: list[Value]) -> list[str]:
+    e.globals["mbarriers"] = mbarriers
+    return [e.lanes(value) for value in values]
+
+
+def _predicated(e: Emitter, op: Op, extra: int) -> str:
+    """The mask, narrowed by an optional predicate operand after `extra` others."""
+    if len(op.operands) <= extra:
+        return e.mask
+    mask = e.temporary("m")
+    e.line(f"{mask} = num.narrow({e.mask}, {e.lanes(op.operands[extra])}, lanes)")
+    e.line(f"if {mask} is False: {mask} = num.nobody(lanes)")
+    return mask
+
+
+@rule(*_names("init"), sync="warp")
+def _init(e: Emitter, op: Op) -> None:
+    address, count = _lanes(e, op.operands[:2])
+    e.line(f"mbarriers.init(g, {address}, {count}, {_predicated(e, op, 2)}, {e.at()})")
+
+
+@rule(*_names("inval"), sync="warp")
+def _inval(e: Emitter, op: Op) -> None:
+    (address,) = _lanes(e, op.operands)
+    e.line(f"mbarriers.invalidate(g, {address}, {e.mask}, {e.at()})")
+
+
+_ONES = "num.spread(i32(1), lanes)"
+_NONE = "num.spread(i32(0), lanes)"
+
+
+@rule(
+    *_names("arrive", "arrive.nocomplete", "arrive_drop", "arrive_drop.nocomplete"),
+    uniform=never,
+    sync="warp",
+)
+def _arrive(e: Emitter, op: Op) -> None:
+    address, *count = _lanes(e, op.operands)
+    call = (
+        f"mbarriers.arrive(g, {address}, {count[0] if count else _ONES}, {_NONE}, {e.mask}, "
+        f"{e.at()}, {'arrive_drop' in op.name})"
+    )
+    if op.results:
+        e.let(op.results[0], call)
+    else:
+        e.line(call)
+
+
+@rule(*_names("arrive.expect_tx", "arrive_drop.expect_tx"), uniform=never, sync="warp")
+def _arrive_expect(e: Emitter, op: Op) -> None:
+    address, nbytes = _lanes(e, op.operands[:2])
+    mask = _predicated(e, op, 2)
+    call = (
+        f"mbarriers.arrive(g, {address}, {_ONES}, {nbytes}, {mask}, {e.at()}, "
+        f"{'arrive_drop' in op.name})"
+    )
+    if op.results:
+        e.let(op.results[0], call)
+    else:
+        e.line(call)
+
+
+@rule(*_names("expect_tx"), sync="warp")
+def _expect(e: Emitter, op: Op) -> None:
+    address, nbytes = _lanes(e, op.operands)
+    e.line(f"mbarriers.transact(g, {address}, {nbytes}, {e.mask}, {e.at()}, 1)")
+
+
+@rule(*_names("complete_tx"), sync="warp")
+def _complete(e: Emitter, op: Op) -> None:
+    address, nbytes = _lanes(e, op.operands)
+    e.line(f"mbarriers.transact(g, {address}, {nbytes}, {e.mask}, {e.at()}, -1)")
+
+
+def _is_parity(op: Op) -> bool:
+    """A 32-bit second operand is a phase parity, a 64-bit one the token of an arrival."""
+    type_ = element_type(op.operands[1].type)
+    return isinstance(type_, IntType) and type_.width == 32
+
+
+@rule(*_names("test.wait", "try_wait"), uniform=never, sync="warp", volatile=True)
+def _test(e: Emitter, op: Op) -> None:
+    """Whether the phase is complete by now. A `try_wait` may wait for it, or not: so that a kernel
+    which forgets what to do then is seen to, it does not.
+    """
+    address, which = _lanes(e, op.operands[:2])
+    e.let(
+        op.results[0],
+        f"mbarriers.test(g, {address}, {which}, {_is_parity(op)}, {e.mask}, {e.at()})",
+    )
+
+
+@rule(*_names("try_wait.parity"), sync="warp")
+def _wait_parity(e: Emitter, op: Op) -> None:
+    """MLIR lowers this to a loop that ends when the phase is complete."""
+    address, which = _lanes(e, op.operands[:2])
+    e.wait(f"mbarriers.wait(g, {address}, {which}, True, {e.mask}, {e.at()})")
+    e.line(f"mbarriers.test(g, {address}, {which}, True, {e.mask}, {e.at()})")

@@ -1,0 +1,199 @@
+"""Writes the Python source of one kernel: one line per op, masks for divergence.
+
+The generated function takes the group `g` and the kernel's arguments. In it, `vN` is the SSA value
+N, and a mask is None (every lane), an array of booleans (some lanes) or False (no lane).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.site import Site
+from basedsl_cute.sim.translate.memory_map import Layout
+from basedsl_cute.sim.translate.records import KernelRecord, Op, Region, Value
+from basedsl_cute.sim.translate.rule_table import rule_of
+from basedsl_cute.sim.translate.types import (
+    FloatType,
+    IntType,
+    PtrType,
+    Type,
+    VectorType,
+    dtype_of,
+    element_type,
+    is_aggregate,
+)
+from basedsl_cute.sim.translate.uniformity import Variance
+
+
+class Emitter:
+    """The source under construction. Rules call `let`, `line`, `ref`, `lanes`, `const`, `mask`."""
+
+    def __init__(
+        self, kernel: KernelRecord, variance: Variance, coroutine: bool, layout: Layout
+    ) -> None:
+        self.kernel = kernel
+        self.variance = variance
+        self.coroutine = coroutine
+        self.layout = layout
+        self.globals: dict[str, Any] = {}
+        self.variables: dict[str, str] = {}
+        self.mask = "None"
+        self.branches: list[Site] = []  # diverging constructs around the op being written
+        self.site = kernel.site
+        self._lines: list[str] = []
+        self._depth = 1
+        self._names: dict[Value, str] = {}
+        self._constants: dict[Value, Any] = {}
+        self._named: dict[int, str] = {}
+        self._counts: dict[str, int] = {}
+        self._temporaries = 0
+        self._written_line = ""
+
+    # Text ------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """One line of Python at the current depth; the user's line follows where it changes."""
+        where = ""
+        if self.site.span is not None and str(self.site.span) != self._written_line:
+            self._written_line = str(self.site.span)
+            where = f"  # {self._written_line}"
+        self._lines.append("    " * self._depth + text + where)
+
+    @contextlib.contextmanager
+    def indented(self, head: str) -> Iterator[None]:
+        """Lines written inside are the body of `head`."""
+        self.line(head)
+        self._depth += 1
+        start = len(self._lines)
+        yield
+        if len(self._lines) == start:
+            self._lines.append("    " * self._depth + "pass")
+        self._depth -= 1
+
+    def source(self) -> str:
+        """The generated function as text."""
+        args = "".join(f", {self.ref(arg)}" for arg in self.kernel.body.args)
+        head = [f"def kernel(g{args}):", "    lanes = g.lanes"]
+        return "\n".join([*head, *self._lines, ""])
+
+    def temporary(self, prefix: str = "t") -> str:
+        self._temporaries += 1
+        return f"{prefix}{self._temporaries}"
+
+    # Values ----------------------------------------------------------------------------------
+
+    def varying(self, value: Value) -> bool:
+        return value in self.variance.varying
+
+    def ref(self, value: Value) -> str:
+        """The expression that holds `value`."""
+        return self._names.get(value) or f"v{value.number}"
+
+    def refs(self, op: Op) -> list[str]:
+        return [self.ref(operand) for operand in op.operands]
+
+    def alias(self, value: Value, name: str) -> None:
+        """Let `name` hold `value` from here on."""
+        self._names[value] = name
+
+    def let(self, value: Value, expression: str) -> None:
+        """Bind `value` to `expression`."""
+        self.line(f"{self.ref(value)} = {expression}")
+
+    def set_constant(self, value: Value, constant: Any) -> None:
+        """Bind `value` to something known now, shared by all uses."""
+        self._constants[value] = constant
+        self.alias(value, self.const(constant, f"c{value.number}"))
+
+    def set_address(self, value: Value, variable: str) -> None:
+        """Bind `value` to the address of a variable of the kernel's module."""
+        self.set_constant(value, dtype_of(PtrType()).type(self.layout.address(variable)))
+        if self.layout.is_elsewhere(variable):
+            self.variables[self.ref(value)] = variable
+
+    def constant(self, value: Value) -> Any:
+        """What `value` is if that is known now, else None."""
+        return self._constants.get(value)
+
+    def lanes(self, value: Value) -> str:
+        """`value` with one entry per lane even when it is uniform."""
+        return self.spread(value, self.ref(value))
+
+    def spread(self, value: Value, expression: str) -> str:
+        if self.varying(value):
+            return expression
+        if isinstance(value.type, VectorType):
+            return f"num.spread_vector({expression}, lanes)"
+        if is_aggregate(value.type):
+            return f"num.spread_tuple({expression}, lanes)"
+        return f"num.spread({expression}, lanes)"
+
+    def like(self, value: Value, model: Value) -> str:
+        """`value`, spread over lanes if `model` varies: what assigning it to `model` needs."""
+        return self.lanes(value) if self.varying(model) else self.ref(value)
+
+    def const(self, obj: Any, name: str) -> str:
+        """A name for `obj` in the generated function's globals."""
+        found = self._named.get(id(obj))
+        if found is None:
+            number = self._counts.get(name, 0)
+            self._counts[name] = number + 1
+            found = f"{name}{number}" if number or name in ("at", "read", "write") else name
+            self.globals[found] = obj
+            self._named[id(obj)] = found
+        return found
+
+    def at(self, site: Site | None = None) -> str:
+        """A name for the place of the op being written, for error messages."""
+        return self.const(site or self.site, "at")
+
+    def branch(self) -> str:
+        """A name for the innermost diverging construct, or None."""
+        return self.at(self.branches[-1]) if self.branches else "None"
+
+    def dtype(self, type_: Type) -> str:
+        """A name for the NumPy scalar type of `type_`'s elements."""
+        type_ = element_type(type_)
+        if isinstance(type_, IntType):
+            if type_.width > 64:
+                raise MissingRuleError(self.site, f"{type_} is wider than 64 bits")
+            return "bool_" if type_.width == 1 else f"i{type_.container}"
+        if isinstance(type_, PtrType):
+            return "i64"
+        if isinstance(type_, FloatType):
+            if type_.name in ("f16", "f32", "f64"):
+                return type_.name
+            return "f32" if type_.name == "tf32" else self.const(dtype_of(type_).type, type_.name)
+        raise MissingRuleError(self.site, f"no values of type {type_}")
+
+    # Control flow ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def under(self, mask: str, site: Site | None = None) -> Iterator[None]:
+        """Ops written inside run for the lanes in `mask`; `site` is what diverged."""
+        outer, self.mask = self.mask, mask
+        if site is not None:
+            self.branches.append(site)
+        try:
+            yield
+        finally:
+            self.mask = outer
+            if site is not None:
+                self.branches.pop()
+
+    def body(self, region: Region) -> None:
+        """Write the ops of `region`; its terminator is the caller's business."""
+        for op in region.ops:
+            rule = rule_of(op)
+            self.site = op.site
+            rule.emit(self, op)
+
+    def wait(self, expression: str) -> None:
+        """Write a point where the group may wait: `expression` gives a Wait or None."""
+        wait = self.temporary("w")
+        self.line(f"{wait} = {expression}")
+        with self.indented(f"if {wait} is not None:"):
+            self.line(f"yield {wait}")

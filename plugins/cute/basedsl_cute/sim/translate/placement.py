@@ -1,0 +1,126 @@
+"""Gives a kernel's variables their places: once, when the kernel is translated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine.memory import LOCAL_BASE, SHARED_BASE
+from basedsl_cute.sim.machine.registers import RegisterArray
+from basedsl_cute.sim.translate.attributes import parse_bytes, parse_dense, parse_int, parse_scalar
+from basedsl_cute.sim.translate.memory_map import Layout, room
+from basedsl_cute.sim.translate.records import Global, KernelRecord, Op
+from basedsl_cute.sim.translate.register_uses import Use, register_uses
+from basedsl_cute.sim.translate.types import (
+    ArrayType,
+    Type,
+    VectorType,
+    dtype_of,
+    parse_type,
+    round_up,
+)
+
+
+def place(kernel: KernelRecord) -> Layout:
+    """The layout of a kernel's variables."""
+    layout = Layout(kernel)
+    at = SHARED_BASE
+    shared = [v for v in kernel.globals.values() if v.space == 3]
+    for variable in (v for v in shared if v.type.size):
+        at = round_up(at, variable.align)
+        _place(layout, variable, at, kernel.name)
+        at += variable.type.size
+    layout.static_size = at - SHARED_BASE
+    dynamic = [v for v in shared if not v.type.size]
+    at = round_up(at, math.lcm(*(v.align for v in dynamic), 16))
+    for variable in dynamic:
+        _place(layout, variable, at, kernel.name)
+    layout.dynamic_base = at
+    uses = register_uses(kernel)
+    for op in kernel.walk():
+        if op.name == "llvm.alloca":
+            _allocate_local(layout, op, uses.get(op.results[0]))
+    others = [v for v in kernel.globals.values() if v.space != 3 and v.type.size]
+    layout.data = {v.name: _initial(v) for v in others}
+    layout.aligns = {v.name: v.align for v in others}
+    layout.writable = frozenset(v.name for v in others if not v.constant)
+    return layout
+
+
+def _place(layout: Layout, variable: Global, at: int, kernel: str) -> None:
+    layout.addresses[variable.name] = at
+    size = variable.type.size
+    name = _shown(variable, kernel)
+    offsets = [offset for _, offset in variable.fields]
+    one_by_one = offsets and all(a < b for a, b in itertools.pairwise(offsets))
+    fields = variable.fields if one_by_one else (("", 0),)
+    ends = [*(offset for _, offset in fields[1:]), size]
+    for (field, offset), end in zip(fields, ends, strict=True):
+        part = f"{name}.{field}" if field and size else field or name
+        layout.variables.append((at + offset, part, max(end - offset, 0)))
+
+
+def _shown(variable: Global, kernel: str) -> str:
+    """A variable's name as the user knows it: lowering puts the kernel's around it."""
+    name = variable.name.removeprefix(f"{kernel}_").rpartition("_")[0]
+    if not variable.name.startswith(f"{kernel}_"):
+        return variable.name
+    if name != "smem":
+        return name
+    span = variable.site.span
+    if span is None:
+        return "shared memory"
+    return f"shared memory allocated at {os.path.basename(span.filename)}:{span.line}"
+
+
+def _allocate_local(layout: Layout, op: Op, use: Use | None) -> None:
+    count = op.operands[0].defining
+    if count is None or "value" not in count.attributes:
+        raise MissingRuleError(op.site, "of a size that is not constant")
+    element = parse_type(op.attributes["elem_type"])
+    align = max(op.integer("alignment", 0), element.align, 1)
+    at = round_up(layout.local_end, align)
+    layout.local[op.results[0]] = at
+    size = round_up(element.size, element.align) * parse_int(count.attributes["value"])
+    layout.local_end = at + size
+    if use is not None:
+        layout.registers[op.results[0]] = RegisterArray(at, size, use.itemsize, use.multiplied)
+    else:
+        layout.local_size = layout.local_end - LOCAL_BASE
+
+
+def _initial(variable: Global) -> Any:
+    """A variable's bytes."""
+    raw = room(variable.type.size, variable.align)
+    init = variable.init
+    if init is None:
+        return raw
+    if init.startswith('"'):
+        data = np.frombuffer(parse_bytes(init), np.uint8)
+        raw[: data.size] = data
+        return raw
+    shape, element = _flat(variable.type)
+    if init.startswith("dense<"):
+        values = parse_dense(init, shape, element)
+    elif not shape:
+        values = parse_scalar(init.rsplit(" : ", 1)[0], element)
+    else:
+        raise MissingRuleError(variable.site, f"initial value {init[:60]}")
+    raw[:] = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+    return raw
+
+
+def _flat(type_: Type) -> tuple[tuple[int, ...], Type]:
+    shape: tuple[int, ...] = ()
+    while isinstance(type_, ArrayType):
+        shape += (type_.count,)
+        type_ = type_.element
+    if isinstance(type_, VectorType):
+        return shape + type_.shape, type_.element
+    dtype_of(type_)
+    return shape, type_

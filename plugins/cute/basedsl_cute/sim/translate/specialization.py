@@ -1,0 +1,104 @@
+"""The generated function of a kernel at one width, and keeping it: source, code, and what the names
+in it stand for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import marshal
+import os
+import types
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim import numerics
+from basedsl_cute.sim.translate.memory_map import Layout
+
+PRELUDE: dict[str, Any] = {
+    "np": np,
+    "num": numerics,
+    "where": np.where,
+    "bool_": np.bool_,
+    **{
+        f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}").type
+        for kind in "iu"
+        for bits in (8, 16, 32, 64)
+    },
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+"""What generated code can name without saying so."""
+
+
+class Variant:
+    """`call` runs the kernel; `waits` says that it makes a generator.
+
+    `names` is what the source can name besides the prelude; `variables` are those of them that hold
+    the address of a variable of `layout` which is somewhere else in each process.
+    """
+
+    def __init__(
+        self,
+        filename: str,
+        source: str,
+        code: types.CodeType,
+        names: dict[str, Any],
+        variables: dict[str, str],
+        layout: Layout,
+    ) -> None:
+        self.source = source
+        self.layout = layout
+        self._filename, self._code = filename, code
+        self._names, self._variables = names, variables
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        scope = {**PRELUDE, **names}
+        for name, variable in variables.items():
+            scope[name] = np.int64(layout.address(variable))
+        exec(code, scope)
+        self.call: Any = scope["kernel"]
+        self.waits = bool(self.call.__code__.co_flags & 0x20)  # CO_GENERATOR
+
+    @staticmethod
+    def of_source(
+        kernel: str,
+        width: str,
+        source: str,
+        names: dict[str, Any],
+        variables: dict[str, str],
+        layout: Layout,
+    ) -> Variant:
+        """Compile the source of `kernel` at `width`."""
+        # A file name inside this package marks the generated frames as internal in error messages.
+        filename = os.path.join(os.path.dirname(__file__), f"<{kernel} {width}>")
+        code = compile(source, filename, "exec")
+        return Variant(filename, source, code, names, variables, layout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        modules = {
+            name: value.__name__
+            for name, value in self._names.items()
+            if isinstance(value, types.ModuleType)
+        }
+        plain = {
+            name: value
+            for name, value in self._names.items()
+            if name not in modules and name not in self._variables
+        }
+        parts = (self._filename, self.source, marshal.dumps(self._code))
+        return _restored, (*parts, plain, modules, self._variables, self.layout)
+
+
+def _restored(
+    filename: str,
+    source: str,
+    code: bytes,
+    plain: dict[str, Any],
+    modules: dict[str, str],
+    variables: dict[str, str],
+    layout: Layout,
+) -> Variant:
+    names = {name: importlib.import_module(module) for name, module in modules.items()}
+    return Variant(filename, source, marshal.loads(code), {**plain, **names}, variables, layout)

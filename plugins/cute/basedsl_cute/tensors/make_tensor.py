@@ -1,0 +1,285 @@
+"""Making tensors: over a pointer, in registers, in shared memory, of coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import assigned_name
+from basedsl.metastage import require
+from basedsl.numeric import Int64, Numeric, as_numeric
+from basedsl_cute import algebra
+from basedsl_cute.dialect import SPACES, define
+from basedsl_cute.tensors.index_arithmetic import as_int
+from basedsl_cute.tensors.kernel_scope import in_kernel
+from basedsl_cute.tensors.pointer import (
+    RUN,
+    Pointer,
+    element_bytes,
+    memref_type,
+    recast_ptr,
+    storage_bits,
+)
+from basedsl_cute.tensors.tensor import Tensor
+
+REGISTER_ALIGN = 16  # bytes: the widest access of one thread
+_LOCAL_BYTES = 512 << 10  # CUDA C++ Programming Guide, technical specifications
+
+
+def as_layout(shape_or_layout: Any) -> Any:
+    """A layout; a shape becomes the compact column-major one."""
+    if isinstance(shape_or_layout, algebra.Layout | algebra.ComposedLayout):
+        return shape_or_layout
+    if isinstance(shape_or_layout, Tensor):
+        return shape_or_layout.layout
+    return algebra.make_layout(_known(shape_or_layout))
+
+
+def _known(shape: Any) -> Any:
+    return tuple(map(_known, shape)) if isinstance(shape, tuple | list) else as_int(shape)
+
+
+def make_tensor(iterator: Any, layout: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    """The view that begins at `iterator`, in the order of `layout` (or of a shape).
+
+    `iterator` is a pointer, or a coordinate (an integer or a tuple), which makes a coordinate
+    tensor.
+    """
+    layout = as_layout(layout)
+    if isinstance(iterator, Pointer):
+        return Tensor(iterator, layout)
+    if isinstance(iterator, Tensor):
+        raise DSLTypeError(
+            "make_tensor takes a pointer, got a Tensor", hint="write make_tensor(t.iterator, ...)"
+        )
+    if _is_coordinate(iterator):
+        return Tensor(_known(iterator), layout)
+    raise DSLTypeError(
+        f"make_tensor takes a pointer or a coordinate, got {type(iterator).__name__}"
+    )
+
+
+def _is_coordinate(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return all(map(_is_coordinate, x))
+    return type(x) is int or (isinstance(x, Numeric) and type(x).is_integer)
+
+
+def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    """The coordinate tensor of `shape`: the element at a coordinate is the coordinate."""
+    shape = _known(shape)
+    layout = algebra.make_identity_layout(shape)
+    return Tensor(_zeros(shape), layout)
+
+
+def _zeros(shape: Any) -> Any:
+    return tuple(map(_zeros, shape)) if isinstance(shape, tuple) else 0
+
+
+def make_rmem_tensor(
+    shape_or_layout: Any, dtype: Any, *, loc: Any = None, ip: Any = None
+) -> Tensor:
+    """A tensor in the thread's registers, undefined until written. The layout must be static."""
+    _numeric_class(dtype, "make_rmem_tensor()")
+    trace = in_kernel("make_rmem_tensor()")
+    layout = _static(as_layout(shape_or_layout), "a register tensor")
+    nbytes = max(1, _bytes(dtype, layout))
+    if nbytes > _LOCAL_BYTES:
+        raise DSLTypeError(
+            f"a register tensor of {layout} takes {nbytes} bytes; a thread has at most "
+            f"{_LOCAL_BYTES} of local memory"
+        )
+    align = max(min(REGISTER_ALIGN, _power_of_two_up_to(nbytes)), element_bytes(dtype))
+    kind = memref_type(trace, dtype, "rmem", layout, align)
+    value = define(trace.bindings).alloc_rmem(kind, nbytes, loc=trace.loc())
+    return Tensor(Pointer(dtype, "rmem", align, value), layout)
+
+
+def make_rmem_tensor_like(
+    like: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None
+) -> Tensor:
+    """Registers of the shape of a tensor or layout, compact and column-major."""
+    return make_rmem_tensor(algebra.shape(like), _dtype_of(like, dtype))
+
+
+def make_fragment_like(like: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Tensor:
+    """Registers of the shape of a tensor or layout: mode 0 compact and column-major, the others
+    in the order of their strides; modes of stride 0 stay broadcast.
+    """
+    layout = as_layout(like)
+    return make_rmem_tensor(algebra.make_fragment_like(layout), _dtype_of(like, dtype))
+
+
+def _dtype_of(like: Any, dtype: Any) -> Any:
+    if dtype is not None:
+        return dtype
+    if isinstance(like, Tensor) and like.has_memory:
+        return like.element_type
+    raise DSLTypeError("the element type is missing", hint="pass dtype=")
+
+
+def make_smem_tensor(
+    dtype: Any, layout: Any, byte_alignment: int | None, what: str, name: str | None = None
+) -> Tensor:
+    """A tensor in shared memory of its own, undefined until written. The layout must be static."""
+    _numeric_class(dtype, what)
+    layout = _static(as_layout(layout), "a shared-memory tensor")
+    asked = 16 if byte_alignment is None else checked_alignment(byte_alignment, what)
+    align = max(asked, element_bytes(dtype))
+    pointer = alloc_smem(dtype, _bytes(dtype, layout), align, what, layout, name)
+    return Tensor(pointer, layout)
+
+
+def checked_alignment(align: Any, what: str) -> int:
+    """A number of bytes; DSLTypeError for what is no alignment."""
+    if type(align) is not int or align < 1 or align & (align - 1):
+        raise DSLTypeError(f"{what}: an alignment is a power of two of bytes, not {align!r}")
+    return align
+
+
+def alloc_smem(
+    dtype: Any,
+    nbytes: int,
+    align: int,
+    what: str,
+    layout: Any = RUN,
+    name: str | None = None,
+    fields: str | None = None,
+) -> Pointer:
+    """`nbytes` of shared memory of their own, at least one. It is called `name`, by default as the
+    variable of the user's that it is assigned to; `fields` is "name:offset" of its parts.
+    """
+    trace = in_kernel(what)
+    kind = memref_type(trace, dtype, "smem", layout, align)
+    value = define(trace.bindings).alloc_smem(
+        kind, max(1, nbytes), name=name or assigned_name(), fields=fields, loc=trace.loc()
+    )
+    return Pointer(dtype, "smem", align, value)
+
+
+def make_ptr(
+    dtype: Any,
+    address: Any,
+    mem_space: Any = "generic",
+    *,
+    assumed_align: int | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> Pointer:
+    """A pointer from an integer, or from an `!llvm.ptr` of the IR.
+
+    `assumed_align` (bytes) is a promise; by default the element's own size is assumed.
+    """
+    _numeric_class(dtype, "make_ptr()")
+    trace = require("make_ptr()")
+    dialect = define(trace.bindings)
+    space = space_name(mem_space)
+    align = assumed_align or element_bytes(dtype)
+    kind = memref_type(trace, dtype, space, RUN, align)
+    pointer_type = dialect.pointer_type(SPACES[space].address_space)
+    if isinstance(address, Pointer):
+        raise DSLTypeError("make_ptr takes an address", hint="use recast_ptr(ptr, dtype=...)")
+    if isinstance(address, int | Numeric):
+        number = as_numeric(address)
+        if number.is_float:
+            raise DSLTypeError(f"an address is an integer, not a {type(number).__name__}")
+        wide = number if number.width == 64 else number.to(Int64)
+        value = trace.ir.Operation.create(
+            "llvm.inttoptr",
+            results=[pointer_type],
+            operands=[wide.ir_value()],
+            loc=trace.loc(),
+        ).result
+    else:
+        value = getattr(address, "result", address)
+        if str(getattr(value, "type", None)) != str(pointer_type):
+            raise DSLTypeError(
+                f"an address in {space} is {pointer_type} or an integer, not "
+                f"{getattr(value, 'type', type(address).__name__)}"
+            )
+    return Pointer(dtype, space, align, dialect.make_memref(value, kind, loc=trace.loc()))
+
+
+def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
+    """A pointer as it is; an `!llvm.ptr` of the IR as a pointer to `dtype`."""
+    if isinstance(ptr, Pointer):
+        return ptr
+    value = getattr(ptr, "result", ptr)
+    kind = str(getattr(value, "type", ""))
+    for space in ("gmem", "smem", "dsmem", "generic"):
+        here = SPACES[space].address_space
+        if kind == (f"!llvm.ptr<{here}>" if here else "!llvm.ptr"):
+            return make_ptr(dtype, value, "generic" if not here else space)
+    raise DSLTypeError(f"{what} takes a pointer, not a {type(ptr).__name__}")
+
+
+def space_name(space: Any) -> str:
+    """The name of a memory space, from `AddressSpace` or as a string."""
+    name = str(getattr(space, "value", space))
+    if name not in SPACES:
+        raise DSLTypeError(f"{space!r} is no memory space; there are {', '.join(SPACES)}")
+    return name
+
+
+def recast_tensor(tensor: Tensor, dtype: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    """The same memory as elements of another type: pointer and layout are recast together."""
+    _numeric_class(dtype, "recast_tensor()")
+    old = tensor.element_type
+    if dtype is old:
+        return tensor
+    layout = algebra.recast_layout(storage_bits(dtype), storage_bits(old), tensor.layout)
+    return Tensor(recast_ptr(tensor.pointer, dtype=dtype), layout)
+
+
+def _bytes(dtype: Any, layout: Any) -> int:
+    return int(algebra.size_in_bytes(storage_bits(dtype), layout))
+
+
+def _numeric_class(dtype: Any, what: str) -> None:
+    if not (isinstance(dtype, type) and issubclass(dtype, Numeric) and hasattr(dtype, "width")):
+        raise DSLTypeError(
+            f"{what} takes an element type, not {dtype!r}", hint="for instance Float32"
+        )
+
+
+def _static(layout: Any, what: str) -> Any:
+    if not algebra.is_static(layout):
+        raise DSLTypeError(
+            f"{what} needs a static layout, got {layout}",
+            hint="make its shape of Python ints or Constexpr arguments",
+        )
+    return layout
+
+
+def _power_of_two_up_to(n: int) -> int:
+    return 1 << (n.bit_length() - 1)
+
+
+def place_tensor(
+    pointer: Pointer, layout: Any, swizzle: Any, dtype: Any, nbytes: int | None = None
+) -> Tensor:
+    """A tensor over memory at `pointer`, of `nbytes` if that is known.
+
+    `swizzle` acts on bits of the byte address. The swizzle of a composed layout acts on elements;
+    it moves to the pointer as well, where it acts on the same bits.
+    """
+    layout = as_layout(layout)
+    if isinstance(layout, algebra.ComposedLayout) and isinstance(layout.inner, algebra.Swizzle):
+        if swizzle is not None:
+            raise DSLTypeError(
+                f"the layout {layout} has a swizzle, and {swizzle} is given too",
+                hint="pass layout.outer with swizzle=",
+            )
+        offset = layout.offset
+        if not (type(offset) is int and offset == 0):
+            raise DSLTypeError(f"the layout {layout} begins at {offset}, not at 0")
+        swizzle = algebra.recast_layout(8, storage_bits(dtype), layout.inner)
+        layout = layout.outer
+    if nbytes is not None and algebra.is_static(layout) and _bytes(dtype, layout) > nbytes:
+        raise DSLTypeError(
+            f"a tensor of {layout} with {dtype.__name__} elements takes {_bytes(dtype, layout)} "
+            f"bytes; there are {nbytes}"
+        )
+    if dtype is not pointer.dtype or swizzle is not None:
+        pointer = recast_ptr(pointer, swizzle, dtype)
+    return Tensor(pointer, layout)

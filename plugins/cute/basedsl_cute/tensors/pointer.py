@@ -1,0 +1,456 @@
+"""Typed addresses: element type, memory space, what is known of the alignment, a swizzle.
+
+A swizzled pointer permutes bits of the byte address of every access through it. It keeps the
+address of its beginning and counts in elements how far it has moved, since a swizzle does not
+commute with moving.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import escaped, require
+from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl_cute import algebra
+from basedsl_cute.algebra import dynamic
+from basedsl_cute.dialect import define
+from basedsl_cute.tensors.index_arithmetic import as_int
+
+RUN = "?:1"  # the layout of what a bare pointer points at
+
+
+def element_bytes(dtype: Any) -> int:
+    """Bytes of one element in memory; 1 for those that share a byte."""
+    return max(1, dtype.width // 8)
+
+
+def storage_bits(dtype: Any) -> int:
+    """Bits from one element to the next; a Boolean takes a byte."""
+    return 8 if dtype.width == 1 else int(dtype.width)
+
+
+def memref_type(trace: Any, dtype: Any, space: str, layout: Any, align: int | None) -> Any:
+    """The IR type of a tensor; the layout prints with `?` for what is dynamic."""
+    known = align if align is not None and align > element_bytes(dtype) else None
+    return define(trace.bindings).memref_type(mlir_type(dtype, trace.ir), space, str(layout), known)
+
+
+def index_value(index: Any) -> Any:
+    """A linear index as an SSA value of type i32 or i64."""
+    if type(index) is int and not -(2**31) <= index < 2**31:
+        index = Int64(index)
+    number = as_numeric(index)
+    if number.width not in (32, 64):
+        number = number.to(Int32)
+    return number.ir_value()
+
+
+class Address:
+    """The SSA value of a pointer: a leaf of trees that carry one through control flow.
+
+    What is known of its alignment is in its type. Where two paths meet, the less is kept.
+    """
+
+    __slots__ = ("kind", "region", "value")
+    __dsl_leaf__ = True
+
+    def __init__(self, value: Any, kind: Any = None) -> None:
+        self.value = value
+        self.kind = value.type if kind is None else kind
+        self.region = require("a pointer").region
+
+    @property
+    def align(self) -> int:
+        """Bytes by which the address is known to be aligned."""
+        return int(self._record.alignment)
+
+    @property
+    def _record(self) -> Any:
+        record = define(require("a pointer").bindings).record(self.kind)
+        assert record is not None
+        return record
+
+    def ir_value(self) -> Any:
+        if self.region.closed:
+            raise escaped("a pointer or tensor", self.region)
+        return self.value
+
+    def with_ir_value(self, value: Any) -> Address:
+        return Address(value)
+
+    def leaf_type(self) -> str:
+        return str(self.kind)
+
+    def joined(self, other: Any) -> Address | None:
+        if not isinstance(other, Address):
+            return None
+        a, b = self._record, other._record
+        if (a.element, a.space) != (b.element, b.space):
+            return None
+        layout = a.layout if a.layout == b.layout else RUN
+        align = min(a.alignment, b.alignment)
+        dialect = define(require("a pointer").bindings)
+        known = align if align * 8 > a.element_bits else None
+        return Address(self.value, dialect.memref_type(a.element, a.space, layout, known))
+
+    def ir_value_as(self, leaf: Address) -> Any:
+        value = leaf.ir_value()
+        if value.type == self.kind:
+            return value
+        trace = require("a pointer")
+        return define(trace.bindings).recast(value, self.kind, loc=trace.loc())
+
+    def undefined(self) -> Any:
+        trace = require("a pointer")
+        dialect = define(trace.bindings)
+        zero = trace.ir.Operation.create(
+            "llvm.mlir.zero",
+            results=[dialect.pointer_type(self._record.address_space)],
+            loc=trace.loc(),
+        )
+        return dialect.make_memref(zero.result, self.kind, loc=trace.loc())
+
+
+class _Moved(NamedTuple):
+    """A part of pointers; the field's name is how errors call it."""
+
+    offset: Any
+
+
+class Pointer:
+    """The address of an element. `p + n` is `n` elements further on.
+
+    `base_align` is what is known of the address, in bytes. With a `swizzle` (on bits of the byte
+    address), `value` is the address of the beginning and `offset` how many elements further on the
+    pointer stands. Elements that share a byte are counted in the same way from a byte on.
+    """
+
+    __slots__ = ("address", "base_align", "dtype", "offset", "space", "swizzle")
+
+    def __init__(
+        self,
+        dtype: Any,
+        space: str,
+        align: int,
+        value: Any,
+        swizzle: Any = None,
+        offset: Any = 0,
+    ) -> None:
+        self.dtype = dtype
+        self.space = space
+        self.base_align = align
+        self.address = value if isinstance(value, Address) else Address(value)
+        self.swizzle = swizzle if swizzle is not None and swizzle.bits else None
+        self.offset = offset
+
+    # A tree: the address; of a swizzled pointer the offset too.
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self.address, _Moved(self.offset)) if self._counts else (self.address,)
+
+    def __dsl_static__(self) -> Any:
+        return (self.dtype, self.space, str(self.swizzle))
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Pointer:
+        address, *moved = parts
+        offset = as_int(moved[0].offset) if moved else 0
+        return Pointer(self.dtype, self.space, address.align, address, self.swizzle, offset)
+
+    # What it is ---------------------------------------------------------------------------------
+
+    @property
+    def value_type(self) -> Any:
+        return self.dtype
+
+    element_type = value_type
+
+    @property
+    def memspace(self) -> str:
+        return self.space
+
+    @property
+    def alignment(self) -> int:
+        """Bytes by which the address is known to be aligned."""
+        return alignment_after(self.base_align, self.offset, self.dtype)
+
+    max_alignment = alignment
+
+    @property
+    def _counts(self) -> bool:
+        """Whether the pointer keeps its beginning and counts elements from there."""
+        return self.swizzle is not None or storage_bits(self.dtype) < 8
+
+    @property
+    def is_swizzled(self) -> bool:
+        return self.swizzle is not None
+
+    def __str__(self) -> str:
+        swizzle = f", {self.swizzle}" if self.swizzle is not None else ""
+        return f"ptr<{self.dtype.__name__}, {self.space}, align<{self.alignment}>{swizzle}>"
+
+    __repr__ = __str__
+
+    # Its value ----------------------------------------------------------------------------------
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The address as a value of the IR, without the swizzle."""
+        value = self.address.ir_value()
+        if type(self.offset) is int and self.offset == 0:
+            return value
+        trace = require("a pointer")
+        if dynamic.divisibility(self.offset) * storage_bits(self.dtype) % 8:
+            raise DSLTypeError(
+                f"{self} stands {self.offset} element(s) behind a byte: it is no address",
+                hint="move it by whole bytes, or read and write through it",
+            )
+        kind = memref_type(trace, self.dtype, self.space, RUN, self.alignment)
+        return define(trace.bindings).view(value, index_value(self.offset), kind, loc=trace.loc())
+
+    @property
+    def llvm_ptr(self) -> Any:
+        """The address as an `!llvm.ptr`, for ops of other dialects."""
+        trace = require("llvm_ptr")
+        return define(trace.bindings).iterator(self.ir_value(), loc=trace.loc())
+
+    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+        return self.llvm_ptr
+
+    def toint(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The address as an integer: Int32 in shared memory, else Int64."""
+        trace = require("toint()")
+        wide = self.space not in ("smem", "dsmem", "tmem")
+        kind: Any = Int64 if wide else Int32
+        number = trace.ir.Operation.create(
+            "llvm.ptrtoint",
+            results=[mlir_type(kind, trace.ir)],
+            operands=[self.llvm_ptr],
+            loc=trace.loc(),
+        ).result
+        return dynamic.with_divby(kind.from_value(number), self.alignment)
+
+    # Other pointers -----------------------------------------------------------------------------
+
+    def typed(self, layout: Any) -> Pointer:
+        """The same pointer, its value in the IR typed as a tensor of `layout`."""
+        trace = require("a view of a tensor")
+        if self.swizzle is not None:
+            layout = self.access_layout(layout)
+        kind = memref_type(trace, self.dtype, self.space, layout, self.base_align)
+        value = self.address.ir_value()
+        if value.type == kind:
+            return self
+        value = define(trace.bindings).recast(value, kind, loc=trace.loc())
+        return Pointer(self.dtype, self.space, self.base_align, value, self.swizzle, self.offset)
+
+    def moved(self, offset: Any, layout: Any = RUN) -> Pointer:
+        """The pointer `offset` elements further on, typed as a tensor of `layout`."""
+        offset = as_int(offset)
+        if type(offset) is int and offset == 0:
+            return self.typed(layout)
+        whole = dynamic.divisibility(offset) * storage_bits(self.dtype) % 8 == 0
+        if self.swizzle is not None or not whole or not dynamic.is_zero(self.offset):
+            return self._moved_within(offset, layout)
+        trace = require("moving a pointer")
+        align = alignment_after(self.base_align, offset, self.dtype)
+        kind = memref_type(trace, self.dtype, self.space, layout, align)
+        value = define(trace.bindings).view(
+            self.address.ir_value(), index_value(offset), kind, loc=trace.loc()
+        )
+        return Pointer(self.dtype, self.space, align, value)
+
+    def _moved_within(self, offset: Any, layout: Any) -> Pointer:
+        """What is whole periods of the swizzle (without one, whole bytes) moves the address, which
+        the swizzle commutes with: accesses that differ by it share the arithmetic of one swizzle.
+        """
+        whole = 0
+        if self.swizzle_is_relative:
+            period = 8 * (self.swizzle.period if self.swizzle is not None else 1)
+            period //= math.gcd(period, storage_bits(self.dtype))
+            if dynamic.divisibility(offset) % period == 0:
+                whole, offset = offset, 0
+            elif type(offset) is int:
+                whole, offset = offset - offset % period, offset % period
+        base = Pointer(self.dtype, self.space, self.base_align, self.address)
+        address = self.address if dynamic.is_zero(whole) else base.moved(whole).address
+        further = dynamic.add(self.offset, offset)
+        return Pointer(self.dtype, self.space, address.align, address, self.swizzle, further).typed(
+            layout
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        raise DSLTypeError(
+            "a pointer is not indexed",
+            hint="(p + i).load() and (p + i).store(x) are single elements; "
+            "cute.make_tensor(p, layout) is a tensor there",
+        )
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self[index]
+
+    def __add__(self, n: Any) -> Pointer:
+        n = as_int(n)
+        if type(n) is not int and not (isinstance(n, Numeric) and type(n).is_integer):
+            raise DSLTypeError(
+                f"a pointer moves by a number of elements, not by a {type(n).__name__}"
+            )
+        return self.moved(n)
+
+    __radd__ = __add__
+
+    def __sub__(self, n: Any) -> Pointer:
+        return self + (-n)
+
+    def align(self, nbytes: int) -> Pointer:
+        """The same address, promised to be a multiple of `nbytes`."""
+        if type(nbytes) is not int or nbytes < 1 or nbytes & (nbytes - 1):
+            raise DSLTypeError(f"an alignment is a power of two of bytes, not {nbytes}")
+        if nbytes <= self.alignment:
+            return self
+        offset = self.offset
+        if not (type(offset) is int and offset == 0):
+            if is_dynamic(offset) and nbytes <= self.base_align:
+                promised = nbytes * 8 // storage_bits(self.dtype)
+                offset = dynamic.with_divby(offset, promised)
+                return Pointer(
+                    self.dtype, self.space, self.base_align, self.address, self.swizzle, offset
+                )
+            raise DSLTypeError(
+                f"{self} stands {offset} elements behind a base aligned to {self.base_align} bytes",
+                hint="align the pointer before moving it",
+            )
+        trace = require("align()")
+        kind = memref_type(trace, self.dtype, self.space, RUN, nbytes)
+        value = define(trace.bindings).recast(self.address.ir_value(), kind, loc=trace.loc())
+        return Pointer(self.dtype, self.space, nbytes, value, self.swizzle, self.offset)
+
+    # Access -------------------------------------------------------------------------------------
+
+    def access_layout(self, layout: Any) -> Any:
+        """`layout` with this pointer's swizzle and offset, in elements: what an access reaches
+        from the beginning. The swizzle has to leave elements whole and the beginning has to be
+        aligned to its period; `swizzled_index` also serves pointers where it is not.
+        """
+        if self.swizzle is None or not isinstance(layout, algebra.Layout):
+            return layout
+        inner = algebra.recast_layout(storage_bits(self.dtype), 8, self._checked_swizzle())
+        return algebra.make_composed_layout(inner, self.offset, layout)
+
+    def _checked_swizzle(self) -> Any:
+        swizzle = self.swizzle
+        if storage_bits(self.dtype) > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
+            raise DSLTypeError(
+                f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"
+            )
+        return swizzle
+
+    @property
+    def swizzle_is_relative(self) -> bool:
+        """True if swizzling offsets from the beginning is the same as swizzling addresses."""
+        return self.swizzle is None or self.base_align % self.swizzle.period == 0
+
+    def index(self, offset: Any) -> Any:
+        """The index, in elements from the pointer's value, of the element `offset` further on."""
+        at = dynamic.add(self.offset, offset)
+        if self.swizzle is None:
+            return at
+        swizzle = self._checked_swizzle()
+        if self.swizzle_is_relative:
+            return algebra.recast_layout(storage_bits(self.dtype), 8, swizzle)(at)
+        size = element_bytes(self.dtype)
+        if storage_bits(self.dtype) < 8:
+            raise DSLTypeError(
+                f"{self} begins at no multiple of {swizzle.period} bytes, the period of its swizzle"
+            )
+        plain = Pointer(self.dtype, self.space, self.base_align, self.address)
+        base = plain.toint()
+        return dynamic.floordiv(
+            dynamic.sub(swizzle(dynamic.add(base, dynamic.mul(at, size))), base), size
+        )
+
+    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The element it points at."""
+        return self._load()
+
+    def load_if_used(self) -> Any:
+        """The element, which is read only if the number is used."""
+        return self._load(if_used=True)
+
+    def _load(self, **how: Any) -> Any:
+        trace = require("reading through a pointer")
+        value = define(trace.bindings).load_value(
+            self.address.ir_value(), index_value(self.index(0)), loc=trace.loc(), **how
+        )
+        return self.dtype.from_value(value)
+
+    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Write the element it points at."""
+        trace = require("writing through a pointer")
+        number = as_element(self.dtype, value)
+        define(trace.bindings).store_value(
+            number.ir_value(), self.address.ir_value(), index_value(self.index(0)), loc=trace.loc()
+        )
+
+
+def alignment_after(align: int, offset: Any, dtype: Any) -> int:
+    """What is known of an address `offset` elements behind one aligned to `align` bytes."""
+    step = dynamic.divisibility(as_int(offset)) * storage_bits(dtype)
+    if step == 0:
+        return align
+    known = math.gcd(align, step // 8) if step % 8 == 0 else 1
+    return max(known & -known, 1)
+
+
+def as_element(kind: Any, value: Any) -> Any:
+    """`value` as an element of type `kind`: Python numbers convert, other types must match."""
+    if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
+        return kind(value)
+    if type(value) is kind:
+        return value
+    if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
+        return value.to(kind)
+    raise DSLTypeError(
+        f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
+        hint=f"convert it with .to({kind.__name__})"
+        if isinstance(value, Numeric)
+        else "write an int, or convert it with int(...)",
+    )
+
+
+def recast_ptr(
+    ptr: Pointer, swizzle_: Any = None, dtype: Any = None, *, loc: Any = None, ip: Any = None
+) -> Pointer:
+    """The same address with other elements and/or another swizzle.
+
+    The swizzle acts on bits of the byte address (the one of a layout of wgmma operands knows how
+    wide its elements are, and is converted); None leaves the one there is.
+    """
+    if not isinstance(ptr, Pointer):
+        raise DSLTypeError(f"recast_ptr takes a pointer, got {type(ptr).__name__}")
+    swizzle = ptr.swizzle if swizzle_ is None else swizzle_
+    if not isinstance(swizzle, algebra.Swizzle | None):
+        raise DSLTypeError(f"recast_ptr takes a Swizzle, got {type(swizzle).__name__}")
+    swizzle = None if swizzle is None else swizzle.of_bytes
+    dtype = ptr.dtype if dtype is None else dtype
+    offset = ptr.offset
+    address: Any = ptr.address
+    if ptr.swizzle is not None and swizzle != ptr.swizzle and not dynamic.is_zero(offset):
+        raise DSLTypeError(
+            f"{ptr} has moved; its swizzle cannot be replaced any more",
+            hint="recast the pointer before slicing or moving it",
+        )
+    if dtype is not ptr.dtype:
+        bits, width = dynamic.mul(offset, storage_bits(ptr.dtype)), storage_bits(dtype)
+        if dynamic.divisibility(bits) % width and not dynamic.is_zero(bits):
+            raise DSLTypeError(
+                f"{ptr} stands between two elements of {dtype.__name__}",
+                hint=f"the offset must be known to be a multiple of {width} bits",
+            )
+        offset = dynamic.floordiv(bits, width)
+        trace = require("recast_ptr()")
+        kind = memref_type(trace, dtype, ptr.space, RUN, ptr.base_align)
+        address = define(trace.bindings).recast(address.ir_value(), kind, loc=trace.loc())
+    if swizzle is None and storage_bits(dtype) >= 8:
+        return Pointer(dtype, ptr.space, ptr.base_align, address).moved(offset)
+    return Pointer(dtype, ptr.space, ptr.base_align, address, swizzle, offset)

@@ -1,0 +1,182 @@
+"""`cute.printf`: printing while the program runs, on the host or from every thread of a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import require
+from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
+from basedsl_cute import algebra
+from basedsl_cute.dialect import define
+from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.tensor_ssa import TensorSSA
+from basedsl_cute.tensors.vector_ops import to_elements
+
+_INTEGERS = "diouxX"
+# Python's place for a value.
+_PLACE = re.compile(r"\{(:[^{}]*)?\}")
+_SPEC = re.compile(r"([-+ 0]*\d*(?:\.\d+)?)([dxXofeEgG]?)")
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGcsp%])")
+
+
+def printf(*args: Any, loc: Any = None, ip: Any = None) -> None:
+    """Print at run time: `printf(fmt, *values)` or `printf(value)`.
+
+    `fmt` has `{}` places (`{:.3f}`, and `{{` for a brace), or C's conversions (`%d`, `%f`, ...).
+    Values are numbers, vectors, integer tuples, layouts, or Python strings; of a tensor its type
+    and layout are printed, of which `print_tensor` prints the elements. A call makes whole lines:
+    what does not end with a newline gets one. In a kernel every thread prints; output appears when
+    the stream is synchronised.
+    """
+    fmt, values = (args[0], args[1:]) if args and isinstance(args[0], str) else ("", args)
+    _emit(fmt, values, "\n")
+
+
+def write(fmt: str, *values: Any) -> None:
+    """As `printf`, but the line stays open."""
+    _emit(fmt, values, "")
+
+
+def _emit(fmt: str, values: Sequence[Any], end: str) -> None:
+    trace = require("printf()")
+    text, operands = _format(fmt, list(values))
+    values_ir = [x.ir_value() for x in operands]
+    text = text if text.endswith("\n") else text + end
+    define(trace.bindings).printf(text, values_ir, loc=trace.loc())
+
+
+def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
+    if _PLACE.search(fmt):
+        return _braces(fmt, values)
+    kinds = [k for k in _CONVERSION.findall(fmt) if k != "%"]
+    if len(kinds) == len(values):
+        return _conversions(fmt, values)
+    if kinds:
+        raise DSLTypeError(
+            f"printf has {len(kinds)} conversion(s) and {len(values)} value(s)",
+            hint="pass one value for each %d, %f, ..., or write {} for any kind of value",
+        )
+    text, operands = fmt.replace("%", "%%"), []
+    for value in values:  # print(fmt, values) in the style of Python
+        shown, numbers = _show(value)
+        text += (" " if text and not text.endswith((" ", "\n")) else "") + shown
+        operands += numbers
+    return text, operands
+
+
+def _conversions(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
+    """The format in C's style. `%s` shows any value."""
+    operands: list[Any] = []
+    rest = iter(values)
+
+    def place(match: re.Match[str]) -> str:
+        kind = match[1]
+        if kind == "%":
+            return match[0]
+        value = next(rest)
+        if kind == "s":
+            shown, numbers = _show(value)
+            operands.extend(numbers)
+            return shown
+        number = _convert(value, kind)
+        flags = match[0][:-1].rstrip("hlz")
+        if kind in _INTEGERS and (number.width > 32 or match[0][-2] in "lz"):
+            number, kind = number.to(Int64), "ll" + kind  # as wide as what is passed
+        operands.append(number)
+        return flags + kind
+
+    return _CONVERSION.sub(place, fmt), operands
+
+
+def _braces(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
+    """The format in Python's style: `{}`, `{:.3f}`, and `{{` for a brace."""
+    try:
+        pieces = list(Formatter().parse(fmt))
+    except ValueError as error:
+        raise DSLTypeError(f"printf's format {fmt!r}: {error}") from None
+    places = [(field, spec, how) for _, field, spec, how in pieces if field is not None]
+    if len(places) != len(values):
+        raise DSLTypeError(
+            f"printf has {len(places)} places {{}} and {len(values)} value(s)",
+            hint="pass one value for each {}",
+        )
+    text, operands, rest = "", [], iter(values)
+    for literal, field, spec, how in pieces:
+        text += literal.replace("%", "%%")
+        if field is None:
+            continue
+        if field or how:
+            raise DSLTypeError(
+                f"printf takes values in their order, not by {'{' + field + '}'}", hint="write {}"
+            )
+        shown, numbers = _shown_as(next(rest), spec or "")
+        text += shown
+        operands += numbers
+    return text, operands
+
+
+def _shown_as(value: Any, spec: str) -> tuple[str, list[Any]]:
+    """`value` under a format specification of Python's that C has too: width, precision, type."""
+    if not spec:
+        return _show(value)
+    match = _SPEC.fullmatch(spec)
+    number = isinstance(value, Numeric | int | float)
+    if match is None or not number:
+        raise DSLTypeError(
+            f"printf cannot show a {type(value).__name__} as {{:{spec}}}",
+            hint="numbers take width, precision and a type, for instance {:8.3f} or {:04x}",
+        )
+    value = as_numeric(value)
+    flags, kind = match.groups()
+    kind = kind or ("f" if "." in flags else "g" if type(value).is_float else "d")
+    converted = _convert(value, kind)
+    wide = "ll" if kind in _INTEGERS and converted.width == 64 else ""
+    if kind == "d" and not type(value).signed and type(value) is not Boolean:
+        kind = "u"
+    return f"%{flags}{wide}{kind}", [converted]
+
+
+def _show(value: Any) -> tuple[str, list[Any]]:
+    """The format and the operands that print `value`."""
+    if isinstance(value, str):
+        return value.replace("%", "%%"), []
+    if isinstance(value, tuple):
+        parts = [_show(v) for v in value]
+        return "(" + ",".join(p for p, _ in parts) + ")", [x for _, xs in parts for x in xs]
+    if isinstance(value, algebra.Layout):
+        shape, stride = _show(value.shape), _show(value.stride)
+        return f"{shape[0]}:{stride[0]}", shape[1] + stride[1]
+    if isinstance(value, algebra.ComposedLayout):
+        offset, outer = _show(value.offset), _show(value.outer)
+        return f"{value.inner} o {offset[0]} o {outer[0]}", offset[1] + outer[1]
+    if isinstance(value, Tensor):
+        start, layout = value.iterator, _show(value.layout)
+        begin = _show(start) if isinstance(start, tuple) else (str(start).replace("%", "%%"), [])
+        return f"tensor<{begin[0]} o {layout[0]}>", begin[1] + layout[1]
+    if isinstance(value, TensorSSA):
+        parts = [_show(value.dtype.from_value(x)) for x in to_elements(value.ir_value())]
+        return "[" + ", ".join(p for p, _ in parts) + "]", [x for _, xs in parts for x in xs]
+    if isinstance(value, Numeric) and value.is_dynamic:
+        if type(value).is_float:
+            return "%f", [value.to(Float64)]
+        if value.width > 32:
+            return ("%lld" if type(value).signed else "%llu"), [value.to(Int64)]
+        if type(value) is Boolean or type(value).signed:
+            return "%d", [value.to(Int32)]
+        return "%u", [value.to(Int32)]
+    return str(value).replace("%", "%%"), []
+
+
+def _convert(value: Any, kind: str) -> Any:
+    number = as_numeric(value)
+    if kind in "fFeEgG":
+        return number.to(Float64)
+    if type(number).is_float:
+        raise DSLTypeError(
+            f"printf got a {type(number).__name__} for %{kind}", hint="use %f, or convert the value"
+        )
+    return number.to(Int64 if number.width > 32 else Int32)

@@ -1,0 +1,440 @@
+"""Tensors inside compiled code: an iterator (where the data begins) and a layout.
+
+Indexing is evaluated by the layout algebra while tracing; what stays dynamic is arithmetic in the
+IR, and the access itself is one `cute.load` or `cute.store`. A tensor is a *view* of the algebra
+(`algebra.views`): divides, partitions and the like take tensors and give tensors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+from basedsl.errors import DSLAttributeError, DSLTypeError
+from basedsl.metastage import current, require
+from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
+from basedsl_cute import algebra
+from basedsl_cute.algebra import dynamic
+from basedsl_cute.dialect import define
+from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
+from basedsl_cute.tensors.index_arithmetic import as_int
+from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
+
+Iterator = Pointer
+
+
+class TensorType(NamedTuple):
+    """What is static about a tensor."""
+
+    dtype: Any
+    memspace: Any
+    layout: Any
+
+
+class _LayoutLeaves(NamedTuple):
+    """A part of tensors; the field's name is how errors call it."""
+
+    layout: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class DeclaredTensor:
+    """The annotation `Tensor[dtype, rank]`; rank None takes any."""
+
+    dtype: Any
+    rank: int | None = None
+
+
+_OF_VECTORS = ("to", "reduce", "broadcast_to", "reshape", "bitcast")
+
+
+class NoVector:
+    """A base of what is memory: operators and a vector's methods are errors."""
+
+    __slots__ = ()
+
+    def _refuse(self, *other: Any) -> NoReturn:
+        raise DSLTypeError(
+            "a tensor is memory, and is not computed with",
+            hint="x.load() is the vector of its elements, x[i] one of them",
+        )
+
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = _refuse
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = _refuse
+    __and__ = __or__ = __xor__ = __rand__ = __ror__ = __rxor__ = _refuse
+    __neg__ = __pos__ = __abs__ = __invert__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_VECTORS:
+            raise DSLAttributeError(
+                f"{name}() is of vectors, and this is a tensor", hint=f"x.load().{name}(...)"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class Tensor(NoVector):
+    """A view of memory: `t[coord]` loads, `t[coord] = x` stores, a `None` in `coord` slices.
+
+    A single integer is a linear index, first mode fastest. A tensor whose iterator is a coordinate
+    (`make_identity_tensor`) has no memory: its elements are coordinates. As an annotation, `Tensor`
+    takes any array and `Tensor[Int32, 1]` declares the element type and the number of modes.
+    """
+
+    __slots__ = ("_start", "_wide", "layout")
+
+    def __init__(self, iterator: Any, layout: Any) -> None:
+        self._wide: bool | None = None
+        self._start = iterator.typed(layout) if isinstance(iterator, Pointer) else iterator
+        self.layout = layout
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return DeclaredTensor(*item) if isinstance(item, tuple) else DeclaredTensor(item, None)
+
+    # A tree: where it begins, and the leaves of its layout that are dynamic ----------------------
+
+    def __dsl_leaves__(self) -> tuple[Any, ...]:
+        return (self._start, _LayoutLeaves(tuple(_dynamic_leaves(self._numbers()))))
+
+    def __dsl_static__(self) -> Any:
+        return (self.has_memory, _template(self._numbers()), _inner_key(self.layout))
+
+    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
+        shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))
+        layout = algebra.Layout(shape, stride)
+        if isinstance(self.layout, algebra.ComposedLayout):
+            layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
+        return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
+
+    def _numbers(self) -> Any:
+        """Everything in this tensor's layout that may be a dynamic integer."""
+        layout, offset = self.layout, 0
+        while isinstance(layout, algebra.ComposedLayout):
+            offset, layout = layout.offset, layout.outer
+        return (layout.shape, layout.stride, offset)
+
+    # What it is ---------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> TensorType:
+        """Element type, memory and layout."""
+        return TensorType(self.element_type, self.memspace, self.layout)
+
+    @property
+    def has_memory(self) -> bool:
+        """False for a coordinate tensor."""
+        return isinstance(self._start, Pointer)
+
+    @property
+    def iterator(self) -> Any:
+        """The pointer to the first element; the first coordinate of a coordinate tensor."""
+        return self._start
+
+    @property
+    def pointer(self) -> Pointer:
+        """The iterator of a tensor that has memory."""
+        if not isinstance(self._start, Pointer):
+            raise DSLTypeError(f"{self} is a coordinate tensor; it has no memory")
+        return self._start
+
+    @property
+    def shape(self) -> Any:
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        if isinstance(self.layout, algebra.ComposedLayout):
+            raise DSLTypeError(f"the composed layout {self.layout} has no strides")
+        return self.layout.stride
+
+    @property
+    def element_type(self) -> Any:
+        return self._start.dtype if isinstance(self._start, Pointer) else Int32
+
+    dtype = element_type
+
+    @property
+    def memspace(self) -> Any:
+        """`gmem`, `smem`, `rmem`, ...; None for a coordinate tensor."""
+        return self._start.space if isinstance(self._start, Pointer) else None
+
+    @property
+    def leading_dim(self) -> Any:
+        """The mode whose stride is statically 1; None if there is no single one."""
+        return leading_dim(self.layout)
+
+    def __len__(self) -> int:
+        raise DSLTypeError("a tensor has no len()", hint="use cute.size(t) or t.shape")
+
+    def __bool__(self) -> bool:
+        raise DSLTypeError("a tensor has no truth value", hint="compare cute.size(t) or an element")
+
+    def __iter__(self) -> Any:
+        raise DSLTypeError("a tensor is not iterated", hint="loop over range(cute.size(t))")
+
+    def __str__(self) -> str:
+        return f"tensor<{self._start} o {self.layout}>"
+
+    __repr__ = __str__
+
+    # Views --------------------------------------------------------------------------------------
+
+    def with_layout(self, layout: Any) -> Tensor:
+        """The same elements in another order, or some of them: another layout."""
+        return Tensor(self._start, layout)
+
+    def domain_offset(self, coord: Any) -> Tensor:
+        """The tensor whose coordinate 0 is `coord` of this one, with the same layout."""
+        layout, offset = algebra.domain_offset(self._widened(as_coordinate(coord)), self.layout)
+        return self._at(offset, layout)
+
+    def _at(self, offset: Any, layout: Any) -> Tensor:
+        if not isinstance(self._start, Pointer):
+            return Tensor(algebra.add_offset(self._start, offset), layout)
+        return Tensor(self._start.moved(offset, self._start.access_layout(layout)), layout)
+
+    # Elements -----------------------------------------------------------------------------------
+
+    def __getitem__(self, coord: Any) -> Any:
+        coord = self._checked(coord)
+        self._check_bounds(coord)
+        if _has_none(coord):
+            return self._at(*reversed(algebra.slice_and_offset(coord, self.layout)))
+        offset = self.layout(coord)
+        if not isinstance(self._start, Pointer):
+            return algebra.add_offset(self._start, offset)
+        trace = require("reading a tensor")
+        value = define(trace.bindings).load_value(
+            self._start.address.ir_value(), index_value(self._start.index(offset)), loc=trace.loc()
+        )
+        return self.element_type.from_value(value)
+
+    def __setitem__(self, coord: Any, value: Any) -> None:
+        coord = self._checked(coord)
+        self._check_bounds(coord)
+        trace = require("writing a tensor")
+        if _has_none(coord):
+            if not hasattr(value, "element_type"):
+                raise DSLTypeError(
+                    "a slice of a tensor cannot be assigned a scalar", hint="use t.fill(...)"
+                )
+            self[coord].store(value)
+            return
+        start = self.pointer
+        number = as_element(self.element_type, value)
+        define(trace.bindings).store_value(
+            number.ir_value(),
+            start.address.ir_value(),
+            index_value(start.index(self.layout(coord))),
+            loc=trace.loc(),
+        )
+
+    # Vectors ------------------------------------------------------------------------------------
+
+    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """All elements as a `TensorSSA`; the shape must be static. Accesses are as wide as
+        contiguity and alignment prove.
+        """
+        from basedsl_cute.tensors.tensor_ssa import TensorSSA
+        from basedsl_cute.tensors.vectorized_access import load_vector
+
+        return TensorSSA(load_vector(self), self.shape, self.element_type)
+
+    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Write all elements from a `TensorSSA` of the same shape and element type."""
+        from basedsl_cute.tensors.tensor_ssa import TensorSSA
+        from basedsl_cute.tensors.vectorized_access import store_vector
+
+        if not isinstance(value, TensorSSA):
+            raise DSLTypeError(
+                f"store() takes a vector, got {type(value).__name__}", hint="t.fill(x) for numbers"
+            )
+        if value.dtype is not self.element_type:
+            raise DSLTypeError(
+                f"a vector of {value.dtype.__name__} is stored into a tensor of "
+                f"{self.element_type.__name__}",
+                hint=f"convert it with .to({self.element_type.__name__})",
+            )
+        if not _same_extents(value.shape, self.shape):
+            raise DSLTypeError(
+                f"a vector of shape {value.shape} is stored into a tensor of shape {self.shape}",
+                hint="x.broadcast_to(shape) stretches, x.reshape(shape) keeps the order",
+            )
+        store_vector(self, value.ir_value())
+
+    def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+        """Set all elements to a number; the shape must be static."""
+        from basedsl_cute.tensors.tensor_ssa import full
+        from basedsl_cute.tensors.vectorized_access import store_vector
+
+        number = as_element(self.element_type, value)
+        if algebra.is_static(self.shape) and algebra.size(self.shape) == 0:
+            return
+        store_vector(self, full(self.shape, number, self.element_type).ir_value())
+
+    def _checked(self, coord: Any) -> Any:
+        coord = as_coordinate(coord)
+        if isinstance(coord, tuple) and len(coord) != algebra.rank(self.layout):
+            raise DSLTypeError(
+                f"a tensor with {algebra.rank(self.layout)} mode(s), layout {self.layout}, is "
+                f"indexed with {len(coord)} coordinates",
+                hint="give one coordinate a mode, or a single linear index",
+            )
+        return self._widened(coord)
+
+    def _check_bounds(self, coord: Any) -> None:
+        """In host code, stop with an IndexError where `coord` is outside of the shape. In kernels
+        the simulator sees accesses outside of an array; hardware does not look. Of registers a
+        known coordinate outside of the shape is an error.
+        """
+        if self.memspace == "rmem" and algebra.is_static(self.layout.shape):
+            check_known(coord, self.layout.shape, "registers", self.layout.shape)
+        trace = current()
+        if trace is not None and trace.function_kind != "kernel" and self.has_memory:
+            check_coordinate(trace, coord, self.layout.shape)
+
+    def _widened(self, coord: Any) -> Any:
+        """`coord` in 64 bits if offsets in this layout need them."""
+        if self._wide is None:
+            self._wide = self.has_memory and _needs_64_bits(self.layout)
+        return _to_64_bits(coord) if self._wide else coord
+
+
+def as_coordinate(coord: Any) -> Any:
+    """A coordinate: integers (known ones as Python ints), tuples of them, None; else an error."""
+    if isinstance(coord, tuple | list):
+        return tuple(as_coordinate(part) for part in coord)
+    if coord is None or type(coord) is int:
+        return coord
+    if isinstance(coord, Numeric) and type(coord).is_integer and type(coord).width > 1:
+        return as_int(coord)
+    if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric):
+        return int(coord)
+    raise DSLTypeError(
+        f"a tensor is indexed with a {type(coord).__name__}",
+        hint=_coordinate_hint(coord),
+    )
+
+
+def as_thread(thr_idx: Any, threads: int) -> Any:
+    """Which of `threads` a slice is for: an integer; else an error."""
+    if thr_idx is None or isinstance(thr_idx, tuple | list):
+        raise DSLTypeError(
+            "get_slice takes the number of a thread, got "
+            + ("None" if thr_idx is None else "a tuple"),
+            hint="tid, _, _ = cute.arch.thread_idx()",
+        )
+    number = as_coordinate(thr_idx)
+    if type(number) is int and not 0 <= number < threads:
+        raise DSLTypeError(f"get_slice({number}) of {threads} threads")
+    return number
+
+
+def check_partitioned(x: Any, what: str) -> None:
+    """DSLTypeError for what is neither a tensor nor a layout."""
+    if not isinstance(x, algebra.Layout | algebra.ComposedLayout) and not hasattr(x, "layout"):
+        kind = type(x).__name__
+        raise DSLTypeError(
+            f"{what} takes a tensor, not a {kind}",
+            hint="a vector has no memory: partition the tensor, and load() after it"
+            if kind == "TensorSSA"
+            else None,
+        )
+
+
+def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
+    """The error for asking a tiled copy or MMA for what one thread's slice of it has."""
+    kind = type(tiled).__name__
+    return DSLAttributeError(
+        f"{name} is of one thread's slice of a {kind}, not of the {kind}",
+        hint=f"x.get_slice(tid).{name}(tensor), with tid = cute.arch.thread_idx()[0]",
+    )
+
+
+def _coordinate_hint(coord: Any) -> str:
+    if isinstance(coord, slice):
+        return "x[None, i] keeps a whole mode, cute.local_tile(x, (n,), (i,)) takes a tile of it"
+    if isinstance(coord, float) or (isinstance(coord, Numeric) and type(coord).is_float):
+        return "divide with // for a whole number, or convert with .to(Int32)"
+    return "coordinates are integers, tuples of them, or None to keep a mode"
+
+
+def leading_dim(layout: Any) -> Any:
+    """The mode whose stride is statically 1; None if there is no single one."""
+    if not isinstance(layout, algebra.Layout) or not isinstance(layout.shape, tuple):
+        return None
+    units = [i for i, d in enumerate(layout.stride) if type(d) is int and d == 1]
+    if len(units) > 1:
+        units = [i for i in units if layout.shape[i] != 1]
+    return units[0] if len(units) == 1 else None
+
+
+def _same_extents(a: Any, b: Any) -> bool:
+    """Whether two static shapes agree mode by mode, however the modes are nested."""
+    if a == b:
+        return True
+    rank = algebra.rank(a)
+    return rank == algebra.rank(b) and algebra.product_each(a) == algebra.product_each(b)
+
+
+def _needs_64_bits(layout: Any) -> bool:
+    """Whether offsets may not fit 31 bits. Dynamic extents and strides are 64-bit if so."""
+    while isinstance(layout, algebra.ComposedLayout):
+        layout = layout.outer
+    if any(leaf.width > 32 for leaf in _dynamic_leaves((layout.shape, layout.stride))):
+        return True
+    return bool(algebra.is_static(layout)) and algebra.cosize(layout) > 2**31
+
+
+def _to_64_bits(coord: Any) -> Any:
+    if isinstance(coord, tuple):
+        return tuple(map(_to_64_bits, coord))
+    return coord.to(Int64) if is_dynamic(coord) and coord.width < 64 else coord
+
+
+# Dynamic leaves of nested tuples ----------------------------------------------------------------
+
+
+def _has_none(coord: Any) -> bool:
+    return any(map(_has_none, coord)) if isinstance(coord, tuple) else coord is None
+
+
+def _dynamic_leaves(x: Any) -> list[Any]:
+    if isinstance(x, tuple):
+        return [leaf for part in x for leaf in _dynamic_leaves(part)]
+    if isinstance(x, algebra.ScaledBasis):
+        return _dynamic_leaves(x.value)
+    return [x] if is_dynamic(x) else []
+
+
+def _template(x: Any) -> Any:
+    """What is static about `x`: its numbers, or the type and divisor of a dynamic one."""
+    if isinstance(x, tuple):
+        return tuple(map(_template, x))
+    if isinstance(x, algebra.ScaledBasis):
+        return ("basis", _template(x.value), x.mode)
+    return ("dynamic", type(x).__name__, x.divby) if is_dynamic(x) else x
+
+
+def _filled(x: Any, leaves: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_filled(part, leaves) for part in x)
+    if isinstance(x, algebra.ScaledBasis):
+        return algebra.ScaledBasis(_filled(x.value, leaves), x.mode)
+    return dynamic.with_divby(next(leaves), x.divby) if is_dynamic(x) else x
+
+
+def _inner_key(layout: Any) -> Any:
+    """Tells the inner functions of composed layouts apart."""
+    keys = []
+    while isinstance(layout, algebra.ComposedLayout):
+        keys.append(layout.inner if _is_value(layout.inner) else id(layout.inner))
+        layout = layout.outer
+    return tuple(keys)
+
+
+def _is_value(inner: Any) -> bool:
+    return isinstance(inner, algebra.Swizzle | algebra.Layout)
+
+
+__all__ = ["Iterator", "Tensor", "as_coordinate", "is_dynamic", "leading_dim", "memref_type"]

@@ -1,0 +1,442 @@
+"""`TensorSSA`: the elements of a register tensor as one immutable vector.
+
+The vector is one-dimensional, its elements in colexicographic order of the shape (first mode
+fastest). Arithmetic is that of numbers (`basedsl.numeric.lanes`), shapes broadcast as in NumPy:
+they are aligned at the last mode, and extent 1 stretches.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.metastage import escaped, require
+from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
+from basedsl_cute import algebra
+from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
+from basedsl_cute.algebra.int_tuple import flatten_to_tuple
+from basedsl_cute.tensors.bounds_checks import check_known
+from basedsl_cute.tensors.tensor import as_coordinate
+from basedsl_cute.tensors.vector_ops import (
+    combine,
+    extract,
+    from_elements,
+    pick,
+    splat,
+    to_elements,
+)
+
+
+class ReductionOp(enum.Enum):
+    """What `TensorSSA.reduce` combines elements with."""
+
+    ADD = "add"
+    MUL = "mul"
+    MAX = "max"
+    MIN = "min"
+
+
+class TensorSSA:
+    """A vector of numbers with a (nested) shape. `x[coord]` is an element, or a part with `None`.
+
+    `value` is the `vector<n x T>` of the IR; immutable.
+    """
+
+    __slots__ = ("dtype", "region", "shape", "value")
+    __array_ufunc__ = None
+
+    def __init__(self, value: Any, shape: Any, dtype: Any) -> None:
+        self.value = value
+        self.shape = shape
+        self.dtype = dtype
+        self.region = require("a vector").region
+
+    # A leaf of trees that control flow carries ----------------------------------------------------
+
+    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+        """The vector in the IR."""
+        if self.region.closed:
+            raise escaped("a vector", self.region)
+        return self.value
+
+    def with_ir_value(self, value: Any) -> TensorSSA:
+        return TensorSSA(value, self.shape, self.dtype)
+
+    def leaf_type(self) -> str:
+        return str(self)
+
+    def undefined(self) -> Any:
+        with lanes(self.size) as kit:
+            kit.begin()
+            return kit.constant(self.dtype, 0)
+
+    # What it is -----------------------------------------------------------------------------------
+
+    @property
+    def element_type(self) -> Any:
+        return self.dtype
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(algebra.product(self.shape))
+
+    def __str__(self) -> str:
+        return f"vector<{self.dtype.__name__} o {_text(self.shape)}>"
+
+    __repr__ = __str__
+
+    def __bool__(self) -> bool:
+        raise DSLTypeError(
+            f"a {self} has no single truth", hint="use cute.all_(x), cute.any_(x) or cute.where"
+        )
+
+    def __len__(self) -> int:
+        raise DSLTypeError("a vector has no len()", hint="use cute.size(x.shape)")
+
+    def __iter__(self) -> Any:
+        raise DSLTypeError(
+            "a vector is not iterated", hint="index it in a loop over range_constexpr"
+        )
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # Elements -------------------------------------------------------------------------------------
+
+    def __getitem__(self, coord: Any) -> Any:
+        coord = as_coordinate(coord)
+        rank = algebra.rank(self.shape)
+        if isinstance(coord, tuple) and len(coord) != rank:
+            raise DSLTypeError(
+                f"a vector of shape {_text(self.shape)} is indexed with {len(coord)} coordinates"
+            )
+        check_known(coord, self.shape, "a vector", self.shape)
+        layout = algebra.Layout(self.shape, compact_col_major(self.shape))
+        if coord is not None and None not in flatten_to_tuple(_as_tuple(coord)):
+            return self.dtype.from_value(extract(self.ir_value(), layout(coord)))
+        kept, offset = algebra.slice_and_offset(coord, layout)
+        if is_dynamic(offset):
+            positions = [algebra.add_offset(offset, kept(i)) for i in range(algebra.size(kept))]
+            values = [extract(self.ir_value(), p) for p in positions]
+            return TensorSSA(from_elements(values), kept.shape, self.dtype)
+        positions = [offset + kept(i) for i in range(algebra.size(kept))]
+        return TensorSSA(pick(self.ir_value(), positions), kept.shape, self.dtype)
+
+    # Conversions ----------------------------------------------------------------------------------
+
+    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """The elements converted to `dtype`."""
+        if dtype is self.dtype:
+            return self
+        return elementwise(lambda x: x.to(dtype), self)
+
+    def bitcast(self, dtype: Any) -> TensorSSA:
+        """The same bits as elements of another type of the same width."""
+        if dtype.width != self.dtype.width:
+            raise DSLTypeError(f"bitcast of {self.dtype.__name__} to {dtype.__name__}: widths")
+        trace = require("bitcast()")
+        kind = trace.ir.VectorType.get([self.size], mlir_type(dtype, trace.ir))
+        value = trace.value("arith.bitcast", kind, self.ir_value())
+        return TensorSSA(value, self.shape, dtype)
+
+    def broadcast_to(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+        """The vector stretched to `shape`; extents 1 repeat, missing leading modes are added."""
+        wanted = as_coordinate(shape)
+        if broadcast_shapes(self.shape, wanted) != wanted:
+            raise DSLTypeError(f"{_text(self.shape)} does not broadcast to {_text(wanted)}")
+        return TensorSSA(self.stretched(wanted), wanted, self.dtype)
+
+    def stretched(self, shape: Any) -> Any:
+        """The vector in the IR with the elements of a larger shape."""
+        if shape == self.shape:
+            return self.ir_value()
+        strides = _stretched_strides(self.shape, shape)
+        layout = algebra.Layout(shape, strides)
+        return pick(self.ir_value(), [layout(i) for i in range(algebra.size(layout))])
+
+    def reshape(self, shape: Any) -> TensorSSA:
+        """The same elements in colexicographic order under another shape."""
+        wanted = as_coordinate(shape)
+        if algebra.product(wanted) != self.size:
+            raise DSLTypeError(f"{_text(self.shape)} cannot be reshaped to {_text(wanted)}")
+        return TensorSSA(self.ir_value(), wanted, self.dtype)
+
+    # Reductions -----------------------------------------------------------------------------------
+
+    def reduce(
+        self,
+        op: ReductionOp,
+        init_val: Any,
+        reduction_profile: Any = 0,
+        *,
+        loc: Any = None,
+        ip: Any = None,
+    ) -> Any:
+        """Combine elements with `op`, pairwise, and at last with `init_val`.
+
+        Profile 0 reduces all to a number. In a tuple, `None` keeps a mode and 1 reduces it:
+        `(None, 1)` gives one element a row.
+        """
+        function = _COMBINE.get(op)
+        if function is None:
+            raise DSLTypeError(f"reduce takes a ReductionOp, not {op!r}")
+        if not isinstance(reduction_profile, tuple):
+            return self._fold(function, init_val)
+        if None not in flatten_to_tuple(reduction_profile):
+            return self._fold(function, init_val)
+        flat = algebra.Layout(self.shape, compact_col_major(self.shape))
+        kept = algebra.Layout(
+            slice_tuple(reduction_profile, flat.shape), slice_tuple(reduction_profile, flat.stride)
+        )
+        reduced = algebra.Layout(
+            dice_tuple(reduction_profile, flat.shape), dice_tuple(reduction_profile, flat.stride)
+        )
+        rows = [
+            TensorSSA(
+                pick(
+                    self.ir_value(),
+                    [kept(i) + reduced(j) for i in range(algebra.size(kept))],
+                ),
+                kept.shape,
+                self.dtype,
+            )
+            for j in range(algebra.size(reduced))
+        ]
+        return elementwise(function, _pairwise(function, rows), init_val)
+
+    def _fold(self, function: Callable[[Any, Any], Any], init_val: Any) -> Any:
+        x, rest = self.reshape((self.size,)), []
+        while x.size > 1:
+            half = x.size // 2
+            if x.size % 2:
+                rest.append(x[x.size - 1])
+            low = TensorSSA(pick(x.ir_value(), range(half)), (half,), x.dtype)
+            high = TensorSSA(pick(x.ir_value(), range(half, 2 * half)), (half,), x.dtype)
+            x = elementwise(function, low, high)
+        total = x[0]
+        for part in rest:
+            total = function(total, part)
+        return function(total, init_val)
+
+
+def _pairwise(function: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+    while len(parts) > 1:
+        half = len(parts) // 2
+        paired = [elementwise(function, parts[i], parts[i + half]) for i in range(half)]
+        parts = [*paired, *parts[2 * half :]]
+    return parts[0]
+
+
+_COMBINE: dict[Any, Callable[[Any, Any], Any]] = {
+    ReductionOp.ADD: operator.add,
+    ReductionOp.MUL: operator.mul,
+    ReductionOp.MAX: lambda x, y: combine("max", x, y),
+    ReductionOp.MIN: lambda x, y: combine("min", x, y),
+}
+
+
+# Elementwise -------------------------------------------------------------------------------------
+
+
+def elementwise(function: Callable[..., Any], *operands: Any) -> Any:
+    """`function`, written for numbers, on all elements of vectors and numbers, broadcast.
+
+    Without a vector among the operands it is `function(*operands)`.
+    """
+    vectors = [x for x in operands if isinstance(x, TensorSSA)]
+    if not vectors:
+        return function(*operands)
+    shape = vectors[0].shape
+    for x in vectors[1:]:
+        shape = broadcast_shapes(shape, x.shape)
+    n = int(algebra.product(shape))
+    values: list[Any] = []
+    for x in operands:
+        if isinstance(x, TensorSSA):
+            values.append((x.dtype, x.stretched(shape), False))
+        elif is_dynamic(x):
+            values.append((type(x), splat(x.ir_value(), n), x.weak))
+        else:
+            values.append(x)
+    with lanes(n):
+        made = [x[0].from_value(x[1], weak=x[2]) if type(x) is tuple else x for x in values]
+        result = function(*made)
+        return TensorSSA(as_numeric(result).ir_value(), shape, type(result))
+
+
+def lane_by_lane(function: Callable[..., Any], *operands: Any) -> Any:
+    """Like `elementwise`, but one element after the other."""
+    vectors = [x for x in operands if isinstance(x, TensorSSA)]
+    shape = vectors[0].shape
+    for x in vectors[1:]:
+        shape = broadcast_shapes(shape, x.shape)
+    n = int(algebra.product(shape))
+    columns = [
+        [x.dtype.from_value(v) for v in to_elements(x.stretched(shape))]
+        if isinstance(x, TensorSSA)
+        else [x] * n
+        for x in operands
+    ]
+    results = [function(*row) for row in zip(*columns, strict=True)]
+    return TensorSSA(from_elements([r.ir_value() for r in results]), shape, type(results[0]))
+
+
+def broadcast_shapes(a: Any, b: Any) -> Any:
+    """The shape both stretch to; DSLTypeError if there is none."""
+    joined = _joined(a, b)
+    if joined is None:
+        raise DSLTypeError(f"vectors of shapes {_text(a)} and {_text(b)} do not broadcast")
+    return joined
+
+
+def _joined(a: Any, b: Any) -> Any:
+    if a == b:
+        return a
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        rank = max(len(a), len(b))
+        pairs = [
+            _joined(x, y)
+            for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+        ]
+        return None if None in pairs else tuple(pairs)
+    if not isinstance(a, tuple) and a == 1:
+        return b
+    if not isinstance(b, tuple) and b == 1:
+        return a
+    if isinstance(a, tuple) != isinstance(b, tuple):
+        nested, extent = (a, b) if isinstance(a, tuple) else (b, a)
+        return nested if algebra.product(nested) == extent else None
+    return None
+
+
+def _stretched_strides(shape: Any, target: Any) -> Any:
+    """Strides over `target` that read a colexicographic vector of `shape`."""
+    strides = compact_col_major(shape)
+
+    def match(s: Any, d: Any, t: Any) -> Any:
+        if isinstance(s, tuple):
+            pad = len(t) - len(s)
+            zeros = tuple(algebra.repeat_like(0, x) for x in t[:pad])
+            return zeros + tuple(match(*part) for part in zip(s, d, t[pad:], strict=True))
+        if isinstance(t, tuple):
+            return algebra.repeat_like(0, t) if s == 1 else compact_col_major(t, d)
+        return d if s == t else 0
+
+    return match(shape, strides, target)
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _text(shape: Any) -> str:
+    return algebra.Layout(shape, shape).__str__().partition(":")[0]
+
+
+# Functions ---------------------------------------------------------------------------------------
+
+
+def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    """`x` where `cond` holds, else `y`; both are computed. The type is their promotion.
+
+    Operands are vectors, which broadcast, or numbers.
+    """
+    kind = cond.dtype if isinstance(cond, TensorSSA) else type(cond)
+    if kind not in (bool, Boolean):
+        raise DSLTypeError(
+            f"where() takes a Boolean condition, got {getattr(kind, '__name__', kind)}",
+            hint="compare first: where(x > 0, ...)",
+        )
+    return elementwise(select, cond, x, y)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
+    """A vector of `shape` whose elements are all `fill_value`."""
+    shape = as_coordinate(shape)
+    number = fill_value if isinstance(fill_value, Numeric) else dtype(fill_value)
+    value = splat(number.to(dtype).ir_value(), int(algebra.product(shape)))
+    return TensorSSA(value, shape, dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
+    """A vector of the shape (and element type) of a vector or tensor, all `fill_value`."""
+    return full(x.shape, fill_value, x.element_type if dtype is None else dtype)
+
+
+def zeros_like(x: Any, dtype: Any = None) -> TensorSSA:
+    """A vector of zeros of the shape (and element type) of a vector or tensor."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, dtype: Any = None) -> TensorSSA:
+    """A vector of ones of the shape (and element type) of a vector or tensor."""
+    return full_like(x, 1, dtype)
+
+
+def all_(x: TensorSSA) -> Any:
+    """Whether all elements hold, a Boolean."""
+    return x.to(Boolean)._fold(operator.and_, True)
+
+
+def any_(x: TensorSSA) -> Any:
+    """Whether some element holds, a Boolean."""
+    return x.to(Boolean)._fold(operator.or_, False)
+
+
+# Operators ---------------------------------------------------------------------------------------
+
+_BINARY: Sequence[str] = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift",
+)  # fmt: skip
+_COMPARE: Sequence[str] = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, TensorSSA | Numeric | int | float) or hasattr(x, "item")
+
+
+def _power(x: Any, y: Any) -> Any:
+    def is_integer(v: Any) -> bool:
+        kind = v.dtype if isinstance(v, TensorSSA) else type(v)
+        return kind is int or bool(getattr(kind, "is_integer", False))
+
+    known = not isinstance(y, TensorSSA) and not is_dynamic(y)
+    if is_integer(x) and is_integer(y) and not known:
+        return lane_by_lane(operator.pow, x, y)
+    return elementwise(operator.pow, x, y)
+
+
+def _install() -> None:
+    def binary(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+        def forward(self: Any, other: Any) -> Any:
+            return elementwise(function, self, other) if _is_operand(other) else NotImplemented
+
+        def reflected(self: Any, other: Any) -> Any:
+            return elementwise(function, other, self) if _is_operand(other) else NotImplemented
+
+        return forward, reflected
+
+    for name in _BINARY:
+        forward, reflected = binary(getattr(operator, name))
+        stem = name.rstrip("_")
+        setattr(TensorSSA, f"__{stem}__", forward)
+        setattr(TensorSSA, f"__r{stem}__", reflected)
+    for name in _COMPARE:
+        setattr(TensorSSA, f"__{name}__", binary(getattr(operator, name))[0])
+    methods: dict[str, Any] = {
+        "__pow__": _power,
+        "__rpow__": lambda self, other: _power(other, self),
+        "__neg__": lambda self: elementwise(operator.neg, self),
+        "__pos__": lambda self: self,
+        "__invert__": lambda self: elementwise(operator.invert, self),
+        "__abs__": lambda self: elementwise(abs, self),
+    }
+    for name, method in methods.items():
+        setattr(TensorSSA, name, method)
+
+
+_install()

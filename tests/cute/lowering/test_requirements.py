@@ -1,0 +1,207 @@
+"""Instructions that a target does not have: told at the Python line, and LLVM never ends Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl import DSLError
+from basedsl.errors import DSLTypeError
+from basedsl.mlir.fatal import LLVMGaveUp, surviving
+from basedsl_cute.hardware.requirements import NEEDS, needs_of
+from basedsl_cute.hardware.targets import TARGETS
+from basedsl_cute.lowering.ptx import ptxas
+
+GPUS = [target for target in TARGETS.values() if target.is_gpu]
+PREAMBLE = """
+%c = arith.constant 1 : i32
+%f = arith.constant 1.0 : f32
+%b = llvm.mlir.zero : !llvm.ptr<3>
+%d = llvm.mlir.zero : !llvm.ptr<7>
+%g = llvm.mlir.zero : !llvm.ptr<1>
+%p = llvm.mlir.zero : !llvm.ptr
+"""
+# Op -> its text, for each row of the table in turn.
+TEXTS = {
+    "nvvm.cp.async.shared.global": [
+        "nvvm.cp.async.shared.global %b, %g, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>"
+    ],
+    "nvvm.cp.async.commit.group": ["nvvm.cp.async.commit.group"],
+    "nvvm.cp.async.wait.group": ["nvvm.cp.async.wait.group 0"],
+    "nvvm.cp.async.mbarrier.arrive": [
+        "nvvm.cp.async.mbarrier.arrive %b {noinc = true} : !llvm.ptr<3>"
+    ],
+    "nvvm.cp.async.bulk.commit.group": ["nvvm.cp.async.bulk.commit.group"],
+    "nvvm.cp.async.bulk.wait_group": ["nvvm.cp.async.bulk.wait_group 0"],
+    "nvvm.cp.async.bulk.shared.cluster.global": [
+        "nvvm.cp.async.bulk.shared.cluster.global %d, %g, %b, %c : !llvm.ptr<7>, !llvm.ptr<1>"
+    ],
+    "nvvm.cp.async.bulk.global.shared.cta": [
+        "nvvm.cp.async.bulk.global.shared.cta %g, %b, %c : !llvm.ptr<1>, !llvm.ptr<3>"
+    ],
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global": [
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
+        " : !llvm.ptr<7>, !llvm.ptr"
+    ],
+    "nvvm.cp.async.bulk.tensor.global.shared.cta": [
+        "nvvm.cp.async.bulk.tensor.global.shared.cta %p, %b, box[%c] : !llvm.ptr, !llvm.ptr<3>"
+    ],
+    "nvvm.cp.async.bulk.tensor.reduce": [
+        "nvvm.cp.async.bulk.tensor.reduce %p, %b, box[%c]"
+        " {redKind = #nvvm.tma_redux_kind<add>} : !llvm.ptr, !llvm.ptr<3>"
+    ],
+    "nvvm.mbarrier.init": ["nvvm.mbarrier.init %b, %c : !llvm.ptr<3>, i32"],
+    "nvvm.mbarrier.arrive": [
+        '"nvvm.mbarrier.arrive"(%d) {scope = #nvvm.mem_scope<cluster>} : (!llvm.ptr<7>) -> ()',
+        "%a = nvvm.mbarrier.arrive %b : !llvm.ptr<3> -> i64",
+    ],
+    "nvvm.mbarrier.expect_tx": ['"nvvm.mbarrier.expect_tx"(%b, %c) : (!llvm.ptr<3>, i32) -> ()'],
+    "nvvm.mbarrier.arrive.expect_tx": [
+        '"nvvm.mbarrier.arrive.expect_tx"(%b, %c) : (!llvm.ptr<3>, i32) -> ()'
+    ],
+    "nvvm.mbarrier.try_wait": ['%w = "nvvm.mbarrier.try_wait"(%b, %c) : (!llvm.ptr<3>, i32) -> i1'],
+    "nvvm.mbarrier.try_wait.parity": [
+        '"nvvm.mbarrier.try_wait.parity"(%b, %c, %c) : (!llvm.ptr<3>, i32, i32) -> ()'
+    ],
+    "nvvm.fence.proxy": ["nvvm.fence.proxy {kind = #nvvm.proxy_kind<async>}"],
+    "nvvm.memory.barrier": ["nvvm.memory.barrier #nvvm.mem_scope<cluster>"],
+    "nvvm.cluster.arrive": ["nvvm.cluster.arrive {aligned}"],
+    "nvvm.cluster.arrive.relaxed": ["nvvm.cluster.arrive.relaxed {aligned}"],
+    "nvvm.cluster.wait": ["nvvm.cluster.wait {aligned}"],
+    "nvvm.mapa": ["%q = nvvm.mapa %b, %c : !llvm.ptr<3> -> !llvm.ptr<7>"],
+    "nvvm.griddepcontrol": ["nvvm.griddepcontrol wait"],
+    "nvvm.setmaxregister": ["nvvm.setmaxregister increase 40"],
+    "nvvm.prefetch": ["nvvm.prefetch tensormap, %p : !llvm.ptr"],
+    "nvvm.redux.sync": [
+        "%r = nvvm.redux.sync fmax %f, %c : f32 -> f32",
+        "%r = nvvm.redux.sync add %c, %c : i32 -> i32",
+    ],
+    "nvvm.read.ptx.sreg.clusterid.x": ["%s = nvvm.read.ptx.sreg.clusterid.x : i32"],
+    "nvvm.read.ptx.sreg.cluster.ctarank": ["%s = nvvm.read.ptx.sreg.cluster.ctarank : i32"],
+}
+ROWS = [(name, i) for name, texts in TEXTS.items() for i in range(len(texts))]
+
+
+def test_every_row_has_a_text():
+    assert {name: len(rows) for name, rows in NEEDS.items()} == {
+        name: len(texts) for name, texts in TEXTS.items() if name in NEEDS
+    }
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_targets_without_it_say_so_and_those_with_it_compile(lowering, name, row):
+    needs = needs_of(name)[row]
+    body = PREAMBLE + TEXTS[name][row]
+    without = [target for target in GPUS if not needs.met_by(target)]
+    assert without and len(without) < len(GPUS)
+    for target in without:
+        with pytest.raises(DSLTypeError, match=f"^{target.name} has no {needs.instruction}: "):
+            lowering.ptx(body, target.name, arguments="")
+    first = next(target for target in GPUS if needs.met_by(target))
+    assert ".entry k(" in lowering.ptx(body, first.name, arguments="")
+
+
+MBARRIERS = """
+%e = nvvm.elect.sync -> i1
+scf.if %e {
+  nvvm.mbarrier.init %b, %c : !llvm.ptr<3>, i32
+}
+nvvm.fence.mbarrier.init
+nvvm.barrier
+%w = "nvvm.mbarrier.try_wait"(%b, %c) : (!llvm.ptr<3>, i32) -> i1
+scf.if %w {
+  %a = nvvm.mbarrier.arrive %b : !llvm.ptr<3> -> i64
+}
+"nvvm.mbarrier.try_wait.parity"(%b, %c, %c) : (!llvm.ptr<3>, i32, i32) -> ()
+"nvvm.mbarrier.try_wait.parity"(%b, %c, %c) : (!llvm.ptr<3>, i32, i32) -> ()
+"""
+
+
+def test_mbarriers_before_hopper(lowering):
+    ours = ["mbarrier.try_wait", "elect.sync", "fence.mbarrier_init"]
+    text = lowering.ptx(PREAMBLE + MBARRIERS, "sm_90", arguments="")
+    assert all(name in text for name in ours)
+    for target in ("sm_80", "sm_89"):
+        text = lowering.ptx(PREAMBLE + MBARRIERS, target, arguments="")
+        assert not any(name in text for name in ours)
+        assert text.count("mbarrier.test_wait.parity.shared.b64") == 3 and "%laneid" in text
+        if ptxas.find_ptxas() is not None:
+            assert ptxas.start(text, target).finish().cubin
+
+
+@cute.kernel
+def in_a_callee(x: cute.Tensor):
+    helper()
+
+
+def helper():
+    cute.arch.cluster_arrive()
+
+
+@cute.jit
+def host(x: cute.Tensor):
+    in_a_callee(x).launch(grid=1, block=32)
+
+
+def test_the_message_is_at_the_line_and_has_the_calls():
+    with pytest.raises(DSLTypeError) as caught:
+        cute.compile(host, np.zeros(4, np.float32), options="--arch sm_80")
+    error = caught.value
+    assert error.span.source_line.strip() == "cute.arch.cluster_arrive()"
+    assert [note for note, _ in error.calls] == ["called from in_a_callee()"]
+    assert error.calls[0][1].source_line.strip() == "helper()"
+
+
+UNKNOWN = 'llvm.call_intrinsic "llvm.nvvm.barrier.cluster.arrive"() : () -> ()'
+
+
+def test_what_llvm_gives_up_on_is_an_error(lowering):
+    for _ in range(2):
+        with pytest.raises(
+            DSLError, match="LLVM cannot compile this kernel for sm_80: Cannot select"
+        ):
+            lowering.ptx(UNKNOWN, "sm_80")
+    assert "barrier.cluster.arrive" in lowering.ptx(UNKNOWN, "sm_90")
+
+
+def test_python_ends_as_usual_after_llvm_gave_up():
+    program = f"""
+import sys
+sys.path.insert(0, {str(__file__.rpartition("/")[0])!r})
+from conftest import Lowering
+from basedsl import DSLError
+from basedsl.mlir import MLIRContext, load_bindings
+from basedsl_cute import dialect
+lowering = Lowering(MLIRContext(load_bindings(), dialect.load))
+try:
+    lowering.ptx({UNKNOWN!r}, "sm_80")
+except DSLError as error:
+    print("raised")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "raised\n", "")
+
+
+def test_other_errors_and_results_of_the_thread_come_through(lowering):
+    bindings = lowering.context.bindings
+    assert surviving(bindings, lambda: 7) == 7
+    assert surviving(bindings, threading.current_thread) is not threading.current_thread()
+    with pytest.raises(ZeroDivisionError):
+        surviving(bindings, lambda: 1 // 0)
+    assert not issubclass(LLVMGaveUp, DSLError)
+
+
+def test_host_code_that_launches_nothing_compiles_for_a_gpu():
+    @cute.jit
+    def add(a: cute.Int32, b: cute.Int32):
+        return a + b
+
+    compiled = cute.compile(add, 1, 2, options="--arch sm_90a")
+    assert compiled.stages.text("ptx") == ""
