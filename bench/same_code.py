@@ -77,6 +77,15 @@ class Record:
             json.dump({**vars(self), "digests": listed}, file)
         partial.replace(path)
 
+    def add_processes(self, folder: Path) -> None:
+        """What `stage_record.py` wrote, a file for each process."""
+        for path in folder.iterdir():
+            with gzip.open(path, "rt") as file:
+                one = json.load(file)
+            for dsl, symbol, role, digest in one["made"]:
+                self.digests[dsl, symbol, role].add(digest)
+            self.texts.update(one["texts"])
+
     @classmethod
     def load(cls, path: Path) -> Record:
         with gzip.open(path, "rt") as file:
@@ -95,14 +104,7 @@ def record(checkout: Path, jobs: int, quick: bool) -> Record:
         made.messages[path.stem] = path.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = environment_of(checkout, folder) | {
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
-            "BASEDSL_CACHE": "0",
-            "CUTE_DSL_ARCH": "sim",
-            "SAME_CODE_RECORD": str(folder / "made"),
-        }
-        shutil.copy(PLUGIN, folder / "path")
-        (folder / "made").mkdir()
+        environment = recording(checkout, folder)
         if not quick:
             made.failed += run_tests(checkout, tests_of(checkout), environment, jobs)
         with ThreadPoolExecutor(jobs) as pool:
@@ -110,12 +112,7 @@ def record(checkout: Path, jobs: int, quick: bool) -> Record:
                 lambda path: run_program(checkout, path, environment), programs_of(checkout)
             )
             made.failed += [one for one in outcomes if one]
-        for path in (folder / "made").iterdir():
-            with gzip.open(path, "rt") as file:
-                one = json.load(file)
-            for dsl, symbol, role, digest, _ in one["counts"]:
-                made.digests[dsl, symbol, role].add(digest)
-            made.texts.update(one["texts"])
+        made.add_processes(folder / "made")
     return made
 
 
@@ -124,6 +121,19 @@ def commit_of(checkout: Path) -> str:
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip()
+
+
+def recording(checkout: Path, folder: Path) -> dict[str, str]:
+    """The environment in which processes record, each in a file of `folder / "made"`."""
+    environment = environment_of(checkout, folder) | {
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
+        "BASEDSL_CACHE": "0",
+        "CUTE_DSL_ARCH": "sim",
+        "SAME_CODE_RECORD": str(folder / "made"),
+    }
+    shutil.copy(PLUGIN, folder / "path")
+    (folder / "made").mkdir()
+    return environment
 
 
 def environment_of(checkout: Path, folder: Path) -> dict[str, str]:

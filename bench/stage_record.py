@@ -19,7 +19,6 @@ import re
 import runpy
 import sys
 import threading
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.until_ptx = False
-        self._counts: Counter[tuple[str, str, str, str]] = Counter()
+        self._made: set[tuple[str, str, str, str]] = set()
         self._texts: dict[str, str] = {}
         self._first: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -82,17 +81,15 @@ class Recorder:
         text = normal(text)
         digest = hashlib.sha256(text.encode()).hexdigest()[:24]
         with self._lock:
-            self._counts[dsl, function, role, digest] += 1
+            self._made.add((dsl, function, role, digest))
             self._texts[digest] = text
 
     def write(self, folder: Path) -> None:
         """One file of this process."""
         with self._lock:
-            counts = [[*key, count] for key, count in self._counts.items()]
-            record = {"counts": counts, "texts": self._texts}
-            if counts:
+            if self._made:
                 with gzip.open(folder / f"{os.getpid()}.json.gz", "wt", compresslevel=1) as file:
-                    json.dump(record, file)
+                    json.dump({"made": sorted(self._made), "texts": self._texts}, file)
 
 
 class Enough(BaseException):
