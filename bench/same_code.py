@@ -18,7 +18,8 @@ a checkout on two cores.
 
 Left out, or made equal:
 - What assertions say is compared apart from the code, and may differ: messages are reworded. In the
-  host's code they carry the lines of the program, and of pytest, that led to them, which go.
+  host's code they carry the lines of the program, and of pytest, that led to them, and their
+  constants are numbered through all of a process: neither is compared.
 - File and line in the names of shared memory.
 - Locations of MLIR are not printed: they carry paths, and lines that an edited import moves.
 - Random tests of Hypothesis take the same examples each time; of the random conformance programs

@@ -28,17 +28,22 @@ FOLDER = "SAME_CODE_RECORD"
 TARGET, GPU = "CUTE_DSL_ARCH", "sm_90a"
 
 # Where a line of Python lies, and what an assertion says, are in texts and may change: the messages
-# are kept apart, from the traced module.
+# are kept apart, from the traced module. MLIR counts their constants in all of a process.
 _LINE = re.compile(r"[\w.+/-]+\.py:\d+")
 _ASSERT = re.compile(r'(cf\.assert [^"\n]*)"((?:[^"\\]|\\.)*)"')
 _CONSTANT = re.compile(
     r"((?:llvm\.mlir\.global [^@\n]*|^)@(?:assert_msg|basedsl_assertion)\w*(?: = |\()).*", re.M
 )
+_NUMBERED = re.compile(r"@assert_msg_\d+")
+_LENGTH = re.compile(
+    r"(getelementptr %\w+\[0\] : \(!llvm\.ptr\) -> !llvm\.ptr, !llvm\.array)<\d+ x i8>"
+)
 
 
 def normal(text: str) -> str:
     """The text without messages of assertions and lines of Python."""
-    return _CONSTANT.sub(r"\1...", _ASSERT.sub(r'\1"..."', _LINE.sub("FILE.py:0", text)))
+    text = _ASSERT.sub(r'\1"..."', _LINE.sub("FILE.py:0", text))
+    return _LENGTH.sub(r"\1<...>", _NUMBERED.sub("@assert_msg", _CONSTANT.sub(r"\1...", text)))
 
 
 class Recorder:

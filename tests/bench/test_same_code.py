@@ -97,6 +97,10 @@ def test_lines_of_python_and_messages_of_assertions_are_left_out(load):
     assert normal('names = "memory at /a/b.py:12:0"') == 'names = "memory at FILE.py:0:0"'
     constant = '@basedsl_assertion_3 = private constant [9 x i8] c"b.py\\1F1\\1Fx\\00"'
     assert normal(f"{constant}\nret void") == "@basedsl_assertion_3 = ...\nret void"
+    address = "%1 = llvm.mlir.addressof @assert_msg{} : !llvm.ptr"
+    assert normal(address.format("_12")) == normal(address.format("")) == address.format("")
+    element = "%2 = llvm.getelementptr %1[0] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<{} x i8>"
+    assert normal(element.format(14)) == normal(element.format(20)) != element.format(14)
 
 
 def test_a_programs_code_is_recorded_for_both_targets(same_code, tmp_path):
