@@ -31,8 +31,8 @@ from basedsl.binding.arguments import (
     ArgumentType,
 )
 from basedsl.binding.results import Results
-from basedsl.cache import entry as kept
-from basedsl.compiled import Compiled, native_invoker
+from basedsl.cache import entry
+from basedsl.compiled import Compiled
 from basedsl.errors import (
     DSLCallError,
     DSLError,
@@ -52,6 +52,7 @@ from basedsl.mlir import (
     preload,
     uninterrupted,
 )
+from basedsl.native_call.invoker import native_invoker
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
@@ -293,7 +294,7 @@ class DSL:
         store = None if observed else self._store(settings)
         key = None
         if store is not None:
-            key = kept.key_of(self, function, arguments, settings, target, before.lines)
+            key = entry.cache_key(self, function, arguments, settings, target, before.portable_text)
         shows = settings.print_ir or settings.print_after_preprocess or settings.keep
         if store is not None and key is not None and not (shows or settings.time_stages):
             content = store.read(key)
@@ -307,10 +308,14 @@ class DSL:
         self.counts["compiled"] += 1
         start = perf_counter()
         # Only what was found without tracing tells entries apart.
-        if store is not None and key is not None and compiled.guards.lines == before.lines:
+        if (
+            store is not None
+            and key is not None
+            and compiled.guards.portable_text == before.portable_text
+        ):
             shown = ", ".join(map(str, arguments))
             with contextlib.suppress(TypeError):
-                packed = kept.pack(self, function, shown, compiled.results, compiled.stages)
+                packed = entry.serialize(self, function, shown, compiled.results, compiled.stages)
                 store.write(key, packed)
         compiled.seconds = {"key": looked, **compiled.seconds, "keep": perf_counter() - start}
         return compiled
@@ -326,7 +331,7 @@ class DSL:
         start = perf_counter()
         try:
             pipeline = self._pipeline(function, settings)
-            results, stages = kept.unpack(content, self, pipeline)
+            results, stages = entry.deserialize(content, self, pipeline)
             with uninterrupted():
                 invoke = self.executor(stages, function.symbol, arguments, results, settings)
         except (DSLRuntimeError, ValueError, LookupError, AttributeError):
@@ -391,7 +396,7 @@ class DSL:
             trace, module, results = self._trace(function, arguments, settings)
             seconds["trace"] = perf_counter() - start
             guards = self._guards([function, *_of_programs(trace)], arguments)
-            guards.earlier(before)
+            guards.keep_earlier_values(before)
             start = perf_counter()
             stages = objectstage.run(
                 self._pipeline(function, settings),
@@ -421,14 +426,14 @@ class DSL:
     def _pipeline(self, function: DSLFunction, settings: Any) -> objectstage.Pipeline:
         pipeline = self.pipeline(settings)
         if any(step.name == "llvmir" for step in pipeline):
-            entry = objectstage.Step("entry", AddEntry(function.symbol))
-            pipeline = pipeline.after("llvmir", entry)
+            step = objectstage.Step("entry", AddEntry(function.symbol))
+            pipeline = pipeline.after("llvmir", step)
         return pipeline
 
     def _guards(
         self, functions: Sequence[DSLFunction], arguments: Sequence[ArgumentType]
     ) -> Guards:
-        return Guards.of(
+        return Guards.collect(
             [function.fn for function in functions],
             [part for argument in arguments for part in static_parts(argument)],
         )

@@ -11,6 +11,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.binding.constexpr import Constexpr, constexpr_type
 from basedsl.binding.signature import Each, Parameter, Signature
+from basedsl.binding.unpacker import Unpacker
 
 __all__ = [
     "AdaptedArgument",
@@ -22,6 +23,7 @@ __all__ = [
     "Signature",
     "StaticArgument",
     "TreeArgument",
+    "Unpacker",
     "constexpr_type",
     "static_key",
     "static_parts",

@@ -11,8 +11,14 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
+from basedsl.binding.arguments import (
+    ArgumentType,
+    NumericArgument,
+    StaticArgument,
+    TreeArgument,
+)
 from basedsl.binding.results import Results
+from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLError
 from basedsl.native_call import unpackers
 from basedsl.native_call.entry import (
@@ -21,13 +27,12 @@ from basedsl.native_call.entry import (
     SINGLE,
     SLOT_BYTES,
     TUPLE,
-    NativeCode,
+    NativeEntryPoint,
     NativeResults,
     NativeVariant,
     tuple_unpacker,
 )
 from basedsl.native_call.runtime import runtime
-from basedsl.native_call.unpackers import Unpacker
 from basedsl.objectstage.entry_thunk import slot_format
 
 if TYPE_CHECKING:
@@ -41,7 +46,7 @@ def native_variant(
     parameters: Sequence[Any],
     arguments: Sequence[Any],
     values: Sequence[Any],
-    code: NativeCode,
+    code: NativeEntryPoint,
     results: Results,
     *,
     accepting: bool = False,
@@ -70,7 +75,7 @@ def _size(formats: Sequence[str]) -> int:
 
 
 def _unpacker(
-    dsl: DSL, argument: Any, annotation: Any, name: str, accepting: bool
+    dsl: DSL, argument: ArgumentType, annotation: Any, name: str, accepting: bool
 ) -> Unpacker | None:
     if isinstance(argument, NumericArgument):
         return _number(dsl, argument, annotation, name)
@@ -78,10 +83,7 @@ def _unpacker(
         return unpackers.static(argument.value)
     if isinstance(argument, TreeArgument):
         return _tuple(dsl, argument, name, accepting)
-    make = getattr(argument, "accepting_unpacker", None) if accepting else None
-    make = make or getattr(argument, "unpacker", None)
-    found: Unpacker | None = None if make is None else make()
-    return found
+    return argument.accepting_unpacker() if accepting else argument.unpacker()
 
 
 def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> Unpacker | None:

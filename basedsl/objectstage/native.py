@@ -226,7 +226,7 @@ snapshot.register_reader(BITCODE, _read_bitcode)
 # Object code -> addresses --------------------------------------------------------------------
 
 
-class NativeCode:
+class LoadedObject:
     """Object code in memory. Addresses are valid for as long as this object lives.
 
     `symbols` are the addresses that were bound to undefined names; the caller keeps what they
@@ -240,7 +240,7 @@ class NativeCode:
         self._lookups: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return f"NativeCode({len(self.object_bytes)} B)"
+        return f"LoadedObject({len(self.object_bytes)} B)"
 
     def address_of(self, name: str) -> int:
         """The address of a function or variable of this code; KeyError if it has none."""
@@ -259,7 +259,7 @@ class NativeCode:
         return function
 
 
-def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> NativeCode:
+def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> LoadedObject:
     """Link object code into this process.
 
     Undefined names are looked up in `symbols` first, then in the process (libm among it).
@@ -269,7 +269,7 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Nativ
     bound = {**_built_in_symbols, **(symbols or {})}
     file = object_file.read(object_bytes)
     if file is None:
-        return NativeCode(object_bytes, bound, _LinkedByLLVM(object_bytes, bound, ()))
+        return LoadedObject(object_bytes, bound, _LinkedByLLVM(object_bytes, bound, ()))
     names = file.names()
     bound = {name: bound[name] for name in names.undefined if name in bound}
     missing = []
@@ -285,7 +285,7 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Nativ
             hint="bind the name to an address: load(object, symbols={name: address})",
         )
     code = elf_loader.load(file, bound.__getitem__)
-    return NativeCode(
+    return LoadedObject(
         object_bytes, bound, code or _LinkedByLLVM(object_bytes, bound, names.defined)
     )
 
@@ -334,7 +334,7 @@ def _narrow_float(name: str) -> int:
 
 
 @functools.cache
-def _narrow_floats() -> NativeCode:
+def _narrow_floats() -> LoadedObject:
     with _lock:
         return load(compile_llvmir(narrow_floats.LLVMIR))
 

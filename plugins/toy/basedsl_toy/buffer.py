@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
+from basedsl.binding import ArgumentType
 from basedsl.metastage import require
 from basedsl.native_call.unpackers import Leaf, array
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
@@ -106,7 +107,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class BufferArgument:
+class BufferArgument(ArgumentType):
     """What code for a buffer depends on: its element type and number of dimensions."""
 
     dtype: type

@@ -110,10 +110,7 @@ class LoadedFunction:
 def _checked(value: Any, name: str, expected: Any) -> Any:
     annotation = expected.type if isinstance(expected, NumericArgument) else None
     found = CUTE.argument(value, annotation, name)
-    accepts = getattr(expected, "accepts", None)
-    if found != expected and not (
-        type(found) is type(expected) and accepts and accepts(value, name)
-    ):
+    if found != expected and not (type(found) is type(expected) and expected.accepts(value, name)):
         raise DSLCallError(f"'{name}' was exported as {expected}, got {found}")
     return expected
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from basedsl.binding import ArgumentType
 from basedsl.binding.results import Results
-from basedsl.compiled import NativeInvoker, native_invoker
-from basedsl.native_call.entry import NativeCode
+from basedsl.native_call.entry import NativeEntryPoint
+from basedsl.native_call.invoker import Invoker, NativeInvoker, native_invoker
 from basedsl.objectstage import Stages, asserts
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import encoder, gpu_launcher
@@ -57,12 +57,12 @@ def gpu_executor(
     return _WithCopies(load, arguments) if on_host else _Launches(load)
 
 
-class _Launches:
+class _Launches(Invoker):
     """Calls of host code, none of whose arrays is in host memory. `native` is what calls without
     Python need, once the code is loaded.
     """
 
-    native: NativeCode | None = None
+    native: NativeEntryPoint | None = None
 
     def __init__(self, load: Callable[[], NativeInvoker]) -> None:
         self._load = load
@@ -77,7 +77,7 @@ class _Launches:
         return loaded(packed)
 
 
-class _WithCopies:
+class _WithCopies(Invoker):
     """Calls whose arrays in host memory travel."""
 
     def __init__(

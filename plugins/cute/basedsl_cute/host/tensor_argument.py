@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLCallError
 from basedsl.metastage import require
-from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
@@ -36,7 +36,7 @@ _ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
 
 
 @dataclass(frozen=True)
-class TensorArgument:
+class TensorArgument(ArgumentType):
     """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time, of which
     `divisors` (one for each dynamic leaf, or empty) are promised to be divisors and `symbols` the
     names: equal names are equal numbers. `profile` is how the modes are nested in the kernel, None
@@ -233,7 +233,7 @@ def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class PointerArgument:
+class PointerArgument(ArgumentType):
     """A pointer as a parameter."""
 
     dtype: Any
