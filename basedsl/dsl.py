@@ -131,11 +131,12 @@ class DSL:
         assert isinstance(stages.artifact, bytes)
         return native_invoker(stages.artifact, symbol, arguments, results)
 
-    def begin(self, trace: Trace, module: Any) -> None:
-        """Called with the empty module before a function is traced."""
+    def new_extension(self) -> Any:
+        """A record of the DSL's own for one compilation, as `trace.extension`."""
+        return None
 
-    def finish(self, trace: Trace, module: Any) -> None:
-        """Called with the whole module after a function was traced."""
+    def after_trace(self, trace: Trace) -> None:
+        """Called when a function was traced, with the whole IR in `trace.module`."""
 
     def launch(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What calling a kernel in a @jit function gives."""
@@ -443,15 +444,21 @@ class DSL:
     ) -> tuple[Trace, Any, Results]:
         bindings = self.mlir.bindings
         ir = bindings.ir
-        unknown: Any = None  # an emitter is made with its trace
-        trace = Trace(self, bindings, unknown, self.default_int, self.default_float, settings)
-        trace.emitter = self.emitter(trace)
-        trace.function_name = function.fn.__qualname__
         module = ir.Module.create()
+        trace = Trace(
+            self,
+            bindings,
+            module,
+            self.emitter,
+            default_int=self.default_int,
+            default_float=self.default_float,
+            options=settings,
+            extension=self.new_extension(),
+        )
+        trace.function_name = function.fn.__qualname__
         code = function.fn.__code__
         place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
         with activate(trace), place, deeper():
-            self.begin(trace, module)
             types = [a.ir_types(ir) for a in arguments]
             flat = [t for ts in types for t in ts]
             with ir.InsertionPoint(module.body):
@@ -473,7 +480,7 @@ class DSL:
                 ir.Operation.create("func.return", operands=results.values)
             kind = ir.FunctionType.get(flat, [v.type for v in results.values])
             op.attributes["function_type"] = ir.TypeAttr.get(kind)
-            self.finish(trace, module)
+            self.after_trace(trace)
         return trace, module, results
 
 
@@ -516,7 +523,7 @@ def _show(
 
 def _of_programs(trace: Trace) -> list[DSLFunction]:
     """The functions traced, but for the DSL's own, which change with its version only."""
-    found: list[DSLFunction] = trace.state.get("functions", [])
+    found: list[DSLFunction] = trace.functions
     return [one for one in found if not is_internal(one.fn.__code__.co_filename)]
 
 

@@ -81,7 +81,7 @@ class DSLFunction:
         trace = current()
         known: dict[Any, Callable[..., Any]] = {}
         if trace is not None:
-            known = trace.state.setdefault("staged", known)
+            known = trace.staged
         found = known.get(self)
         if found is None:
             stage = self.stage()
@@ -204,7 +204,7 @@ class DSLFunction:
                 hint="functions of one DSL can inline only their own and plain Python",
             )
         action = decide(trace.function_kind, trace.function_name, self.kind, self.fn)
-        trace.state.setdefault("functions", []).append(self)
+        trace.functions.append(self)
         if action is LAUNCH:
             return self.dsl.launch(self, args, kwargs)
         assert action is INLINE

@@ -469,12 +469,12 @@ def remembered(trace: Trace, body: Any) -> Iterator[Guess]:
     A place alone is not enough: a test that was static in one attempt may be dynamic in the next,
     and then other loops come first. So the loop's own code is part of what is looked up.
     """
-    places = trace.state.setdefault("loop places", [((), 0)])
+    places = trace.loop_places
     path, count = places[-1]
     places[-1] = (path, count + 1)
     here = (*path, count)
     places.append((here, 0))
-    guesses = trace.state.setdefault("loop guesses", {})
+    guesses = trace.loop_guesses
     depth = len(places)
     try:
         code = getattr(body, "__code__", None)  # kept alive by the guess, so that its id stays its
@@ -485,11 +485,10 @@ def remembered(trace: Trace, body: Any) -> Iterator[Guess]:
 
 def place_count(trace: Trace) -> int:
     """How many loops the current one has seen inside it, for `reset_places`."""
-    count: int = trace.state["loop places"][-1][1]
-    return count
+    return trace.loop_places[-1][1]
 
 
 def reset_places(trace: Trace, count: int = 0) -> None:
     """The body of the current loop is traced again: loops in it are counted from `count`."""
-    places = trace.state["loop places"]
+    places = trace.loop_places
     places[-1] = (places[-1][0], count)

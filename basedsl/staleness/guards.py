@@ -5,13 +5,13 @@ into it, and on what these lead to: helper functions and their code, modules' at
 code names, classes, objects with all their attributes, the contents of lists, dicts, sets and
 arrays. All of it is found from code objects and objects as they are, without running anything.
 
-The walk follows the user's own things. It knows what belongs to the standard library or an installed
-package by name and identity only; it does not follow the attributes of such objects, but for plain
-containers of attributes, dataclasses, arrays and the classes in `containers`. Arrays of more than
-64 KiB are compared by a digest, a millisecond for each megabyte. A read of `os.environ` or
-`os.getenv` makes the code depend on the whole environment; `globals()`, `vars`, `eval` and `exec` on
-all globals. Not seen: `getattr(module, text)` with a text made at run time, and files, clocks and
-random numbers.
+The walk follows the user's own things. It knows what belongs to the standard library or to an
+installed package by name and identity only; it does not follow the attributes of such objects, but
+for plain containers of attributes, dataclasses, arrays and the classes in `containers`. Arrays of
+more than 64 KiB are compared by a digest, a millisecond for each megabyte. A read of `os.environ`
+or `os.getenv` makes the code depend on the whole environment; `globals()`, `vars`, `eval` and
+`exec` on all globals. Not seen: `getattr(module, text)` with a text made at run time, and files,
+clocks and random numbers.
 """
 
 from __future__ import annotations

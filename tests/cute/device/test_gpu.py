@@ -17,7 +17,8 @@ from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import gpu_launcher
 from basedsl_cute.device.launch_checks import raise_failed_launch
 from basedsl_cute.hardware.targets import target_for_capability
-from basedsl_cute.lowering.host.launch import STATE, lower_launch
+from basedsl_cute.lowering.host.launch import lower_launch
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.pipeline import lower_cute, ptx_steps
 
 pytestmark = pytest.mark.gpu
@@ -75,7 +76,7 @@ def launch(request, context):
             lower_cute(target),
             *ptx_steps(target),
             Step("host", lower_launch),
-            Step("table", lambda op, context: tables.append(context.state[STATE])),
+            Step("table", lambda op, context: tables.append(kernel_build(context).launches)),
             *native_steps(),
         )
         with context.entered():

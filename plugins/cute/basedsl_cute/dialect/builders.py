@@ -22,6 +22,7 @@ from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect import ops as _ops  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import tensor_map as _tensor_map  # noqa: F401  (fills OPS)
 from basedsl_cute.dialect import warpgroup as _warpgroup  # noqa: F401  (fills OPS)
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.declare import OPS, Operands
 from basedsl_cute.dialect.types import MemRef, read_space, space_text
 
@@ -29,15 +30,15 @@ from basedsl_cute.dialect.types import MemRef, read_space, space_text
 # bindings happens later, at a moment that nobody chose.
 COMPANIONS = ("arith", "builtin", "cf", "func", "gpu", "llvm", "math", "nvvm", "scf", "vector")
 
-# A trace's state: where code of the host accesses an element.
-HOST_ACCESS = "cute host access"
-
 
 def note_access() -> None:
-    """Remember where code of the host first reads or writes an element: `dsl.finish` asks."""
+    """Remember where host code first reads or writes an element, for `Cute.after_trace`."""
     trace = current()
-    if trace is not None and trace.function_kind != "kernel" and HOST_ACCESS not in trace.state:
-        trace.state[HOST_ACCESS] = user_span()
+    if trace is None or trace.function_kind == "kernel":
+        return
+    record = cute_trace(trace)
+    if record.host_access is None:
+        record.host_access = user_span()
 
 
 class CuteDialect:

@@ -20,7 +20,8 @@ from basedsl.objectstage import Pipeline, PipelineContext, Step
 from basedsl.objectstage.lowering import native_steps
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
-from basedsl_cute.dialect.builders import COMPANIONS, HOST_ACCESS
+from basedsl_cute.dialect.builders import COMPANIONS
+from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.options import CuteOptions
@@ -29,8 +30,9 @@ from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
-from basedsl_cute.host.tensor_argument import ON_GPU, tensor_argument
-from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
+from basedsl_cute.host.tensor_argument import tensor_argument
+from basedsl_cute.lowering.host.launch import launch_table, lower_launch
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.pipeline import KernelOptions, ptx_steps, shared_steps
 from basedsl_cute.lowering.ptx.sass import Disassemble
 
@@ -77,12 +79,12 @@ class Cute(DSL):
             return by_protocol
         return tensor_argument(value, annotation, name)
 
-    def begin(self, trace: Trace, module: Any) -> None:
-        trace.state["module"] = module
+    def new_extension(self) -> CuteTrace:
+        return CuteTrace()
 
-    def finish(self, trace: Trace, module: Any) -> None:
+    def after_trace(self, trace: Trace) -> None:
         check_launched(trace)
-        access = trace.state.get(HOST_ACCESS)
+        access = cute_trace(trace).host_access
         if access is not None and self.target(trace.options).is_gpu:
             _check_host_access(trace, access)
 
@@ -142,8 +144,9 @@ class Cute(DSL):
 
 def _check_host_access(trace: Trace, span: Any) -> None:
     """Elements of tensors that kernels on the GPU reach cannot be had on the host."""
-    name = trace.state.get(ON_GPU)
-    if name is None and trace.state.get("gpu module") is None:
+    record = cute_trace(trace)
+    name = record.on_gpu
+    if name is None and record.gpu_module is None:
         return
     why = "for the kernels that this function launches, its memory is the GPU's"
     if name is not None:
@@ -182,13 +185,14 @@ def launch_records(op: Any, context: PipelineContext) -> bytes:
 
     Taken before kernels become NVVM, where what is passed by value no longer shows.
     """
-    table = context.state[STATE] = launch_table(op, context.bindings)
+    table = kernel_build(context).launches = launch_table(op, context.bindings)
     return pickle.dumps(table)
 
 
 def resource_report(op: Any, context: PipelineContext) -> str:
     """What ptxas says each kernel takes: registers, spills, shared memory."""
-    made = context.state["assembly"]
+    made = kernel_build(context).assembly
+    assert made is not None
     lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]
     return "\n".join([*lines, *made.warnings]) + "\n"
 

@@ -26,12 +26,12 @@ from basedsl_cute.arrays.tensor import Pointer, reaches_beyond_32_bits
 from basedsl_cute.arrays.tensor import Tensor as RuntimeTensor
 from basedsl_cute.arrays.unpack import as_bytes, python_unpacker, tensor_unpacker
 from basedsl_cute.device.detect import detect
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.tensors.pointer import RUN, element_bytes, memref_type, storage_bits
 from basedsl_cute.tensors.pointer import Pointer as TracedPointer
 from basedsl_cute.tensors.tensor import DeclaredTensor, Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
-ON_GPU = "cute on GPU"  # a trace's state: an argument whose memory only the GPU reaches
 _ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
 
 
@@ -94,7 +94,7 @@ class TensorArgument(ArgumentType):
 
     def proxy(self, values: Sequence[Any]) -> Tensor:
         if self.device != "cpu":
-            require("a tensor argument").state[ON_GPU] = self.name
+            cute_trace(require("a tensor argument")).on_gpu = self.name
         integer = Int64 if self.wide else Int32
         symbols = self.symbols or (None,) * self._dynamic_leaves
         numbers = iter(
@@ -218,8 +218,7 @@ def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
     if symbol is None:
         return number
     trace = require("a tensor argument")
-    known = trace.state.setdefault("cute symbols", {})
-    first, where = known.setdefault(symbol, (number, name))
+    first, where = cute_trace(trace).symbols.setdefault(symbol, (number, name))
     if first is number:
         return number
     width = max(first.width, number.width)

@@ -21,7 +21,8 @@ from basedsl_cute.device.launch_checks import (
     refusal,
 )
 from basedsl_cute.hardware.targets import TARGETS
-from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
+from basedsl_cute.lowering.host.launch import launch_table, lower_launch
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.pipeline import lower_cute
 
 G = '!cute.memref<f32, "gmem", "(?):(1)">'
@@ -57,7 +58,7 @@ class Host:
         tables = []
 
         def keep_table(op, context):
-            tables.append(context.state[STATE])
+            tables.append(kernel_build(context).launches)
 
         steps = (
             lower_cute(TARGETS["sim"]),
@@ -234,7 +235,7 @@ def test_a_launch_of_what_is_not_in_the_table_is_a_bug(lowering):
       func.func @host({HOST_ARGUMENTS}) {{ {CONSTANTS} {LAUNCH} return }} }}"""
 
     def empty_table(op, context):
-        context.state[STATE] = LaunchTable()
+        kernel_build(context).launches = LaunchTable()
 
     steps = (
         lower_cute(TARGETS["sim"]),

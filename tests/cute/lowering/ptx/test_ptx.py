@@ -12,6 +12,7 @@ from basedsl.objectstage import Step, run
 from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
 from basedsl_cute.hardware.targets import TARGETS
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.pipeline import KernelOptions, cute_to_nvvm
 from basedsl_cute.lowering.ptx import ptxas
 
@@ -422,7 +423,7 @@ def test_ptxas_works_while_other_steps_run(lowering):
     seen = []
     text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
     pipeline = cute_to_nvvm(TARGETS["sm_90a"])
-    look = Step("look", lambda op, context: seen.append(context.state["ptxas"].ptx))
+    look = Step("look", lambda op, context: seen.append(kernel_build(context).ptxas.ptx))
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
         stages = run(pipeline.before("cubin", look), module, lowering.context)
