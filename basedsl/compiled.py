@@ -1,28 +1,24 @@
-"""Compiled functions: what a compilation leaves behind, and calling it."""
+"""Compiled functions: the code of one compilation, its stages, and calling it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
     StaticArgument,
     describe,
     is_plainly_static,
 )
-from basedsl.binding.results import Results
 from basedsl.errors import DSLCallError, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
-from basedsl.objectstage import Stages
+from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
-from basedsl.staleness.guards import Guards
 from basedsl.tracing import RUNNING
-
-if TYPE_CHECKING:
-    from basedsl.function import DSLFunction
 
 
 class Compiled:
@@ -42,26 +38,21 @@ class Compiled:
 
     def __init__(
         self,
-        function: DSLFunction,
-        arguments: Sequence[ArgumentType],
-        results: Results,
-        stages: Stages,
+        call: BoundCall,
+        built: Built,
         invoke: Callable[[Sequence[Any]], Any],
         seconds: dict[str, float],
-        guards: Guards,
-        source: Callable[[], str],
-        settings: Any,
     ) -> None:
-        self.function = function
-        self.arguments = tuple(arguments)
-        self.results = results
-        self.stages = stages
+        self.function = call.function
+        self.arguments = call.arguments
+        self.settings = call.settings
+        self.results = built.results
+        self.stages = built.stages
+        self.guards = built.guards
         self.seconds = seconds
-        self.guards = guards
-        self.settings = settings
-        self._source = source
+        self._source = built.source
         self._invoke = invoke
-        self._signature = function.signature
+        self._signature = call.function.signature
         self._parameters = self._signature.parameters
         self._runtime = [
             i
@@ -125,7 +116,8 @@ class Compiled:
 
     def _expect(self, i: int, value: Any) -> ArgumentType:
         parameter, expected = self._parameters[i], self.arguments[i]
-        found = self.function.dsl.argument(value, parameter.annotation, parameter.name)
+        language = self.function.language
+        found = argument_type(language, value, parameter.annotation, parameter.name)
         if found != expected and not (
             type(found) is type(expected) and expected.accepts(value, parameter.name)
         ):
@@ -153,12 +145,15 @@ class Compiled:
         self.__call__ = entry.call
 
     def native_variant(self, values: Sequence[Any]) -> NativeVariant | None:
-        """The native call with one value a parameter, statics included, of which `values` are an
-        example; guarded as of now. None where calls stay in Python.
+        """The table for calling this code natively, one value per parameter (static ones included).
+        `values` are one valid call, used to check the unpackers. Guards are refreshed to the
+        current state. None if some argument type has no native unpacker, or a parameter is
+        variadic.
         """
         if not self._tried:
             self._tried = True
-            self._native = self._make_native(range(len(self.arguments)), values, False)
+            if self._signature.native() is not None:
+                self._native = self._make_native(range(len(self.arguments)), values, False)
         if self._native is not None:
             environment = Environment()
             rows, kept = self.guards.native_conditions()
@@ -174,7 +169,7 @@ class Compiled:
         if code is None:
             return None
         return native_variant(
-            self.function.dsl,
+            self.function.language,
             [self._parameters[i] for i in places],
             [self.arguments[i] for i in places],
             values,

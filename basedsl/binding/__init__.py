@@ -1,5 +1,6 @@
 """Calls: how Python arguments become parameters of compiled code, and what is static in them."""
 
+from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     AdaptedArgument,
     ArgumentType,
@@ -24,6 +25,7 @@ __all__ = [
     "StaticArgument",
     "TreeArgument",
     "Unpacker",
+    "argument_type",
     "constexpr_type",
     "static_key",
     "static_parts",

@@ -14,59 +14,53 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from basedsl import digest, numeric
-from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.results import Results, Shape
+from basedsl.language import Language
+from basedsl.mlir import MLIRContext
 from basedsl.mlir.bindings import installed_stamp
-from basedsl.objectstage import Snapshot, Stages, native
-
-if TYPE_CHECKING:
-    from basedsl.dsl import DSL
-    from basedsl.function import DSLFunction
-    from basedsl.objectstage import Pipeline
+from basedsl.objectstage import Pipeline, Snapshot, Stages, native
+from basedsl.stages import BoundCall
 
 _CLASSES: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict, "object": object}
 
 
 def cache_key(
-    dsl: DSL,
-    function: DSLFunction,
-    arguments: Sequence[ArgumentType],
-    settings: Any,
-    target: Any,
-    portable_text: Sequence[str] | None,
+    language: Language, call: BoundCall, portable_text: Sequence[str] | None
 ) -> str | None:
-    """The key of this compilation, or None if it means nothing to another process."""
-    code = function.fn.__code__
+    """The key of a call's compilation; None if it means nothing to another process.
+    `portable_text` is that of the guards.
+    """
+    code = call.function.fn.__code__
     if portable_text is None or code.co_name == "<lambda>" or not os.path.isfile(code.co_filename):
         return None
-    texts = [argument.digest() for argument in arguments]
-    texts += [digest.of_value(settings.output_key()), digest.of_value(target)]
+    texts = [argument.digest() for argument in call.arguments]
+    texts += [digest.of_value(call.settings.output_key()), digest.of_value(call.target_key)]
     if None in texts:
         return None
     parts = (
-        _versions(dsl, settings),
-        dsl.name,
-        function.__dsl_digest__(),
+        _versions(language, call.settings),
+        language.name,
+        call.function.__dsl_digest__(),
         texts,
         list(portable_text),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _versions(dsl: DSL, settings: Any) -> tuple[str, ...]:
-    classes = [cls for cls in type(dsl).__mro__ if cls is not object]
+def _versions(language: Language, settings: Any) -> tuple[str, ...]:
+    classes = [cls for cls in type(language).__mro__ if cls is not object]
     return (
         sys.version,
         f"{sys.platform} {os.name}",
         np.__version__,
         digest.package_stamp("basedsl"),
-        installed_stamp(dsl.bindings_package or settings.mlir, dsl.dialects),
+        installed_stamp(language.bindings_package or settings.mlir, language.dialects),
         native.NativeTarget(settings.opt_level).describe(),
         *(digest.package_stamp(cls.__module__) for cls in classes),
         *(digest.module_stamp(cls.__module__) for cls in classes),
@@ -76,9 +70,7 @@ def _versions(dsl: DSL, settings: Any) -> tuple[str, ...]:
 # The bytes of an entry ---------------------------------------------------------------------------
 
 
-def serialize(
-    dsl: DSL, function: DSLFunction, shown: str, results: Results, stages: Stages
-) -> bytes:
+def serialize(language: Language, call: BoundCall, results: Results, stages: Stages) -> bytes:
     """The bytes of an entry; TypeError if the result is of classes that are not plain."""
     table, blobs = [], []
     for name, output in stages.outputs.items():
@@ -86,10 +78,11 @@ def serialize(
         blob = output.data.encode() if isinstance(output.data, str) else output.data
         table.append([name, output.kind, output.suffix, text, len(blob)])
         blobs.append(blob)
+    fn = call.function.fn
     head = {
-        "dsl": dsl.name,
-        "function": f"{function.fn.__module__}.{function.fn.__qualname__}",
-        "shown": shown,
+        "dsl": language.name,
+        "function": f"{fn.__module__}.{fn.__qualname__}",
+        "shown": call.shown,
         "made": time.time(),
         "shape": _serialize_shape(results.shape),
         "leaves": [_serialize_leaf(leaf) for leaf in results.leaves],
@@ -106,20 +99,22 @@ def read_header(content: bytes) -> dict[str, Any]:
     return head
 
 
-def deserialize(content: bytes, dsl: DSL, pipeline: Pipeline) -> tuple[Results, Stages]:
-    """The results and stages that `serialize` was given. Modules are printed by the DSL's own
-    context, made when needed.
+def deserialize(
+    content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]
+) -> tuple[Results, Stages]:
+    """The results and stages that `serialize` was given. `context` makes the MLIR context, with
+    which modules are printed.
     """
     head = read_header(content)
     at = content.index(b"\n") + 1
     stages = Stages(pipeline)
-    context = cast(Any, _Deferred(dsl))
+    deferred = cast(Any, _Deferred(context))
     for name, kind, suffix, text, size in head["stages"]:
         blob = content[at : at + size]
         at += size
         data = blob.decode() if text else blob
         is_module = kind == "mlir"
-        stages.outputs[name] = Snapshot(data, kind, suffix, context if is_module else None)
+        stages.outputs[name] = Snapshot(data, kind, suffix, deferred if is_module else None)
         if not is_module:
             stages.artifacts[name] = stages.artifact = data
     types = [getattr(numeric, name) for name in head["types"]]
@@ -129,13 +124,13 @@ def deserialize(content: bytes, dsl: DSL, pipeline: Pipeline) -> tuple[Results, 
 
 
 class _Deferred:
-    """The DSL's MLIR context, not made before somebody prints a module."""
+    """An MLIR context that is not made before somebody prints a module."""
 
-    def __init__(self, dsl: DSL) -> None:
-        self._dsl = dsl
+    def __init__(self, make: Callable[[], MLIRContext]) -> None:
+        self._make = make
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._dsl.mlir, name)
+        return getattr(self._make(), name)
 
 
 def _serialize_shape(shape: Shape | None) -> Any:

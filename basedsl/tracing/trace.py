@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from basedsl.errors import DSLError, DSLSyntaxError
 from basedsl.location import Span, internal_files, span_of_code
@@ -49,8 +49,15 @@ class Region:
             check()
 
 
+class Named(Protocol):
+    """The part of a `basedsl.Language` by which a trace tells whose it is."""
+
+    @property
+    def name(self) -> str: ...
+
+
 class Trace:
-    """One run of the meta-stage of one DSL, which fills `module`.
+    """One run of the meta-stage of one language, which fills `module`.
 
     `emitter(trace)` makes what builds control flow; `bindings` is how MLIR is reached.
     `default_int` and `default_float` are the DSL's numeric types for a Python int and float.
@@ -60,7 +67,7 @@ class Trace:
 
     def __init__(
         self,
-        dsl: Any,
+        language: Named | None,
         bindings: Bindings,
         module: Any,
         emitter: Callable[[Trace], Emitter],
@@ -70,7 +77,7 @@ class Trace:
         options: Any = None,
         extension: Any = None,
     ) -> None:
-        self.dsl = dsl
+        self.language: Any = language
         self.bindings = bindings
         self.ir = bindings.ir
         self.module = module

@@ -1,10 +1,10 @@
-"""The DSL itself: its default types, its emitter, its argument kinds. The core does the rest."""
+"""The language itself: default types, emitter, argument kinds. The core does the rest."""
 
 import os
 
 import numpy as np
 
-from basedsl import DSL, location
+from basedsl import DSL, Language, location
 from basedsl.numeric import Float64, Int64
 from basedsl_toy.buffer import BufferArgument
 from basedsl_toy.cf_emitter import CfEmitter
@@ -12,7 +12,7 @@ from basedsl_toy.cf_emitter import CfEmitter
 location.mark_internal(os.path.dirname(__file__))
 
 
-class Toy(DSL):
+class Toy(Language):
     """Scalars and NumPy buffers, compiled to native code."""
 
     name = "toy"
@@ -23,10 +23,10 @@ class Toy(DSL):
     def emitter(self, trace):
         return CfEmitter(trace)
 
-    def adapt(self, value, annotation, name):
+    def argument_type_of(self, value, annotation, name):
         if isinstance(value, np.ndarray) or BufferArgument.is_declared_by(annotation):
             return BufferArgument.of(value, annotation, name)
         return None
 
 
-TOY = Toy()
+TOY = DSL(Toy())

@@ -1,4 +1,4 @@
-"""The DSL object: cute's types, targets and pipelines on the core's straight line."""
+"""The language cute and its DSL: types, targets and pipelines for the core's driver."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl import DSL, DSLError, location, objectstage
-from basedsl.binding import AdaptedArgument, ArgumentType
+from basedsl import DSL, DSLError, Language, location, objectstage
+from basedsl.binding import AdaptedArgument, ArgumentType, argument_type
 from basedsl.binding.results import Results
 from basedsl.function import DSLFunction
 from basedsl.metastage import Emitter, Trace
@@ -24,6 +24,7 @@ from basedsl_cute.dialect.builders import COMPANIONS
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
+from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.hardware.targets import Target, target_of
 from basedsl_cute.host.adapters import adapter_of
@@ -39,7 +40,7 @@ from basedsl_cute.lowering.ptx.sass import Disassemble
 location.mark_internal(os.path.dirname(__file__))
 
 
-class Cute(DSL):
+class Cute(Language):
     """Kernels for NVIDIA GPUs, or for the CPU simulator."""
 
     name = "cute"
@@ -48,6 +49,7 @@ class Cute(DSL):
     dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
     plain_errors = (algebra.LayoutError,)
+    function_class = CuteFunction
     compiled_class = CuteCompiled
 
     def emitter(self, trace: Trace) -> Emitter:
@@ -56,22 +58,10 @@ class Cute(DSL):
     def load_dialects(self, bindings: Bindings) -> None:
         dialect.load(bindings)
 
-    def jit(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
-    ) -> Any:
-        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
-        return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
-
-    def kernel(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
-    ) -> Any:
-        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
-        return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
-
-    def adapt(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         adapter = adapter_of(type(value))
         if adapter is not None:
-            return AdaptedArgument(self.argument(adapter(value), annotation, name), adapter)
+            return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
         by_protocol = protocol_argument(value, name)
@@ -197,4 +187,20 @@ def resource_report(op: Any, context: PipelineContext) -> str:
     return "\n".join([*lines, *made.warnings]) + "\n"
 
 
-CUTE = Cute()
+class CuteDSL(DSL[Cute]):
+    """Cute's decorators, with the spellings that programs for CuTe use."""
+
+    def jit(
+        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Any:
+        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
+    def kernel(
+        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Any:
+        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
+
+CUTE = CuteDSL(Cute())

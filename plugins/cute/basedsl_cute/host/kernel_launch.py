@@ -310,7 +310,7 @@ def _trace_kernel(
                 ]
                 values.append(rebuild(node, inner))
             args, kwargs = kernel.signature.spread(values)
-            staged = kernel.staged
+            staged = kernel.staged_in(trace)
             with trace.body_of(staged):
                 result = staged(*args, **kwargs)
             if result is not None:
