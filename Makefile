@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= auto
 BENCH_ARGS ?=
+NATIVE := basedsl/native_call/call.c plugins/cute/basedsl_cute/arrays/unpack.c
 
-.PHONY: help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize clean
+.PHONY: help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize native clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +15,7 @@ help:
 	@echo "make test       run the tests (GPU tests too, where there is a GPU)"
 	@echo "make test-slow  run the long batches as well"
 	@echo "make lint       formatting, lint, types, import contracts"
+	@echo "make native     regenerate the LLVM IR files of the C files, after a change of these"
 	@echo "make bench      measure, as ratios against named peers"
 	@echo "make gpu-test   only the tests that need a GPU; an error where there is none"
 	@echo "make gpu-sanitize  memcheck and racecheck of compute-sanitizer on every kernel"
@@ -42,6 +44,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+native: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[native]'
+	$(BIN)/python -m basedsl.native_call.build $(NATIVE)
 
 bench: $(READY)
 	@$(BIN)/python bench/run.py

@@ -98,12 +98,14 @@ class Driver:
             self.counts["loaded"] += 1
             report_loaded(call, compiled)
             return compiled
-        compiled = self.compile(call, guards, clock)
+        compiled = self.compile(call, guards)
         self.counts["compiled"] += 1
-        # What only tracing could find is not in the key, which would not tell entries apart.
-        if entry is not None and compiled.guards.portable_text == guards.portable_text:
-            with clock("keep"):
+        clock.seconds |= compiled.seconds
+        with clock("keep"):
+            # What only tracing could find is not in the key, which would not tell entries apart.
+            if entry is not None and compiled.guards.portable_text == guards.portable_text:
                 entry.write(call, compiled.results, compiled.stages)
+        compiled.seconds = clock.seconds
         return compiled
 
     def _from_disk(
@@ -125,14 +127,12 @@ class Driver:
 
     # A compilation -------------------------------------------------------------------------------
 
-    def compile(
-        self, call: BoundCall, before: Guards | None = None, clock: Clock | None = None
-    ) -> Compiled:
+    def compile(self, call: BoundCall, before: Guards | None = None) -> Compiled:
         """Compile for a call, whatever memory and disk have. `before` are its guards from a moment
         ago.
         """
         logs.configure(call.settings)
-        clock = clock or Clock()
+        clock = Clock()
         is_first = self._mlir is None
         with compilation_cost(self.language, is_first):
             before = before or self._guards(call)

@@ -3,5 +3,5 @@
 `call.c` is what runs; `entry` makes its tables; `variant` fills them for one compilation;
 `unpackers` are how argument types take part; `conditions` are what guards may ask;
 `object_layout` confirms what native code takes for granted; `runtime` loads it; `build` makes
-`call.ll` of `call.c`.
+the LLVM IR of the C files, which include `object_layout.h`.
 """

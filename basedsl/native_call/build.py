@@ -1,23 +1,25 @@
-"""Makes `call.ll` of `call.c`, after a change of it: `python -m basedsl.native_call.build`.
+"""LLVM IR files beside the C files that they are compiled from; `make native` regenerates them all.
 
-Another C file, of a plugin's unpackers, may be named in its place.
+    python -m basedsl.native_call.build basedsl/native_call/call.c [another.c ...]
 
-Needs a clang: `pip install ziglang`, or one named in the variable CC. Users need neither: the
-result is part of the package, and llvmlite makes code of it.
+The compiler is clang as the package `ziglang` brings it, in the version that the extra `native`
+pins: any machine makes the same text with it. Users need no compiler: the IR is part of the
+package, and llvmlite makes machine code of it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
+import importlib.util
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
+HEADER = HERE / "object_layout.h"
+COMPILER = (sys.executable, *"-m ziglang cc -target x86_64-linux-gnu".split())
 FLAGS = (
     "-O2 -g0 -S -emit-llvm -ffreestanding -fno-strict-aliasing -fno-stack-protector "
     "-fno-unwind-tables -fno-asynchronous-unwind-tables -fno-vectorize -fno-slp-vectorize "
@@ -25,9 +27,14 @@ FLAGS = (
 )
 
 
-def source_digest(source: Path = HERE / "call.c") -> str:
-    """Of `call.c`; the first line of `call.ll` repeats it."""
-    return hashlib.sha256(source.read_bytes()).hexdigest()
+def source_digest(source: Path) -> str:
+    """The SHA-256 of a C file and the header it includes; the first line of its IR repeats it."""
+    return hashlib.sha256(HEADER.read_bytes() + source.read_bytes()).hexdigest()
+
+
+def first_line(source: Path) -> str:
+    """The first line of the IR of a C file: the file and the digest that it was compiled at."""
+    return f"; made of {source.name} {source_digest(source)}"
 
 
 def portable(llvmir: str) -> str:
@@ -44,18 +51,27 @@ def portable(llvmir: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
-def main(source: Path = HERE / "call.c") -> int:
-    compiler = shlex.split(
-        os.environ.get("CC", f"{sys.executable} -m ziglang cc -target x86_64-linux-gnu")
-    )
+def llvm_ir(source: Path) -> str:
+    """The text of the IR file of a C file.
+
+    Raises `subprocess.CalledProcessError` if the C file does not compile.
+    """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "made.ll"
-        command = [*compiler, *FLAGS.split(), "-o", str(made), str(source)]
-        subprocess.run(command, check=True)
-        text = portable(made.read_text())
-    source.with_suffix(".ll").write_text(f"; made of {source.name} {source_digest(source)}\n{text}")
+        options = [*FLAGS.split(), "-I", str(HEADER.parent), "-o", str(made)]
+        subprocess.run([*COMPILER, *options, str(source)], check=True)
+        return f"{first_line(source)}\n{portable(made.read_text())}"
+
+
+def main(sources: list[str]) -> int:
+    """Regenerates the IR files of some C files; 1 without the compiler."""
+    if importlib.util.find_spec("ziglang") is None:
+        print("no compiler: run make native, or pip install -e '.[native]'", file=sys.stderr)
+        return 1
+    for source in map(Path, sources):
+        source.with_suffix(".ll").write_text(llvm_ir(source))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))

@@ -1,41 +1,13 @@
 /* The call of compiled code from Python: check, unpack, run, wrap.
 
 `call` is the C function behind every compiled function object. It tries the variants that the
-Python side (`basedsl.dispatch.entry`) has described in plain tables, and hands the call to Python
+Python side (`basedsl.native_call.entry`) has described in plain tables, and hands the call to Python
 (`fallback`) when none fits. All decisions are data: nothing here is generated for a function.
 
-`python -m basedsl.dispatch.generate` turns this file into `call.ll`, which is what is loaded. Only
-exported functions of the C API are used, and of object layouts only `ob_type` and the public
-fields of NumPy's array; `basedsl.dispatch.layout` checks them before anything here runs. */
+`make native` turns this file into `call.ll`, which is what is loaded. Only exported functions of the
+C API are used, and of objects in memory only what `object_layout.h` declares. */
 
-#include <stdint.h>
-
-typedef struct Object {
-    int64_t references;
-    struct Object *type;
-} Object;
-
-typedef struct {
-    Object base;
-    char *data;
-    int32_t ndim;
-    int64_t *shape;
-    int64_t *strides;
-    Object *owner;
-    Object *dtype;
-    int32_t flags;
-} Array;
-
-/* DLPack's DLTensor (dlpack.h): the ABI that array libraries share. */
-typedef struct {
-    char *data;
-    int64_t device; /* type, and id in the upper half */
-    int32_t ndim;
-    uint32_t dtype; /* code, bits, lanes in the upper half */
-    int64_t *shape;
-    int64_t *strides; /* in items */
-    uint64_t byte_offset;
-} Tensor;
+#include "object_layout.h"
 
 extern Object PyLong_Type, PyFloat_Type, PyTuple_Type, PyBytes_Type, PyUnicode_Type;
 extern Object _Py_TrueStruct, _Py_FalseStruct, _Py_NoneStruct;

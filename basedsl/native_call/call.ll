@@ -1,4 +1,4 @@
-; made of call.c 52810dac75449160d9190a1db87541411af182afd4e9388bf73f70e6ab836163
+; made of call.c ac0b1552d039e194bb4d3f4e0d0f2437b108f75901b417cb67b379c0b74e30d9
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }

@@ -14,6 +14,17 @@ def blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.parametrize("plugin, printed", [("toy", "6.0"), ("cute", "300.0")])
+def test_readme_of_a_plugin_runs(plugin, printed, monkeypatch, capsys):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
+    path = ROOT / "plugins" / plugin / "README.md"
+    (code,) = blocks(path.read_text())
+    name = f"<{plugin} README>"
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    exec(compile(code, name, "exec"), {"__name__": "readme"})
+    assert capsys.readouterr().out == f"{printed}\n"
+
+
 @pytest.mark.parametrize(
     "page",
     ["asynchronous.md", "from_cute_dsl.md", "matmul.md", "semantics.md", "writing_a_plugin.md"],

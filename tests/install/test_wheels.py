@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import sysconfig
+import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,39 @@ def run(*command, **options):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("name", ["basedsl", "basedsl_toy", "basedsl_cute"])
+def test_a_wheel_says_what_it_is(environment, name):
+    folder, _, _ = environment
+    (path,) = (folder / "dist").glob(f"{name}-*.whl")
+    wheel = zipfile.Path(path)
+    info = wheel / f"{path.name.split('-py3')[0]}.dist-info"
+    text = (info / "licenses" / "LICENSE").read_text()
+    assert text == (ROOT / "LICENSE").read_text()
+    assert "Apache License\n" in text and "END OF TERMS AND CONDITIONS" in text
+    assert (wheel / name / "py.typed").exists()
+
+    about = metadata.PathDistribution(info).metadata.json
+    assert about["license_expression"] == "Apache-2.0"
+    assert about["author"] == "The basedsl authors"
+    assert len(about["summary"]) > 20 and "```python" in about["description"]
+    assert about["description_content_type"] == "text/markdown"
+    labels = [url.split(", ")[0] for url in about["project_url"]]
+    assert labels == ["Homepage", "Source", "Issues", "Changelog"]
+    assert about["keywords"] and "Typing :: Typed" in about["classifier"]
+    version = "Programming Language :: Python :: {}.{}".format(*sys.version_info)
+    assert version in about["classifier"]
+
+
+def test_wheels_carry_the_native_code_and_its_source(environment):
+    folder, _, _ = environment
+    for name, source in (("basedsl", ROOT), ("basedsl_cute", ROOT / "plugins" / "cute")):
+        (path,) = (folder / "dist").glob(f"{name}-*.whl")
+        carried = set(zipfile.ZipFile(path).namelist())
+        for suffix in ("c", "h", "ll"):
+            for file in (source / name).rglob(f"*.{suffix}"):
+                assert str(file.relative_to(source)) in carried
 
 
 def test_hello_from_an_empty_directory(environment, tmp_path):

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from basedsl import Constexpr, DSLCallError
-from basedsl.native_call import build
 
 
 def add(x: Any, y: Any) -> Any:
@@ -50,10 +49,3 @@ def test_python_is_left_after_the_first_call(dsl: Any, monkeypatch: pytest.Monke
     assert compiled(1, 2) == 3
     monkeypatch.setattr(compiled, "_invoke", None)
     assert compiled(3, 4) == 7
-
-
-def test_the_native_code_is_made_of_the_source_beside_it() -> None:
-    first = (build.HERE / "call.ll").read_text().splitlines()[0]
-    assert first == f"; made of call.c {build.source_digest()}", (
-        "run python -m basedsl.native_call.build"
-    )

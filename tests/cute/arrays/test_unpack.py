@@ -6,14 +6,12 @@ import ctypes
 import itertools
 import struct
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
-from basedsl.native_call import build
 from basedsl.numeric import Float32, Int8
 from basedsl_cute import runtime
 from basedsl_cute.arrays import placeholders, unpack
@@ -260,14 +258,6 @@ def test_streams():
     assert taken(unpacker, Stream(), 8) == (0x1234).to_bytes(8, "little")
     assert taken(unpacker, 5, 8) is None
     assert taken(unpacker, None, 8) is None
-
-
-def test_the_ir_was_made_of_the_c_source():
-    source = Path(unpack.__file__).with_name("unpack.c")
-    first = source.with_suffix(".ll").read_text().splitlines()[0]
-    assert first == f"; made of unpack.c {build.source_digest(source)}", (
-        "run: python -m basedsl.native_call.build plugins/cute/basedsl_cute/runtime/unpack.c"
-    )
 
 
 def test_without_native_code_there_is_no_unpacker(monkeypatch):

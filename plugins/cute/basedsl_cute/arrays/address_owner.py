@@ -20,7 +20,7 @@ def owner_of(address: int) -> Range | None:
     them; None if there is none.
     """
     frame = sys._getframe(1)
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # held, or a later scope could have the id of one that is gone
     while frame is not None:
         for scope in (frame.f_locals, frame.f_globals):
             for value in _with_parts(scope, seen):
@@ -33,11 +33,11 @@ def owner_of(address: int) -> Range | None:
     return None
 
 
-def _with_parts(scope: Any, seen: set[int]) -> Iterator[Any]:
+def _with_parts(scope: Any, seen: dict[int, Any]) -> Iterator[Any]:
     """The values of a scope, and one level below each."""
     if id(scope) in seen:
         return
-    seen.add(id(scope))
+    seen[id(scope)] = scope
     for value in list(scope.values()):
         yield value
         if isinstance(value, list | tuple):

@@ -3,37 +3,10 @@
 `basedsl_cute.arrays.unpack` fills the tables and says what they mean; this is the same as
 `TensorArgument.pack` where the value is one that the type takes, else 0. It raises nothing.
 
-`python -m basedsl.dispatch.generate unpack.c` turns this file into `unpack.ll`, which is what is
-loaded. Of object layouts it takes those that `basedsl.dispatch.layout` has checked. */
+`make native` turns this file into `unpack.ll`, which is what is loaded. Objects in memory are read as
+basedsl's `object_layout.h` declares them. */
 
-#include <stdint.h>
-
-typedef struct Object {
-    int64_t references;
-    struct Object *type;
-} Object;
-
-typedef struct {
-    Object base;
-    char *data;
-    int32_t ndim;
-    int64_t *shape;
-    int64_t *strides; /* in bytes */
-    Object *owner;
-    Object *dtype;
-    int32_t flags;
-} Array;
-
-/* DLPack's DLTensor (dlpack.h) */
-typedef struct {
-    char *data;
-    int64_t device; /* type, and id in the upper half */
-    int32_t ndim;
-    uint32_t dtype; /* code, bits, lanes in the upper half */
-    int64_t *shape;
-    int64_t *strides; /* in items */
-    uint64_t byte_offset;
-} Tensor;
+#include "object_layout.h"
 
 extern Object PyBytes_Type;
 extern Object _Py_FalseStruct;

@@ -1,4 +1,4 @@
-; made of unpack.c 81e770fad0325bc3010068b4945232a133eed4d3ec009c2f5c5a6b8f7d6e8de8
+; made of unpack.c a174ae1ae1bd70e06e0c84dfc5be3e0c42ec29b6034b9a0b436af8379c27124d
 %struct.Object = type { i64, ptr }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
 %struct.Leaf = type { i64, i64 }

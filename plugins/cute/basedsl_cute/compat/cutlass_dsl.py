@@ -34,7 +34,7 @@ from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.toolkit import target_version
 from basedsl_cute.hardware.unsupported import absent
 
-__getattr__ = absent(__name__)
+__getattr__ = absent("basedsl_cute.cutlass_dsl")
 
 jit = CUTE.jit
 kernel = CUTE.kernel

@@ -9,7 +9,6 @@ programs write here.
 from __future__ import annotations
 
 import importlib
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -93,10 +92,3 @@ def absent(module: str) -> Callable[[str], Any]:
         )
 
     return find
-
-
-def module(name: str) -> types.ModuleType:
-    """The module `name` of `MODULES`: everything in it is an error."""
-    made = types.ModuleType(f"{_ROOT}.{name}", f"`{name}`: for {_DATACENTER}, not offered.")
-    made.__getattr__ = absent(made.__name__)  # type: ignore[method-assign]
-    return made

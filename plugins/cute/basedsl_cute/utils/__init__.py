@@ -2,11 +2,16 @@
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
 from basedsl_cute.algebra.ignored_location import methods_take_location
-from basedsl_cute.dsl import hardware_info
 from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
 from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
-from basedsl_cute.utils import epilogue, hopper_helpers, tensor_helpers, tile_scheduler
+from basedsl_cute.utils import (
+    epilogue,
+    hardware_info,
+    hopper_helpers,
+    tensor_helpers,
+    tile_scheduler,
+)
 from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     StaticPersistentGroupTileScheduler,

@@ -1,0 +1,8 @@
+"""`utils.mixed_input_helpers`: for Blackwell GPUs, not offered; every name is an error."""
+
+from typing import TYPE_CHECKING
+
+from basedsl_cute.hardware.unsupported import absent
+
+if not TYPE_CHECKING:
+    __getattr__ = absent(__name__)
