@@ -60,11 +60,13 @@ class DSL(Generic[L]):
 
         `preprocess=False` only traces it: then a dynamic value cannot be a condition or bound.
         """
-        return self._decorate(fn, "jit", preprocess)
+        with users_frames():
+            return self._decorate(fn, "jit", preprocess)
 
     def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
         """Decorator: a function that a @jit function launches."""
-        return self._decorate(fn, "kernel", preprocess)
+        with users_frames():
+            return self._decorate(fn, "kernel", preprocess)
 
     def compile(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
         """Compile for arguments like these; always compiles, caches nothing.

@@ -9,7 +9,7 @@ from basedsl.location import Span
 from basedsl.tracing import Trace
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class CuteTrace:
     """What one compilation remembers of its kernels and its host code."""
 

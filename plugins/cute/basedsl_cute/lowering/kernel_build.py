@@ -11,7 +11,7 @@ from basedsl_cute.lowering.host.launch_abi import LaunchTable
 from basedsl_cute.lowering.ptx import ptxas
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class KernelBuild:
     """What is known of the kernels of one run, None before the step that finds it."""
 
