@@ -114,13 +114,15 @@ class Driver:
         """The code of an entry; None if there is none, or if it cannot be loaded."""
         if entry is None or shows_stages(call.settings):
             return None
+        clock = Clock()
         try:
-            found = entry.read(self._pipeline(call), lambda: self.mlir)
+            with clock("read"):
+                found = entry.read(self._pipeline(call), lambda: self.mlir)
             if found is None:
                 return None
             results, stages = found
             built = Built(stages, results, guards, call.function.staged_source)
-            return self._load(call, built, Clock())
+            return self._load(call, built, clock)
         except (DSLRuntimeError, ValueError, LookupError, AttributeError):
             # The entry does not match its key (e.g. written by an older version): ignore it.
             return None

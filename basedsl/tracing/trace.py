@@ -67,7 +67,7 @@ class Trace:
 
     def __init__(
         self,
-        language: Named | None,
+        language: Named,
         bindings: Bindings,
         module: Any,
         emitter: Callable[[Trace], Emitter],
@@ -77,7 +77,7 @@ class Trace:
         options: Any = None,
         extension: Any = None,
     ) -> None:
-        self.language: Any = language
+        self.language = language
         self.bindings = bindings
         self.ir = bindings.ir
         self.module = module

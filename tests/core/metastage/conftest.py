@@ -29,7 +29,10 @@ def build(mlir_context):
             bindings = mlir_context.bindings
             ir = bindings.ir
             module = ir.Module.create()
-            trace = Trace(None, bindings, module, ScfEmitter, default_int=None, default_float=None)
+            language = SimpleNamespace(name="test")
+            trace = Trace(
+                language, bindings, module, ScfEmitter, default_int=None, default_float=None
+            )
             em = trace.emitter
             types = [ir.Type.parse(p) for p in parameters]
             with ir.InsertionPoint(module.body):

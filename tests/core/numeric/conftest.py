@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,7 @@ def tracing_program(
     with _CONTEXT.entered():
         module = _BINDINGS.ir.Module.create()
         trace = tracing.Trace(
-            None,
+            SimpleNamespace(name="test"),
             _BINDINGS,
             module,
             lambda trace: Emitter(trace, **{"checks": False, **traits}),
