@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
-from basedsl.binding import ArgumentType
-from basedsl.binding.unpacker import Unpacker
+from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import with_article
 from basedsl.metastage import require
 from basedsl.native_call.unpackers import Leaf, array

@@ -109,7 +109,7 @@ def test_function_found_only_by_tracing_disables_the_disk_cache(cache_folder: Pa
 def test_the_command_lists_and_clears(
     cache_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    manager = PluginManager(list)
+    manager = PluginManager(lambda group: [])
     DSL(Plain()).jit(scale)(3, (1, 2))
     assert cli.main(["cache", "list"], manager) == 0
     shown = capsys.readouterr().out
