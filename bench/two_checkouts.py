@@ -75,7 +75,7 @@ def in_turns(
 
 
 def report(base: dict[Figure, list[float]], new: dict[Figure, list[float]]) -> int:
-    """Print the figures, each as the n-th number of the m-th such line, m.n; how many are marked."""
+    """Print the figures, each with m.n: number n of the m-th such line. How many are marked."""
     marked = 0
     for figure in base:
         if figure not in new or len({*base[figure], *new[figure]}) == 1:
