@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .layout import Layout, make_layout
 from .recast import recast_layout
 
@@ -106,6 +107,7 @@ def _warp_accumulator(rows: int) -> Layout:
     return _layout(((4, 8), (2 * rows, 1)), _value_modes((2, rows), (rows // 8, 8)))
 
 
+@takes_location
 def warp_mma(shape_mnk: tuple[int, int, int], bits: int) -> MmaAtomLayout:
     """A warp-level ``mma.sync`` (sm_75 and later) of A and B elements of ``bits``.
 
@@ -124,6 +126,7 @@ def warp_mma(shape_mnk: tuple[int, int, int], bits: int) -> MmaAtomLayout:
     )
 
 
+@takes_location
 def warpgroup_mma(n: int, k: int, a_in_registers: bool = False) -> MmaAtomLayout:
     """A ``wgmma`` of shape (64, n, k): 4 warps, each with 16 rows of C.
 
@@ -159,6 +162,7 @@ def _volta(a_major: str, b_major: str, accumulator: str) -> MmaAtomLayout:
     )
 
 
+@takes_location
 def thread_mma(k: int = 1) -> MmaAtomLayout:
     """A multiply-add (``k`` products) of one thread: shape (1, 1, k)."""
     one, row = make_layout((1, 1)), make_layout((1, k))
@@ -178,6 +182,7 @@ _BLACKWELL_WARP = re.compile(r"SM120(?:::BLOCKSCALED::SM120)?_16x8x(32|64)_TN(?:
 _THREAD = {"SM61_DP4A": 4, "SM61_DP2A": 2}
 
 
+@takes_location
 def mma_atom(name: str) -> MmaAtomLayout:
     """The instruction of that name, for example ``"SM80_16x8x16_F32F16F16F32_TN"``.
 
@@ -220,12 +225,14 @@ def _find_mma(name: str) -> tuple[MmaAtomLayout, tuple[str, ...]]:
     raise LayoutError(f"unknown mma instruction {name!r}")
 
 
+@takes_location
 def thread_copy(bits: int) -> CopyAtomLayout:
     """A load or store of ``bits`` by one thread: universal copies and cp.async."""
     one = Layout((1, bits), (0, 1))
     return CopyAtomLayout(make_layout(1), one, one, one)
 
 
+@takes_location
 def matrix_copy(matrices: int, transpose: bool = False, store: bool = False) -> CopyAtomLayout:
     """``ldmatrix`` or ``stmatrix`` of 1, 2 or 4 matrices of 8x8 16-bit elements, in bits.
 
@@ -246,6 +253,7 @@ def matrix_copy(matrices: int, transpose: bool = False, store: bool = False) -> 
     return CopyAtomLayout(make_layout(32), source, target, registers)
 
 
+@takes_location
 def byte_matrix_copy(matrices: int, store: bool = False) -> CopyAtomLayout:
     """The transposing 8-bit ``ldmatrix`` (m16n16, 1 or 2 matrices) or ``stmatrix`` (m16n8, 1, 2 or
     4), sm_100 and later, in bits. Memory and registers as in `matrix_copy`."""
@@ -291,6 +299,7 @@ def _bits_of_cpp_type(name: str) -> int:
     return known if known is not None else int(sized[1])  # type: ignore[index]
 
 
+@takes_location
 def copy_atom(name: str, bits: int | None = None) -> CopyAtomLayout:
     """The copy instruction of that name, in elements of ``bits`` (default: in bits).
 

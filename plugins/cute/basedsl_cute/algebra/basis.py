@@ -11,6 +11,7 @@ from typing import Any
 from . import dynamic
 from .errors import LayoutError
 from .frozen import Frozen
+from .ignored_location import takes_location
 
 
 class Ratio(Frozen):
@@ -129,6 +130,7 @@ class ScaledBasis(Frozen):
         return f"ScaledBasis({self.value!r}, {self.mode!r})"
 
 
+@takes_location
 def E(*mode: Any) -> Any:
     """The unit basis vector of a mode: ``E(1)``, ``E(1, 0)``, ``E([1, 0])``; ``E()`` is 1."""
     path: tuple[int, ...] = tuple(mode[0]) if mode and not isinstance(mode[0], int) else mode
@@ -158,6 +160,7 @@ def as_coordinate(x: Any) -> Any:
     return result
 
 
+@takes_location
 def add(a: Any, b: Any) -> Any:
     """Sum of two offsets: integers, or coordinates added mode by mode (the shorter one padded).
 

@@ -16,6 +16,7 @@ from .composed import AnyLayout, ComposedLayout, Swizzle, swizzle_of_masks
 from .coordinates import sum_of_strides
 from .dynamic import is_one, is_static_int, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     flatten_to_tuple,
     is_static,
@@ -63,6 +64,7 @@ def _follows(extent: Any, stride: Any, next_stride: Any) -> bool:
 
 
 @on_views
+@takes_location
 def coalesce(layout: Any, target_profile: Any = None) -> Any:
     """Merge neighbouring modes and drop extents 1; the function on indices is unchanged.
 
@@ -102,6 +104,7 @@ def _by_profile(layout: Layout, profile: Any, f: Callable[[Layout], Layout], wha
 
 
 @on_views
+@takes_location
 def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     """Give modes of (static) stride 0 the extent 1: only distinct elements remain.
 
@@ -115,6 +118,7 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
 
 
 @on_views
+@takes_location
 def filter(layout: Any, target_profile: Any = None) -> Any:
     """Drop modes of stride 0 and of extent 1, and coalesce; by mode with ``target_profile``.
 
@@ -124,6 +128,7 @@ def filter(layout: Any, target_profile: Any = None) -> Any:
     return _by_profile(layout, target_profile, lambda x: coalesce(filter_zeros(x)), "filter")
 
 
+@takes_location
 def composition(a: Any, b: Any) -> Any:
     """``R(c) = a(b(c))`` on the domain of ``b``.
 
@@ -316,6 +321,7 @@ def _swizzle_through(a: Layout, swizzle: Swizzle) -> Swizzle:
     return moved
 
 
+@takes_location
 def with_shape(layout: AnyLayout, shape: Any) -> Any:
     """The layout read in the compact coordinates of another shape."""
     return composition(layout, make_layout(shape))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import basis, dynamic
 from .coordinates import coordinate_to_index, has_none, slice_tuple
 from .dynamic import is_static_int
 from .errors import LayoutError
 from .frozen import Frozen
+from .ignored_location import takes_location
 from .int_tuple import is_static, transform_leaf, tuple_rank
 from .layout import Layout, text
 
@@ -118,12 +119,8 @@ class Swizzle(Frozen):
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
 
-        return notebook_svg(self)
-
-
+@takes_location
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
     """The swizzle with ``b`` bits, base ``m`` and shift ``s``."""
     return Swizzle(b, m, s)
@@ -158,6 +155,10 @@ class ComposedLayout(Frozen):
     inner: Any
     offset: Any
     outer: Any
+    if TYPE_CHECKING:  # `late_methods` has it
+
+        @property
+        def max_alignment(self) -> int: ...
 
     def __init__(self, inner: Any, offset: Any, outer: Any):
         if not callable(inner):
@@ -183,13 +184,6 @@ class ComposedLayout(Frozen):
     def is_static(self) -> bool:
         """True if offset and outer part are known while tracing."""
         return is_static(self.offset) and self.outer.is_static
-
-    @property
-    def max_alignment(self) -> int:
-        """Largest number of elements by which every vector access through it may be aligned."""
-        from .vectorize import max_alignment
-
-        return max_alignment(self)
 
     def with_outer(self, outer: Any) -> ComposedLayout:
         """The same function of another domain."""
@@ -226,15 +220,11 @@ class ComposedLayout(Frozen):
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
-
-        return notebook_svg(self)
-
 
 AnyLayout: TypeAlias = Layout | ComposedLayout
 
 
+@takes_location
 def make_composed_layout(
     inner: Swizzle | AnyLayout | Callable[[Any], Any], offset: Any, outer: AnyLayout
 ) -> ComposedLayout:
@@ -247,6 +237,7 @@ def make_composed_layout(
     return ComposedLayout(inner, offset, outer)
 
 
+@takes_location
 def slice_and_offset(coord: Any, layout: AnyLayout) -> tuple[AnyLayout, Any]:
     """The sub-layout of the modes that ``coord`` keeps (``None``), and where it starts.
 
@@ -263,6 +254,7 @@ def slice_and_offset(coord: Any, layout: AnyLayout) -> tuple[AnyLayout, Any]:
     return kept, coordinate_to_index(coord, layout.shape, layout.stride)
 
 
+@takes_location
 def domain_offset(coord: Any, x: Any) -> Any:
     """Move coordinate 0 to ``coord``: ``(layout, offset)`` for a layout.
 

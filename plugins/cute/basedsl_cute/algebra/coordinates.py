@@ -12,6 +12,7 @@ from . import basis, dynamic
 from .basis import ScaledBasis
 from .dynamic import is_one, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     IntTuple,
     congruent,
@@ -63,6 +64,7 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     return result
 
 
+@takes_location
 def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
     """Index of a coordinate in a layout, a shape, or ``shape:stride``.
 
@@ -87,6 +89,7 @@ def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
     return result
 
 
+@takes_location
 def idx2crd(idx: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
     """Coordinate of a linear index: ``(idx // stride) % extent`` at every leaf.
 
@@ -123,6 +126,7 @@ def _same_rank(coord: tuple[Any, ...], shape: IntTuple) -> None:
         raise LayoutError(f"coordinate {coord} does not fit the shape {shape}")
 
 
+@takes_location
 def crd2crd(coord: Any, src_shape: IntTuple, dst_shape: IntTuple) -> Any:
     """The coordinate in ``dst_shape`` with the linear index that ``coord`` has in ``src_shape``."""
     if isinstance(coord, tuple) and isinstance(src_shape, tuple) and isinstance(dst_shape, tuple):
@@ -132,6 +136,7 @@ def crd2crd(coord: Any, src_shape: IntTuple, dst_shape: IntTuple) -> Any:
     return idx2crd(crd2idx(coord, src_shape), dst_shape)
 
 
+@takes_location
 def increment(coord: IntTuple, shape: IntTuple) -> IntTuple:
     """The coordinate after ``coord`` in colexicographic order; the last one wraps to the first.
 

@@ -7,6 +7,7 @@ from typing import Any
 from .compose import coalesce, composition, text_of_tiler
 from .composed import ComposedLayout
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import tuple_rank, wrap
 from .inverse import complement
 from .layout import Layout, concatenate, make_layout, modes_of
@@ -14,6 +15,7 @@ from .views import on_views
 
 
 @on_views
+@takes_location
 def logical_divide(x: Any, tiler: Any) -> Any:
     """Split each mode into (tile, rest).
 
@@ -70,6 +72,7 @@ def _unzip(t: Any, tiler: Any, one: int) -> tuple[Any, Any]:
 
 
 @on_views
+@takes_location
 def zipped_divide(x: Any, tiler: Any) -> Any:
     """Divide and gather: ``((tile modes), (rest modes))``.
 
@@ -82,12 +85,14 @@ def zipped_divide(x: Any, tiler: Any) -> Any:
 
 
 @on_views
+@takes_location
 def tiled_divide(x: Any, tiler: Any) -> Any:
     """Like `zipped_divide` with the rest at top level: ``((tile modes), rest0, rest1, ...)``."""
     return unpack_rest(zipped_divide(x, tiler))
 
 
 @on_views
+@takes_location
 def flat_divide(x: Any, tiler: Any) -> Any:
     """Like `zipped_divide` with everything at top level: ``(tile0, ..., rest0, ...)``."""
     return unpack_both(zipped_divide(x, tiler))

@@ -15,6 +15,7 @@ from typing import Any
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import flatten_to_tuple, is_static, product_each, wrap
 from .layout import Layout, make_layout, shape, size, text
 from .tv_copy import CopyTiling
@@ -210,6 +211,7 @@ def _mma_holders(mma: MmaTiling, operand: str, extents: tuple[int, int]) -> Hold
     return holders
 
 
+@takes_location
 def to_text(x: Any) -> str:
     """The picture of ``x`` as a text table; a cell reads like ``T3V1`` or ``17``.
 
@@ -237,6 +239,7 @@ def to_text(x: Any) -> str:
     return "\n".join(parts)
 
 
+@takes_location
 def to_latex(x: Any) -> str:
     """The picture of ``x`` as a standalone LaTeX document with one TikZ picture."""
     drawn = picture(x)
@@ -276,6 +279,7 @@ _CELL = 36
 _MARGIN = 2
 
 
+@takes_location
 def to_svg(x: Any) -> str:
     """The picture of ``x`` as an SVG document."""
     drawn = picture(x)
@@ -333,6 +337,7 @@ def notebook_svg(x: Any) -> str | None:
     return to_svg(x) if count is not None and 0 < count <= MAX_NOTEBOOK_CELLS else None
 
 
+@takes_location
 def draw(x: Any, path: str | Path | None = None) -> str:
     """Draw ``x`` and return the text of the picture, written to ``path`` if one is given: SVG, or
     a table for a name in ``.txt``, or LaTeX for one in ``.tex``.
@@ -347,11 +352,13 @@ def draw(x: Any, path: str | Path | None = None) -> str:
     return drawn
 
 
+@takes_location
 def print_latex(x: Any) -> None:
     """Print the TikZ source of the picture of ``x``."""
     print(to_latex(x))
 
 
+@takes_location
 def print_latex_tv(layout_tv: Layout, tiler_mn: Any) -> None:
     """Print the TikZ source of a thread-value layout over its tile."""
     print(to_latex((layout_tv, tiler_mn)))

@@ -22,6 +22,7 @@ from numbers import Number
 from typing import Any, NamedTuple
 
 from .errors import LayoutError
+from .ignored_location import takes_location
 
 _ARITHMETIC = ("__add__", "__mul__", "__floordiv__", "__mod__")
 
@@ -53,6 +54,7 @@ def is_static_int(x: Any) -> bool:
     return type(x) is int or (isinstance(x, int) and not isinstance(x, bool))
 
 
+@takes_location
 def is_dynamic_int(x: Any) -> bool:
     """True for an object with integer arithmetic that is no Python number and no container.
 
@@ -65,6 +67,7 @@ def is_dynamic_int(x: Any) -> bool:
     return all(hasattr(cls, name) for name in _ARITHMETIC)
 
 
+@takes_location
 def divisibility(x: Any) -> int:
     """Largest integer known to divide ``x``; for a static int its magnitude (0 for 0).
 
@@ -84,6 +87,7 @@ def with_divby(x: Any, n: int) -> Any:
     return x
 
 
+@takes_location
 def assume(x: Any, divby: int) -> Any:
     """``x`` with the promise that ``divby`` divides it.
 
@@ -135,6 +139,7 @@ def mul(a: Any, b: Any) -> Any:
     return with_divby(a * b, divisibility(a) * divisibility(b))
 
 
+@takes_location
 def add(a: Any, b: Any) -> Any:
     """``a + b``."""
     if is_zero(a):
@@ -174,6 +179,7 @@ def mod(a: Any, b: Any) -> Any:
     return with_divby(remainder, math.gcd(divisibility(a), divisibility(b)))
 
 
+@takes_location
 def ceil_div(a: Any, b: Any) -> Any:
     """``ceil(a / b)`` of two leaves, ``b`` positive."""
     if is_one(b):
@@ -416,6 +422,7 @@ def _build(op: str, a: Any, b: Any) -> Any:
     return Dyn._expression(op, (a, b))
 
 
+@takes_location
 def sym_int(name: str | None = None, divby: int = 1) -> Dyn:
     """A symbolic integer for shapes and strides that are not known yet; see `Dyn`."""
     return Dyn(name, divby)

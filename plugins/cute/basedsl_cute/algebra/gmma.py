@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .composed import ComposedLayout, Swizzle
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .layout import Layout
 from .recast import recast_layout
 
@@ -18,6 +19,7 @@ SMEM_ATOM_KINDS = tuple(f"{major}_{kind}" for major in ("MN", "K") for kind in _
 """Names of the canonical layouts: major mode and swizzle width."""
 
 
+@takes_location
 def gmma_smem_swizzle(kind: str) -> Swizzle:
     """The swizzle of byte addresses of a canonical layout, ``S<3,4,3>`` for ``"K_SW128"``."""
     if kind not in SMEM_ATOM_KINDS:
@@ -25,6 +27,7 @@ def gmma_smem_swizzle(kind: str) -> Swizzle:
     return Swizzle(_SWIZZLE_BITS[kind.split("_")[1]], 4, 3)
 
 
+@takes_location
 def gmma_smem_atom(kind: str, bits: int) -> ComposedLayout:
     """The canonical layout ``kind`` in elements of ``bits``, to be tiled by `tile_to_shape`.
 

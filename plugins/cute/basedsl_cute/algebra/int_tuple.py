@@ -13,6 +13,7 @@ from . import dynamic
 from .basis import ScaledBasis
 from .dynamic import is_dynamic_int, is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 
 IntTuple: TypeAlias = Any
 """An int, a dynamic integer, or a tuple of `IntTuple`; strides may hold `ScaledBasis` leaves."""
@@ -34,6 +35,7 @@ def normalize(x: Any) -> IntTuple:
     raise LayoutError(f"not an integer or a tuple of integers: {x!r} ({type(x).__name__})")
 
 
+@takes_location
 def is_static(x: Any) -> bool:
     """True if every leaf is known while tracing.
 
@@ -77,6 +79,7 @@ def leaves(x: IntTuple) -> Iterator[Any]:
         yield x
 
 
+@takes_location
 def flatten_to_tuple(x: IntTuple) -> tuple[Any, ...]:
     """All leaves as a tuple, also for an integer."""
     return tuple(leaves(x))
@@ -99,6 +102,7 @@ def unflatten_tuple(flat: IntTuple, profile: IntTuple) -> IntTuple:
     return transform_leaf(lambda _: next(remaining), profile)
 
 
+@takes_location
 def transform_leaf(f: Callable[..., Any], x: IntTuple, *others: IntTuple) -> IntTuple:
     """``f`` applied leaf by leaf to trees of the same profile."""
     if not isinstance(x, tuple):
@@ -131,6 +135,7 @@ def tuple_get(x: IntTuple, path: tuple[int, ...]) -> IntTuple:
     return x
 
 
+@takes_location
 def product(x: IntTuple) -> Any:
     """Product of all leaves; 1 for the empty tuple.
 
@@ -145,11 +150,13 @@ def product(x: IntTuple) -> Any:
     return result
 
 
+@takes_location
 def product_each(x: IntTuple) -> tuple[Any, ...]:
     """The product of each top-level element: ``((2, 3), 4)`` becomes ``(6, 4)``."""
     return tuple(product(e) for e in wrap(x))
 
 
+@takes_location
 def product_like(x: IntTuple, guide: IntTuple) -> IntTuple:
     """``x`` multiplied out below the leaves of ``guide``."""
     if isinstance(guide, tuple):
@@ -169,6 +176,7 @@ def _padded_pairs(a: IntTuple, b: tuple[Any, ...], what: str) -> list[tuple[Any,
     return list(zip(a, b + (1,) * (len(a) - len(b)), strict=True))
 
 
+@takes_location
 def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
     """Rounded-up quotient, leaf by leaf; modes that ``b`` lacks stay as they are.
 
@@ -192,6 +200,7 @@ def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
     return dynamic.ceil_div(a, b)
 
 
+@takes_location
 def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
     """The next multiple of ``b`` at or above ``a``, leaf by leaf.
 
@@ -204,6 +213,7 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
     return dynamic.mul(ceil_div(a, b), b)
 
 
+@takes_location
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     """Division of shapes: exact, or 1 where the divisor is a multiple of the extent.
 
@@ -230,6 +240,7 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     return dynamic.ceil_div(a, b)
 
 
+@takes_location
 def congruent(a: IntTuple, b: IntTuple) -> bool:
     """True if ``a`` and ``b`` (int tuples or layouts) have the same nesting profile."""
     a, b = _shape_of(a), _shape_of(b)
@@ -238,6 +249,7 @@ def congruent(a: IntTuple, b: IntTuple) -> bool:
     return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
+@takes_location
 def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
     """True if ``b`` has at least the profile of ``a``: it may be finer at the leaves of ``a``."""
     a, b = _shape_of(a), _shape_of(b)
@@ -246,6 +258,7 @@ def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
     return not isinstance(a, tuple)
 
 
+@takes_location
 def compatible(a: IntTuple, b: IntTuple) -> bool:
     """True if every coordinate into ``a`` is one into ``b``: equal sizes at the leaves of ``a``.
 
@@ -261,6 +274,7 @@ def _shape_of(x: Any) -> IntTuple:
     return x.shape if hasattr(x, "shape") and not isinstance(x, tuple) else x
 
 
+@takes_location
 def elem_less(a: IntTuple, b: IntTuple) -> Any:
     """True iff every leaf of ``a`` is smaller than that of ``b``.
 
@@ -293,16 +307,19 @@ def _comparisons(a: IntTuple, b: IntTuple) -> Iterator[tuple[Any, Any]]:
         yield a, b
 
 
+@takes_location
 def repeat_like(value: Any, like: IntTuple) -> IntTuple:
     """A tuple with the profile of ``like`` and every leaf ``value``."""
     return transform_leaf(lambda _: value, _shape_of(like))
 
 
+@takes_location
 def repeat_as_tuple(value: Any, n: int) -> tuple[Any, ...]:
     """``n`` copies of ``value`` as a tuple, also for n = 1."""
     return (value,) * n
 
 
+@takes_location
 def repeat(value: Any, n: int) -> Any:
     """``n`` copies of ``value`` as a tuple; for n = 1 the value itself."""
     return value if n == 1 else (value,) * n

@@ -12,12 +12,14 @@ from .composed import ComposedLayout, Swizzle
 from .coordinates import compact_col_major
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import ceil_div, flatten_to_tuple, is_static, product, wrap
 from .layout import Layout, cosize, shape, size, text
 
 _MAX_VERIFIED = 1 << 16
 
 
+@takes_location
 def complement(layout: Any, cotarget: Any = None) -> Layout:
     """The ordered layout of the positions that ``layout`` leaves out, up to ``cotarget``.
 
@@ -66,6 +68,7 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     return result
 
 
+@takes_location
 def right_inverse(layout: Any) -> Any:
     """The largest layout ``r`` of contiguous positions with ``layout(r(i)) == i``.
 
@@ -102,6 +105,7 @@ def is_order(layout: Layout) -> bool:
     return bool(size(right_inverse(layout)) == size(layout))
 
 
+@takes_location
 def left_inverse(layout: Any) -> Any:
     """A layout ``l`` with ``l(layout(i)) == i`` for every ``i``, for an injective ``layout``.
 
@@ -171,6 +175,7 @@ def _inverse_of_composed(layout: ComposedLayout, inverse: Any) -> Any:
     return composition(inverse(layout.outer), inverse(layout.inner))
 
 
+@takes_location
 def nullspace(layout: Layout) -> Layout:
     """The layout of the positions that ``layout`` maps to 0 through its modes of stride 0.
 
@@ -188,6 +193,7 @@ def nullspace(layout: Layout) -> Layout:
     return Layout(tuple(extents[i] for i in kept), tuple(starts[i] for i in kept))
 
 
+@takes_location
 def domain_distribute(target: Any, n: int) -> Layout:
     """A layout of (up to) ``n`` positions of a static shape that divides it evenly.
 

@@ -6,7 +6,7 @@ Here are the class and its constructors. Operations on layouts live in `modes` (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import basis, coordinates, dynamic
 from .basis import ScaledBasis
@@ -21,6 +21,7 @@ from .coordinates import (
 )
 from .errors import LayoutError
 from .frozen import Frozen
+from .ignored_location import takes_location
 from .int_tuple import (
     IntTuple,
     congruent,
@@ -54,6 +55,12 @@ class Layout(Frozen):
     shape: IntTuple
     stride: IntTuple
     _hash: int | None
+    if TYPE_CHECKING:  # `late_methods` has these two
+
+        @staticmethod
+        def parse(source: str) -> Any: ...
+        @property
+        def max_alignment(self) -> int: ...
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
         if not congruent(shape, stride):
@@ -63,24 +70,10 @@ class Layout(Frozen):
     def __reduce__(self) -> Any:
         return (Layout, (self.shape, self.stride))
 
-    @staticmethod
-    def parse(source: str) -> Any:
-        """The layout that prints as ``source``; see `text.parse_layout`."""
-        from .text import parse_layout
-
-        return parse_layout(source)
-
     @property
     def is_normal(self) -> bool:
         """True: the layout is a shape and a stride, nothing is composed on top of it."""
         return True
-
-    @property
-    def max_alignment(self) -> int:
-        """Largest number of elements by which every vector access through it may be aligned."""
-        from .vectorize import max_alignment
-
-        return max_alignment(self)
 
     @property
     def is_static(self) -> bool:
@@ -158,11 +151,6 @@ class Layout(Frozen):
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
-
-        return notebook_svg(self)
-
 
 def _stride_key(leaf: Any) -> Any:
     return leaf.structural_key() if isinstance(leaf, ScaledBasis) else dynamic.leaf_key(leaf)
@@ -185,6 +173,7 @@ def text(x: Any) -> str:
     return str(x)
 
 
+@takes_location
 def make_layout(shape: Any, stride: Any = None) -> Any:
     """A layout from a shape and a stride, or several layouts as the modes of one.
 
@@ -219,18 +208,21 @@ def concatenate(*layouts: Layout) -> Layout:
     return Layout(tuple(x.shape for x in layouts), tuple(x.stride for x in layouts))
 
 
+@takes_location
 def make_layout_left(shape: Any) -> Layout:
     """The compact layout whose first mode is fastest: ``(4,8):(1,4)``."""
     shape = normalize(shape)
     return Layout(shape, compact_col_major(shape))
 
 
+@takes_location
 def make_layout_right(shape: Any) -> Layout:
     """The compact layout whose last mode is fastest: ``(4,8):(8,1)``."""
     shape = normalize(shape)
     return Layout(shape, compact_row_major(shape))
 
 
+@takes_location
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
     """The compact layout whose modes are ordered by ``order``: the smallest number is fastest.
 
@@ -241,12 +233,14 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     return Layout(shape, compact_order(shape, normalize(order)))
 
 
+@takes_location
 def make_identity_layout(shape: Any) -> Layout:
     """The layout that maps a coordinate to itself: ``(4,8):(1@0,1@1)``."""
     shape = normalize(shape)
     return Layout(shape, coordinates.basis_like(shape))
 
 
+@takes_location
 def make_layout_like(layout: Layout) -> Layout:
     """The compact layout with the shape and the stride order of ``layout``.
 
@@ -260,6 +254,7 @@ def make_layout_like(layout: Layout) -> Layout:
     )
 
 
+@takes_location
 def size(x: Any, mode: Any = None) -> Any:
     """Number of elements: the product of the extents of ``x`` or of one of its modes.
 
@@ -275,6 +270,7 @@ def size(x: Any, mode: Any = None) -> Any:
     return product(shape(x, mode))
 
 
+@takes_location
 def shape(x: Any, mode: Any = None) -> IntTuple:
     """The shape of a layout, tensor or tile; of a mode of it if ``mode`` is given.
 
@@ -297,6 +293,7 @@ def _path(mode: Any) -> tuple[int, ...]:
     return tuple(mode) if isinstance(mode, tuple | list) else (mode,)
 
 
+@takes_location
 def coshape(layout: Any) -> Any:
     """Smallest extents that bound the image: 1 + the largest index; a tuple for basis strides."""
     if hasattr(layout, "outer"):
@@ -316,6 +313,7 @@ def _magnitude(stride: Any) -> Any:
     return abs(stride) if dynamic.is_static_int(stride) else stride
 
 
+@takes_location
 def cosize(layout: Any, mode: Any = None) -> Any:
     """1 + the largest index; of a composed layout, that of its outer part.
 
@@ -330,6 +328,7 @@ def cosize(layout: Any, mode: Any = None) -> Any:
     return product(coshape(layout[path] if path else layout))
 
 
+@takes_location
 def size_in_bytes(dtype: Any, layout: Any) -> Any:
     """Bytes that ``cosize(layout)`` elements take, or so many as a shape has; ``dtype`` has a
     ``width`` in bits.

@@ -14,6 +14,7 @@ from .composed import ComposedLayout
 from .coordinates import dice_tuple, slice_tuple
 from .dynamic import Dyn
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     flatten_tuple,
     tuple_depth,
@@ -38,11 +39,13 @@ def map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
     return f(x)
 
 
+@takes_location
 def rank(x: Any, mode: Any = None) -> int:
     """Number of top-level modes of ``x`` or of one of its modes; 1 for an integer."""
     return tuple_rank(_structure(x, mode))
 
 
+@takes_location
 def depth(x: Any, mode: Any = None) -> int:
     """Nesting depth of ``x`` or of one of its modes; 0 for an integer."""
     return tuple_depth(_structure(x, mode))
@@ -53,17 +56,20 @@ def _structure(x: Any, mode: Any) -> Any:
     return tuple_get(whole, _path(mode))
 
 
+@takes_location
 def get(x: Any, mode: Any) -> Any:
     """The (nested) mode of ``x`` reached by the path ``mode``: ``get(x, mode=[0, 1])``."""
     return map_modes(x, lambda t: tuple_get(t, _path(mode)))
 
 
+@takes_location
 def select(x: Any, mode: Any) -> Any:
     """The listed modes, in that order: ``select((4, 8, 16), mode=[2, 0])`` is ``(16, 4)``."""
     modes = _path(mode)
     return map_modes(x, lambda t: tuple(tuple_get(t, (i,)) for i in modes))
 
 
+@takes_location
 def take(x: Any, begin: int, end: int) -> Any:
     """Modes ``begin`` to ``end`` (excluded)."""
     if not 0 <= begin < end <= rank(x):
@@ -71,6 +77,7 @@ def take(x: Any, begin: int, end: int) -> Any:
     return map_modes(x, lambda t: wrap(t)[begin:end])
 
 
+@takes_location
 def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
     """Nest modes ``begin`` to ``end`` (excluded, default: all that follow) into one.
 
@@ -83,16 +90,19 @@ def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
     return map_modes(x, lambda t: (*wrap(t)[:begin], wrap(t)[begin:last], *wrap(t)[last:]))
 
 
+@takes_location
 def flatten(x: Any) -> Any:
     """``x`` without nesting, in the same order; an integer shape stays one."""
     return map_modes(x, flatten_tuple)
 
 
+@takes_location
 def unflatten(x: Any, profile: Any) -> Any:
     """The leaves of ``x``, a list too, in the nesting of ``profile``."""
     return map_modes(tuple(x) if isinstance(x, list) else x, lambda t: unflatten_tuple(t, profile))
 
 
+@takes_location
 def append(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
     """``x`` with ``elem`` as its last mode, or repeated until ``x`` has ``up_to_rank`` modes.
 
@@ -104,16 +114,19 @@ def append(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
     return _extend(x, elem, up_to_rank, lambda modes, extra: modes + extra)
 
 
+@takes_location
 def prepend(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
     """``x`` with ``elem`` as its first mode, or repeated until ``x`` has ``up_to_rank`` modes."""
     return _extend(x, elem, up_to_rank, lambda modes, extra: extra + modes)
 
 
+@takes_location
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """``x`` with one mode of extent 1, or as many as give it ``up_to_rank`` modes."""
     return append(x, None, up_to_rank)
 
 
+@takes_location
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
     """Like `append_ones`, at the front."""
     return prepend(x, None, up_to_rank)
@@ -140,6 +153,7 @@ def _extend(
     return join(wrap(x), (1 if elem is None else elem,) * count)
 
 
+@takes_location
 def slice_(x: Any, coord: Any) -> Any:
     """The modes of ``x`` whose entry in ``coord`` is ``None``.
 
@@ -153,6 +167,7 @@ def slice_(x: Any, coord: Any) -> Any:
     return slice_tuple(coord, x)
 
 
+@takes_location
 def dice(x: Any, coord: Any) -> Any:
     """The modes of ``x`` whose entry in ``coord`` is not ``None``; the opposite of `slice_`."""
     return map_modes(x, lambda t: dice_tuple(coord, t))
@@ -176,6 +191,7 @@ def _paired(a: Any, b: Any) -> tuple[Any, ...]:
     return tuple(zip(a, b, strict=True))
 
 
+@takes_location
 def evaluate(x: Any, values: Mapping[str, int]) -> Any:
     """``x`` with every symbolic integer replaced by its value; see `Dyn`.
 
@@ -192,6 +208,7 @@ def evaluate(x: Any, values: Mapping[str, int]) -> Any:
     return x.evaluate(values) if isinstance(x, Dyn) else x
 
 
+@takes_location
 def is_layout(x: Any) -> bool:
     """True for a layout or a composed layout."""
     return isinstance(x, Layout | ComposedLayout)

@@ -13,6 +13,7 @@ from .coordinates import dice_tuple
 from .division import zipped_divide
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import product_each, repeat, tuple_rank
 from .layout import Layout
 from .views import is_view
@@ -39,6 +40,7 @@ def _padded(coord: Any, rank: int) -> Any:
     return (*coord, *(None,) * (rank - len(coord))) if isinstance(coord, tuple) else coord
 
 
+@takes_location
 def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
     """The tile at ``coord``: divide by ``tiler`` and index the rest.
 
@@ -49,6 +51,7 @@ def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
     return index_modes(divided, (repeat(None, tiles), _padded(coord, rests)))
 
 
+@takes_location
 def outer_partition(x: Any, tiler: Any, coord: Any) -> Any:
     """The elements at ``coord`` of every tile: divide by ``tiler`` and index the tile."""
     divided = zipped_divide(x, tiler)
@@ -56,6 +59,7 @@ def outer_partition(x: Any, tiler: Any, coord: Any) -> Any:
     return index_modes(divided, (_padded(coord, tiles), repeat(None, rests)))
 
 
+@takes_location
 def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     """The tile of ``x`` at ``coord``, for example what a thread block works on.
 
@@ -81,6 +85,7 @@ def _projected(proj: Any, coord: Any) -> Any:
     return kept
 
 
+@takes_location
 def local_partition(x: Any, tile: Any, index: Any, proj: Any = None) -> Any:
     """The elements of ``x`` that thread ``index`` of the thread layout ``tile`` owns.
 
@@ -98,6 +103,7 @@ def local_partition(x: Any, tile: Any, index: Any, proj: Any = None) -> Any:
     return outer_partition(x, tiler, coord)
 
 
+@takes_location
 def make_layout_image_mask(layout: AnyLayout, coord: Any, mode: int) -> Any:
     """Bit mask of the indices that mode ``mode`` reaches, the other modes fixed at ``coord``.
 

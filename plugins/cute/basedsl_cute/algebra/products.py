@@ -12,6 +12,7 @@ from .coordinates import compact_col_major, compact_order
 from .division import tile_unzip, unpack_both, unpack_rest
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     ceil_div,
     is_static,
@@ -29,6 +30,7 @@ from .views import on_views
 
 
 @on_views
+@takes_location
 def logical_product(block: Any, tiler: Any) -> Any:
     """``(block, block's repetitions)``: the repetitions are laid out as ``tiler`` says.
 
@@ -67,24 +69,28 @@ def _overlaps(layout: Layout) -> bool:
 
 
 @on_views
+@takes_location
 def zipped_product(block: Any, tiler: Any) -> Any:
     """The product as ``((block modes), (tiler modes))``."""
     return tile_unzip(logical_product(block, tiler), tiler)
 
 
 @on_views
+@takes_location
 def tiled_product(block: Any, tiler: Any) -> Any:
     """The product as ``((block modes), tiler0, tiler1, ...)``."""
     return unpack_rest(zipped_product(block, tiler))
 
 
 @on_views
+@takes_location
 def flat_product(block: Any, tiler: Any) -> Any:
     """The product as ``(block0, ..., tiler0, ...)``."""
     return unpack_both(zipped_product(block, tiler))
 
 
 @on_views
+@takes_location
 def blocked_product(block: Any, tiler: Any) -> Any:
     """The product mode by mode: each mode is (block mode, its repetitions).
 
@@ -98,6 +104,7 @@ def blocked_product(block: Any, tiler: Any) -> Any:
 
 
 @on_views
+@takes_location
 def raked_product(block: Any, tiler: Any) -> Any:
     """The product mode by mode, interleaved: each mode is (repetitions, block mode).
 
@@ -117,6 +124,7 @@ def _product_of_equal_ranks(block: Layout, tiler: Any) -> tuple[Layout, Layout]:
 
 
 @on_views
+@takes_location
 def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
     """Repeat ``atom`` to cover ``shape``; each mode is (atom mode, its repetitions).
 
@@ -140,6 +148,7 @@ def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
     return blocked_product(padded, Layout(repeats, strides))
 
 
+@takes_location
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
     """``(tiler_mn, layout_tv)`` of threads and values laid out over a tile.
 
@@ -165,6 +174,7 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     return product_each(layout_mn.shape), layout_tv
 
 
+@takes_location
 def make_fragment_like(layout: Any) -> Any:
     """A compact layout for a register copy of ``layout``'s elements.
 

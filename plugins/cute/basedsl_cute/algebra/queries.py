@@ -6,16 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .coordinates import has_none
+from .ignored_location import takes_location
 from .int_tuple import IntTuple
 
 Place = int | tuple[int, ...] | None
 
 
+@takes_location
 def has_underscore(x: Any) -> bool:
     """True if a coordinate keeps some mode: has a `None` in it."""
     return has_none(x)
 
 
+@takes_location
 def front(x: IntTuple) -> Any:
     """The first leaf.
 
@@ -27,6 +30,7 @@ def front(x: IntTuple) -> Any:
     return x
 
 
+@takes_location
 def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
     """Where the first leaf is for which `pred_fn` is true: an index, for nested tuples the indices
     that lead there; None if there is none.
@@ -40,6 +44,7 @@ def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
     return path[0] if path is not None and len(path) == 1 else path
 
 
+@takes_location
 def find(pattern: Any, x: Any, *, start: int = 0) -> Place:
     """Where the first leaf equal to `pattern` is, from mode `start` on; as `find_if`."""
     if not isinstance(x, tuple):
@@ -48,11 +53,13 @@ def find(pattern: Any, x: Any, *, start: int = 0) -> Place:
     return found
 
 
+@takes_location
 def is_major(mode: int, stride: IntTuple) -> bool:
     """Whether a mode is contiguous: the first leaf of its stride is 1."""
     return bool(isinstance(stride, tuple) and front(stride[mode]) == 1)
 
 
+@takes_location
 def leading_dim(shape: IntTuple, stride: IntTuple) -> Place:
     """The mode of stride 1, the first one with an extent other than 1 if it has others; as
     `find_if`.

@@ -10,10 +10,12 @@ from .basis import ScaledBasis
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import leaves
 from .layout import Layout, concatenate
 
 
+@takes_location
 def recast_layout(new_bits: int, old_bits: int, layout: Any) -> Any:
     """``layout`` of elements of ``old_bits`` as a layout of elements of ``new_bits``.
 
@@ -31,6 +33,7 @@ def recast_layout(new_bits: int, old_bits: int, layout: Any) -> Any:
     return downcast(layout, narrower) if narrower > 1 else layout
 
 
+@takes_location
 def upcast(layout: Any, n: int) -> Any:
     """``n`` neighbouring elements become one: the contiguous extent and other strides shrink.
 
@@ -75,6 +78,7 @@ def _upcast_mode(shape: Any, stride: Any, n: int, layout: Layout) -> Layout:
     return Layout(dynamic.ceil_div(shape, together), sign * max(width // n, 1))
 
 
+@takes_location
 def downcast(layout: Any, n: int) -> Any:
     """Every element becomes ``n``: the contiguous extent and the other strides grow.
 

@@ -14,6 +14,7 @@ from .basis import ScaledBasis, make_ratio
 from .composed import ComposedLayout, Swizzle
 from .dynamic import Dyn
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .layout import Layout
 
 _TOKEN = re.compile(r"\s*(\d+/\d+|-?\d+|\?(?:\{div=\d+\})?|[(),:_@])")
@@ -97,6 +98,7 @@ def _fresh_dynamic(token: str) -> Dyn:
     return Dyn(divby=int(token[6:-1]) if "{" in token else 1)
 
 
+@takes_location
 def parse(source: str, dynamic_leaf: Callable[[str], Any] = _fresh_dynamic) -> Any:
     """An int tuple, coordinate, tiler, swizzle, layout or composed layout from its printed form.
 
@@ -124,6 +126,7 @@ def parse(source: str, dynamic_leaf: Callable[[str], Any] = _fresh_dynamic) -> A
     )
 
 
+@takes_location
 def parse_layout(source: str) -> Layout | ComposedLayout:
     """The layout or composed layout that prints as ``source``; LayoutError for anything else.
 

@@ -9,6 +9,7 @@ from .atom_tables import CopyAtomLayout
 from .compose import coalesce, composition, filter, with_shape
 from .division import zipped_divide
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import is_static, product_each, repeat, tuple_rank
 from .inverse import left_inverse, right_inverse
 from .layout import Layout, concatenate, make_layout, shape, size
@@ -112,18 +113,15 @@ class CopyTiling:
         """(thread, value) -> position in the tile, for the destination."""
         return self._tv_tiled("D")
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
 
-        return notebook_svg(self)
-
-
+@takes_location
 def make_copy_tiling_tv(atom: CopyAtomLayout, thr_layout: Layout, val_layout: Layout) -> CopyTiling:
     """A tiled copy from the layouts of threads and values over the tile; see `make_layout_tv`."""
     tiler_mn, layout_tv = make_layout_tv(thr_layout, val_layout)
     return CopyTiling(atom, layout_tv, tiler_mn)
 
 
+@takes_location
 def make_copy_tiling_of_mma(atom: CopyAtomLayout, mma: MmaTiling, operand: str) -> CopyTiling:
     """A tiled copy whose register side is the fragment of operand A, B or C of a tiled MMA."""
     m, n, k = mma.tile_shape_mnk
@@ -131,12 +129,14 @@ def make_copy_tiling_of_mma(atom: CopyAtomLayout, mma: MmaTiling, operand: str) 
     return CopyTiling(atom, mma.tv_layout_tiled(operand), tiler_mn)
 
 
+@takes_location
 def make_copy_tiling_of_copy(atom: CopyAtomLayout, copy: CopyTiling, side: str) -> CopyTiling:
     """A tiled copy that matches the source (``"S"``) or destination (``"D"``) of another one."""
     layout = copy.layout_src_tv_tiled if side == "S" else copy.layout_dst_tv_tiled
     return CopyTiling(atom, layout, copy.tiler_mn)
 
 
+@takes_location
 def make_copy_tiling_C_atom(atom: CopyAtomLayout, mma: MmaTiling) -> CopyTiling:
     """The smallest tiled copy that one store per thread of the MMA's C fragment needs."""
     layout_c = mma.tv_layout_tiled("C")
@@ -148,6 +148,7 @@ def make_copy_tiling_C_atom(atom: CopyAtomLayout, mma: MmaTiling) -> CopyTiling:
     return _extract_tile(atom, layout_tv, (m, n))
 
 
+@takes_location
 def make_cotiled_copy(
     atom: CopyAtomLayout, atom_tv_layout: Layout, data_layout: Layout
 ) -> CopyTiling:

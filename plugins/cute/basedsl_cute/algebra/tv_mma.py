@@ -10,6 +10,7 @@ from .atom_tables import MmaAtomLayout
 from .compose import composition
 from .division import logical_divide, zipped_divide
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import repeat, tuple_rank, wrap
 from .inverse import is_order, right_inverse
 from .layout import Layout, make_layout, size
@@ -132,12 +133,8 @@ class MmaTiling:
         """`tv_layout_tiled` of C."""
         return self.tv_layout_tiled("C")
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
 
-        return notebook_svg(self)
-
-
+@takes_location
 def make_mma_tiling(
     atom: MmaAtomLayout, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None
 ) -> MmaTiling:
@@ -161,8 +158,8 @@ def make_mma_tiling(
     given = () if permutation_mnk is None else permutation_mnk
     if not isinstance(given, tuple | list) or len(given) > 3:
         raise LayoutError(f"permutation_mnk is an entry for each of M, N, K, not {given!r}")
-    m, n, k = (*given, *(None,) * (3 - len(given)))
-    tiling = MmaTiling(atom, layout, (m, n, k))
+    permutation: list[Any] = [*given, *[None] * (3 - len(given))]
+    tiling = MmaTiling(atom, layout, tuple(permutation))
     for mode, name in enumerate("MNK"):
         _check_permutation(tiling, mode, name)
     return tiling

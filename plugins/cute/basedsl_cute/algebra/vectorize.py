@@ -14,6 +14,7 @@ from .compose import coalesce, composition
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_one, is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import wrap
 from .inverse import right_inverse
 from .layout import Layout, make_layout, size
@@ -39,6 +40,7 @@ def _first_mode(layout: Layout) -> tuple[Any, Any]:
     return wrap(layout.shape)[0], wrap(layout.stride)[0]
 
 
+@takes_location
 def max_common_layout(a: Any, b: Any) -> Layout:
     """The longest layout ``r`` with ``a(r(i)) == i == b(r(i))``; at most a block of a swizzle."""
     if isinstance(b, ComposedLayout) and not isinstance(a, ComposedLayout):
@@ -54,6 +56,7 @@ def max_common_layout(a: Any, b: Any) -> Layout:
     return Layout(1, 0)
 
 
+@takes_location
 def max_common_vector(a: Any, b: Any) -> int:
     """How many contiguous elements correspond in both layouts: a static int, at least 1.
 
@@ -89,6 +92,7 @@ def _capped(vector: int, block: int) -> int:
     return min(vector, block) if block else vector
 
 
+@takes_location
 def max_alignment(layout: Any) -> int:
     """The largest ``n`` by which the layout can be upcast: how wide accesses may be.
 

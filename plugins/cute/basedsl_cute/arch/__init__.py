@@ -1,6 +1,5 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (
     exp,
@@ -211,5 +210,3 @@ __all__ = [
     "warpgroup_reg_alloc",
     "warpgroup_reg_dealloc",
 ]
-
-take_location_everywhere(globals(), __all__)

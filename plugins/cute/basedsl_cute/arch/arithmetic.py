@@ -8,17 +8,20 @@ import basedsl_cute.tensors.math as math
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Int64, Numeric, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise
 from basedsl_cute.tensors.vector_ops import combine
 
 
+@takes_location
 def fmax(a: Any, b: Any) -> Any:
     """The larger of two Float32; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("max", x, y), _float(a), _float(b))
 
 
+@takes_location
 def fmin(a: Any, b: Any) -> Any:
     """The smaller of two Float32; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("min", x, y), _float(a), _float(b))
@@ -30,31 +33,37 @@ def _float(x: Any) -> Any:
     return Float32(x)
 
 
+@takes_location
 def rcp_approx(x: Any) -> Any:
     """The approximate reciprocal of a Float32 or of a vector (1 ulp, subnormals are zero)."""
     return math.rcp(x, approx=True)
 
 
+@takes_location
 def exp(x: Any, fastmath: bool = True) -> Any:
     """e to the power x, by the hardware's 2^x."""
     return math.exp(x, fastmath=fastmath)
 
 
+@takes_location
 def exp2(x: Any, fastmath: bool = True) -> Any:
     """2 to the power x (`ex2.approx`)."""
     return math.exp2(x, fastmath=fastmath)
 
 
+@takes_location
 def log(x: Any, fastmath: bool = True) -> Any:
     """The natural logarithm, by the hardware's log2."""
     return math.log(x, fastmath=fastmath)
 
 
+@takes_location
 def log2(x: Any, fastmath: bool = True) -> Any:
     """The logarithm to base 2 (`lg2.approx`)."""
     return math.log2(x, fastmath=fastmath)
 
 
+@takes_location
 def popc(x: Any) -> Any:
     """The number of bits that are 1, an Int32."""
     number = as_numeric(x)
@@ -70,6 +79,7 @@ def popc(x: Any) -> Any:
     )
 
 
+@takes_location
 def prmt(a: Any, b: Any, selector: Any) -> Any:
     """Four bytes picked from the eight of (b, a): nibble i of `selector` picks byte i."""
     in_kernel("prmt()")
@@ -78,6 +88,7 @@ def prmt(a: Any, b: Any, selector: Any) -> Any:
     return Int32.from_value(emit_op("prmt()", "nvvm.prmt", operands, ["i32"], mode).result)
 
 
+@takes_location
 def nanosleep(sleep_time: Any) -> None:
     """Suspend the thread for about `sleep_time` nanoseconds."""
     emit_op("nanosleep()", "nvvm.nanosleep", [i32(sleep_time)])

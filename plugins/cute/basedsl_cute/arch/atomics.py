@@ -10,8 +10,9 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32, Int32, Int64, Uint32, as_numeric
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import pointer_of
 from basedsl_cute.tensors.pointer import as_element, recast_ptr
 
@@ -39,41 +40,49 @@ def _update(
     return dtype.from_value(old)
 
 
+@takes_location
 def atomic_add(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Add."""
     return _update("atomic_add()", "add", ptr, val, sem, scope)
 
 
+@takes_location
 def atomic_max(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Keep the larger integer."""
     return _update("atomic_max()", "max", ptr, val, sem, scope, unsigned="umax")
 
 
+@takes_location
 def atomic_min(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Keep the smaller integer."""
     return _update("atomic_min()", "min", ptr, val, sem, scope, unsigned="umin")
 
 
+@takes_location
 def atomic_and(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """And of the bits of integers."""
     return _update("atomic_and()", "and", ptr, val, sem, scope)
 
 
+@takes_location
 def atomic_or(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Or of the bits of integers."""
     return _update("atomic_or()", "or", ptr, val, sem, scope)
 
 
+@takes_location
 def atomic_xor(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Exclusive or of the bits of integers."""
     return _update("atomic_xor()", "xor", ptr, val, sem, scope)
 
 
+@takes_location
 def atomic_exch(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Replace."""
     return _update("atomic_exch()", "xchg", ptr, val, sem, scope)
 
 
+@takes_location
 def atomic_cas(ptr: Any, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
     """Replace by `val` if `cmp` is there."""
     what = "atomic_cas()"
@@ -91,6 +100,7 @@ def atomic_cas(ptr: Any, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str
     return pointer.dtype.from_value(old)
 
 
+@takes_location
 def atomic_fmax(
     ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
 ) -> Any:
@@ -101,6 +111,7 @@ def atomic_fmax(
     return _float_extreme("atomic_fmax()", ("max", "umin"), ptr, val, sem, scope, sign_bit)
 
 
+@takes_location
 def atomic_fmin(
     ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
 ) -> Any:

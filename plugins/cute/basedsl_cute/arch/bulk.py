@@ -7,14 +7,17 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 
 
+@takes_location
 def cp_async_bulk_commit_group() -> None:
     """Close the group of bulk copies that this thread has issued."""
     emit_op("cp_async_bulk_commit_group()", "nvvm.cp.async.bulk.commit.group")
 
 
+@takes_location
 def cp_async_bulk_wait_group(group: int, *, read: bool = False) -> None:
     """Wait until all but the last `group` groups are complete; with `read`, until they have read
     their source, which may then be overwritten.

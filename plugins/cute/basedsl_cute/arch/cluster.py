@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import read_register
 from basedsl_cute.dialect import define
@@ -21,46 +22,55 @@ def _triple(register: str, what: str) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
+@takes_location
 def cluster_idx() -> tuple[Any, Any, Any]:
     """The cluster's (x, y, z) in the grid."""
     return _triple("clusterid", "cluster_idx()")
 
 
+@takes_location
 def cluster_dim() -> tuple[Any, Any, Any]:
     """Clusters of the grid in x, y, z."""
     return _triple("nclusterid", "cluster_dim()")
 
 
+@takes_location
 def cluster_size() -> Any:
     """Blocks of a cluster."""
     return read_register("cluster.nctarank", "cluster_size()")
 
 
+@takes_location
 def block_in_cluster_idx() -> tuple[Any, Any, Any]:
     """The block's (x, y, z) in its cluster."""
     return _triple("cluster.ctaid", "block_in_cluster_idx()")
 
 
+@takes_location
 def block_in_cluster_dim() -> tuple[Any, Any, Any]:
     """Blocks of a cluster in x, y, z."""
     return _triple("cluster.nctaid", "block_in_cluster_dim()")
 
 
+@takes_location
 def block_idx_in_cluster() -> Any:
     """The block's rank in its cluster, counted along x, then y, then z."""
     return read_register("cluster.ctarank", "block_idx_in_cluster()")
 
 
+@takes_location
 def cluster_arrive() -> None:
     """Arrive at the cluster's barrier; what was written before is visible after the wait."""
     emit_op("cluster_arrive()", "nvvm.cluster.arrive", attributes=_ALIGNED)
 
 
+@takes_location
 def cluster_arrive_relaxed() -> None:
     """Arrive at the cluster's barrier, ordering no memory accesses."""
     emit_op("cluster_arrive_relaxed()", "nvvm.cluster.arrive.relaxed", attributes=_ALIGNED)
 
 
+@takes_location
 def cluster_wait() -> None:
     """Wait until all threads of the cluster have arrived."""
     emit_op("cluster_wait()", "nvvm.cluster.wait", attributes=_ALIGNED)
@@ -71,6 +81,7 @@ def map_address(address: Any, rank: Any, what: str) -> Any:
     return emit_op(what, "nvvm.mapa", [address, i32(rank)], ["!llvm.ptr<7>"]).result
 
 
+@takes_location
 def map_dsmem_ptr(ptr: Any, peer_cta_rank_in_cluster: Any) -> Pointer:
     """A pointer to the same place in the shared memory of another block of the cluster."""
     what = "map_dsmem_ptr()"

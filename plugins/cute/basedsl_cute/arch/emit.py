@@ -7,7 +7,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, as_numeric
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
 

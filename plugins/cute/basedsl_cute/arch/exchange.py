@@ -12,6 +12,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, Int32, Numeric, as_numeric, mlir_type
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK, WARP_SIZE
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, lane_by_lane
@@ -22,6 +23,7 @@ CLAMP = 31  # all lanes of the warp
 _SHUFFLES = ("idx", "bfly", "up", "down")
 
 
+@takes_location
 def shuffle_sync(
     value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
 ) -> Any:
@@ -29,6 +31,7 @@ def shuffle_sync(
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "idx")
 
 
+@takes_location
 def shuffle_sync_bfly(
     value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
 ) -> Any:
@@ -36,11 +39,13 @@ def shuffle_sync_bfly(
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
 
 
+@takes_location
 def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
     """The value of the lane `offset` lower; the own one where there is none."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
+@takes_location
 def shuffle_sync_down(
     value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
 ) -> Any:
@@ -48,6 +53,7 @@ def shuffle_sync_down(
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
+@takes_location
 def shuffle_sync_op(
     value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP, kind: Any = "idx"
 ) -> Any:
@@ -130,21 +136,25 @@ def _from_words(words: list[Any], kind: Any) -> Any:
 # Votes -------------------------------------------------------------------------------------------
 
 
+@takes_location
 def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """A bit for each lane of `mask` in which `pred` holds."""
     return Int32.from_value(_vote(pred, mask, "ballot", "i32"))
 
 
+@takes_location
 def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Whether `pred` holds in some lane of `mask`."""
     return Boolean.from_value(_vote(pred, mask, "any", "i1"))
 
 
+@takes_location
 def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Whether `pred` holds in all lanes of `mask`."""
     return Boolean.from_value(_vote(pred, mask, "all", "i1"))
 
 
+@takes_location
 def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
     """Whether `pred` is the same in all lanes of `mask`."""
     return Boolean.from_value(_vote(pred, mask, "uni", "i1"))
@@ -159,6 +169,7 @@ def _vote(pred: Any, mask: Any, kind: str, result: str) -> Any:
 # Reductions --------------------------------------------------------------------------------------
 
 
+@takes_location
 def warp_reduction(
     val: Any, op: Callable[[Any, Any], Any], threads_in_group: int = WARP_SIZE
 ) -> Any:
@@ -176,11 +187,13 @@ def warp_reduction(
     return val
 
 
+@takes_location
 def warp_reduction_sum(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
     """The sum of `val` over each group of lanes, in every lane."""
     return warp_reduction(val, lambda a, b: a + b, threads_in_group)
 
 
+@takes_location
 def warp_reduction_max(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
     """The largest `val` of each group of lanes, in every lane."""
     return warp_reduction(val, lambda a, b: combine("max", a, b), threads_in_group)
@@ -190,6 +203,7 @@ _REDUX_INTEGER = ("add", "min", "max", "and", "or", "xor")
 _REDUX_FLOAT = ("fmin", "fmax")
 
 
+@takes_location
 def warp_redux_sync(
     value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, *, abs: bool = False, nan: bool = False
 ) -> Any:

@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op
 
 
@@ -28,6 +29,7 @@ class SharedSpace(enum.Enum):
 _PROXIES = [kind.value for kind in ProxyKind]
 
 
+@takes_location
 def fence_proxy(
     kind: ProxyKind | str, space: SharedSpace | str | None = None, use_intrinsic: Any = None
 ) -> None:
@@ -46,26 +48,31 @@ def fence_proxy(
     emit_op("fence_proxy()", "nvvm.fence.proxy", attributes=attributes)
 
 
+@takes_location
 def fence_view_async_shared() -> None:
     """What this thread wrote to shared memory is seen by later TMA copies and wgmma."""
     fence_proxy("async.shared", space="cta")
 
 
+@takes_location
 def fence_acq_rel_cta() -> None:
     """A memory fence among the threads of the block."""
     _fence("cta")
 
 
+@takes_location
 def fence_acq_rel_cluster() -> None:
     """A memory fence among the threads of the cluster."""
     _fence("cluster")
 
 
+@takes_location
 def fence_acq_rel_gpu() -> None:
     """A memory fence among the threads of the device."""
     _fence("gpu")
 
 
+@takes_location
 def fence_acq_rel_sys() -> None:
     """A memory fence among all threads, the host's included."""
     _fence("sys")

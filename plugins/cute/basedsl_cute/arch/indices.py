@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.numeric import Int32
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.kernel_scope import in_kernel
 
 WARP_SIZE = 32
@@ -24,31 +25,37 @@ def _triple(register: str, what: str) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
+@takes_location
 def thread_idx() -> tuple[Any, Any, Any]:
     """The thread's (x, y, z) in its block."""
     return _triple("tid", "thread_idx()")
 
 
+@takes_location
 def block_idx() -> tuple[Any, Any, Any]:
     """The block's (x, y, z) in the grid."""
     return _triple("ctaid", "block_idx()")
 
 
+@takes_location
 def block_dim() -> tuple[Any, Any, Any]:
     """Threads of a block in x, y, z."""
     return _triple("ntid", "block_dim()")
 
 
+@takes_location
 def grid_dim() -> tuple[Any, Any, Any]:
     """Blocks of the grid in x, y, z."""
     return _triple("nctaid", "grid_dim()")
 
 
+@takes_location
 def lane_idx() -> Any:
     """The thread's lane in its warp, 0 to 31."""
     return read_register("laneid", "lane_idx()")
 
 
+@takes_location
 def warp_idx() -> Any:
     """The thread's warp in its block, counted along x, then y, then z."""
     x, y, z = thread_idx()
@@ -56,6 +63,7 @@ def warp_idx() -> Any:
     return (x + nx * (y + ny * z)) // WARP_SIZE
 
 
+@takes_location
 def dynamic_smem_size() -> Any:
     """The dynamic shared memory of the launch, in bytes."""
     return read_register("dynamic.smem.size", "dynamic_smem_size()")

@@ -10,21 +10,21 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import Trace
 from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
 _INTEGERS = {16: "h", 32: "r", 64: "l"}
 _FLOATS = {16: "h", 32: "f", 64: "d"}
 
 
+@takes_location
 def inline_ptx(
     template: str,
     inputs: Sequence[Any] = (),
     output_types: Any = (),
     *,
     has_side_effects: bool = True,
-    loc: Any = None,
-    ip: Any = None,
 ) -> Any:
     """Instructions in which `$0`, `$1`, ... are first the outputs, then the inputs.
 

@@ -11,12 +11,14 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.dialect.attributes import ACQUIRES
 
 _SUSPEND_TICKS = 0x989680  # nanoseconds a try_wait may sleep: 10 ms, far above any wait
 
 
+@takes_location
 def mbarrier_init(mbar_ptr: Any, cnt: Any) -> None:
     """Make an mbarrier for `cnt` arrivals a phase. One thread does it; `mbarrier_init_fence` and
     a barrier of the block (or cluster) come before its first use by others.
@@ -25,11 +27,13 @@ def mbarrier_init(mbar_ptr: Any, cnt: Any) -> None:
     emit_op(what, "nvvm.mbarrier.init", [shared_address(mbar_ptr, what), i32(cnt)])
 
 
+@takes_location
 def mbarrier_init_fence() -> None:
     """Make initialised mbarriers known to the cluster and to asynchronous copies."""
     emit_op("mbarrier_init_fence()", "nvvm.fence.mbarrier.init")
 
 
+@takes_location
 def mbarrier_arrive(
     mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, *, scope: str = "cluster"
 ) -> None:
@@ -52,23 +56,27 @@ def mbarrier_arrive(
     emit_op(what, "nvvm.mbarrier.arrive", [remote], attributes=attributes)
 
 
+@takes_location
 def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
     """Expect `bytes` more bytes in the current phase."""
     what = "mbarrier_expect_tx()"
     emit_op(what, "nvvm.mbarrier.expect_tx", [shared_address(mbar_ptr, what), i32(bytes)])
 
 
+@takes_location
 def mbarrier_arrive_and_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
     """Expect `bytes` more bytes in the current phase and arrive once."""
     what = "mbarrier_arrive_and_expect_tx()"
     emit_op(what, "nvvm.mbarrier.arrive.expect_tx", [shared_address(mbar_ptr, what), i32(bytes)])
 
 
+@takes_location
 def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
     """Wait until the phase of parity `phase` is complete."""
     wait(mbar_ptr, phase)
 
 
+@takes_location
 def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
     """Whether the phase of parity `phase` is complete; may wait a moment for it."""
     return try_wait(mbar_ptr, phase)

@@ -6,8 +6,9 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int64, as_numeric
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import alloc_smem as _alloc_smem
 from basedsl_cute.tensors.make_tensor import pointer_of
 from basedsl_cute.tensors.pointer import Pointer, as_element, element_bytes, recast_ptr
@@ -17,6 +18,7 @@ _VOLATILE = "volatile"
 _WEAK = "weak"
 
 
+@takes_location
 def load(
     ptr: Any,
     dtype: Any = None,
@@ -45,6 +47,7 @@ def load(
     return pointer.dtype.from_value(value)
 
 
+@takes_location
 def store(
     ptr: Any, val: Any, *, sem: str | None = None, scope: str | None = None, cop: str | None = None
 ) -> None:
@@ -75,6 +78,7 @@ def _strength(sem: str | None, scope: str | None) -> dict[str, Any]:
     return {"order": sem, "scope": scope or "gpu"}
 
 
+@takes_location
 def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
     """A pointer to shared memory of its own, for `size_in_elems` elements."""
     if type(size_in_elems) is not int or size_in_elems < 1:

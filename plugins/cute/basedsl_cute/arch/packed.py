@@ -7,26 +7,31 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors import math
 
 Pair = tuple[Any, Any]
 
 
+@takes_location
 def add_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
     """Sums of two pairs."""
     return _pairwise("add_packed_f32x2()", lambda a, b: a + b, src_a, src_b)
 
 
+@takes_location
 def sub_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
     """Differences of two pairs."""
     return _pairwise("sub_packed_f32x2()", lambda a, b: a - b, src_a, src_b)
 
 
+@takes_location
 def mul_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
     """Products of two pairs."""
     return _pairwise("mul_packed_f32x2()", lambda a, b: a * b, src_a, src_b)
 
 
+@takes_location
 def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair) -> Pair:
     """`src_a * src_b + src_c` of pairs, each rounded once."""
     return _pairwise("fma_packed_f32x2()", math.fma, src_a, src_b, src_c)

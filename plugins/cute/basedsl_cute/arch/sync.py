@@ -6,16 +6,20 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import FULL_MASK, in_kernel
+from basedsl_cute.arch.indices import FULL_MASK
 from basedsl_cute.dialect import define
+from basedsl_cute.tensors.kernel_scope import in_kernel
 
 
+@takes_location
 def sync_threads() -> None:
     """Wait until all threads of the block are here; shared and global writes are then visible."""
     barrier()
 
 
+@takes_location
 def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     """Wait at a hardware barrier (0 to 15) for `number_of_threads`, a multiple of 32. Both may be
     dynamic, but must be the same in all threads of a warp.
@@ -32,6 +36,7 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     emit_op("a barrier", "nvvm.barrier", operands, attributes=segments)
 
 
+@takes_location
 def barrier_arrive(barrier_id: Any, number_of_threads: Any) -> None:
     """Count as arrived at a hardware barrier and go on; others `barrier()` there."""
     what = "barrier_arrive()"
@@ -49,6 +54,7 @@ def _check(barrier_id: Any, number_of_threads: Any) -> None:
         )
 
 
+@takes_location
 def sync_warp(mask: int = FULL_MASK) -> None:
     """Wait until the warp's threads in `mask` are here (PTX `bar.warp.sync`)."""
     trace = in_kernel("sync_warp()")

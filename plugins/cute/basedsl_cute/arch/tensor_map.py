@@ -8,6 +8,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import lane_idx
 from basedsl_cute.hardware.tensor_map_format import BYTES
@@ -52,6 +53,7 @@ def _replace(ptr: Pointer, field: str, value: Any, ordinal: int) -> None:
     emit_op(what, "cute.tensormap_replace", [map_place(ptr, what), value], attributes=attributes)
 
 
+@takes_location
 def fence_tma_desc_release() -> None:
     """What this thread wrote to tensor maps in global memory is seen by those who acquire them."""
     attributes = {
@@ -62,6 +64,7 @@ def fence_tma_desc_release() -> None:
     emit_op("fence_tma_desc_release()", "nvvm.fence.proxy.release", attributes=attributes)
 
 
+@takes_location
 def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
     """A warp copies a tensor map from shared to global memory, for those who acquire it there."""
     what = "cp_fence_tma_desc_release()"
@@ -69,6 +72,7 @@ def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
     emit_op(what, "cute.tensormap_release", operands)
 
 
+@takes_location
 def fence_tma_desc_acquire(ptr: Pointer) -> None:
     """Copies by the tensor map at `ptr` in global memory use what was released there."""
     what = "fence_tma_desc_acquire()"

@@ -10,10 +10,12 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.numeric import Boolean, Int32, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 
 
+@takes_location
 def make_warp_uniform(value: Any) -> Any:
     """The value of lane 0, which tells the compiler that all lanes of the warp have the same."""
     number = as_numeric(value)
@@ -24,6 +26,7 @@ def make_warp_uniform(value: Any) -> Any:
     return Int32.from_value(op.result).to(wanted)
 
 
+@takes_location
 def elect_sync() -> Any:
     """True in one lane of the warp, all of whose lanes must be here."""
     return Boolean.from_value(emit_op("elect_sync()", "nvvm.elect.sync", results=["i1"]).result)
@@ -73,11 +76,13 @@ class elect_one:
         self._insertion.__exit__(kind, error, traceback)
 
 
+@takes_location
 def setmaxregister_increase(reg_count: int) -> None:
     """Let each thread of this warpgroup have `reg_count` registers; waits until they are free."""
     _setmaxregister(reg_count, "increase")
 
 
+@takes_location
 def setmaxregister_decrease(reg_count: int) -> None:
     """Give registers of this warpgroup's threads back, keeping `reg_count` each."""
     _setmaxregister(reg_count, "decrease")
@@ -94,11 +99,13 @@ def _setmaxregister(count: int, action: str) -> None:
     emit_op(f"setmaxregister_{action}()", "nvvm.setmaxregister", attributes=attributes)
 
 
+@takes_location
 def griddepcontrol_wait() -> None:
     """Wait until the grids this one depends on are complete and their memory is visible."""
     _griddepcontrol("wait")
 
 
+@takes_location
 def griddepcontrol_launch_dependents() -> None:
     """Let grids that depend on this one start."""
     _griddepcontrol("launch_dependents")

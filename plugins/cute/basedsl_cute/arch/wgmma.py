@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from basedsl.errors import DSLTypeError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op
 
 
+@takes_location
 def wgmma_fence() -> None:
     """Order this warpgroup's register accesses before the wgmma that follow."""
     emit_op("warpgroup.fence()", "nvvm.wgmma.fence.aligned")
 
 
+@takes_location
 def wgmma_commit_group() -> None:
     """Close the group of wgmma issued so far."""
     emit_op("warpgroup.commit_group()", "nvvm.wgmma.commit.group.sync.aligned")
 
 
+@takes_location
 def wgmma_wait_group(group: int) -> None:
     """Wait until all but the last `group` groups are complete."""
     if type(group) is not int or not 0 <= group <= 7:

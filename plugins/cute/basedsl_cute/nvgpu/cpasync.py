@@ -13,7 +13,6 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.emit import emit_op
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.copy_instruction import move, when
@@ -137,6 +136,3 @@ class CopyDsmemStoreOp(CopyOp):
 
 
 _DSMEM_WORDS = {32: (Int32, 1), 64: (Int64, 1), 128: (Int32, 4)}
-
-
-take_location_everywhere(globals(), __all__)

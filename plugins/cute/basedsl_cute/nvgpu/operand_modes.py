@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class OperandMajorMode(enum.StrEnum):
@@ -45,6 +46,7 @@ class SmemLayoutAtomKind(enum.StrEnum):
     MN_INTER = "MN_INTER"
 
 
+@takes_location
 def make_smem_layout_atom(kind: Any, dtype: Any) -> Any:
     """The canonical layout `kind` in elements of `dtype`, to be tiled by `tile_to_shape`."""
     return algebra.gmma_smem_atom(str(SmemLayoutAtomKind(kind)), dtype.width)

@@ -24,6 +24,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.tensor_map import (
     copy_tensor_map,
     cp_fence_tma_desc_release,
@@ -282,6 +283,7 @@ class TmaInfo:
         return (self.atom, self.tma_tensor)[i]
 
 
+@takes_location
 def make_tiled_tma_atom(
     op: Any,
     gmem_tensor: Tensor,
@@ -329,6 +331,7 @@ def make_tiled_tma_atom(
     return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates, smem_layout)
 
 
+@takes_location
 def make_tiled_tma_atom_A(
     op: Any,
     gmem_tensor: Tensor,
@@ -346,6 +349,7 @@ def make_tiled_tma_atom_A(
     )
 
 
+@takes_location
 def make_tiled_tma_atom_B(
     op: Any,
     gmem_tensor: Tensor,
@@ -371,6 +375,7 @@ def _along(op: Any, cluster_shape_vmnk: Any, mode: int) -> int:
     return int(algebra.size(shape[mode]))
 
 
+@takes_location
 def tma_partition(
     atom: TmaAtom,
     cta_coord: Any = 0,
@@ -420,22 +425,26 @@ def _check_order(atom: TmaAtom, tile: Any, box: Any, gmem_tensor: Tensor) -> Non
         )
 
 
+@takes_location
 def create_tma_multicast_mask(cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: int) -> Any:
     """The blocks of the cluster that differ from this one in mode `mcast_mode` only, as bits."""
     mask = algebra.make_layout_image_mask(cta_layout_vmnk, cta_coord_vmnk, mcast_mode)
     return Int16(mask) if type(mask) is int else mask.to(Int16)
 
 
+@takes_location
 def prefetch_descriptor(atom: TmaAtom) -> None:
     """Have the atom's tensor map in the descriptor cache before its first use."""
     prefetch_tensor_map(_atom(atom).tensor_map)
 
 
+@takes_location
 def copy_tensormap(atom: TmaAtom, tensormap_ptr: Any) -> None:
     """A warp copies the atom's tensor map, 128 bytes, to shared or global memory."""
     copy_tensor_map(_atom(atom).tensor_map, tensormap_ptr)
 
 
+@takes_location
 def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Any) -> None:
     """One thread makes the tensor map at `tensormap_ptr` one of `gmem_tensor`: its address, extents
     and strides replace those that are there. It has the modes of the atom's own tensor, the same of
@@ -470,6 +479,7 @@ def _atom(atom: Any) -> TmaAtom:
     return atom
 
 
+@takes_location
 def prefetch(atom: TmaAtom, src: Tensor, *, tma_desc_ptr: Any = None) -> None:
     """Have a tile that a TMA load will copy in the L2 cache: called by a whole warp. `src` is a
     tensor that `tma_partition` gave.

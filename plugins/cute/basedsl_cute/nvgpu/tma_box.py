@@ -105,8 +105,8 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
         swizzle, outer = inner.bits, smem_layout.outer
     size = int(algebra.size(tile))
     if int(algebra.size(outer.shape)) != size:
-        extents = ", ".join(map(str, algebra.product_each(tile.shape)))
-        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of ({extents})")
+        wanted = ", ".join(map(str, algebra.product_each(tile.shape)))
+        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of ({wanted})")
     leading = [mode for mode, d in enumerate(modes.stride) if type(d) is int and d == 1]
     walk = walked(algebra.composition(tile, algebra.right_inverse(outer)), modes.paths)
     order: list[int] = []

@@ -35,7 +35,6 @@ from basedsl.numeric import (
 )
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
@@ -169,8 +168,11 @@ class _WarpgroupMma(MmaOp):
                 )
 
     def _check_operand(self, name: str, x: Any, dtype: Any, in_registers: bool) -> None:
-        kind = Tensor if in_registers else DescriptorTensor
-        if not isinstance(x, kind) or (in_registers and x.memspace != "rmem"):
+        if in_registers:
+            is_fit = isinstance(x, Tensor) and x.memspace == "rmem"
+        else:
+            is_fit = isinstance(x, DescriptorTensor)
+        if not is_fit:
             wanted = "registers" if in_registers else "descriptors of shared memory"
             letter = "C" if name == "d" else name.upper()
             raise DSLTypeError(
@@ -228,7 +230,7 @@ class _OneType(_WarpgroupMma):
     ab_dtype: Any
 
     @property
-    def a_dtype(self) -> Any:  # type: ignore[override]
+    def a_dtype(self) -> Any:
         return self.ab_dtype
 
     b_dtype = a_dtype
@@ -391,7 +393,7 @@ def make_mma_op(
 def _is_compact(layout: Any, values: int) -> bool:
     """Whether the first mode is `values` neighbours."""
     flat = algebra.coalesce(algebra.get(layout, 0))
-    return flat.shape == values and flat.stride == 1
+    return bool(flat.shape == values and flat.stride == 1)
 
 
 def _three_modes(layout: Any) -> Any:
@@ -408,6 +410,3 @@ def _start(a: Any, offset: int) -> Any:
     if isinstance(a, DescriptorTensor):
         return (a.start + offset).ir_value()
     return _at(a, offset)
-
-
-take_location_everywhere(globals(), __all__)

@@ -1,6 +1,5 @@
 """`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
 
-from basedsl_cute.algebra.ignored_location import methods_take_location, take_location_everywhere
 from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.pipeline.groups import (
     Agent,
@@ -49,16 +48,3 @@ __all__ = [
     "pipeline_init_wait",
     "sync",
 ]
-
-take_location_everywhere(globals(), __all__)
-methods_take_location(
-    NamedBarrier,
-    PipelineAsync,
-    PipelineConsumer,
-    PipelineCpAsync,
-    PipelineOrder,
-    PipelineProducer,
-    PipelineState,
-    PipelineTmaAsync,
-    PipelineTmaStore,
-)

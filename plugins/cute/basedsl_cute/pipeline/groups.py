@@ -10,6 +10,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class Agent(enum.Enum):
@@ -53,10 +54,12 @@ class NamedBarrier:
     barrier_id: Any
     num_threads: int
 
+    @takes_location
     def arrive(self) -> None:
         """Count as arrived and go on."""
         arch.barrier_arrive(self.barrier_id, self.num_threads)
 
+    @takes_location
     def arrive_and_wait(self) -> None:
         """Wait until all threads of the barrier are here."""
         arch.barrier(self.barrier_id, self.num_threads)
@@ -64,11 +67,13 @@ class NamedBarrier:
     wait = arrive_and_wait
 
 
+@takes_location
 def sync(barrier_id: int = 0) -> None:
     """Wait for all threads of the block."""
     arch.barrier(barrier_id or None)
 
 
+@takes_location
 def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
     """Wait for `num_threads` threads at a hardware barrier."""
     arch.barrier(barrier_id, num_threads)
@@ -81,6 +86,7 @@ def _is_cluster(shape: Any) -> bool:
     return any(type(n) is not int or n > 1 for n in sizes)
 
 
+@takes_location
 def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = True) -> None:
     """After pipelines were made with `defer_sync=True`: their barriers are initialised."""
     arch.mbarrier_init_fence()
@@ -91,6 +97,7 @@ def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = True) 
             arch.cluster_arrive()
 
 
+@takes_location
 def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
     """Wait until everyone who uses the pipelines knows their barriers."""
     if _is_cluster(cluster_shape_mn):

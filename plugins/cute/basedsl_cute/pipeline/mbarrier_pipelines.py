@@ -11,6 +11,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch import mbarrier
 from basedsl_cute.atoms.copy_instruction import when
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
@@ -20,9 +21,15 @@ from basedsl_cute.tensors.kernel_scope import block_threads
 
 
 class StaticFacts:
-    """Static facts of a pipeline: one leaf that no loop carries."""
+    """The static facts of a pipeline: one leaf that no loop carries. Each pipeline has some."""
 
     __dsl_leaf__ = True
+
+    num_stages: int
+    tx_count: int
+    length: int
+    producer: CooperativeGroup
+    consumer: CooperativeGroup
 
     def __init__(self, **facts: Any) -> None:
         self.__dict__.update(facts)
@@ -39,10 +46,10 @@ class PipelineAsync:
 
     @property
     def num_stages(self) -> int:
-        stages: int = self._facts.num_stages
-        return stages
+        return self._facts.num_stages
 
     @classmethod
+    @takes_location
     def create(
         cls,
         *,
@@ -65,29 +72,35 @@ class PipelineAsync:
     def _producer_arrivals(cls, producers: CooperativeGroup) -> int:
         return producers.size
 
+    @takes_location
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
         """A producer and a consumer that own their states."""
         return PipelineProducer(self), PipelineConsumer(self)
 
     # Producer ---------------------------------------------------------------------------------
 
+    @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage is empty."""
         _wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
 
+    @takes_location
     def producer_try_acquire(self, state: PipelineState) -> Any:
         """Whether the stage is empty by now."""
         return mbarrier.try_wait(self.empty + state.index, state.phase, self.num_stages)
 
+    @takes_location
     def producer_get_barrier(self, state: PipelineState) -> Any:
         """The barrier that says that the stage is full."""
         return self.full + state.index
 
+    @takes_location
     def producer_commit(self, state: PipelineState) -> None:
         """The stage is full."""
         with self._facts.producer.arriving():
             arch.mbarrier_arrive(self.full + state.index)
 
+    @takes_location
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until the consumers have let go of every stage: before the block ends."""
         for _ in range(self.num_stages):
@@ -96,14 +109,17 @@ class PipelineAsync:
 
     # Consumer ---------------------------------------------------------------------------------
 
+    @takes_location
     def consumer_wait(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage is full."""
         _wait_unless(try_token, self.full + state.index, state.phase)
 
+    @takes_location
     def consumer_try_wait(self, state: PipelineState) -> Any:
         """Whether the stage is full by now."""
         return arch.mbarrier_try_wait(self.full + state.index, state.phase)
 
+    @takes_location
     def consumer_release(self, state: PipelineState) -> None:
         """The stage is empty."""
         with self._facts.consumer.arriving():
@@ -119,6 +135,7 @@ class PipelineCpAsync(PipelineAsync):
         each = arch.WARP_SIZE if producers.agent is Agent.Warp else 1
         return producers.size * each
 
+    @takes_location
     def producer_commit(self, state: PipelineState) -> None:
         """Arrive when this thread's copies so far are complete."""
         arch.cp_async_mbarrier_arrive_noinc(self.full + state.index)
@@ -135,6 +152,7 @@ class PipelineTmaAsync(PipelineAsync):
     """
 
     @classmethod
+    @takes_location
     def create(  # type: ignore[override]
         cls,
         *,
@@ -167,15 +185,18 @@ class PipelineTmaAsync(PipelineAsync):
             release = _release_targets(cta_layout_vmnk, blocks, mcast_mode_mn)
         return cls(full, empty, facts, release)
 
+    @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
         """Wait until the stage is empty, and have its full barrier expect the bytes."""
         super().producer_acquire(state, try_token)
         with arch.elect_one():
             arch.mbarrier_arrive_and_expect_tx(self.full + state.index, self._facts.tx_count)
 
+    @takes_location
     def producer_commit(self, state: PipelineState) -> None:
         """Nothing: the bytes themselves complete the phase."""
 
+    @takes_location
     def consumer_release(self, state: PipelineState) -> None:
         """This warp is done with the stage."""
         barrier = self.empty + state.index

@@ -7,6 +7,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, is_dynamic, select
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.groups import CooperativeGroup
 from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise
 from basedsl_cute.pipeline.state import PipelineState
@@ -26,6 +27,7 @@ class PipelineOrder:
         self._facts = facts
 
     @classmethod
+    @takes_location
     def create(
         cls,
         *,
@@ -59,10 +61,12 @@ class PipelineOrder:
     def _barrier(self, group: Any) -> Any:
         return self.barriers + (self.state.index * self._facts.length + group)
 
+    @takes_location
     def wait(self) -> None:
         """Wait for this group's turn."""
         arch.mbarrier_wait(self._barrier(self.group), self.state.phase)
 
+    @takes_location
     def arrive(self) -> None:
         """Pass the turn on: each thread of the group calls this."""
         with self._facts.producer.arriving():

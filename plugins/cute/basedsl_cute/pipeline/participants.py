@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.state import (
     PipelineState,
     PipelineUserType,
@@ -36,6 +37,7 @@ class ProducerHandle(NamedTuple):
         """The barrier that says that the stage is full."""
         return self.pipeline.producer_get_barrier(self)
 
+    @takes_location
     def commit(self) -> None:
         """The stage is full."""
         self.pipeline.producer_commit(self)
@@ -49,6 +51,7 @@ class ConsumerHandle(NamedTuple):
     phase: Any
     count: Any
 
+    @takes_location
     def release(self) -> None:
         """The stage is empty."""
         self.pipeline.consumer_release(self)
@@ -63,15 +66,18 @@ class _Participant:
         self.pipeline = pipeline
         self.state = state or make_pipeline_state(self.user_type, pipeline.num_stages)
 
+    @takes_location
     def advance(self) -> None:
         """Go to the next stage."""
         self.state.advance()
 
+    @takes_location
     def reset(self) -> None:
         """Back to the first stage, as before any was passed."""
         first = make_pipeline_state(self.user_type, self.pipeline.num_stages)
         self.state = first
 
+    @takes_location
     def clone(self) -> Any:
         """Another that stands at the same place."""
         return type(self)(self.pipeline, self.state.clone())
@@ -86,25 +92,30 @@ class PipelineProducer(_Participant):
         state = self.state
         return ProducerHandle(self.pipeline, state.index, state.phase, state.count)
 
+    @takes_location
     def try_acquire(self) -> Any:
         """Whether the stage is empty by now: a token for `acquire`."""
         return self.pipeline.producer_try_acquire(self.state)
 
+    @takes_location
     def acquire(self, try_acquire_token: Any = None) -> ProducerHandle:
         """Wait until the stage is empty."""
         self.pipeline.producer_acquire(self.state, try_acquire_token)
         return self._handle()
 
+    @takes_location
     def acquire_and_advance(self, try_acquire_token: Any = None) -> ProducerHandle:
         """Wait until the stage is empty, and stand at the next one."""
         handle = self.acquire(try_acquire_token)
         self.advance()
         return handle
 
+    @takes_location
     def commit(self, handle: ProducerHandle | None = None) -> None:
         """The stage of `handle`, or the current one, is full."""
         self.pipeline.producer_commit(self.state if handle is None else handle)
 
+    @takes_location
     def tail(self) -> None:
         """Wait until every stage has been released: before the block ends."""
         self.pipeline.producer_tail(self.state)
@@ -119,21 +130,25 @@ class PipelineConsumer(_Participant):
         state = self.state
         return ConsumerHandle(self.pipeline, state.index, state.phase, state.count)
 
+    @takes_location
     def try_wait(self) -> Any:
         """Whether the stage is full by now: a token for `wait`."""
         return self.pipeline.consumer_try_wait(self.state)
 
+    @takes_location
     def wait(self, try_wait_token: Any = None) -> ConsumerHandle:
         """Wait until the stage is full."""
         self.pipeline.consumer_wait(self.state, try_wait_token)
         return self._handle()
 
+    @takes_location
     def wait_and_advance(self, try_wait_token: Any = None) -> ConsumerHandle:
         """Wait until the stage is full, and stand at the next one."""
         handle = self.wait(try_wait_token)
         self.advance()
         return handle
 
+    @takes_location
     def release(self, handle: ConsumerHandle | None = None) -> None:
         """The stage of `handle`, or the current one, is empty."""
         self.pipeline.consumer_release(self.state if handle is None else handle)

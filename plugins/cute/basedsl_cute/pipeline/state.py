@@ -7,6 +7,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, is_dynamic, select
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class PipelineUserType(enum.Enum):
@@ -26,6 +27,7 @@ class PipelineState:
         self.index = index
         self.phase = phase
 
+    @takes_location
     def advance(self, steps: Any = 1) -> None:
         """Go on by so many stages; the phase flips where the buffer wraps."""
         self.count = self.count + steps
@@ -45,10 +47,12 @@ class PipelineState:
         else:
             self.index = further
 
+    @takes_location
     def reset_count(self) -> None:
         """Count from zero again."""
         self.count = 0
 
+    @takes_location
     def clone(self) -> PipelineState:
         """A state of its own that stands at the same place."""
         return PipelineState(self.stages, self.count, self.index, self.phase)
@@ -60,6 +64,7 @@ def check_stages(stages: Any) -> None:
         raise DSLTypeError(f"a pipeline has a static number of stages from 1, not {stages!r}")
 
 
+@takes_location
 def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineState:
     """The first state. A producer begins in phase 1: fresh "empty" barriers do not block it."""
     check_stages(stages)

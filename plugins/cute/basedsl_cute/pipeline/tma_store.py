@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.groups import CooperativeGroup
 from basedsl_cute.pipeline.state import check_stages
 
@@ -16,6 +17,7 @@ class PipelineTmaStore:
         self.num_stages = num_stages
 
     @classmethod
+    @takes_location
     def create(
         cls, *, num_stages: int, producer_group: CooperativeGroup | None = None
     ) -> PipelineTmaStore:
@@ -23,14 +25,17 @@ class PipelineTmaStore:
         check_stages(num_stages)
         return cls(num_stages)
 
+    @takes_location
     def producer_acquire(self) -> None:
         """Wait until the oldest buffer has been read."""
         arch.cp_async_bulk_wait_group(self.num_stages - 1, read=True)
 
+    @takes_location
     def producer_commit(self) -> None:
         """The stores of one buffer have been issued."""
         arch.cp_async_bulk_commit_group()
 
+    @takes_location
     def producer_tail(self) -> None:
         """Wait until all buffers have been read: before the block ends."""
         arch.cp_async_bulk_wait_group(0, read=True)

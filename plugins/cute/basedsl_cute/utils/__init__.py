@@ -1,7 +1,6 @@
 """`cute.utils`: helpers above the hardware."""
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
-from basedsl_cute.algebra.ignored_location import methods_take_location
 from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
 from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
@@ -63,12 +62,3 @@ __all__ = [
     "static_persistent_tile_scheduler",
     "tensor_helpers",
 ]
-
-methods_take_location(
-    GroupedGemmTileSchedulerHelper,
-    PersistentTileSchedulerParams,
-    StaticPersistentGroupTileScheduler,
-    StaticPersistentRuntimeTileScheduler,
-    StaticPersistentTileScheduler,
-    TensorMapManager,
-)

@@ -59,7 +59,8 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
     fragment = make_rmem_tensor(algebra.shape(part.layout), part.element_type)
     if inside is True:
         autovec_copy(part, fragment)
-        return fragment.load()
+        values: TensorSSA = fragment.load()
+        return values
     fragment.fill(0)  # on all paths: what some leave as it was would live on from tile to tile
     if inside is not None:
         with when(inside):
@@ -68,7 +69,8 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
         for i in range(int(algebra.size(fragment.shape))):
             with when(algebra.elem_less(coords[i], bound)):
                 fragment[i] = part[i]
-    return fragment.load()
+    values = fragment.load()
+    return values
 
 
 def is_one_number(operand: Tensor) -> bool:

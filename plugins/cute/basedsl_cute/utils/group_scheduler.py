@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Int32, maximum
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -112,6 +113,7 @@ class GroupedGemmTileSchedulerHelper:
         self._tile = tuple(cluster_tile_shape_mnk)
         self._state = search_state
 
+    @takes_location
     def search(self, number: Any, problem_shape_mnkl: Any, place: tuple[Any, Any]) -> Any:
         """The tile of the block at `place` of cluster `number`, as GroupedWorkTileInfo.
 
@@ -135,6 +137,7 @@ class GroupedGemmTileSchedulerHelper:
         )
         return GroupedWorkTileInfo(result, found)
 
+    @takes_location
     def delinearize_z(self, cta_tile_coord: Any, problem_shape_mnkl: Any) -> GroupSearchResult:
         """The tile of a block at (m, n) of cluster number `cta_tile_coord[2]`, which there is."""
         m, n, number = cta_tile_coord
@@ -161,6 +164,7 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         self._sizes = sizes
 
     @classmethod
+    @takes_location
     def create(  # type: ignore[override]
         cls,
         params: PersistentTileSchedulerParams,
@@ -178,6 +182,7 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         place = (block_idx[0], block_idx[1])
         return cls(params, block_idx[2], grid_dim[2], place, helper, problem_shape_mnkl)
 
+    @takes_location
     def get_current_work(self) -> GroupedWorkTileInfo:  # type: ignore[override]
         """The tile to compute now; called by whole warps."""
         work: GroupedWorkTileInfo = self._helper.search(self._current, self._sizes, self._place)

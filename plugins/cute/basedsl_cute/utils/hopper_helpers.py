@@ -7,7 +7,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric
 from basedsl_cute import algebra
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, make_copy_atom
 from basedsl_cute.atoms.mma import TiledMma, make_tiled_mma
 from basedsl_cute.nvgpu.common import CopyUniversalOp
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 
+@takes_location
 def make_trivial_tiled_mma(
     a_dtype: Any,
     b_dtype: Any,
@@ -49,6 +50,7 @@ def make_trivial_tiled_mma(
     return make_tiled_mma(op, atom_layout_mnk)
 
 
+@takes_location
 def get_smem_layout_atom(
     layout: LayoutEnum, dtype: Any, major_mode_size: int
 ) -> SmemLayoutAtomKind:
@@ -66,6 +68,7 @@ def get_smem_layout_atom(
     )
 
 
+@takes_location
 def make_smem_layout_a(
     a_layout: LayoutEnum, mma_tiler_mnk: tuple[int, int, int], a_dtype: Any, num_stages: int
 ) -> Any:
@@ -74,6 +77,7 @@ def make_smem_layout_a(
     return _operand(a_layout, (m, k), a_dtype, (m, k, num_stages))
 
 
+@takes_location
 def make_smem_layout_b(
     b_layout: LayoutEnum, mma_tiler_mnk: tuple[int, int, int], b_dtype: Any, num_stages: int
 ) -> Any:
@@ -82,6 +86,7 @@ def make_smem_layout_b(
     return _operand(b_layout, (n, k), b_dtype, (n, k, num_stages))
 
 
+@takes_location
 def make_smem_layout_epi(
     dtype: Any,
     layout: LayoutEnum,
@@ -99,9 +104,8 @@ def make_smem_layout_epi(
     return _operand(layout, epi_tile, dtype, shape, smem_order)
 
 
-def sm90_get_smem_store_op(
-    layout_d: LayoutEnum, elem_ty_d: Any, elem_ty_acc: Any, *, loc: Any = None, ip: Any = None
-) -> CopyAtom:
+@takes_location
+def sm90_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: Any, elem_ty_acc: Any) -> CopyAtom:
     """The copy atom that stores accumulators, converted to `elem_ty_d`, to shared memory.
 
     stmatrix of four matrices for 16-bit results, transposing where M is contiguous; ordinary stores
@@ -127,6 +131,7 @@ def _operand(
     return algebra.tile_to_shape(atom, shape, order)
 
 
+@takes_location
 def compute_tile_shape_or_override(
     tile_shape_mnk: tuple[int, int, int],
     element_type: Any,
@@ -143,6 +148,3 @@ def compute_tile_shape_or_override(
     if is_cooperative:
         return (min(128, m), min(32, n))
     return (min(64, m), min(64 if element_type.width == 8 else 32, n))
-
-
-take_location_everywhere(globals(), __all__)

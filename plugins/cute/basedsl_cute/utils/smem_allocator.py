@@ -12,6 +12,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric, Uint8
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.make_tensor import (
     alloc_smem,
     as_layout,
@@ -27,14 +28,8 @@ from basedsl_cute.tensors.tensor import Tensor
 class SmemAllocator:
     """Gives out shared memory of the block."""
 
-    def allocate(
-        self,
-        size_or_type: Any,
-        byte_alignment: int = 1,
-        *,
-        loc: Any = None,
-        ip: Any = None,
-    ) -> Any:
+    @takes_location
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1) -> Any:
         """A struct in memory for a struct class, a pointer to one number for a numeric class, a
         pointer to bytes for a number of bytes.
         """
@@ -57,14 +52,9 @@ class SmemAllocator:
             f"{size_or_type!r}"
         )
 
+    @takes_location
     def allocate_array(
-        self,
-        element_type: Any,
-        num_elems: int = 1,
-        byte_alignment: int = 1,
-        *,
-        loc: Any = None,
-        ip: Any = None,
+        self, element_type: Any, num_elems: int = 1, byte_alignment: int = 1
     ) -> Pointer:
         """A pointer to `num_elems` consecutive elements."""
         if type(num_elems) is not int or num_elems < 0:
@@ -75,15 +65,9 @@ class SmemAllocator:
             element_type, array_bytes(element_type, num_elems), align, "allocate_array()"
         )
 
+    @takes_location
     def allocate_tensor(
-        self,
-        element_type: Any,
-        layout: Any,
-        byte_alignment: int | None = None,
-        swizzle: Any = None,
-        *,
-        loc: Any = None,
-        ip: Any = None,
+        self, element_type: Any, layout: Any, byte_alignment: int | None = None, swizzle: Any = None
     ) -> Tensor:
         """A tensor of `layout` (or a shape), aligned to `byte_alignment` bytes (at least 16).
 

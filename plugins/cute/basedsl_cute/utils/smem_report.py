@@ -83,7 +83,8 @@ _ALLOC = re.compile(
 def smem_report(compiled: Any) -> SmemReport:
     """The shared memory that the kernels of a compiled function allocate."""
     plans: list[SmemPlan] = []
-    kernel, found = "", []
+    kernel = ""
+    found: list[re.Match[str]] = []
     for line in compiled.__mlir__.splitlines():
         function = _FUNCTION.search(line)
         if function:
@@ -98,7 +99,7 @@ def smem_report(compiled: Any) -> SmemReport:
     return SmemReport(tuple(plans))
 
 
-def _plan(kernel: str, found: list[Any]) -> SmemPlan:
+def _plan(kernel: str, found: list[re.Match[str]]) -> SmemPlan:
     allocations: list[Allocation] = []
     end = 0
     for match in found:

@@ -22,7 +22,7 @@ def create_cute_tensor_for_fp8(
         raise DSLTypeError(f"{dtype.__name__} needs a tensor of bytes, not {storage_tensor.dtype}")
     seen = storage_tensor
     if is_fp8_dtype(dtype):
-        import torch
+        import torch  # type: ignore[import-not-found, unused-ignore]
 
         seen = storage_tensor.view(torch.uint8)
     tensor = from_dlpack(seen)

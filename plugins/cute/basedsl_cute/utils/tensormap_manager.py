@@ -18,6 +18,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy_instruction import when
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.nvgpu import tma
@@ -45,23 +46,27 @@ class TensorMapManager:
         if self.bytes_per_tensormap != BYTES:
             raise DSLTypeError(f"a tensor map has {BYTES} bytes, not {self.bytes_per_tensormap}")
 
+    @takes_location
     def get_tensormap_ptr(self, ptr: Pointer, address_space: Any = None) -> Pointer:
         """`ptr` as the place of a tensor map; the space is accepted for CuTe's sake."""
         if not isinstance(ptr, Pointer) or ptr.space not in ("gmem", "smem"):
             raise DSLTypeError(f"a tensor map lies in global or shared memory, not at {ptr}")
         return ptr
 
+    @takes_location
     def init_tensormap_from_atom(self, copy_atom: Any, dst_ptr: Pointer, warp_id: int) -> None:
         """Warp `warp_id` copies the atom's tensor map to `dst_ptr`."""
         with when(_warp() == warp_id):
             tma.copy_tensormap(copy_atom, dst_ptr)
             arch.sync_warp()
 
+    @takes_location
     def fence_tensormap_initialization(self) -> None:
         """In global memory: what was copied there can be used."""
         if self.tensormap_update_mode is TensorMapUpdateMode.GMEM:
             arch.fence_acq_rel_cta()
 
+    @takes_location
     def update_tensormap(
         self,
         tensor_gmem: Sequence[Any],
@@ -87,6 +92,7 @@ class TensorMapManager:
             else:
                 tma.fence_tma_desc_release()
 
+    @takes_location
     def fence_tensormap_update(self, tensormap_ptr: Pointer) -> None:
         """Copies of this thread by the map at `tensormap_ptr` use what was released there."""
         tma.fence_tma_desc_acquire(tensormap_ptr)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import maximum, minimum, select
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor
 
 
@@ -53,9 +54,8 @@ class PersistentTileSchedulerParams:
     ) -> None:
         if type(swizzle_size) is not int or swizzle_size < 1:
             raise DSLTypeError(f"swizzle_size is a static integer from 1, not {swizzle_size!r}")
-        if len(cluster_shape_mnl) == 2:
-            cluster_shape_mnl = (*cluster_shape_mnl, 1)
-        if not all(type(x) is int and x > 0 for x in cluster_shape_mnl):
+        cluster = (*cluster_shape_mnl, *(1,) * (len(cluster_shape_mnl) == 2))
+        if len(cluster) != 3 or not all(type(x) is int and x > 0 for x in cluster):
             raise DSLTypeError(f"a cluster has a static shape from 1, not {cluster_shape_mnl}")
         if not isinstance(num_ctas_mnl, tuple | list) or len(num_ctas_mnl) != 3:
             raise DSLTypeError(
@@ -63,12 +63,13 @@ class PersistentTileSchedulerParams:
                 hint="(*cute.ceil_div((m, n), tile_mn), batches)",
             )
         m, n, batches = num_ctas_mnl
-        self.clusters_m = algebra.ceil_div(m, cluster_shape_mnl[0])
-        self.clusters_n = algebra.ceil_div(n, cluster_shape_mnl[1])
+        self.clusters_m = algebra.ceil_div(m, cluster[0])
+        self.clusters_n = algebra.ceil_div(n, cluster[1])
         self.batches = batches
-        self._static = _Static(tuple(cluster_shape_mnl), swizzle_size, raster_along_m)
+        self._static = _Static((cluster[0], cluster[1], cluster[2]), swizzle_size, raster_along_m)
         self._divisors: Any = None
 
+    @takes_location
     def prepared(self) -> PersistentTileSchedulerParams:
         """The same, with divisions prepared by the host, which a kernel's first copy waits for."""
         facts = self._static
@@ -91,6 +92,7 @@ class PersistentTileSchedulerParams:
     def cluster_shape_mnl(self) -> tuple[int, int, int]:
         return self._static.cluster
 
+    @takes_location
     def rastered(self, along_m: bool) -> PersistentTileSchedulerParams:
         """The same tiles in the other order, or in this one."""
         m, n, depth = self.cluster_shape_mnl
@@ -101,6 +103,7 @@ class PersistentTileSchedulerParams:
     def num_clusters(self) -> Any:
         return self.clusters_m * self.clusters_n * self.batches
 
+    @takes_location
     def locate(self, number: Any) -> tuple[Any, Any, Any]:
         """(M, N, L) of a cluster of tiles by its number."""
         facts = self._static
@@ -136,6 +139,7 @@ class StaticPersistentTileScheduler:
         self.num_tiles_executed: Any = 0
 
     @classmethod
+    @takes_location
     def create(
         cls, params: PersistentTileSchedulerParams, block_idx: Any, grid_dim: Any
     ) -> StaticPersistentTileScheduler:
@@ -143,6 +147,7 @@ class StaticPersistentTileScheduler:
         return cls(params, block_idx[2], grid_dim[2], (block_idx[0], block_idx[1]))
 
     @staticmethod
+    @takes_location
     def get_grid_shape(
         params: PersistentTileSchedulerParams, max_active_clusters: Any
     ) -> tuple[Any, Any, Any]:
@@ -152,6 +157,7 @@ class StaticPersistentTileScheduler:
         m, n, _ = params.cluster_shape_mnl
         return (m, n, minimum(params.num_clusters, max_active_clusters))
 
+    @takes_location
     def get_current_work(self) -> WorkTileInfo:
         """The tile to compute now."""
         m, n, _ = self.params.cluster_shape_mnl
@@ -161,6 +167,7 @@ class StaticPersistentTileScheduler:
 
     initial_work_tile_info = get_current_work
 
+    @takes_location
     def advance_to_next_work(self, *, advance_count: int = 1) -> None:
         """Go on to the next tile of this cluster."""
         self._current = self._current + self._step * advance_count
@@ -173,7 +180,8 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
     """
 
     @classmethod
-    def create(  # type: ignore[override]
+    @takes_location
+    def create(
         cls,
         params: PersistentTileSchedulerParams,
         block_idx: Any,
