@@ -1,7 +1,8 @@
-"""One copy instruction: are its elements consecutive and aligned, and if not, what is missing.
+"""One copy instruction: proof that its elements are consecutive and aligned, and its emission.
 
-`word` gives the n elements of a tensor as one aligned piece of memory. `move` copies between two
-such pieces. What loops over a tensor's pieces is `copying`.
+`contiguous_piece` gives the elements of a tensor as one aligned piece of memory, `emit_copy` copies
+between two such pieces, and `missing_fact` explains what could not be proven. The loop over a
+tensor's pieces is in `copy_tensors`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
         )
 
 
-def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
+def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any:
     """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
     (without it, to its size), in the IR; None if that is not proven.
     """
@@ -62,7 +63,7 @@ def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
     return dialect.view(value, index_value(index), kind, loc=trace.loc())
 
 
-def move(
+def emit_copy(
     source: Tensor,
     target: Tensor,
     bits: int,
@@ -77,13 +78,13 @@ def move(
     """
     pieces = []
     for tensor in (source, target):
-        piece = word(tensor, bits)
+        piece = contiguous_piece(tensor, bits)
         if piece is None and (tensor.memspace != "rmem" or atom != "universal"):
             raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
         pieces.append(piece)
     trace = require("a copy")
     if any(piece is None for piece in pieces):
-        with when(predicate):
+        with predicated(predicate):
             store_vector(target, load_vector(source))
         return
     holds = None if predicate is None else predicate.ir_value()
@@ -93,7 +94,7 @@ def move(
 
 
 @contextmanager
-def when(predicate: Any) -> Iterator[None]:
+def predicated(predicate: Any) -> Iterator[None]:
     """Emit the block under `scf.if`; always if `predicate` is None."""
     if predicate is None:
         yield

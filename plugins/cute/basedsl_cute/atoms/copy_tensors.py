@@ -11,7 +11,7 @@ from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
-from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, when
+from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, predicated
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
@@ -132,7 +132,7 @@ def basic_copy_if(pred: Any, src: Tensor, dst: Tensor) -> None:
     for i in range(algebra.size(src.shape)):
         holds = as_predicate(pred[i])
         if holds is not False:
-            with when(None if holds is True else holds):
+            with predicated(None if holds is True else holds):
                 dst[i] = src[i]
 
 
@@ -240,7 +240,7 @@ def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
     for i in range(known):
         holds = as_predicate(pred[i])
         if holds is not False:
-            with when(None if holds is True else holds):
+            with predicated(None if holds is True else holds):
                 store_vector(targets[i], load_vector(sources[i]))
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
-from basedsl_cute.atoms.copy_instruction import missing_fact, word
+from basedsl_cute.atoms.copy_instruction import contiguous_piece, missing_fact
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor
 from basedsl_cute.tensors.pointer import storage_bits
 from basedsl_cute.tensors.tensor import Tensor
@@ -37,13 +37,13 @@ def as_pieces(operands: Sequence[Operand]) -> Iterator[list[Any]]:
     """The pieces of the operands; what is written is in its place after the block."""
     pieces, scattered = [], []
     for operand in operands:
-        piece = word(operand.tensor, operand.bits, operand.align)
+        piece = contiguous_piece(operand.tensor, operand.bits, operand.align)
         if piece is None:
             if operand.tensor.memspace != "rmem":
                 fact = missing_fact(operand.tensor, operand.bits)
                 raise DSLTypeError(f"{operand.name} {fact}", user_span())
             gathered = _gathered(operand)
-            piece = word(gathered, operand.bits, operand.align)
+            piece = contiguous_piece(gathered, operand.bits, operand.align)
             if operand.written:
                 scattered.append((operand.tensor, gathered))
         pieces.append(piece)

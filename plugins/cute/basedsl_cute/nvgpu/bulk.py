@@ -12,7 +12,7 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.arch.bulk import bulk_load, bulk_store
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.nvgpu.common import _no_fields, thread_layout
 from basedsl_cute.tensors.tensor import Tensor
 
@@ -38,7 +38,7 @@ class CopyBulkG2SOp(CopyOp):
         if mbar_ptr is None:
             raise DSLTypeError("CopyBulkG2SOp needs the mbarrier that it completes: mbar_ptr=")
         size = _common_bytes(self, src, dst)
-        with when(pred):
+        with predicated(pred):
             bulk_load(dst.iterator, src.iterator, size, mbar_ptr)
 
 
@@ -55,7 +55,7 @@ class CopyBulkS2GOp(CopyOp):
         _no_fields(self, fields)
         _check_spaces(self, src, dst, "smem", "gmem")
         size = _common_bytes(self, src, dst)
-        with when(pred):
+        with predicated(pred):
             bulk_store(dst.iterator, src.iterator, size)
 
 

@@ -13,7 +13,12 @@ from basedsl.numeric import Uint8, Uint16, Uint32, Uint64, mlir_type
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import missing_fact, move, when, word
+from basedsl_cute.atoms.copy_instruction import (
+    missing_fact,
+    emit_copy,
+    predicated,
+    contiguous_piece,
+)
 from basedsl_cute.atoms.memory_semantics import (
     WEAK,
     CacheEvictionPriority,
@@ -117,12 +122,12 @@ def _move(atom: CopyAtom, src: Any, dst: Any, pred: Any, cache: str | None = Non
     name = f"{type(atom.op).__name__} of {bits} bits"
     access = atom.access
     if access == WEAK:
-        move(src, dst, bits, pred, cache=cache, name=name)
+        emit_copy(src, dst, bits, pred, cache=cache, name=name)
         return
     for tensor in (src, dst):
-        if tensor.memspace != "rmem" and word(tensor, bits) is None:
+        if tensor.memspace != "rmem" and contiguous_piece(tensor, bits) is None:
             raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
-    with when(pred):
+    with predicated(pred):
         if access.order is None:
             loading, storing = (access.priority if x.memspace == "gmem" else None
                                 for x in (src, dst))  # fmt: skip
@@ -170,7 +175,7 @@ class MmaUniversalOp(MmaOp):
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
         trace = require("gemm")
         bits = storage_bits(self.abacc_dtype)
-        pieces = [word(x, bits) for x in (d, a, b, c)]
+        pieces = [contiguous_piece(x, bits) for x in (d, a, b, c)]
         define(trace.bindings).gemm(*pieces, atom="universal_fma", loc=trace.loc())
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:

@@ -15,7 +15,7 @@ from basedsl.numeric import Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.arch.emit import emit_op
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import move, when
+from basedsl_cute.atoms.copy_instruction import emit_copy, predicated
 from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
@@ -88,10 +88,10 @@ class CopyG2SOp(CopyOp):
         bits = atom.num_bits or atom.width
         cache, name = self.cache_mode.value, f"cp.async of {bits} bits"
         if pred is not None and self.zero_fill:
-            move(src, dst, bits, pred, atom="cp_async", cache=cache, name=name)
+            emit_copy(src, dst, bits, pred, atom="cp_async", cache=cache, name=name)
             return
-        with when(pred):
-            move(src, dst, bits, atom="cp_async", cache=cache, name=name)
+        with predicated(pred):
+            emit_copy(src, dst, bits, atom="cp_async", cache=cache, name=name)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class CopyDsmemStoreOp(CopyOp):
         if count > 1:
             value = emit_op(what, "vector.from_elements", words, ["vector<4xi32>"]).result
         operands = [dst.iterator.llvm_ptr, mbar_ptr.llvm_ptr, value]
-        with when(pred):
+        with predicated(pred):
             emit_op(what, "cute.dsmem_store", operands)
 
 

@@ -42,7 +42,7 @@ from basedsl_cute.arch.tma import (
     tma_reduce,
     tma_store,
 )
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
@@ -241,7 +241,7 @@ class TmaAtom:
                 "tAsA[None, stage]",
             )
         # The loop that waits for a load without a barrier has one thread issue it.
-        with when(pred), contextlib.nullcontext() if unbound else arch.elect_one():
+        with predicated(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):
                 place = shared.pointer.moved(shared.layout(at))
                 tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))

@@ -25,7 +25,7 @@ from basedsl.numeric import (
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.atoms.operand_registers import Operand, as_pieces
 from basedsl_cute.dialect import define
@@ -251,7 +251,7 @@ class _MatrixCopy(CopyOp):
     def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
         operands = [Operand(src, bits[0], False, name), Operand(dst, bits[1], True, name)]
         trace = require("a matrix copy")
-        with when(pred), as_pieces(operands) as pieces:
+        with predicated(pred), as_pieces(operands) as pieces:
             define(trace.bindings).copy(*pieces, atom=name, bits=128, loc=trace.loc())
 
 

@@ -13,7 +13,7 @@ from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch import mbarrier
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState, check_stages
@@ -205,7 +205,7 @@ class PipelineTmaAsync(PipelineAsync):
                 arch.mbarrier_arrive(barrier)
             return
         rank, takes_part = self.release
-        with when(takes_part):
+        with predicated(takes_part):
             arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
 
 
@@ -233,7 +233,7 @@ def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
         if token is None or not token:
             mbarrier.wait(barrier, phase, stages)
         return
-    with when(logical_not(token)):
+    with predicated(logical_not(token)):
         mbarrier.wait(barrier, phase, stages)
 
 
@@ -248,7 +248,7 @@ def _initialise(storage: Any, stages: int, producers: int, consumers: int) -> tu
 
 def initialise(barriers: list[tuple[Any, int]]) -> None:
     """One thread initialises barriers, each for a number of arrivals."""
-    with when(arch.make_warp_uniform(arch.warp_idx()) == 0):
+    with predicated(arch.make_warp_uniform(arch.warp_idx()) == 0):
         with arch.elect_one():
             for barrier, arrivals in barriers:
                 arch.mbarrier_init(barrier, arrivals)

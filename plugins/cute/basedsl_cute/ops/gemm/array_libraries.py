@@ -17,7 +17,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric
 
 
-class Library:
+class ArrayLibrary:
     """What one array library does. Subclasses say how."""
 
     def key(self, x: Any) -> Hashable:
@@ -58,7 +58,7 @@ class Library:
         return 0
 
 
-class _NumPy(Library):
+class _NumPy(ArrayLibrary):
     def key(self, x: Any) -> Hashable:
         address = x.__array_interface__["data"][0]
         return x.shape, x.strides, x.dtype, address & 15, x.flags.writeable
@@ -80,7 +80,7 @@ class _NumPy(Library):
         return np.ascontiguousarray(x)
 
 
-class _CuPy(Library):
+class _CuPy(ArrayLibrary):
     def __init__(self) -> None:
         self.cupy = sys.modules["cupy"]
 
@@ -107,7 +107,7 @@ class _CuPy(Library):
         return int(self.cupy.cuda.get_current_stream().ptr)
 
 
-class _Torch(Library):
+class _Torch(ArrayLibrary):
     def __init__(self) -> None:
         self.torch = torch = sys.modules["torch"]
         # The handle alone costs a tenth of a stream object; older and newer versions may lack it.
@@ -154,13 +154,13 @@ _TORCH_NAMES = {
 }
 
 
-def library(x: Any) -> Library:
+def library(x: Any) -> ArrayLibrary:
     """The library of an array; DSLTypeError for what is none."""
     return _library(type(x))
 
 
 @functools.lru_cache(maxsize=64)
-def _library(kind: Any) -> Library:
+def _library(kind: Any) -> ArrayLibrary:
     if issubclass(kind, np.ndarray):
         return _made(_NumPy)
     torch = sys.modules.get("torch")
@@ -175,5 +175,5 @@ def _library(kind: Any) -> Library:
 
 
 @functools.cache
-def _made(kind: type[Library]) -> Library:
+def _made(kind: type[ArrayLibrary]) -> ArrayLibrary:
     return kind()

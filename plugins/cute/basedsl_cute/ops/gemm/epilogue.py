@@ -47,7 +47,7 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Fused:
+class FusedEpilogue:
     """activation(alpha * x + bias) + residual, in float32. The operands that there are come in this
     order.
     """

@@ -20,8 +20,8 @@ from basedsl_cute.hardware.requirements import needs_of
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.gemm.array_libraries import Library
-from basedsl_cute.ops.gemm.matrix_views import View, spaced, view_of
+from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary
+from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
 
@@ -29,11 +29,13 @@ _FLOATS_16 = (cute.Float16, cute.BFloat16)
 _FLOATS_8 = (cute.Float8E4M3FN, cute.Float8E5M2)
 _INTEGERS = (cute.Int8, cute.Uint8)
 
-Matrices = tuple[View, View, View]  # A (M, K), B (K, N), C (M, N), or with batches
+Matrices = tuple[
+    MatrixView, MatrixView, MatrixView
+]  # A (M, K), B (K, N), C (M, N), or with batches
 
 
 @dataclass
-class Facts:
+class OperandInfo:
     """An array that is given."""
 
     host: HostTensor
@@ -55,13 +57,13 @@ class Facts:
             end *= extent
         return end * self.size
 
-    def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> View | None:
+    def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> MatrixView | None:
         return view_of(
             self.shape, self.strides, full, self.size, batched=batched, may_copy=True, **options
         )
 
 
-def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
+def operand_info(x: Any, name: str, new_mode: int | None = None) -> OperandInfo:
     host = HostTensor.of(x, name)
     size = host.dtype[1] // 8
     if size and host.address % size and not host.is_on_gpu:
@@ -74,17 +76,17 @@ def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
     if new_mode is not None and (new_mode >= 0 or len(shape) > 1):
         shape.insert(new_mode, 1)
         strides.insert(new_mode, 1)
-    return Facts(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
+    return OperandInfo(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
 
 
-def views_of(
-    a: Facts,
-    b: Facts,
-    c: Facts,
-    given: list[Facts | None],
+def matrix_views(
+    a: OperandInfo,
+    b: OperandInfo,
+    c: OperandInfo,
+    given: list[OperandInfo | None],
     batch: tuple[int, ...],
     extents: tuple[int, int, int],
-) -> tuple[Matrices, tuple[View | None, ...], tuple[bool, ...]]:
+) -> tuple[Matrices, tuple[MatrixView | None, ...], tuple[bool, ...]]:
     """The matrices A, B and C, the operands of the epilogue, and which of these are a row.
 
     With one B for all of A, all modes of A but the last are rows; else they are batches.
@@ -92,7 +94,7 @@ def views_of(
     m, n, k = extents
     full = (*batch, m, n)
     columns = tuple(x is not None and x.shape == (n,) for x in given)
-    of_a, of_b = a, b
+    info_a, info_b = a, b
     one_b = all(extent == 1 for extent in b.shape[:-2])
     for batched in (False, True) if one_b else (True,):
         if batched:
@@ -111,7 +113,7 @@ def views_of(
         copied = any(v is not None and v.copied for v in (*matrices, *seen))
         cheap = batched or not batch or not copied
         if None not in matrices and all(needed) and cheap:
-            as_given = [_as_given(v, x) for v, x in zip(matrices, (of_a, of_b, c), strict=True)]
+            as_given = [_as_given(v, x) for v, x in zip(matrices, (info_a, info_b, c), strict=True)]
             more = tuple(v and _as_given(v, x) for v, x in zip(seen, given, strict=True))
             return tuple(as_given), more, columns  # type: ignore[return-value]
     raise DSLTypeError(
@@ -130,11 +132,11 @@ _COPIED = 1.2e12
 _WITHOUT_TMA = 1 / (1 / 75e12 - 1 / 300e12)
 
 
-def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matrices:
+def with_copies_for_tma(matrices: Matrices, a: OperandInfo, b: OperandInfo, k: int) -> Matrices:
     """The matrices, with copies instead of A and B that TMA cannot load, where that is faster."""
     if current_target().name != "sm_90a":
         return matrices
-    m, n, _, batches, *_ = walked(*matrices, k)
+    m, n, _, batches, *_ = problem_shape(*matrices, k)
     gain = m * n * k * batches / _WITHOUT_TMA
     made = []
     for view, x in zip(matrices, (a, b), strict=False):
@@ -149,7 +151,7 @@ def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matri
     return (made[0], made[1], matrices[2]) if gain > 0 else matrices
 
 
-def check_operands(given: list[Facts | None], full: tuple[int, ...]) -> None:
+def check_operands(given: list[OperandInfo | None], full: tuple[int, ...]) -> None:
     for x in given:
         if x is not None and not _broadcasts(x.shape, full):
             raise DSLTypeError(
@@ -164,38 +166,38 @@ def _broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
         return False
 
 
-def _as_given(view: View | None, x: Facts | None) -> View | None:
+def _as_given(view: MatrixView | None, x: OperandInfo | None) -> MatrixView | None:
     """A vector is no matrix, even where its elements are walked like one."""
     if view is None or x is None or len(view.shape) == len(x.host.shape):
         return view
     return replace(view, is_same=False)
 
 
-def _row(x: Facts) -> View:
-    return View(x.shape, x.strides, is_same=True)
+def _row(x: OperandInfo) -> MatrixView:
+    return MatrixView(x.shape, x.strides, is_same=True)
 
 
-def choose(
+def choose_kernel(
     dtype: Any,
     dtype_b: Any,
     dtype_c: Any,
-    walked: Walked,
+    shape: ProblemShape,
     tf32: bool,
-    tma: ByTma,
+    tma: TmaSupport,
     config: Any,
     processors: int,
 ) -> tuple[str, Any]:
     """The kernel and its configuration."""
-    m, n, k, batches, k_contiguous, is_turned = walked
+    m, n, k, batches, k_contiguous, is_turned = shape
     target = current_target()
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
-        return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
+        return "simt", config or sgemm.choose_config(m, n, processors, batches, k_contiguous)
     if config is None and target.name == "sm_90a" and tma.wgmma:
         bits = dtype.width
         rows, columns = (n, m) if is_turned else (m, n)
-        return heuristics.choose(
+        return heuristics.choose_hopper_kernel(
             rows, columns, k, batches, bits, dtype_c.width, processors, tma.stores, is_turned
         )
     if type(config) in _HOPPER:
@@ -211,9 +213,9 @@ def choose(
     if config is None:
         problem = (m, n, k, dtype.width, processors, target.smem_per_block, batches)
         if tma.loads and target.is_gpu and _moves_registers(target):
-            config = gemm_tma.choose(*problem, pairs=target.capability < (12, 0))
+            config = gemm_tma.choose_config(*problem, pairs=target.capability < (12, 0))
         else:
-            config = ampere_gemm.choose(*problem)
+            config = ampere_gemm.choose_config(*problem)
     elif not isinstance(config, ampere_gemm.Config):
         raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
     elif isinstance(config, gemm_tma.Config) and not tma.loads:
@@ -231,7 +233,7 @@ _HOPPER = {
 }
 
 
-def _check_hopper(config: Any, tma: ByTma, k: int, batches: int, bits: int) -> None:
+def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int, bits: int) -> None:
     """DSLTypeError for a configuration that was given for what its kernel does not do."""
     if not (tma.wgmma and (tma.stores or not isinstance(config, hopper_gemm.Config))):
         raise DSLTypeError(
@@ -239,7 +241,7 @@ def _check_hopper(config: Any, tma: ByTma, k: int, batches: int, bits: int) -> N
             "bytes, and of elements that are not 16-bit those with K contiguous"
         )
     if isinstance(config, parallel_split_k.Config):
-        config.check(k, bits)
+        config.check_parts(k, bits)
         if batches > 1:
             raise DSLTypeError(
                 f"parts of K are batches, and there are {batches} already",
@@ -252,7 +254,7 @@ def _moves_registers(target: Target) -> bool:
     return all(needs.met_by(target) for needs in needs_of("nvvm.setmaxregister"))
 
 
-class ByTma(NamedTuple):
+class TmaSupport(NamedTuple):
     """What TMA can copy of a product's arrays."""
 
     loads: bool  # A and B
@@ -260,7 +262,7 @@ class ByTma(NamedTuple):
     stores: bool  # C
 
 
-class Walked(NamedTuple):
+class ProblemShape(NamedTuple):
     """A product as kernels walk it, which compute C^T = B^T A^T where C is column-major."""
 
     m: int
@@ -271,13 +273,13 @@ class Walked(NamedTuple):
     is_turned: bool  # C is column-major
 
 
-def walked(a: View, b: View, c: View, k: int) -> Walked:
+def problem_shape(a: MatrixView, b: MatrixView, c: MatrixView, k: int) -> ProblemShape:
     """The product of views of (M, K) and (K, N)."""
     lines = (a.lead == -1, b.lead == -2)
     (m, n), batches = c.shape[-2:], c.shape[0] if len(c.shape) == 3 else 1
     if c.lead == -2:
         m, n, lines = n, m, lines[::-1]
-    return Walked(m, n, k, batches, lines, c.lead == -2)
+    return ProblemShape(m, n, k, batches, lines, c.lead == -2)
 
 
 def check_types(a: Any, b: Any) -> None:
@@ -290,7 +292,7 @@ def check_types(a: Any, b: Any) -> None:
         )
 
 
-def element_type(lib: Library, asked: Any, dtype: Any, like: Any) -> Any:
+def element_type(lib: ArrayLibrary, asked: Any, dtype: Any, like: Any) -> Any:
     """The result's element type, from what the user said or from that of `a`."""
     if asked is None:
         if dtype in _FLOATS_8:
@@ -327,13 +329,13 @@ def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
     return kind
 
 
-def check_devices(*arrays: Facts | None) -> None:
+def check_devices(*arrays: OperandInfo | None) -> None:
     names = {x.host.device_name for x in arrays if x is not None}
     if len(names) > 1:
         raise DSLTypeError(f"matmul takes arrays of one device, not of {', '.join(sorted(names))}")
 
 
-def extents_of(a: Facts, b: Facts) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+def extents_of(a: OperandInfo, b: OperandInfo) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """The leading modes of the result, and (M, N, K)."""
     (m, k), (kb, n) = a.shape[-2:], b.shape[-2:]
     if k != kb:

@@ -22,23 +22,23 @@ from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 from basedsl_cute.host.tensor_argument import tensor_argument
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.gemm.array_libraries import Library, library
-from basedsl_cute.ops.gemm.epilogue import Fused
+from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.kernel_selection import (
-    ByTma,
+    TmaSupport,
     check_devices,
     check_operands,
     check_types,
     checked_out,
-    choose,
+    choose_kernel,
     element_type,
     extents_of,
-    facts,
-    views_of,
-    walked,
+    matrix_views,
+    operand_info,
+    problem_shape,
     with_copies_for_tma,
 )
-from basedsl_cute.ops.gemm.matrix_views import View
+from basedsl_cute.ops.gemm.matrix_views import MatrixView
 from basedsl_cute.ops.gemm.operands import matrix
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
@@ -106,7 +106,9 @@ def matmul(
         ) from None
     if plan is None:
         if epilogue is None and (extras or activation is not None):
-            fused = Fused(activation, alpha is not None, bias is not None, residual is not None)
+            fused = FusedEpilogue(
+                activation, alpha is not None, bias is not None, residual is not None
+            )
         else:
             fused = epilogue
         plan = _plan(lib, a, b, out, extras, fused, out_dtype, tf32, config)
@@ -122,10 +124,10 @@ def _is_array(x: Any) -> bool:
 
 def _is_users(epilogue: Any) -> bool:
     """Whether an epilogue runs code that is not this package's."""
-    return callable(epilogue.activation if isinstance(epilogue, Fused) else epilogue)
+    return callable(epilogue.activation if isinstance(epilogue, FusedEpilogue) else epilogue)
 
 
-def _key(lib: Library, x: Any, name: str) -> Any:
+def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
     if library(x) is not lib:
         raise DSLTypeError(
             f"matmul: {name} is a {type(x).__module__}.{type(x).__name__}, unlike a",
@@ -135,9 +137,14 @@ def _key(lib: Library, x: Any, name: str) -> Any:
 
 
 def _extras(
-    lib: Library, bias: Any, residual: Any, alpha: Any, epilogue: Any, operands: tuple[Any, ...]
+    lib: ArrayLibrary,
+    bias: Any,
+    residual: Any,
+    alpha: Any,
+    epilogue: Any,
+    operands: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """The epilogue's operands in the order in which `Fused` takes them, or the user's own."""
+    """The epilogue's operands in the order in which `FusedEpilogue` takes them, or the user's own."""
     if alpha is bias is residual is epilogue is None and operands is _NOTHING:
         return ()
     if isinstance(alpha, int | np.generic):
@@ -181,11 +188,11 @@ class Plan:
     def __init__(
         self,
         call: Callable[..., Any] | None,
-        views: tuple[View, ...],
+        views: tuple[MatrixView, ...],
         shape: tuple[int, ...],
         dtype: Any,
         blocks: int,
-        extras: tuple[View | None, ...],
+        extras: tuple[MatrixView | None, ...],
         filled: tuple[int, int, int] = (0, 0, 0),
         problem: Problem | None = None,
         workspace: tuple[tuple[int, ...], Any] | None = None,
@@ -202,7 +209,7 @@ class Plan:
         every = (*views, *(v for v in extras if v is not None))
         self.is_direct = all(v.is_same for v in every)
 
-    def run(self, lib: Library, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
+    def run(self, lib: ArrayLibrary, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
         """The product of arrays of that kind."""
         result = lib.empty(self.shape, self.dtype, a) if out is None else out
         if out is not None:
@@ -221,7 +228,7 @@ class Plan:
         call(a, b, c, extras, self.blocks, lib.stream(a))
         return result
 
-    def _check_apart(self, lib: Library, a: Any, b: Any, out: Any) -> None:
+    def _check_apart(self, lib: ArrayLibrary, a: Any, b: Any, out: Any) -> None:
         """Where arrays have gaps, that they overlap is seen only if they begin alike."""
         *sizes, written = self.filled
         at = lib.address(out)
@@ -239,7 +246,7 @@ _kernels: dict[Any, Callable[..., Any]] = {}
 
 
 def _plan(
-    lib: Library,
+    lib: ArrayLibrary,
     a: Any,
     b: Any,
     out: Any,
@@ -252,53 +259,53 @@ def _plan(
     ranks = tuple(len(HostTensor.of(x, name).shape) for x, name in ((a, "a"), (b, "b")))
     if 0 in ranks:
         raise DSLTypeError("matmul takes vectors and matrices, not a single number")
-    of_a = facts(a, "a", 0 if ranks[0] == 1 else None)
-    of_b = facts(b, "b", 1 if ranks[1] == 1 else None)
-    check_types(of_a.dtype, of_b.dtype)
-    batch, (m, n, k) = extents_of(of_a, of_b)
+    info_a = operand_info(a, "a", 0 if ranks[0] == 1 else None)
+    info_b = operand_info(b, "b", 1 if ranks[1] == 1 else None)
+    check_types(info_a.dtype, info_b.dtype)
+    batch, (m, n, k) = extents_of(info_a, info_b)
     full = (*batch, m, n)
     shape = (*batch, *((m,) if ranks[0] > 1 else ()), *((n,) if ranks[1] > 1 else ()))
     column = len(shape) if ranks[1] == 1 else None  # the mode that results lack
     if ranks[0] == 1:
         column = -1 if column is None else 0
-    kind = element_type(lib, out_dtype, of_a.dtype, a)
+    kind = element_type(lib, out_dtype, info_a.dtype, a)
     made = lib.dtype(kind)
     if out is not None:
         kind = checked_out(out, shape, kind if out_dtype is not None else None)
-    given = [facts(x, "an operand", column) if _is_array(x) else None for x in extras]
-    check_devices(of_a, of_b, *given, *([] if out is None else [facts(out, "out")]))
+    given = [operand_info(x, "an operand", column) if _is_array(x) else None for x in extras]
+    check_devices(info_a, info_b, *given, *([] if out is None else [operand_info(out, "out")]))
     check_operands(given, full)
     if 0 in full:
-        return Plan(None, (View((), (), is_same=True),) * 3, shape, made, 0, ())
+        return Plan(None, (MatrixView((), (), is_same=True),) * 3, shape, made, 0, ())
 
     result = lib.empty(shape, made, a) if out is None else out
-    of_c = facts(result, "out")
+    info_c = operand_info(result, "out")
     if ranks == (1, 1):
-        of_c.shape, of_c.strides = (1, 1), (1, 1)
+        info_c.shape, info_c.strides = (1, 1), (1, 1)
     elif 1 in ranks:
         place = len(batch) if ranks[0] == 1 else len(batch) + 1
-        of_c.shape = (*of_c.shape[:place], 1, *of_c.shape[place:])
-        of_c.strides = (*of_c.strides[:place], 1, *of_c.strides[place:])
-    views = views_of(of_a, of_b, of_c, given, batch, (m, n, k))
+        info_c.shape = (*info_c.shape[:place], 1, *info_c.shape[place:])
+        info_c.strides = (*info_c.strides[:place], 1, *info_c.strides[place:])
+    views = matrix_views(info_a, info_b, info_c, given, batch, (m, n, k))
     matrices, seen, columns = views
-    if config is None and (tf32 or of_a.dtype is not cute.Float32):
-        matrices = with_copies_for_tma(matrices, of_a, of_b, k)
-    addresses = [x.host.address for x in (of_a, of_b, of_c)]
-    sizes = [x.size for x in (of_a, of_b, of_c)]
+    if config is None and (tf32 or info_a.dtype is not cute.Float32):
+        matrices = with_copies_for_tma(matrices, info_a, info_b, k)
+    addresses = [x.host.address for x in (info_a, info_b, info_c)]
+    sizes = [x.size for x in (info_a, info_b, info_c)]
     every = list(zip(matrices, addresses, sizes, strict=True))
     leads = [v.lead == -1 for v in matrices]
     loads = all(v.suits_tma(x, size) for v, x, size in every[:2])
-    wgmma = loads and (of_a.dtype.width == 16 or leads[:2] == [True, False])
-    stores = matrices[2].suits_tma(*every[2][1:]) and matrices[2].suits_tma_store(of_c.size)
-    device = of_a.host.device[1] if of_a.host.is_on_gpu else None
+    wgmma = loads and (info_a.dtype.width == 16 or leads[:2] == [True, False])
+    stores = matrices[2].suits_tma(*every[2][1:]) and matrices[2].suits_tma_store(info_c.size)
+    device = info_a.host.device[1] if info_a.host.is_on_gpu else None
     processors = HardwareInfo(device).get_device_multiprocessor_count()
-    kernel, config = choose(
-        of_a.dtype,
-        of_b.dtype,
-        of_c.dtype,
-        walked(*matrices, k),
+    kernel, config = choose_kernel(
+        info_a.dtype,
+        info_b.dtype,
+        info_c.dtype,
+        problem_shape(*matrices, k),
         tf32,
-        ByTma(loads, wgmma, stores),
+        TmaSupport(loads, wgmma, stores),
         config,
         processors,
     )
@@ -313,10 +320,10 @@ def _plan(
     blocks = processors * getattr(config, "blocks_per_sm", 1)
     arrays = tuple(v.of(x, lib) for v, x in zip(matrices, (a, b, result), strict=True))
     more = tuple(x if v is None else v.of(x, lib) for x, v in zip(extras, seen, strict=True))
-    filled = (of_a.filled, of_b.filled, of_c.filled)
+    filled = (info_a.filled, info_b.filled, info_c.filled)
     workspace = None
     if isinstance(config, parallel_split_k.Config):
-        sums = lib.dtype(cute.Int32 if of_a.dtype.is_integer else cute.Float32)
+        sums = lib.dtype(cute.Int32 if info_a.dtype.is_integer else cute.Float32)
         workspace = config.workspace(*matrices[2].shape[-2:], not leads[2]), sums
         more = (lib.empty(*workspace, a), *more)
     call = _compiled(problem, arrays, more, blocks)

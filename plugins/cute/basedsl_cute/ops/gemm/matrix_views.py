@@ -1,6 +1,6 @@
 """Operands of `matmul` as matrices or batches of them: extents and strides alone.
 
-A `View` says how an array becomes what a kernel takes: (rows, columns) or (batches, rows, columns).
+A `MatrixView` says how an array becomes what a kernel takes: (rows, columns) or (batches, rows, columns).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl_cute.ops.gemm.array_libraries import Library
+from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary
 
 LINE = 16  # bytes of the widest access
 
@@ -17,7 +17,7 @@ Extents = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class View:
+class MatrixView:
     """An array as a matrix: of itself (`is_same`: as it is), or of a row-major copy of the extents
     and strides `copied`, whose rows are `pitch` elements apart, if that is given. `lead` is the
     mode of stride 1, counted from the end.
@@ -30,7 +30,7 @@ class View:
     is_same: bool = False
     pitch: int = 0
 
-    def of(self, x: Any, library: Library) -> Any:
+    def of(self, x: Any, library: ArrayLibrary) -> Any:
         """The view of an array like the one it was made for."""
         if self.is_same:
             return x
@@ -78,7 +78,7 @@ def view_of(
     batched: bool,
     may_copy: bool,
     strided: bool = False,
-) -> View | None:
+) -> MatrixView | None:
     """An array of elements of `size` bytes, broadcast to `full` (..., rows, columns), as a matrix
     whose rows are all modes but the last, or, if `batched`, with all modes but the last two as one.
 
@@ -101,11 +101,11 @@ def view_of(
         if lead is not None:
             steps = steps if strided else _tidied(extents, steps, lead, size)
             same = copied is None and (extents, steps) == (shape, strides)
-            return View(extents, steps, lead, copied, same)
+            return MatrixView(extents, steps, lead, copied, same)
     return None
 
 
-def spaced(view: View, size: int) -> View | None:
+def spaced(view: MatrixView, size: int) -> MatrixView | None:
     """A copy of the matrix that TMA can load, in the same order; None for one that is a copy
     already or has repetitions, which it would multiply.
     """
@@ -117,7 +117,7 @@ def spaced(view: View, size: int) -> View | None:
     pitch = -(-shape[-1] // unit) * unit
     steps = dict(zip(order, compact((*shape[:-1], pitch)), strict=True))
     walked = tuple(steps[i] for i in sorted(order))
-    return View(view.shape, walked, view.lead, (shape, strides), pitch=pitch)
+    return MatrixView(view.shape, walked, view.lead, (shape, strides), pitch=pitch)
 
 
 def compact(shape: Sequence[int]) -> Extents:

@@ -50,7 +50,7 @@ def check_extents(a, b, c, pads: cute.Constexpr = False):
         assert b.shape[2] == c.shape[2], "B and C have different numbers of batches"
 
 
-class Results:
+class OutputTile:
     """C, the coordinates of its elements, and the epilogue's operands: cut into parts alike.
 
     `shape` is (M, N) of all of C.
@@ -63,13 +63,13 @@ class Results:
         """The matrices of a batch."""
         shape = (self.c.shape[0], self.c.shape[1])
         cut = self.each(lambda x: x[None, None, batch])
-        return Results(cut.c, cut.operands, cute.make_identity_tensor(shape), shape)
+        return OutputTile(cut.c, cut.operands, cute.make_identity_tensor(shape), shape)
 
     def each(self, cut):
         """The same part of all; operands that are numbers stay."""
         operands = tuple(cut(x) if isinstance(x, cute.Tensor) else x for x in self.operands)
         coords = None if self.coords is None else cut(self.coords)
-        return Results(cut(self.c), operands, coords, self.shape)
+        return OutputTile(cut(self.c), operands, coords, self.shape)
 
     @cute.jit
     def put(self, sums, epilogue, is_inside: cute.Constexpr = False):
