@@ -227,7 +227,9 @@ def test_what_is_chosen_fits(dtype, out):
     seen = set()
     for m, n, k in itertools.product(extents, extents, (8, 512, 4096, 65536)):
         for swap in (m < n, m >= n):
-            kernel, cfg = heuristics.choose_hopper_kernel(m, n, k, 1, BITS[dtype], out.width, 132, False)
+            kernel, cfg = heuristics.choose_hopper_kernel(
+                m, n, k, 1, BITS[dtype], out.width, 132, False
+            )
             major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
             c = out
             if kernel == "hopper parts":
@@ -278,9 +280,7 @@ def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
     assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
 
 
-BETWEEN = [
-    hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.EXTRA_CANDIDATES
-]
+BETWEEN = [hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.EXTRA_CANDIDATES]
 
 
 @pytest.mark.parametrize("cfg", BETWEEN, ids=str)
@@ -336,9 +336,9 @@ def test_a_workspace_is_not_large():
 @pytest.mark.parametrize(
     "options, text",
     [
-        ({"tile": (32, 32, 64)}, "M is a multiple of 64"),
+        ({"tile": (32, 32, 64)}, "M must be a multiple of 64"),
         ({"tile": (64, 12, 64)}, "N one of 8"),
-        ({"tile": (64, 32, 64), "consumers": 2}, "M is a multiple of 128"),
+        ({"tile": (64, 32, 64), "consumers": 2}, "M must be a multiple of 128"),
         ({"stages": 1}, "stages from 2"),
         ({"split": 17}, "1 to 16 parts"),
         ({"split": 0}, "1 to 16 parts"),

@@ -14,10 +14,10 @@ from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.copy_instruction import (
-    missing_fact,
-    emit_copy,
-    predicated,
     contiguous_piece,
+    emit_copy,
+    missing_fact,
+    predicated,
 )
 from basedsl_cute.atoms.memory_semantics import (
     WEAK,

@@ -23,7 +23,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import logical_not
 from basedsl_cute import algebra
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.atoms.copy_tensors import autovec_copy
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor, make_tensor
 from basedsl_cute.tensors.tensor import Tensor
@@ -63,11 +63,11 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
         return values
     fragment.fill(0)  # on all paths: what some leave as it was would live on from tile to tile
     if inside is not None:
-        with when(inside):
+        with predicated(inside):
             autovec_copy(part, fragment)
-    with when(None if inside is None else logical_not(inside)):
+    with predicated(None if inside is None else logical_not(inside)):
         for i in range(int(algebra.size(fragment.shape))):
-            with when(algebra.elem_less(coords[i], bound)):
+            with predicated(algebra.elem_less(coords[i], bound)):
                 fragment[i] = part[i]
     values = fragment.load()
     return values

@@ -19,7 +19,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.tensors.pointer import Pointer
@@ -56,7 +56,7 @@ class TensorMapManager:
     @takes_location
     def init_tensormap_from_atom(self, copy_atom: Any, dst_ptr: Pointer, warp_id: int) -> None:
         """Warp `warp_id` copies the atom's tensor map to `dst_ptr`."""
-        with when(_warp() == warp_id):
+        with predicated(_warp() == warp_id):
             tma.copy_tensormap(copy_atom, dst_ptr)
             arch.sync_warp()
 
@@ -80,7 +80,7 @@ class TensorMapManager:
         """
         in_smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
         places = tensormap_smem_ptr if in_smem else tensormap_gmem_ptr
-        with when(_warp() == warp_id):
+        with predicated(_warp() == warp_id):
             arch.sync_warp()  # all lanes have read what the last change left in shared memory
             with arch.elect_one():
                 for tensor, atom, at in zip(tensor_gmem, tma_copy_atom, places, strict=True):

@@ -1,7 +1,7 @@
-"""Arrays of PyTorch, CuPy and NumPy as `matmul` needs them: recognised, viewed, made.
+"""One interface to the array libraries of `matmul`'s operands: PyTorch, CuPy and NumPy.
 
-`library(x)` has the same functions for each; other arrays with `__dlpack__` are not made here, as
-there is no common way to.
+`library(x)` gives the `ArrayLibrary` of an array. Other arrays with `__dlpack__` are not supported,
+since there is no common way to make them.
 """
 
 from __future__ import annotations
@@ -18,43 +18,44 @@ from basedsl.numeric import Numeric
 
 
 class ArrayLibrary:
-    """What one array library does. Subclasses say how."""
+    """The operations that `matmul` needs of an array library; one subclass for each library."""
 
     def key(self, x: Any) -> Hashable:
-        """Everything about an array that a kernel for it depends on: extents, strides, element
-        type, alignment to 16 bytes, device. DSLTypeError for one that may not be passed just now.
+        """A cache key of everything that a kernel for the array depends on: extents, strides,
+        element type, address modulo 16, device. Raises DSLTypeError for an array that needs a
+        gradient while gradients are recorded.
         """
         raise NotImplementedError
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
-        """A new array, row-major, on the device of `like`."""
+        """A new uninitialised row-major array on the device of `like`; `dtype` is the library's."""
         raise NotImplementedError
 
     def dtype(self, kind: type[Numeric]) -> Any:
-        """The library's name of an element type."""
+        """The library's dtype for a numeric class; DSLTypeError where it has none."""
         raise NotImplementedError
 
     def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """The elements behind the first one of `x`, in another order; strides count elements."""
+        """A view with other extents and strides (in elements) that starts at the same address."""
         raise NotImplementedError
 
     def address(self, x: Any) -> int:
-        """Where the first element is."""
+        """The address of the first element."""
         raise NotImplementedError
 
     def compact(self, x: Any) -> Any:
-        """The same elements, row-major."""
+        """The same elements row-major: a copy, unless they are so already."""
         raise NotImplementedError
 
     def spaced(self, x: Any, pitch: int) -> Any:
-        """A new row-major array that begins with the same elements, rows `pitch` apart."""
+        """A row-major copy whose rows are `pitch` elements apart; the padding is uninitialised."""
         columns = x.shape[-1]
         made = self.empty((*x.shape[:-1], pitch), x.dtype, x)
         made[..., :columns] = x
         return made
 
     def stream(self, x: Any) -> int:
-        """The CUstream on which the library would work on `x` now."""
+        """The CUstream that the library currently uses for the device of `x`; 0 for the CPU."""
         return 0
 
 
@@ -155,7 +156,7 @@ _TORCH_NAMES = {
 
 
 def library(x: Any) -> ArrayLibrary:
-    """The library of an array; DSLTypeError for what is none."""
+    """The library of an array; DSLTypeError for any other object."""
     return _library(type(x))
 
 

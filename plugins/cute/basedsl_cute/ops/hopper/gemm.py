@@ -91,7 +91,7 @@ def gemm_kernel(
     sc = allocate_staged(smem, kinds.c, layout_c)
 
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    order = pingpong_order(smem, warp_idx, cfg)
+    turn_order = pingpong_order(smem, warp_idx, cfg)
     load_pipeline = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
     pipeline.pipeline_init_arrive(cfg.cluster)
     if warp_idx == 0:
@@ -108,7 +108,7 @@ def gemm_kernel(
             producer_warp(loads, scheduler, work, k_tiles, kinds, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        tile = TileParams(load_pipeline, order, sa, sb, sc, store_c, tma_c, extras)
+        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c, tma_c, extras)
         consumer_warpgroup(tile, scheduler, work, k_tiles, kinds, cfg, epilogue_op)
 
 
@@ -118,7 +118,7 @@ class TileParams(NamedTuple):
     """
 
     pipeline: Any
-    order: Any  # the barrier of `pingpong`, or None
+    turn_order: Any  # the barrier of `pingpong`, or None
     sa: Any
     sb: Any
     sc: Any
@@ -163,9 +163,9 @@ def store_piece(epi_store, fragment, where, number, cfg: cute.Constexpr):
 
 
 @cute.jit
-def store_next_piece(epi_store, pending, pending_count, before, slot, kinds, cfg: cute.Constexpr):
-    """Store the first of the last tile's `pending_count` pieces, and move the others up by one."""
-    i = len(pending) - pending_count
+def store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg: cute.Constexpr):
+    """Store the first of the last tile's `unstored` pieces, and move the others up by one."""
+    i = len(pending) - unstored
     where = piece_coordinate(before, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
     store_piece(epi_store, pending[0], where, slot + i, cfg)
     for j in cute.range_constexpr(len(pending) - 1):
@@ -178,7 +178,7 @@ def consumer_warpgroup(
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
     """Multiply one warpgroup's rows of each tile, apply the epilogue and store the result."""
-    loads, order, extras = tile.pipeline, tile.order, tile.extras
+    loads, turn_order, extras = tile.pipeline, tile.turn_order, tile.extras
     bm, bn, _ = cfg.tile
     consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
     row_block = 0 if cfg.pingpong else consumer
@@ -204,7 +204,7 @@ def consumer_warpgroup(
     )  # fmt: skip
     pending = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
     defers = cfg.defers(kinds.c.width)
-    pending_count = cute.Int32(0)  # pieces of the previous tile that are not stored yet
+    unstored = cute.Int32(0)  # pieces of the previous tile that are not stored yet
     before = (cute.Int32(0), cute.Int32(0), cute.Int32(0))  # the previous tile
     slot = 0  # of the next tile's first piece
 
@@ -216,8 +216,9 @@ def consumer_warpgroup(
     done = read.clone()
     wait_for_predecessor(cfg)
     while work.is_valid_tile:
-        if cute.const_expr(order is not None):
-            order.wait()  # a barrier's parity tells one round of the ring from the next, not more
+        if cute.const_expr(turn_order is not None):
+            # Parity tells only neighbouring rounds of the ring apart: consumers go in step.
+            turn_order.wait()
         mma.set(warpgroup.Field.ACCUMULATE, False)  # the first step replaces what is in acc
         loads.consumer_wait(read)
         issue_mma(mma, acc, ra, rb, read.index)
@@ -229,15 +230,15 @@ def consumer_warpgroup(
             mma_step(loads, mma, acc, ra, rb, read, done)
             if cute.const_expr(defers):
                 # One piece after each step: storing all at once would hold a stage too long.
-                if pending_count > 0:
-                    store_next_piece(epi_store, pending, pending_count, before, slot, kinds, cfg)
-                    pending_count -= 1
+                if unstored > 0:
+                    store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
+                    unstored -= 1
         if cute.const_expr(defers):
-            while pending_count > 0:
-                store_next_piece(epi_store, pending, pending_count, before, slot, kinds, cfg)
-                pending_count -= 1
-        if cute.const_expr(order is not None):
-            order.arrive()
+            while unstored > 0:
+                store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
+                unstored -= 1
+        if cute.const_expr(turn_order is not None):
+            turn_order.arrive()
         warpgroup.wait_group(0)
         loads.consumer_release(done)
         done.advance()
@@ -258,15 +259,15 @@ def consumer_warpgroup(
         if cute.const_expr(count % cfg.slots != 0):
             slot = (slot + count) % cfg.slots
         before = work.tile_idx
-        pending_count += count
+        unstored += count
         if cute.const_expr(cfg.pingpong):
             read.advance((cfg.consumers - 1) * k_tiles)
             done.advance((cfg.consumers - 1) * k_tiles)
         work = following
     if cute.const_expr(defers):
-        while pending_count > 0:
-            store_next_piece(epi_store, pending, pending_count, before, slot, kinds, cfg)
-            pending_count -= 1
+        while unstored > 0:
+            store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
+            unstored -= 1
     if arch.make_warp_uniform(arch.warp_idx()) % 4 == 0:
         stores.producer_tail()
 

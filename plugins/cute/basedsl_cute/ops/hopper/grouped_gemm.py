@@ -140,7 +140,7 @@ def grouped_kernel(
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
     warp = arch.make_warp_uniform(arch.warp_idx())
-    order = pingpong_order(smem, warp, cfg)
+    turn_order = pingpong_order(smem, warp, cfg)
     load_pipeline = make_load_pipeline(barriers, kinds, cfg)
     wait_for_predecessor(cfg)
     x, y, cluster = arch.block_idx()
@@ -161,7 +161,7 @@ def grouped_kernel(
             producer_warp(loads, scheduler, tables, own, kinds, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        tile = TileParams(load_pipeline, order, sa, sb, sc, store_c)
+        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c)
         consumer_warpgroup(tile, scheduler, tables, own, kinds, cfg)
 
 
@@ -171,7 +171,7 @@ class TileParams(NamedTuple):
     """
 
     pipeline: Any
-    order: Any
+    turn_order: Any
     sa: Any
     sb: Any
     sc: Any
@@ -252,7 +252,7 @@ def producer_warp(loads, scheduler, tables, own, kinds: cute.Constexpr, cfg: cut
 @cute.jit
 def consumer_warpgroup(tile, scheduler, tables, own, kinds: cute.Constexpr, cfg: cute.Constexpr):
     """Multiply one warpgroup's rows of each tile and store them, by TMA where C allows it."""
-    loads, order, sc, store_c = tile.pipeline, tile.order, tile.sc, tile.store_c
+    loads, turn_order, sc, store_c = tile.pipeline, tile.turn_order, tile.sc, tile.store_c
     bm, bn, _ = cfg.tile
     warp = arch.make_warp_uniform(arch.warp_idx())
     consumer = warp // 4 - 1
@@ -285,8 +285,8 @@ def consumer_warpgroup(tile, scheduler, tables, own, kinds: cute.Constexpr, cfg:
         found = work.group_search_result
         steps = found.cta_tile_count_k
         if turn == consumer if cute.const_expr(cfg.pingpong) else True:
-            if cute.const_expr(order is not None):
-                order.wait()
+            if cute.const_expr(turn_order is not None):
+                turn_order.wait()
             if steps > 0:
                 mma.set(warpgroup.Field.ACCUMULATE, False)  # replaces what is in acc
                 loads.consumer_wait(read)
@@ -295,15 +295,15 @@ def consumer_warpgroup(tile, scheduler, tables, own, kinds: cute.Constexpr, cfg:
                 read.advance()
                 for _ in cute.range(1, steps, unroll=1):
                     mma_step(loads, mma, acc, ra, rb, read, done)
-                if cute.const_expr(order is not None):
-                    order.arrive()
+                if cute.const_expr(turn_order is not None):
+                    turn_order.arrive()
                 warpgroup.wait_group(0)
                 loads.consumer_release(done)
                 done.advance()
             else:
                 acc.fill(0)
-                if cute.const_expr(order is not None):
-                    order.arrive()
+                if cute.const_expr(turn_order is not None):
+                    turn_order.arrive()
 
             c = tables.matrix(
                 g, 2, (found.problem_shape_m, found.problem_shape_n), kinds, kinds.c.width // 8

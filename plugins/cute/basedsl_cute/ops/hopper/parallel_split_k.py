@@ -44,7 +44,7 @@ class Config:
         """Raise DSLTypeError unless K, in elements of `bits` bits, divides into the slices."""
         if k * bits % (128 * self.parts):
             raise DSLTypeError(
-                f"K = {k} of {bits}-bit elements does not split into {self.parts} parts of whole 16 bytes",
+                f"K = {k} elements of {bits} bits do not make {self.parts} parts of whole 16 bytes",
                 hint="pass a config with another number of parts, or none",
             )
 
