@@ -4,7 +4,7 @@
 
 Each dtype runs in a process of its own with a time limit. Inputs are fresh random normal numbers;
 outputs are filled with NaN before the checked call and compared with float64. The configuration of
-each shape is that of `ops.hopper.gemm.choose_config`, or `--config`. Timing: launches in a row between
+each shape is `choose_config`'s, or `--config`. Timing: launches in a row between
 two events with the device kept busy before, contenders in turns, medians over the rounds; ratios
 are those of medians. "alone" is the ratio to cuBLAS of launches that are timed one by one, "called"
 of such on an idle device, where what the host takes for a call counts. Errors count what rounding

@@ -25,7 +25,7 @@ from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_
 
 
 def check_elements(source: Tensor, target: Tensor, what: str) -> None:
-    """DSLTypeError unless both are tensors in memory with the same element type."""
+    """Raise DSLTypeError unless both are tensors in memory with the same element type."""
     for name, tensor in (("source", source), ("destination", target)):
         if not isinstance(tensor, Tensor):
             raise DSLTypeError(f"{what}: the {name} is a {type(tensor).__name__}, not a tensor")
@@ -40,8 +40,8 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
 
 
 def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any:
-    """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
-    (without it, to its size), in the IR; None if that is not proven.
+    """The IR value of all elements of a tensor as one memref of `bits` bits, aligned to `align`
+    bytes (its size by default); None if contiguity or alignment is not proven. The shape is static.
     """
     found = accesses(tensor)
     n = bits // storage_bits(tensor.element_type)
@@ -73,8 +73,10 @@ def emit_copy(
     cache: str | None = None,
     name: str = "the copy",
 ) -> None:
-    """Copy `bits` of consecutive elements at once, if `predicate` holds. Registers may lie in any
-    order; DSLTypeError if memory does not.
+    """Emit one copy of `bits` bits of consecutive elements, under `predicate` (a Boolean or None).
+
+    Elements in registers may lie in any order. Raises DSLTypeError where elements in memory are not
+    known to be consecutive and aligned; `name` begins the message.
     """
     pieces = []
     for tensor in (source, target):
@@ -95,7 +97,7 @@ def emit_copy(
 
 @contextmanager
 def predicated(predicate: Any) -> Iterator[None]:
-    """Emit the block under `scf.if`; always if `predicate` is None."""
+    """Emit the block under `scf.if` of a predicate; without it if `predicate` is None."""
     if predicate is None:
         yield
         return
@@ -108,7 +110,7 @@ def predicated(predicate: Any) -> Iterator[None]:
 
 
 def as_predicate(value: Any) -> Any:
-    """A predicate as a dynamic Boolean, True or False."""
+    """The predicate as a dynamic Boolean, or as True or False if it is known; else DSLTypeError."""
     if isinstance(value, Boolean) and is_dynamic(value):
         return value
     if type(value) is bool:
@@ -125,7 +127,9 @@ def as_predicate(value: Any) -> Any:
 
 
 def missing_fact(tensor: Tensor, bits: int) -> str:
-    """Why the elements of `tensor` are not known to be one aligned piece of `bits`."""
+    """The reason why the elements of `tensor` are not known to be one aligned piece of `bits` bits,
+    as a clause that follows the name of the copy.
+    """
     n = bits // storage_bits(tensor.element_type)
     head = f"moves {bits} bits at once ({n} x {tensor.element_type.__name__}), and for {tensor} "
     return head + _reason(tensor, n, bits // 8)
@@ -169,7 +173,7 @@ def _of_offset(offset: Any, n: int) -> str:
 
 
 def _of_alignment(pointer: Any, n: int, nbytes: int) -> str:
-    """Follow the address back to where it was still aligned."""
+    """The reason for a lacking alignment, found by following the address back to where it had it."""
     dialect = define(require("a copy").bindings)
     value = pointer.address.ir_value()
     known = dialect.record(value.type).alignment
