@@ -1,11 +1,11 @@
-"""CuTe's layout algebra in pure Python: integer tuples, layouts, swizzles and what to do with them.
+"""CuTe's layout algebra in pure Python: integer tuples, layouts, swizzles and operations on them.
 
-Imports nothing but the standard library. Works on Python ints, on dynamic integers (see
-`dynamic`), and on mixtures. Files, bottom up: `errors`, `frozen`, `dynamic`, `basis`, `int_tuple`,
-`coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`, `products`,
-`recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`, `atom_tables`),
-tiled operations (`tv_mma`, `tv_copy`), drawing (`draw`) and `late_methods`. `ignored_location` is
-the decorator of every public function.
+The package imports nothing but the standard library. It works on Python ints, on dynamic integers
+(see `dynamic`), and on mixtures. Every public function takes and ignores the keyword arguments
+`loc` and `ip`. Files, bottom up: `errors`, `frozen`, `ignored_location`, `dynamic`, `basis`,
+`int_tuple`, `coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`,
+`products`, `recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`,
+`atom_tables`), tiled operations (`tv_mma`, `tv_copy`), drawing (`draw`), and `late_methods`.
 """
 
 from __future__ import annotations

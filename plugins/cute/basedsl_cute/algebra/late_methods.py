@@ -15,7 +15,9 @@ from .vectorize import max_alignment
 
 
 def _max_alignment(self: Layout | ComposedLayout) -> int:
-    """The number of elements that every vector access through the layout may be aligned to."""
+    """Return the number of elements that every vector access through the layout may be aligned
+    to.
+    """
     return max_alignment(self)
 
 

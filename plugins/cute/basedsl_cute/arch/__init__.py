@@ -1,4 +1,9 @@
-"""`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
+"""`cute.arch`: the instructions that one thread issues, named as in CuTe's DSL.
+
+Every function here is called in a kernel (DSLError on the host), emits its instruction at the
+user's line, and takes and ignores the keyword arguments `loc` and `ip`. Where the target lacks an
+instruction, DSLTypeError is raised when the kernel is compiled.
+"""
 
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (

@@ -1,4 +1,6 @@
-"""Where a thread is: PTX ISA section 10, "Special Registers" (%tid, %ctaid, %ntid, %nctaid)."""
+"""The position of a thread: PTX ISA section 10, "Special Registers" (%tid, %ctaid, %ntid,
+%nctaid).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ FULL_MASK = 0xFFFFFFFF
 
 
 def read_register(name: str, what: str) -> Int32:
-    """The special register `name`, through its op of the nvvm dialect."""
+    """Return the special register `name`, read by its op of the nvvm dialect."""
     trace = in_kernel(what)
     i32 = trace.ir.IntegerType.get_signless(32)
     op = trace.emit(trace.ir.Operation.create, f"nvvm.read.ptx.sreg.{name}", results=[i32])
@@ -26,46 +28,53 @@ def _triple(register: str, what: str) -> tuple[Any, Any, Any]:
 
 
 @takes_location
-def thread_idx() -> tuple[Any, Any, Any]:
-    """The thread's (x, y, z) in its block."""
+def thread_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the index (x, y, z) of the thread in its block (`%tid`)."""
     return _triple("tid", "thread_idx()")
 
 
 @takes_location
-def block_idx() -> tuple[Any, Any, Any]:
-    """The block's (x, y, z) in the grid."""
+def block_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the index (x, y, z) of the block in the grid (`%ctaid`)."""
     return _triple("ctaid", "block_idx()")
 
 
 @takes_location
-def block_dim() -> tuple[Any, Any, Any]:
-    """Threads of a block in x, y, z."""
+def block_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the number of threads of a block in x, y and z (`%ntid`)."""
     return _triple("ntid", "block_dim()")
 
 
 @takes_location
-def grid_dim() -> tuple[Any, Any, Any]:
-    """Blocks of the grid in x, y, z."""
+def grid_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the number of blocks of the grid in x, y and z (`%nctaid`)."""
     return _triple("nctaid", "grid_dim()")
 
 
 @takes_location
-def lane_idx() -> Any:
-    """The thread's lane in its warp, 0 to 31."""
+def lane_idx() -> Int32:
+    """Return the lane of the thread in its warp, 0 to 31 (`%laneid`)."""
     return read_register("laneid", "lane_idx()")
 
 
 @takes_location
-def warp_idx() -> Any:
-    """The thread's warp in its block, counted along x, then y, then z."""
+def warp_idx() -> Int32:
+    """Return the number of the thread's warp in its block: its linear index, x fastest, over 32.
+
+    The compiler does not know that it is the same in all lanes: `make_warp_uniform(warp_idx())`
+    says so.
+    """
     x, y, z = thread_idx()
     nx, ny, _ = block_dim()
-    return (x + nx * (y + ny * z)) // WARP_SIZE
+    warp: Int32 = (x + nx * (y + ny * z)) // WARP_SIZE
+    return warp
 
 
 @takes_location
-def dynamic_smem_size() -> Any:
-    """The dynamic shared memory of the launch, in bytes."""
+def dynamic_smem_size() -> Int32:
+    """Return the bytes of dynamic shared memory that the launch gives each block
+    (`%dynamic_smem_size`).
+    """
     return read_register("dynamic.smem.size", "dynamic_smem_size()")
 
 

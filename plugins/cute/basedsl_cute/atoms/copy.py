@@ -125,7 +125,8 @@ def make_copy_atom(
     for orders and priorities that it does not have.
 
     >>> import basedsl_cute as cute
-    >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=128)
+    >>> op = cute.nvgpu.CopyUniversalOp()
+    >>> atom = cute.make_copy_atom(op, cute.Float32, num_bits_per_copy=128)
     >>> print(atom)
     CopyUniversalOp of Float32, 128 bits
     >>> print(atom.layout_src_tv)
@@ -269,9 +270,7 @@ class ThrCopy:
 
     @takes_location
     def partition_D(self, dst: Tensor) -> Tensor:
-        """The view of a tensor that this thread writes: ((atom values, rest values), rest modes...).
-        As `partition_S`.
-        """
+        """The view of a tensor that this thread writes, with the modes of `partition_S`."""
         check_partitioned(dst, "partition_D")
         return self.tiled_copy.tiling.partition("D", dst, self.thr_idx)  # type: ignore[no-any-return]
 
@@ -351,7 +350,7 @@ def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
     held = int(algebra.size(tiled_mma.tiling.tv_layout_tiled(operand), 1))
     if held % moved:
         raise DSLTypeError(
-            f"a thread holds {held} values of {operand} in the tile, no multiple of the copy's {moved}",
+            f"a thread holds {held} values of {operand} in the tile; the copy moves {moved}",
             notes=(
                 (f"the copy is {atom.op} of {atom.dtype.__name__}", None),
                 (f"the tile is that of {tiled_mma}", None),

@@ -1,7 +1,7 @@
 """One copy instruction: proof that its elements are consecutive and aligned, and its emission.
 
 `contiguous_piece` gives the elements of a tensor as one aligned piece of memory, `emit_copy` copies
-between two such pieces, and `missing_fact` explains what could not be proven. The loop over a
+between two such pieces, and `unproven` is the error that names the missing fact. The loop over a
 tensor's pieces is in `copy_tensors`.
 """
 
@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Copy, Recast, View
 from basedsl_cute.tensors.pointer import index_value, memref_type, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_vector
@@ -28,7 +29,7 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
     """Raise DSLTypeError unless both are tensors in memory with the same element type."""
     for name, tensor in (("source", source), ("destination", target)):
         if not isinstance(tensor, Tensor):
-            raise DSLTypeError(f"{what}: the {name} is a {type(tensor).__name__}, not a tensor")
+            raise DSLTypeError(f"{what}: the {name} is {with_article(type(tensor))}, not a tensor")
         if not tensor.has_memory:
             raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
     if source.element_type is not target.element_type:
@@ -59,8 +60,11 @@ def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any
     kind = memref_type(trace, tensor.element_type, pointer.space, layout, align)
     value = pointer.address.ir_value()
     if at_start:
-        return value if value.type == kind else dialect.recast(value, kind, loc=trace.loc())
-    return dialect.view(value, index_value(index), kind, loc=trace.loc())
+        if value.type == kind:
+            return value
+        return Recast(dialect, source=value, type=kind, loc=trace.loc()).view
+    offset = index_value(index)
+    return View(dialect, source=value, offset=offset, type=kind, loc=trace.loc()).view
 
 
 def emit_copy(
@@ -82,7 +86,7 @@ def emit_copy(
     for tensor in (source, target):
         piece = contiguous_piece(tensor, bits)
         if piece is None and (tensor.memspace != "rmem" or atom != "universal"):
-            raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
+            raise unproven(name, tensor, bits)
         pieces.append(piece)
     trace = require("a copy")
     if any(piece is None for piece in pieces):
@@ -90,8 +94,15 @@ def emit_copy(
             store_vector(target, load_vector(source))
         return
     holds = None if predicate is None else predicate.ir_value()
-    define(trace.bindings).copy(
-        *pieces, atom=atom, bits=bits, predicate=holds, cache=cache, loc=trace.loc()
+    Copy(
+        define(trace.bindings),
+        source=pieces[0],
+        target=pieces[1],
+        predicate=holds,
+        atom=atom,
+        bits=bits,
+        cache=cache,
+        loc=trace.loc(),
     )
 
 
@@ -118,7 +129,7 @@ def as_predicate(value: Any) -> Any:
     if isinstance(value, Boolean):
         return bool(value.value)
     raise DSLTypeError(
-        f"a predicate is a Boolean, not a {getattr(type(value), '__name__', value)}",
+        f"a predicate is a Boolean, not {with_article(getattr(type(value), '__name__', value))}",
         hint="make the tensor of predicates with dtype Boolean",
     )
 
@@ -126,54 +137,78 @@ def as_predicate(value: Any) -> Any:
 # Which fact is missing ---------------------------------------------------------------------------
 
 
-def missing_fact(tensor: Tensor, bits: int) -> str:
-    """The reason why the elements of `tensor` are not known to be one aligned piece of `bits` bits,
-    as a clause that follows the name of the copy.
+class _Missing(NamedTuple):
+    """What an instruction needs that is not proven, and what to write; the instruction's name is
+    the subject of `need`.
+    """
+
+    need: str
+    hint: str | None = None
+
+
+_SMALLER = "or copy fewer bits at once: num_bits_per_copy="
+
+
+def unproven(name: str, tensor: Tensor, bits: int) -> DSLTypeError:
+    """Return the error for a tensor that is not known to be one aligned piece of `bits`.
+
+    `name` is the instruction, for the message.
     """
     n = bits // storage_bits(tensor.element_type)
-    head = f"moves {bits} bits at once ({n} x {tensor.element_type.__name__}), and for {tensor} "
-    return head + _reason(tensor, n, bits // 8)
+    missing = _missing(tensor, n, bits // 8)
+    notes = (
+        (f"it moves {bits} bits at once: {n} x {tensor.element_type.__name__}", None),
+        (f"the tensor is {tensor}", None),
+    )
+    return DSLTypeError(f"{name} {missing.need}", user_span(), hint=missing.hint, notes=notes)
 
 
-def _reason(tensor: Tensor, n: int, nbytes: int) -> str:
+def _missing(tensor: Tensor, n: int, nbytes: int) -> _Missing:
     layout = tensor.layout
     while isinstance(layout, algebra.ComposedLayout):
         block = algebra.max_alignment(layout.inner) if _is_swizzle(layout.inner) else 1
         if block and block % n:
-            return f"the swizzle {layout.inner} keeps only {block} element(s) together"
+            return _parted(layout.inner, block, n)
         layout = layout.outer
     flat = algebra.coalesce(layout)
     if algebra.size(flat) != n:
-        return f"the instruction's elements are {algebra.size(flat)}, not {n}"
+        return _Missing(f"takes {n} elements, and this tensor has {algebra.size(flat)}")
     if flat.shape != n or not (type(flat.stride) is int and flat.stride == 1):
-        return (
-            f"its elements {layout} are not consecutive: a mode of stride 1 with {n} elements has "
-            "to be what one instruction moves (order the value layout along the contiguous mode, "
-            "or take a smaller num_bits_per_copy)"
+        return _Missing(
+            f"needs {n} consecutive elements; those of {layout} are not",
+            "order the value layout along the contiguous mode, or take a smaller num_bits_per_copy",
         )
     pointer = tensor.pointer
     if pointer.swizzle is not None:
         swizzle = algebra.recast_layout(storage_bits(pointer.dtype), 8, pointer.swizzle)
         if swizzle.max_alignment % n:
-            return f"the swizzle {pointer.swizzle} keeps only {swizzle.max_alignment} together"
+            return _parted(pointer.swizzle, swizzle.max_alignment, n)
         if dynamic.divisibility(pointer.offset) % n:
-            return _of_offset(pointer.offset, n)
-    return _of_alignment(pointer, n, nbytes)
+            return _indivisible(math.gcd(dynamic.divisibility(pointer.offset), n), n)
+    return _unaligned(pointer, n, nbytes)
 
 
 def _is_swizzle(inner: Any) -> bool:
     return isinstance(inner, algebra.Swizzle)
 
 
-def _of_offset(offset: Any, n: int) -> str:
-    return (
-        f"the offset of its first element is only known to be a multiple of "
-        f"{math.gcd(dynamic.divisibility(offset), n)}, not of {n} elements"
+def _parted(swizzle: Any, block: int, n: int) -> _Missing:
+    return _Missing(
+        f"needs {n} elements together; the swizzle {swizzle} keeps only {block} together",
+        "take a swizzle with a larger base, or a smaller num_bits_per_copy",
     )
 
 
-def _of_alignment(pointer: Any, n: int, nbytes: int) -> str:
-    """The reason for a lacking alignment, found by following the address back to where it had it."""
+def _indivisible(known: int, n: int) -> _Missing:
+    return _Missing(
+        f"needs an offset known to be divisible by {n} elements, not only by {known}",
+        "tell the divisibility of dynamic extents and strides: mark_compact_shape_dynamic("
+        f"divisibility=), or cute.assume(x, divby=); {_SMALLER}",
+    )
+
+
+def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
+    """Follow the address back to where it was still aligned."""
     dialect = define(require("a copy").bindings)
     value = pointer.address.ir_value()
     known = dialect.record(value.type).alignment
@@ -185,16 +220,10 @@ def _of_alignment(pointer: Any, n: int, nbytes: int) -> str:
         source = owner.operands[0]
         record = dialect.record(source.type)
         if record is not None and record.alignment >= nbytes and name == "cute.view":
-            step = max(1, known * 8 // record.element_bits)
-            return (
-                f"an offset into the tensor ({record.element}, {record.layout}, aligned to "
-                f"{record.alignment} bytes) is only known to be a multiple of {step} element(s), "
-                f"not of {n}: a dynamic stride or extent lacks divisibility "
-                "(mark_compact_shape_dynamic(divisibility=), or cute.assume(x, divby=)), or a "
-                "static one is not divisible"
-            )
+            return _indivisible(max(1, known * 8 // record.element_bits), n)
         value = source
-    return (
-        f"its memory is only known to be aligned to {known} bytes, not to {nbytes} "
-        "(from_dlpack(x, assumed_align=), allocate_tensor(byte_alignment=), or ptr.align())"
+    return _Missing(
+        f"needs memory known to be aligned to {nbytes} bytes, not only to {known}",
+        "from_dlpack(x, assumed_align=), allocate_tensor(byte_alignment=), or pointer.align(); "
+        f"{_SMALLER}",
     )

@@ -1,4 +1,4 @@
-"""`cute.nvgpu`: the operations of NVIDIA GPUs that copy and MMA atoms are made of."""
+"""`cute.nvgpu`: the operations of NVIDIA GPUs from which copy atoms and MMA atoms are made."""
 
 from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup

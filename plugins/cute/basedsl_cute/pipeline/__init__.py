@@ -1,4 +1,7 @@
-"""`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
+"""`cute.pipeline`: producers and consumers that pass stages of shared memory to each other.
+
+Every function and method takes and ignores the keyword arguments `loc` and `ip`.
+"""
 
 from basedsl_cute.hardware.unsupported import absent
 from basedsl_cute.pipeline.groups import (

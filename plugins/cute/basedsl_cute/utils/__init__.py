@@ -1,4 +1,4 @@
-"""`cute.utils`: helpers above the hardware."""
+"""`cute.utils`: allocators, tile schedulers, epilogues and choices that kernels share."""
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
 from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes

@@ -1,4 +1,4 @@
-"""`TensorMapManager`: tensor maps that a kernel keeps in global memory and changes as it goes.
+"""`TensorMapManager`: tensor maps that a kernel keeps in global memory and changes as it runs.
 
 manager = TensorMapManager(TensorMapUpdateMode.SMEM, 128)
 at = manager.get_tensormap_ptr(maps.iterator + 16 * block)
@@ -26,7 +26,8 @@ from basedsl_cute.tensors.pointer import Pointer
 
 
 class TensorMapUpdateMode(enum.Enum):
-    """Where a tensor map is changed: in global memory itself, or in shared memory and then copied.
+    """The memory in which a tensor map is changed: global memory itself, or shared memory, then
+    copied.
 
     In shared memory a change takes less time; it needs 128 bytes for each map.
     """
@@ -37,7 +38,10 @@ class TensorMapUpdateMode(enum.Enum):
 
 @dataclass(frozen=True)
 class TensorMapManager:
-    """Tensor maps of `bytes_per_tensormap` bytes each, changed by one warp."""
+    """Tensor maps of `bytes_per_tensormap` (128) bytes each, changed by one warp (sm_90a).
+
+    Raises DSLTypeError for another size.
+    """
 
     tensormap_update_mode: TensorMapUpdateMode
     bytes_per_tensormap: int = BYTES
@@ -48,21 +52,26 @@ class TensorMapManager:
 
     @takes_location
     def get_tensormap_ptr(self, ptr: Pointer, address_space: Any = None) -> Pointer:
-        """`ptr` as the place of a tensor map; the space is accepted for CuTe's sake."""
+        """Return `ptr`, checked to be the place of a tensor map in global or shared memory.
+
+        `address_space` is accepted and not used. Raises DSLTypeError for other memory.
+        """
         if not isinstance(ptr, Pointer) or ptr.space not in ("gmem", "smem"):
             raise DSLTypeError(f"a tensor map lies in global or shared memory, not at {ptr}")
         return ptr
 
     @takes_location
     def init_tensormap_from_atom(self, copy_atom: Any, dst_ptr: Pointer, warp_id: int) -> None:
-        """Warp `warp_id` copies the atom's tensor map to `dst_ptr`."""
+        """Copy the atom's tensor map to `dst_ptr`, by warp `warp_id`."""
         with predicated(_warp() == warp_id):
             tma.copy_tensormap(copy_atom, dst_ptr)
             arch.sync_warp()
 
     @takes_location
     def fence_tensormap_initialization(self) -> None:
-        """In global memory: what was copied there can be used."""
+        """Make maps that were initialised in global memory usable: an acquire-release fence of the
+        block.
+        """
         if self.tensormap_update_mode is TensorMapUpdateMode.GMEM:
             arch.fence_acq_rel_cta()
 
@@ -75,8 +84,12 @@ class TensorMapManager:
         warp_id: int,
         tensormap_smem_ptr: Sequence[Pointer] = (),
     ) -> None:
-        """Warp `warp_id` makes the maps at `tensormap_gmem_ptr` those of other tensors, and
-        releases them. By way of shared memory, `tensormap_smem_ptr` has a copy of each.
+        """Change tensor maps to describe other tensors, and release them, by warp `warp_id`.
+
+        - `tensor_gmem`: the new tensors, of the modes and element types of the atoms' own.
+        - `tma_copy_atom`: the TMA atoms whose maps they are.
+        - `tensormap_gmem_ptr`: the maps in global memory.
+        - `tensormap_smem_ptr`: with `TensorMapUpdateMode.SMEM`, a copy of each in shared memory.
         """
         in_smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
         places = tensormap_smem_ptr if in_smem else tensormap_gmem_ptr
@@ -94,7 +107,9 @@ class TensorMapManager:
 
     @takes_location
     def fence_tensormap_update(self, tensormap_ptr: Pointer) -> None:
-        """Copies of this thread by the map at `tensormap_ptr` use what was released there."""
+        """Have this thread's TMA copies by the map at `tensormap_ptr` use what was released
+        there.
+        """
         tma.fence_tma_desc_acquire(tensormap_ptr)
 
 
