@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
-from basedsl_cute.arrays.tensor import Tensor, from_dlpack
+from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.interop.cuda import default_stream as _default_stream
@@ -148,7 +148,7 @@ def device() -> str:
 
 def cute_tensor_like(
     data_ref: Any, cutlass_dtype: Any, is_dynamic_layout: bool, assumed_align: int | None = None
-) -> tuple[Tensor, Any]:
+) -> tuple[HostTensor, Any]:
     """A copy of a torch tensor on the device, with its strides and elements of `cutlass_dtype`:
     as a tensor argument, and as the torch tensor that owns the memory.
     """
@@ -169,8 +169,8 @@ def cute_tensor_like(
 
 
 def convert_cute_tensor(
-    f32_torch_tensor: Any, cute_tensor: Tensor, dtype: Any, is_dynamic_layout: bool = True
-) -> Tensor:
+    f32_torch_tensor: Any, cute_tensor: HostTensor, dtype: Any, is_dynamic_layout: bool = True
+) -> HostTensor:
     """Fill `cute_tensor`, whose elements are of `dtype`, with converted values; returns it."""
     from basedsl_cute.interop.testing import convert
 

@@ -13,7 +13,7 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric, from_dlpack
-from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import needs_of
 from basedsl_cute.hardware.targets import Target
@@ -37,7 +37,7 @@ Matrices = tuple[
 class OperandInfo:
     """What the choice of a kernel needs to know of an operand."""
 
-    host: HostTensor
+    host: ArrayRecord
     dtype: Any
     shape: tuple[int, ...]  # a vector's with a mode of extent 1 more
     strides: tuple[int, ...]
@@ -69,7 +69,7 @@ def operand_info(x: Any, name: str, new_mode: int | None = None) -> OperandInfo:
 
     Raises DSLTypeError, naming the operand, for what is no array or not aligned to its elements.
     """
-    host = HostTensor.of(x, name)
+    host = ArrayRecord.of(x, name)
     size = host.dtype[1] // 8
     if size and host.address % size and not host.is_on_gpu:
         raise DSLTypeError(
@@ -339,14 +339,14 @@ def element_type(lib: ArrayLibrary, asked: Any, dtype: Any, like: Any) -> Any:
         made = lib.empty((1,), asked, like)
     except (TypeError, RuntimeError):
         raise DSLTypeError(f"out_dtype={asked!r} is no element type") from None
-    return from_dlpack(*HostTensor.of(made).dtype)
+    return from_dlpack(*ArrayRecord.of(made).dtype)
 
 
 def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
     """The element type of `out`; DSLTypeError unless it has the shape and type asked for, is
     writable, and no two elements share memory.
     """
-    host = HostTensor.of(out, "out")
+    host = ArrayRecord.of(out, "out")
     kind = from_dlpack(*host.dtype)
     if tuple(host.shape) != shape or (asked is not None and asked is not kind):
         raise DSLTypeError(

@@ -15,7 +15,7 @@ import numpy as np
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError, with_article
-from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
@@ -351,7 +351,7 @@ def _plan(request: Request) -> Plan:
 def _checked(request: Request) -> Product:
     """The product of a call; DSLTypeError for arguments that do not fit together."""
     lib, a, b, out = request.lib, request.a, request.b, request.out
-    ranks = (len(HostTensor.of(a, "a").shape), len(HostTensor.of(b, "b").shape))
+    ranks = (len(ArrayRecord.of(a, "a").shape), len(ArrayRecord.of(b, "b").shape))
     if 0 in ranks:
         raise DSLTypeError("matmul takes vectors and matrices, not a single number")
     info_a = operand_info(a, "a", 0 if ranks[0] == 1 else None)
