@@ -13,7 +13,7 @@ import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl.errors import DSLTypeError
 from basedsl.mlir.fatal import LLVMGaveUp, surviving
-from basedsl_cute.hardware.requirements import NEEDS, needs_of
+from basedsl_cute.hardware.requirements import INSTRUCTIONS, instruction_requirements
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.lowering.ptx import ptxas
 
@@ -88,21 +88,21 @@ ROWS = [(name, i) for name, texts in TEXTS.items() for i in range(len(texts))]
 
 
 def test_every_row_has_a_text():
-    assert {name: len(rows) for name, rows in NEEDS.items()} == {
-        name: len(texts) for name, texts in TEXTS.items() if name in NEEDS
+    assert {name: len(rows) for name, rows in INSTRUCTIONS.items()} == {
+        name: len(texts) for name, texts in TEXTS.items() if name in INSTRUCTIONS
     }
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
 def test_targets_without_it_say_so_and_those_with_it_compile(lowering, name, row):
-    needs = needs_of(name)[row]
+    needs = instruction_requirements(name)[row]
     body = PREAMBLE + TEXTS[name][row]
-    without = [target for target in GPUS if not needs.met_by(target)]
+    without = [target for target in GPUS if not needs.is_met_by(target)]
     assert without and len(without) < len(GPUS)
     for target in without:
-        with pytest.raises(DSLTypeError, match=f"^{target.name} has no {needs.instruction}: "):
+        with pytest.raises(DSLTypeError, match=f"^{target.name} has no {needs.feature}: "):
             lowering.ptx(body, target.name, arguments="")
-    first = next(target for target in GPUS if needs.met_by(target))
+    first = next(target for target in GPUS if needs.is_met_by(target))
     assert ".entry k(" in lowering.ptx(body, first.name, arguments="")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.numeric import Int32
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.tensors.kernel_scope import in_kernel
 
-WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
 
 

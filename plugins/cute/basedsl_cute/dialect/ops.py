@@ -15,6 +15,7 @@ from basedsl.errors import DSLError
 from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
 from basedsl_cute.dialect.declare import Operands, op
 from basedsl_cute.dialect.types import MemRef
+from basedsl_cute.hardware.targets import WARP_SIZE
 
 # PTX ISA 9.7.9.1 (cache operators), 9.7.9.2 (eviction priorities of the L1 cache).
 CACHE_MODES = ("ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt",
@@ -334,8 +335,8 @@ class Barrier:
         number, count = op.integer("id", 0), op.integer("count")
         if not 0 <= (number or 0) <= 15:
             return f"barrier {number}: a block has barriers 0 to 15"
-        if count is not None and (count <= 0 or count % 32):
-            return f"{count} threads: a barrier counts whole warps, multiples of 32"
+        if count is not None and (count <= 0 or count % WARP_SIZE):
+            return f"{count} threads: a barrier counts whole warps, multiples of {WARP_SIZE}"
         return None
 
 

@@ -92,9 +92,7 @@ class SimKernel:
         if dynamic_smem < 0:
             raise LaunchError(f"dynamic shared memory of {dynamic_smem} bytes")
         cluster = triple(cluster, "cluster")
-        check_configuration(grid, block, self._layout.shared_size(dynamic_smem))
-        if any(n % c for n, c in zip(grid, cluster, strict=True)):
-            raise LaunchError(f"cluster={cluster} does not divide grid={grid}")
+        check_configuration(grid, block, cluster, self._layout.shared_size(dynamic_smem))
         values = self._values(args)
         apart = cluster != (1, 1, 1) or cooperative
         width = "warp" if apart else self._choose(options)

@@ -11,10 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from basedsl_cute.hardware.launch_limits import (
+    LaunchLimits,
+    LaunchProblem,
+    launch_problem,
+    three_extents,
+)
+from basedsl_cute.hardware.targets import SIM, TARGETS, WARP_SIZE
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.machine.block import Block
 from basedsl_cute.sim.machine.cluster import Cluster
-from basedsl_cute.sim.machine.group import WARP, Group, Lanes
+from basedsl_cute.sim.machine.group import Group, Lanes
 from basedsl_cute.sim.machine.memory import SHARED_BASE, Memory, Segment, private_segment
 from basedsl_cute.sim.machine.output import Output
 from basedsl_cute.sim.machine.races import Order, RaceDetector
@@ -24,11 +31,8 @@ from basedsl_cute.sim.translate.memory_map import Layout
 
 Width = Literal["warp", "block", "grid"]
 
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED = 227 * 1024
-"""Limits of compute capability 9.0 (CUDA C++ Programming Guide, technical specifications)."""
+# The device that cooperative launches and waiting blocks are counted for: an H100 SXM.
+MULTIPROCESSORS = 132
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,45 +53,34 @@ class SimOptions:
 
 
 def triple(value: Any, what: str) -> tuple[int, int, int]:
-    """A grid or block as three positive ints."""
-    parts = tuple(value) if isinstance(value, tuple | list) else (value,)
-    if not 1 <= len(parts) <= 3:
-        raise LaunchError(f"{what} has {len(parts)} extents; give 1 to 3")
-    out = []
-    for part in (*parts, 1, 1)[:3]:
-        if isinstance(part, bool) or not hasattr(part, "__index__"):
-            raise LaunchError(f"{what}={value}: an extent is {part!r}, not an int")
-        if part.__index__() <= 0:
-            raise LaunchError(f"{what}={value}: every extent must be at least 1")
-        out.append(part.__index__())
-    return out[0], out[1], out[2]
+    """Return a grid, block or cluster as three ints; LaunchError for anything else."""
+    extents = three_extents(what, value, _is_integer)
+    if isinstance(extents, LaunchProblem):
+        raise LaunchError(extents.message, hint=extents.hint)
+    x, y, z = extents
+    return x.__index__(), y.__index__(), z.__index__()
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def check_configuration(
-    grid: tuple[int, int, int], block: tuple[int, int, int], shared: int
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    cluster: tuple[int, int, int],
+    shared: int,
 ) -> None:
-    """Raise LaunchError for what no GPU takes."""
-    threads = block[0] * block[1] * block[2]
-    if threads > MAX_THREADS:
-        raise LaunchError(
-            f"block={block} has {threads} threads; a block holds at most {MAX_THREADS}"
-        )
-    for name, extents, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
-        for axis, extent, limit in zip("xyz", extents, limits, strict=True):
-            if extent > limit:
-                raise LaunchError(f"{name}={extents}: {axis} is at most {limit}")
-    if shared > MAX_SHARED:
-        raise LaunchError(
-            f"the block needs {shared} bytes of shared memory; there are at most {MAX_SHARED}"
-        )
+    """Raise LaunchError for a launch that no GPU takes. `shared` is in bytes for a block."""
+    limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
+    problem = launch_problem(limits, grid, block, cluster, shared)
+    if problem is not None:
+        raise LaunchError(problem.message, hint=problem.hint)
 
 
 def resident_blocks(threads: int, shared: int) -> int:
-    """How many such blocks run at the same time on an H100: 132 multiprocessors, each of 32 blocks,
-    64 warps and 228 KB of shared memory, of which a block takes 1 KB more than it asks for.
-    """
-    warps = -(-threads // WARP)
-    return 132 * min(32, 64 // warps, 228 * 1024 // (shared + 1024))
+    """Return how many blocks of `threads` threads and `shared` bytes run on a GPU at a time."""
+    return MULTIPROCESSORS * TARGETS[SIM].resident_blocks(threads, shared)
 
 
 class Launch:
@@ -150,8 +143,8 @@ class Launch:
 
     def _by_warp(self, call: Any, args: tuple[Any, ...], waits: bool) -> None:
         shapes = [
-            Lanes(self.block, first, min(WARP, self.threads - first), 1)
-            for first in range(0, self.threads, WARP)
+            Lanes(self.block, first, min(WARP_SIZE, self.threads - first), 1)
+            for first in range(0, self.threads, WARP_SIZE)
         ]
         clusters = (self._started(members, shapes) for members in self._clusters())
         if self.cooperative:
@@ -195,7 +188,7 @@ class Launch:
             for group in groups:
                 call(group, *args)
         else:
-            warps = -(-self.threads // WARP)
+            warps = -(-self.threads // WARP_SIZE)
             room = warps * resident_blocks(self.threads, self.shared_size)
             more_warps = warps * math.prod(self.cluster)
 

@@ -15,7 +15,6 @@ from basedsl.objectstage import span_of_location
 from basedsl_cute.dialect import MemRef, Operands
 from basedsl_cute.dialect.atoms import COPY_ATOMS
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE
-from basedsl_cute.hardware.capability import require_capability
 from basedsl_cute.lowering.kernel import packed, tensor_map_update, warp_matrix, warpgroup
 from basedsl_cute.lowering.kernel.rewriter import SMEM_ALIGNMENT, Rewriter, Rule, RuleFunction
 from basedsl_cute.lowering.kernel.storage import (
@@ -26,6 +25,7 @@ from basedsl_cute.lowering.kernel.storage import (
     to_storage,
     with_element,
 )
+from basedsl_cute.lowering.required import require
 
 RULES: dict[str, Rule] = {}
 
@@ -220,10 +220,8 @@ def copy(b: Rewriter, op: Operands) -> None:
     "ldmatrix", "stmatrix": the instruction, and the accesses of its registers.
     """
     name = op.text("atom") or ""
-    stem = name.partition("_x")[0]
-    atom, what = COPY_ATOMS[name], stem.replace("_", ".")
-    require_capability(b.target, atom.since, what, op.op.location, atom.is_specific)
-    _COPIES[stem](b, op)
+    require(COPY_ATOMS[name].requirement, b.target, op.op)
+    _COPIES[name.partition("_x")[0]](b, op)
 
 
 def _copy_universal(b: Rewriter, op: Operands) -> None:

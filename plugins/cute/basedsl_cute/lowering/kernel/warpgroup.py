@@ -11,9 +11,10 @@ from typing import Any
 
 from basedsl_cute.dialect import Operands
 from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, WgmmaType
-from basedsl_cute.hardware.capability import require_architecture
+from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.rewriter import Rewriter
+from basedsl_cute.lowering.required import require
 
 _PTX_TYPES = {
     "f16": "f16", "bf16": "bf16", "tf32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2",
@@ -23,7 +24,7 @@ _PTX_TYPES = {
 
 def keep(b: Rewriter, op: Operands) -> None:
     """The same op on addresses."""
-    require_architecture(b.target, "sm_90a", "wgmma", op.op.location)
+    require(WGMMA, b.target, op.op)
     operands = [op.acc, op.a, op.b]
     if op.accumulate is not None:
         operands.append(op.accumulate)

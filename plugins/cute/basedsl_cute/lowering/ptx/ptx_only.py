@@ -19,12 +19,13 @@ from typing import Any
 from basedsl.mlir import Bindings
 from basedsl.objectstage import PipelineContext
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
-from basedsl_cute.hardware import requirements
+from basedsl_cute.hardware.requirements import TRY_WAIT, missing_requirement
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed, tensor_map_update, warpgroup
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
 from basedsl_cute.lowering.ptx import before_hopper, narrow_floats
+from basedsl_cute.lowering.required import require
 
 RuleFunction = Callable[["Lowering", Any], Any]
 
@@ -109,7 +110,7 @@ class Lowering(Builder):
                 inner.operation.walk(collect, self.ir.WalkOrder.PRE_ORDER)
         for name, op, source in ops:
             if name.startswith("nvvm."):
-                requirements.check(name, op, self.target)
+                require(missing_requirement(name, op, self.target), self.target, op)
             self.source_type = source
             found = RULES.get(name)
             if found is None or not self._replace(found, op):
@@ -483,7 +484,7 @@ def tensormap_release(b: Lowering, op: Any) -> Any:
 @rule(*before_hopper.STAND_INS)
 def stand_in(b: Lowering, op: Any) -> Any:
     """What targets before sm_90 have instead."""
-    if b.target.capability >= (9, 0):
+    if TRY_WAIT.is_met_by(b.target):
         return None
     value = before_hopper.STAND_INS[op.name](b, op)
     return ERASED if value is None else value

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl_cute.device.tensor_map import TensorMap
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.cluster import Cluster
-from basedsl_cute.sim.machine.group import WARP, Group
+from basedsl_cute.sim.machine.group import Group
 from basedsl_cute.sim.machine.memory import Segment
 from basedsl_cute.sim.machine.races import RaceDetector, Stamp
 from basedsl_cute.sim.machine.register_pool import RegisterPool
@@ -95,7 +96,7 @@ class Block:
         self.linear = linear
         self.rank = rank  # in the cluster
         self.threads = threads
-        self.warps = -(-threads // WARP)
+        self.warps = -(-threads // WARP_SIZE)
         self.shared = shared
         self.races = races
         self.epoch = 0
@@ -119,17 +120,17 @@ class Block:
                 g.thread(0),
             )
         barrier = self.barriers.setdefault(number, NamedBarrier(number))
-        whole = self.warps * WARP
+        whole = self.warps * WARP_SIZE
         expected = whole if count is None else count
-        if expected <= 0 or expected % WARP:
+        if expected <= 0 or expected % WARP_SIZE:
             raise BarrierError(
-                f"a barrier of {expected} threads: it must be a positive multiple of {WARP}",
+                f"a barrier of {expected} threads: it must be a positive multiple of {WARP_SIZE}",
                 site,
                 g.thread(0),
             )
         self._check_agreement(barrier, g, site, expected, count is None)
         barrier.expected = expected
-        barrier.arrived += WARP
+        barrier.arrived += WARP_SIZE
         barrier.sites.append((g, site))
         if votes is not None:
             barrier.votes.append(votes)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, DeadlockError, Thread
 from basedsl_cute.sim.machine.async_copy import CopyQueue
 from basedsl_cute.sim.machine.bulk_groups import BulkQueue
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.machine.access import Access
     from basedsl_cute.sim.machine.block import Block
     from basedsl_cute.sim.machine.races import RaceDetector
-
-WARP = 32
 
 Mask = Any
 
@@ -47,12 +46,12 @@ class Lanes:
             for part in (linear % x, linear // x % y, linear // (x * y))
         )
         self.tid_index = tuple(part.astype(np.int64) for part in self.tid)
-        self.lane = self.linear % WARP
-        self.warp = self.linear // WARP
+        self.lane = self.linear % WARP_SIZE
+        self.warp = self.linear // WARP_SIZE
         self.block_number = np.repeat(np.arange(blocks), count)
-        starts = np.arange(0, count, WARP)
+        starts = np.arange(0, count, WARP_SIZE)
         self.warp_starts = (np.arange(blocks)[:, None] * count + starts).ravel()
-        sizes = np.minimum(count - starts, WARP)
+        sizes = np.minimum(count - starts, WARP_SIZE)
         self.warp_sizes = np.tile(sizes, blocks)
         self.warp_start = np.repeat(self.warp_starts, self.warp_sizes)
         self.warp_size = np.repeat(self.warp_sizes, self.warp_sizes)

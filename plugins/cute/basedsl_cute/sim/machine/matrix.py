@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from basedsl_cute.algebra import warp_mma
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import UninitializedReadError, WarpError
 from basedsl_cute.sim.machine.access import Access, load, store
 from basedsl_cute.sim.machine.warp import FULL, check_members
@@ -46,7 +47,7 @@ class Mma:
 def registers(elements: int, kind: str) -> int:
     """How many registers of 32 bits (64 for f64) of a lane hold its part of `elements`."""
     bits = np.dtype(_DTYPES[kind]).itemsize * 8
-    return elements * bits // 32 // max(32, bits)
+    return elements * bits // WARP_SIZE // max(32, bits)
 
 
 @functools.cache
@@ -55,7 +56,7 @@ def _positions(shape: tuple[int, int, int], bits: int, operand: str) -> Any:
     layout = getattr(warp_mma(shape, bits), f"tv_layout_{operand}")
     values = layout[1]
     count = int(np.prod(np.array(_flat(values.shape))))
-    return np.array([[layout((lane, v)) for v in range(count)] for lane in range(32)])
+    return np.array([[layout((lane, v)) for v in range(count)] for lane in range(WARP_SIZE)])
 
 
 def _flat(x: Any) -> list[int]:
@@ -106,7 +107,7 @@ def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, c
     """The operand of every warp, (warps, rows, columns), from what its lanes hold."""
     values = np.concatenate([_elements(r, kind, g.lanes) for r in registers])  # (values, lanes)
     wide = values.astype(np.float64)
-    per_lane = wide.T.reshape(-1, 32, len(values))
+    per_lane = wide.T.reshape(-1, WARP_SIZE, len(values))
     flat = np.zeros((len(per_lane), rows * columns), wide.dtype)
     flat[:, places] = per_lane
     return flat.reshape(-1, columns, rows).transpose(0, 2, 1)
@@ -130,12 +131,12 @@ def _whole_warps(g: Group, m: Any, site: Site) -> None:
     if (
         m is not None
         and not m.all()
-        and (m.reshape(-1, 32).any(1) != m.reshape(-1, 32).all(1)).any()
+        and (m.reshape(-1, WARP_SIZE).any(1) != m.reshape(-1, WARP_SIZE).all(1)).any()
     ):
         raise WarpError(
             f"{site.op} is executed by a part of a warp", site, g.thread(int(m.argmax()))
         )
-    if g.lanes % 32:
+    if g.lanes % WARP_SIZE:
         raise WarpError(
             f"{site.op} needs whole warps; the block has {g.lanes} threads", site, g.thread(0)
         )
@@ -152,7 +153,7 @@ def load_matrix(g: Group, read: Access, number: int, turned: bool, address: Any,
     matrices = rows.T.reshape(-1, 4, 8, 8)[:, :number]  # warp, matrix, row, column
     if turned:
         matrices = matrices.transpose(0, 1, 3, 2)
-    pairs = np.ascontiguousarray(matrices).reshape(-1, number, 32, 2)  # lane: row / 4, pair
+    pairs = np.ascontiguousarray(matrices).reshape(-1, number, WARP_SIZE, 2)  # lane: row / 4, pair
     words = np.ascontiguousarray(pairs.astype(np.uint16)).view(np.int32)[..., 0]
     out = tuple(np.ascontiguousarray(words[:, i].reshape(-1)) for i in range(number))
     return out if number > 1 else out[0]
@@ -167,8 +168,10 @@ def load_byte_matrix(g: Group, read: Access, number: int, address: Any, m: Any) 
     _whole_warps(g, m, read.site)
     asked = g.shape.lane < 16 * number
     rows = load(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
-    raw = np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, 32, 16)  # warp, row, column
-    lane = np.arange(32)[:, None]
+    raw = (
+        np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, WARP_SIZE, 16)
+    )  # warp, row, column
+    lane = np.arange(WARP_SIZE)[:, None]
     out = []
     for i in range(number):
         for right in (0, 8):
@@ -183,7 +186,7 @@ def store_matrix(
     """stmatrix: the inverse."""
     _whole_warps(g, m, write.site)
     number = len(words)
-    held = np.stack([np.ascontiguousarray(w).reshape(-1, 32) for w in words], axis=1)
+    held = np.stack([np.ascontiguousarray(w).reshape(-1, WARP_SIZE) for w in words], axis=1)
     pairs = np.ascontiguousarray(held).view(np.uint16).reshape(-1, number, 8, 8)
     if turned:
         pairs = pairs.transpose(0, 1, 3, 2)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from basedsl_cute.hardware.targets import WARP_SIZE, WARPS_PER_WARPGROUP
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine.access import Access, load, store
 from basedsl_cute.sim.machine.races import Stamp
@@ -57,11 +58,11 @@ class Wgmma:
 
 def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -> None:
     """Issue all steps of one op."""
-    if m is not None or g.lanes != 32:
+    if m is not None or g.lanes != WARP_SIZE:
         raise SimulationError(
             "wgmma in divergent control flow: all lanes of the warp must be here", w.site
         )
-    if g.first_warp // 4 * 4 + 4 > g.block.warps:
+    if g.first_warp // WARPS_PER_WARPGROUP >= g.block.warps // WARPS_PER_WARPGROUP:
         raise SimulationError(
             f"wgmma by warp {g.first_warp} of a block of {g.block.warps} warps: it takes the four "
             "warps of a warpgroup, 4 n to 4 n + 3",
@@ -111,14 +112,14 @@ def _load(g: Group, access: Access, address: Any) -> Any:
     """A fragment, `(values, 32)`."""
     if access.register is not None:
         return load_register(g, access, address, None)
-    return load(g, access, np.broadcast_to(address, (32,)), None)
+    return load(g, access, np.broadcast_to(address, (WARP_SIZE,)), None)
 
 
 def _store(g: Group, access: Access, address: Any, values: Any) -> None:
     if access.register is not None:
         store_register(g, access, address, values, None)
     else:
-        store(g, access, np.broadcast_to(address, (32,)), values, None)
+        store(g, access, np.broadcast_to(address, (WARP_SIZE,)), values, None)
 
 
 def _check_written(g: Group, w: Wgmma, before: Any) -> None:
@@ -171,7 +172,7 @@ def _wide(w: Wgmma, which: int, values: Any) -> Any:
 @functools.cache
 def _fragment(n: int) -> tuple[Any, Any]:
     """Row and column of each accumulator of each lane, `(n / 2, 32)`."""
-    lane, value = np.arange(32)[None, :], np.arange(n // 2)[:, None]
+    lane, value = np.arange(WARP_SIZE)[None, :], np.arange(n // 2)[:, None]
     row = lane // 4 + 8 * (value >> 1 & 1)
     column = 2 * (lane % 4) + (value & 1) + 8 * (value >> 2)
     return row, column
@@ -183,9 +184,9 @@ def _from_registers(g: Group, w: Wgmma, a: Any) -> list[Any]:
     assert access is not None
     packed = w.k // 8
     values = _load(g, access, a).view(np.dtype(_DTYPES[w.types[0]]))
-    lane, value = np.arange(32)[None, :], np.arange(w.k // 2)[:, None]
+    lane, value = np.arange(WARP_SIZE)[None, :], np.arange(w.k // 2)[:, None]
     pair, high, half = value % packed, value // packed & 1, value // (2 * packed)
-    row = np.broadcast_to(lane // 4 + 8 * high, (value.shape[0], 32))
+    row = np.broadcast_to(lane // 4 + 8 * high, (value.shape[0], WARP_SIZE))
     column = packed * (lane % 4) + pair + 4 * packed * half
     out = []
     for step in w.steps[0]:
