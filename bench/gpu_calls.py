@@ -151,7 +151,7 @@ def bare_kernel() -> ctypes.c_void_p:
 def ctypes_launch(handle: Any, arguments: Any, kept: Any) -> Callable[[int], float]:
     from basedsl_cute.device import driver
 
-    function = driver.require().cuLaunchKernel
+    function = ctypes.CFUNCTYPE(ctypes.c_int)(driver.address_of("cuLaunchKernel"))
     sizes = [ctypes.c_uint(n) for n in (1, 1, 1, THREADS, 1, 1, 0)]
     stream = ctypes.c_void_p(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 import threading
@@ -10,58 +11,116 @@ import types
 
 import numpy as np
 import pytest
+from cuda.bindings import driver as bindings
 
 from basedsl.errors import DSLRuntimeError, DSLTypeError
 from basedsl_cute.device import driver
+from basedsl_cute.device.graph import Graph
 
 
 @pytest.fixture
 def no_driver(monkeypatch):
-    monkeypatch.setattr(driver, "_library", lambda: None)
+    monkeypatch.setattr(driver, "_bindings", lambda: None)
     monkeypatch.setattr(driver, "_initialised", lambda: None)
     # Where there is a GPU, an earlier test may have given this thread a context.
     monkeypatch.setattr(driver, "_thread", threading.local())
 
 
-class FakeLibrary:
-    """libcuda with functions that all return one code."""
+class PretendedBindings:
+    """`cuda.bindings.driver` with functions that all return one code; its types are the real ones.
 
-    def __init__(self, code):
-        self.code = code
+    `said` is what a function raises instead, as the bindings do that do not fit the driver.
+    """
+
+    def __init__(self, code, said=None):
+        self.code, self.said = bindings.CUresult(code), said
 
     def __getattr__(self, name):
-        if name == "cuGetErrorName":
-            return self._say(b"CUDA_ERROR_NO_DEVICE")
-        if name == "cuGetErrorString":
-            return self._say(b"no CUDA-capable device is detected")
-        return lambda *_: self.code
+        if not name.startswith("cu"):
+            return getattr(bindings, name)
+        return self._call
 
-    def _say(self, text):
-        def function(code, out):
-            ctypes.cast(out, ctypes.POINTER(ctypes.c_char_p))[0] = text
-            return 0
+    def _call(self, *_):
+        if self.said is not None:
+            raise self.said
+        return (self.code,)
 
-        return function
+    def cuGetErrorString(self, code):
+        assert isinstance(code, bindings.CUresult)
+        return bindings.CUresult.CUDA_SUCCESS, b"no CUDA-capable device is detected"
 
 
-def test_importing_needs_no_driver():
-    program = "import basedsl_cute.device.driver, sys; sys.exit('cuda' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+def pretend(monkeypatch, pretended, initialised):
+    monkeypatch.setattr(driver, "_bindings", lambda: pretended)
+    monkeypatch.setattr(driver, "_initialised", lambda: initialised)
+
+
+def fails_without_cuda(program):
+    """A process that fails if `program` imports anything of cuda-python."""
+    program += "\nimport sys\nsys.exit(sorted(m for m in sys.modules if m.startswith('cuda')) or 0)"
+    environment = {**os.environ, "CUTE_DSL_ARCH": "sim"}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_importing_imports_no_bindings():
+    done = fails_without_cuda("import basedsl_cute, basedsl_cute.device.driver")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_simulator_imports_no_bindings(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(SIMULATED)
+    done = fails_without_cuda(f"import runpy; runpy.run_path({str(file)!r})")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_machine_without_the_library_imports_no_bindings():
+    program = "from basedsl_cute.device import driver\n"
+    program += "driver._LIBRARY = 'no.such.library'\nassert not driver.is_available()"
+    done = fails_without_cuda(program)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+SIMULATED = """
+import numpy as np
+import basedsl_cute as cute
+from basedsl_cute.utils import HardwareInfo
+
+@cute.kernel
+def fill(x: cute.Tensor):
+    x[cute.arch.thread_idx()[0]] = 1.0
+
+@cute.jit
+def host(x: cute.Tensor):
+    fill(x).launch(grid=1, block=4)
+
+x = np.zeros(4, np.float32)
+host(x)
+assert (x == 1).all() and HardwareInfo().get_device_multiprocessor_count() == 1
+"""
 
 
 def test_asking_for_a_gpu_without_a_driver(no_driver):
     assert not driver.is_available()
     assert driver.capability_or_none() is None
+    wanted = "a GPU target needs a GPU driver, and (libcuda|nvcuda) was not found"
     for ask in (driver.require, driver.ensure_context, driver.device_count, driver.synchronize):
-        with pytest.raises(DSLRuntimeError, match="asking for a GPU target with no driver") as no:
+        with pytest.raises(DSLRuntimeError, match=wanted) as no:
             ask()
         assert "CUTE_DSL_ARCH=sim" in no.value.hint
+    with pytest.raises(DSLRuntimeError, match=r"^target sm_90a needs a GPU driver, and"):
+        driver.require("target sm_90a")
     assert driver.describe_error(3) == ("", "error 3")
 
 
 def test_a_driver_without_a_device(monkeypatch):
-    monkeypatch.setattr(driver, "_library", lambda: FakeLibrary(100))
-    monkeypatch.setattr(driver, "_initialised", lambda: 100)
+    pretend(monkeypatch, PretendedBindings(100), 100)
     assert not driver.is_available()
     with pytest.raises(driver.DSLCudaRuntimeError, match="no CUDA-capable device") as no:
         driver.require()
@@ -69,11 +128,19 @@ def test_a_driver_without_a_device(monkeypatch):
 
 
 def test_errors_of_the_driver_carry_their_code(monkeypatch):
-    monkeypatch.setattr(driver, "_library", lambda: FakeLibrary(100))
-    monkeypatch.setattr(driver, "_initialised", lambda: 0)
+    pretend(monkeypatch, PretendedBindings(100), 0)
     with pytest.raises(driver.DSLCudaRuntimeError, match="cuCtxSynchronize: CUDA_ERROR") as no:
         driver.call("cuCtxSynchronize")
     assert no.value.error_code == 100
+    assert driver.describe_error(123456) == ("error 123456", "error 123456")
+
+
+@pytest.mark.parametrize("said", [RuntimeError("cuX_v2 is not found"), KeyError(123456)])
+def test_bindings_that_do_not_fit_the_driver(monkeypatch, said):
+    pretend(monkeypatch, PretendedBindings(0, said), 0)
+    with pytest.raises(DSLRuntimeError, match="not fit the driver, in cuCtxSynchronize: ") as no:
+        driver.call("cuCtxSynchronize")
+    assert "update the driver" in no.value.hint
 
 
 @pytest.mark.parametrize(
@@ -93,7 +160,6 @@ def test_streams(stream, handle):
 
 
 def test_streams_of_cuda_bindings():
-    bindings = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
     assert driver.stream_handle(bindings.CUstream(10)) == 10
 
 
@@ -110,71 +176,183 @@ def test_what_is_no_stream(stream, message):
 
 
 def test_numbers_agree_with_cuda_h():
-    cuda = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed")
-    of = cuda.CUdevice_attribute
-    prefix = "CU_DEVICE_ATTRIBUTE_"
-    for name, number in {
-        "MAX_THREADS_PER_BLOCK": driver._MAX_THREADS_PER_BLOCK,
-        "MAX_BLOCK_DIM_X": driver._MAX_BLOCK_DIM_X,
-        "MAX_GRID_DIM_X": driver._MAX_GRID_DIM_X,
-        "MULTIPROCESSOR_COUNT": driver._MULTIPROCESSOR_COUNT,
-        "COMPUTE_CAPABILITY_MAJOR": driver._CAPABILITY_MAJOR,
-        "COMPUTE_CAPABILITY_MINOR": driver._CAPABILITY_MINOR,
-        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": driver._MAX_SMEM_PER_BLOCK_OPTIN,
-        "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": driver._MAX_SMEM_PER_SM,
-        "L2_CACHE_SIZE": driver._L2_CACHE_SIZE,
-    }.items():
-        assert int(getattr(of, prefix + name)) == number
-    of, prefix = cuda.CUfunction_attribute, "CU_FUNC_ATTRIBUTE_"
-    for name, number in {
-        "MAX_DYNAMIC_SHARED_SIZE_BYTES": driver.MAX_DYNAMIC_SMEM,
-        "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": driver.NON_PORTABLE_CLUSTER,
-        "MAX_THREADS_PER_BLOCK": driver._FUNCTION_ATTRIBUTES["max_threads"],
-        "SHARED_SIZE_BYTES": driver._FUNCTION_ATTRIBUTES["static_smem"],
-        "LOCAL_SIZE_BYTES": driver._FUNCTION_ATTRIBUTES["local_bytes"],
-        "NUM_REGS": driver._FUNCTION_ATTRIBUTES["registers"],
-    }.items():
-        assert int(getattr(of, prefix + name)) == number
-    assert int(cuda.CUjit_option.CU_JIT_ERROR_LOG_BUFFER) == driver._JIT_ERROR_LOG_BUFFER
-    assert int(cuda.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) == (
-        driver._JIT_ERROR_LOG_BUFFER_SIZE
-    )
+    of = bindings.CUfunction_attribute
+    assert driver.MAX_DYNAMIC_SMEM == of.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    assert driver.SMEM_CARVEOUT == of.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+    assert driver.NON_PORTABLE_CLUSTER == of.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+
+
+# On a GPU ----------------------------------------------------------------------------------------
+
+# Stores a number in device memory, by way of 64 bytes of static shared memory.
+PUT = """
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry put(.param .u64 address, .param .u32 value) {
+  .reg .b64 %a;
+  .reg .b32 %v;
+  .shared .align 4 .b8 through[64];
+  ld.param.u64 %a, [address];
+  ld.param.u32 %v, [value];
+  st.volatile.shared.u32 [through], %v;
+  ld.volatile.shared.u32 %v, [through];
+  cvta.to.global.u64 %a, %a;
+  st.global.u32 [%a], %v;
+  ret;
+}
+"""
+
+
+@pytest.fixture
+def put():
+    library = driver.Library(PUT)
+    yield library.kernel("put")
+    library.unload()
+
+
+@pytest.fixture
+def stream():
+    stream = driver.Stream()
+    yield stream
+    stream.destroy()
+
+
+@pytest.fixture
+def word():
+    """The address of four bytes of device memory."""
+    address = driver.allocate(4)
+    yield address
+    driver.free(address)
+
+
+def in_a_new_thread(work):
+    """What `work` returns in a thread that has no context yet."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def launch_put(kernel, word, value, stream):
+    """Native code launches like this: a function of the driver called by its address."""
+    kinds = [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3]
+    function = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(driver.address_of("cuLaunchKernel"))
+    address, value = ctypes.c_uint64(word), ctypes.c_uint32(value)
+    values = (ctypes.c_void_p * 2)(ctypes.addressof(address), ctypes.addressof(value))
+    assert function(kernel.handle, 1, 1, 1, 1, 1, 1, 0, stream.handle, values, None) == 0
+
+
+def read(word):
+    value = np.zeros(1, np.uint32)
+    driver.copy_to_host(value.ctypes.data, word, value.nbytes)
+    return int(value[0])
 
 
 @pytest.mark.gpu
 def test_a_real_device():
-    driver.ensure_context()
-    here = driver.device(driver.current_device())
+    assert driver.is_available() and driver.driver_version() >= driver.MINIMUM_VERSION
+    driver.set_device(0)
+    assert driver.current_device() == 0
+    here = driver.device(0)
+    assert here.name and "\0" not in here.name
     assert here.capability >= (7, 5) and here.multiprocessors > 0
-    assert here.smem_per_block >= 48 * 1024
+    assert here.max_threads_per_block == 1024 and here.max_block == (1024, 1024, 64)
+    assert here.max_grid == (2**31 - 1, 65535, 65535)
+    assert here.smem_per_multiprocessor > here.smem_per_block >= 48 * 1024
+    assert here.l2_cache >= 2**20
     assert driver.capability_or_none() == here.capability
+    driver.synchronize()
 
 
 @pytest.mark.gpu
-def test_memory_travels_there_and_back():
+def test_a_new_thread_gets_a_context():
+    driver.ensure_context()
+    assert not driver.give_context()
+    assert in_a_new_thread(driver.give_context)
+
+    def work():
+        driver.ensure_context()
+        driver.synchronize()
+        return driver.give_context()
+
+    assert in_a_new_thread(work) is False
+
+
+@pytest.mark.gpu
+def test_errors_of_a_real_driver():
+    assert driver.describe_error(719) == ("CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure")
+    with pytest.raises(driver.DSLCudaRuntimeError, match="cuDeviceGet: CUDA_ERROR_INVALID_DEVICE"):
+        driver.set_device(driver.device_count())
+    with pytest.raises(DSLRuntimeError, match="the driver has no cuNothing"):
+        driver.address_of("cuNothing")
+
+
+@pytest.mark.gpu
+def test_memory_travels_there_and_back(stream):
     source = np.arange(1000, dtype=np.float32)
     target = np.zeros_like(source)
     first, second = driver.allocate(source.nbytes), driver.allocate(source.nbytes)
-    stream = driver.Stream()
     start, end = driver.Event(), driver.Event()
     try:
         driver.copy_to_device(first, source.ctypes.data, source.nbytes)
         start.record(stream)
         driver.copy_on_device(second, first, source.nbytes, stream)
         end.record(stream)
+        end.synchronize()
+        assert 0 <= end.milliseconds_since(start) < 1000
         stream.synchronize()
-        assert end.milliseconds_since(start) >= 0
         driver.copy_to_host(target.ctypes.data, second, target.nbytes)
     finally:
         driver.free(first)
         driver.free(second)
-        for one in (stream, start, end):
-            one.destroy()
+        start.destroy()
+        end.destroy()
     np.testing.assert_array_equal(source, target)
 
 
 @pytest.mark.gpu
+def test_a_kernels_attributes(put):
+    here = driver.device(driver.current_device())
+    assert put.attribute("static_smem") >= 64
+    assert 0 < put.attribute("registers") <= 255 and put.attribute("local_bytes") == 0
+    assert 32 <= put.attribute("max_threads", here.number) <= here.max_threads_per_block
+    put.set_attribute(driver.MAX_DYNAMIC_SMEM, 60 * 1024)
+    put.set_attribute(driver.SMEM_CARVEOUT, 100, here.number)
+    with pytest.raises(driver.DSLCudaRuntimeError, match="cuKernelSetAttribute: CUDA_ERROR"):
+        put.set_attribute(driver.MAX_DYNAMIC_SMEM, here.smem_per_block + 1)
+    if here.capability >= (9, 0):
+        put.set_attribute(driver.NON_PORTABLE_CLUSTER, 1)
+        assert 0 < put.active_clusters(2, 128, 60 * 1024) <= here.multiprocessors * 16
+
+
+@pytest.mark.gpu
+def test_native_code_launches_and_a_graph_repeats_it(put, word, stream):
+    launch_put(put, word, 7, stream)
+    stream.synchronize()
+    assert read(word) == 7
+    with Graph.capture(stream, lambda: launch_put(put, word, 8, stream)) as graph:
+        driver.synchronize()
+        assert read(word) == 7
+        graph.launch(stream)
+        stream.synchronize()
+        assert read(word) == 8
+
+
+@pytest.mark.gpu
+def test_addresses_of_functions():
+    driver.set_device(0)
+    number = ctypes.c_int(-1)
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(driver.address_of("cuCtxGetDevice"))
+    assert function(ctypes.addressof(number)) == 0 and number.value == 0
+    for name in ("cuLaunchKernelEx", "cuTensorMapEncodeTiled", "cuLibraryLoadData"):
+        assert driver.address_of(name) > 0
+
+
+@pytest.mark.gpu
 def test_ptx_that_the_driver_refuses_is_quoted():
-    with pytest.raises(driver.DSLCudaRuntimeError, match="loading a kernel"):
-        ptx = ".version 8.3\n.target sm_75\n.address_size 64\n.visible .entry k() { wrong; }"
+    with pytest.raises(driver.DSLCudaRuntimeError, match="loading a kernel: cuLibrary") as no:
+        ptx = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { wrong; }"
         driver.Library(ptx).kernel("k")  # drivers that load lazily look at it only now
+    assert "ptxas" in no.value.message.partition("\n")[2]

@@ -61,7 +61,7 @@ class PretendedDriver:
             232448, 233472, 0,
         )  # fmt: skip
         replaced = {
-            "require": lambda: None,
+            "require": lambda target: None,
             "ensure_context": lambda: None,
             "give_context": self.give_context,
             "Library": lambda image: self,

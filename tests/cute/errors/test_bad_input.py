@@ -198,7 +198,9 @@ def test_gpu_target_without_a_driver(monkeypatch):
         pytest.skip("there is a driver here")
     with monkeypatch.context() as patch:
         patch.setenv("CUTE_DSL_ARCH", "sm_90a")
-        fails(lambda: copy(DATA, DATA.copy()), "no driver", "CUTE_DSL_ARCH=sim")
+        fails(
+            lambda: copy(DATA, DATA.copy()), "target sm_90a needs a GPU driver", "CUTE_DSL_ARCH=sim"
+        )
 
 
 def test_unknown_target(monkeypatch):

@@ -1,8 +1,7 @@
-"""The CUDA driver API, as much of it as running kernels takes.
+"""The CUDA driver API, as much of it as running kernels takes, through `cuda.bindings.driver`.
 
-The library is called through ctypes: importing cuda.bindings takes 0.16 s, this nothing, and host
-code needs the addresses of its functions anyway. On a machine without a driver this module
-imports; asking it for anything raises a `DSLRuntimeError` that says so.
+Importing the bindings takes about 0.06 s, so the first use of a GPU imports them; on a machine
+without a driver nothing does, and asking for a GPU raises a `DSLRuntimeError` that says so.
 
 Contexts are the primary ones, which PyTorch, CuPy and the CUDA runtime share.
 """
@@ -19,27 +18,20 @@ from typing import Any
 
 from basedsl.errors import DSLRuntimeError, DSLTypeError
 
-_LIBRARY_NAMES = {"win32": ("nvcuda.dll",)}.get(sys.platform, ("libcuda.so.1", "libcuda.so"))
+_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MINIMUM_VERSION = 12000  # cuLibraryLoadData
 
 SUCCESS = 0
 
-# cuda.h: CUdevice_attribute
-_MAX_THREADS_PER_BLOCK, _MAX_BLOCK_DIM_X, _MAX_GRID_DIM_X = 1, 2, 5
-_MULTIPROCESSOR_COUNT, _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 16, 75, 76
-_MAX_SMEM_PER_BLOCK_OPTIN, _MAX_SMEM_PER_SM, _L2_CACHE_SIZE = 97, 81, 38
-
-# cuda.h: CUfunction_attribute
+# cuda.h, CUfunction_attribute. Numbers, because exported code has them, and needs no driver.
 MAX_DYNAMIC_SMEM, SMEM_CARVEOUT, NON_PORTABLE_CLUSTER = 8, 9, 14
-_FUNCTION_ATTRIBUTES = {
-    "max_threads": 0,
-    "static_smem": 1,
-    "local_bytes": 3,
-    "registers": 4,
-}
 
-# cuda.h: CUjit_option
-_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_BUFFER_SIZE = 5, 6
+_FUNCTION_ATTRIBUTES = {
+    "max_threads": "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
+    "static_smem": "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES",
+    "local_bytes": "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
+    "registers": "CU_FUNC_ATTRIBUTE_NUM_REGS",
+}
 
 
 class DSLCudaRuntimeError(DSLRuntimeError):
@@ -51,75 +43,99 @@ class DSLCudaRuntimeError(DSLRuntimeError):
         self.error_name = error_name
 
 
+# Calls -------------------------------------------------------------------------------------------
+
+
 @functools.cache
-def _library() -> ctypes.CDLL | None:
-    for name in _LIBRARY_NAMES:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    return None
+def _bindings() -> Any:
+    """`cuda.bindings.driver`, or None on a machine without the driver's library."""
+    try:
+        # With ctypes: a machine without a GPU shall not wait for the import to find that out.
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        return None
+    from cuda.bindings import driver
+
+    return driver
 
 
 @functools.cache
 def _initialised() -> int | None:
     """The result of cuInit, or None without a driver."""
-    library = _library()
-    return None if library is None else int(library.cuInit(0))
+    bindings = _bindings()
+    return None if bindings is None else int(_ask(bindings, "cuInit", 0)[0])
 
 
 def is_available() -> bool:
     """True with a driver and at least one device."""
-    if _initialised() != SUCCESS:
-        return False
-    return device_count() > 0
+    return _initialised() == SUCCESS and device_count() > 0
 
 
-def require() -> ctypes.CDLL:
-    """The driver library, initialised; DSLRuntimeError where there is none that works."""
+def require(target: str = "a GPU target") -> Any:
+    """The module `cuda.bindings.driver`, after cuInit. Raises DSLRuntimeError where there is no
+    driver that works, naming `target`, which needs it.
+    """
     result = _initialised()
-    library = _library()
-    if library is None or result is None:
+    if result is None:
         raise DSLRuntimeError(
-            "asking for a GPU target with no driver: libcuda is not on this machine",
+            f"{target} needs a GPU driver, and {_LIBRARY.partition('.')[0]} was not found",
             hint="install NVIDIA's driver, or set CUTE_DSL_ARCH=sim to run on the simulator",
         )
     if result != SUCCESS:
-        raise _error(library, "cuInit", result)
-    return library
+        raise _error("cuInit", result)
+    return _bindings()
 
 
-def call(name: str, *arguments: Any) -> None:
-    """Call a driver function; DSLCudaRuntimeError unless it succeeds."""
-    library = require()
-    result = getattr(library, name)(*arguments)
+def call(name: str, *arguments: Any) -> Any:
+    """Call a function of `cuda.bindings.driver` and return its value, or the tuple of its values.
+    Raises DSLCudaRuntimeError unless it succeeds.
+    """
+    result, *values = _ask(require(), name, *arguments)
     if result != SUCCESS:
-        raise _error(library, name, result)
+        raise _error(name, int(result))
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _ask(bindings: Any, name: str, *arguments: Any) -> Any:
+    try:
+        return getattr(bindings, name)(*arguments)
+    except (RuntimeError, KeyError, ValueError) as error:
+        # So they say that the driver has no such function, or that they do not know its result.
+        raise DSLRuntimeError(
+            f"cuda-bindings does not fit the driver, in {name}: {error}",
+            hint="install a cuda-bindings of the driver's CUDA version, or update the driver",
+        ) from error
 
 
 def describe_error(code: int) -> tuple[str, str]:
     """The name of a CUresult and what it means."""
-    library = _library()
-    return ("", f"error {code}") if library is None else _describe(library, code)
+    bindings = _bindings()
+    if bindings is None:
+        return "", f"error {code}"
+    try:
+        result = bindings.CUresult(code)
+    except ValueError:  # the driver is newer than the bindings
+        return f"error {code}", f"error {code}"
+    _, meaning = bindings.cuGetErrorString(result)
+    return result.name, (meaning or f"error {code}".encode()).decode()
 
 
-def _describe(library: ctypes.CDLL, code: int) -> tuple[str, str]:
-    texts = []
-    for function in (library.cuGetErrorName, library.cuGetErrorString):
-        text = ctypes.c_char_p()
-        function(code, ctypes.byref(text))
-        texts.append((text.value or f"error {code}".encode()).decode())
-    return texts[0], texts[1]
-
-
-def _error(library: ctypes.CDLL, what: str, code: int) -> DSLCudaRuntimeError:
-    name, meaning = _describe(library, code)
+def _error(what: str, code: int) -> DSLCudaRuntimeError:
+    name, meaning = describe_error(code)
     return DSLCudaRuntimeError(f"{what}: {name}, {meaning}", code, name)
 
 
 def address_of(name: str) -> int:
-    """The address of a driver function, for native code."""
-    return ctypes.cast(getattr(require(), name), ctypes.c_void_p).value or 0
+    """The address of a driver function for native code, which calls it as CUDA 12.0 declares it.
+    `name` is without the suffix of a version.
+    """
+    bindings = require()
+    flags = int(bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT)
+    wanted = (name.encode(), MINIMUM_VERSION, flags)
+    result, address, _ = _ask(bindings, "cuGetProcAddress", *wanted)
+    if result != SUCCESS or not address:
+        raise DSLRuntimeError(f"the driver has no {name}", hint="update NVIDIA's driver")
+    return int(address)
 
 
 # Devices and contexts ----------------------------------------------------------------------------
@@ -143,51 +159,42 @@ class Device:
 
 def driver_version() -> int:
     """The CUDA version that the driver knows, as 1000 * major + 10 * minor."""
-    version = ctypes.c_int()
-    call("cuDriverGetVersion", ctypes.byref(version))
-    return version.value
+    return int(call("cuDriverGetVersion"))
 
 
 def device_count() -> int:
     """How many devices there are."""
-    count = ctypes.c_int()
-    call("cuDeviceGetCount", ctypes.byref(count))
-    return count.value
+    return int(call("cuDeviceGetCount"))
 
 
 @functools.cache
 def device(number: int = 0) -> Device:
     """The properties of device `number`."""
-    handle = _device_handle(number)
+    handle = call("cuDeviceGet", number)
+    attributes = require().CUdevice_attribute
 
-    def attribute(which: int) -> int:
-        value = ctypes.c_int()
-        call("cuDeviceGetAttribute", ctypes.byref(value), which, handle)
-        return value.value
+    def attribute(name: str) -> int:
+        which = getattr(attributes, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(call("cuDeviceGetAttribute", which, handle))
 
-    def three(first: int) -> tuple[int, int, int]:
-        return attribute(first), attribute(first + 1), attribute(first + 2)
+    def three(name: str) -> tuple[int, int, int]:
+        return attribute(f"{name}_X"), attribute(f"{name}_Y"), attribute(f"{name}_Z")
 
-    name = ctypes.create_string_buffer(256)
-    call("cuDeviceGetName", name, 256, handle)
     return Device(
         number=number,
-        name=name.value.decode(),
-        capability=(attribute(_CAPABILITY_MAJOR), attribute(_CAPABILITY_MINOR)),
-        multiprocessors=attribute(_MULTIPROCESSOR_COUNT),
-        max_threads_per_block=attribute(_MAX_THREADS_PER_BLOCK),
-        max_block=three(_MAX_BLOCK_DIM_X),
-        max_grid=three(_MAX_GRID_DIM_X),
-        smem_per_block=attribute(_MAX_SMEM_PER_BLOCK_OPTIN),
-        smem_per_multiprocessor=attribute(_MAX_SMEM_PER_SM),
-        l2_cache=attribute(_L2_CACHE_SIZE),
+        name=call("cuDeviceGetName", 256, handle).partition(b"\0")[0].decode(),
+        capability=(
+            attribute("COMPUTE_CAPABILITY_MAJOR"),
+            attribute("COMPUTE_CAPABILITY_MINOR"),
+        ),
+        multiprocessors=attribute("MULTIPROCESSOR_COUNT"),
+        max_threads_per_block=attribute("MAX_THREADS_PER_BLOCK"),
+        max_block=three("MAX_BLOCK_DIM"),
+        max_grid=three("MAX_GRID_DIM"),
+        smem_per_block=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        smem_per_multiprocessor=attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+        l2_cache=attribute("L2_CACHE_SIZE"),
     )
-
-
-def _device_handle(number: int) -> int:
-    handle = ctypes.c_int()
-    call("cuDeviceGet", ctypes.byref(handle), number)
-    return handle.value
 
 
 def capability_or_none() -> tuple[int, int] | None:
@@ -199,25 +206,17 @@ def capability_or_none() -> tuple[int, int] | None:
 
 def current_device() -> int:
     """The device of the thread's current context; 0 if it has none yet."""
-    if not _current_context():
-        return 0
-    number = ctypes.c_int()
-    call("cuCtxGetDevice", ctypes.byref(number))
-    return number.value
+    return int(call("cuCtxGetDevice")) if _current_context() else 0
 
 
 def _current_context() -> int:
-    context = ctypes.c_void_p()
-    call("cuCtxGetCurrent", ctypes.byref(context))
-    return context.value or 0
+    return int(call("cuCtxGetCurrent"))
 
 
 @functools.cache
 def _primary_context(number: int) -> int:
     # Retained for the life of the process.
-    context = ctypes.c_void_p()
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), _device_handle(number))
-    return context.value or 0
+    return int(call("cuDevicePrimaryCtxRetain", call("cuDeviceGet", number)))
 
 
 _thread = threading.local()
@@ -227,25 +226,22 @@ def ensure_context() -> None:
     """Make sure that this thread has a current context: its own if another library has made one
     current, else the primary one of device 0.
     """
-    if getattr(_thread, "has_context", False):
-        return
-    if not _current_context():
-        call("cuCtxSetCurrent", ctypes.c_void_p(_primary_context(0)))
-    _thread.has_context = True
+    if not getattr(_thread, "has_context", False):
+        give_context()
+        _thread.has_context = True
 
 
 def give_context() -> bool:
     """Give this thread a context if it has none now; False if it has."""
     if _current_context():
         return False
-    call("cuCtxSetCurrent", ctypes.c_void_p(_primary_context(0)))
-    _thread.has_context = True
+    set_device(0)
     return True
 
 
 def set_device(number: int) -> None:
     """Make the primary context of a device current in this thread."""
-    call("cuCtxSetCurrent", ctypes.c_void_p(_primary_context(number)))
+    call("cuCtxSetCurrent", _primary_context(number))
     _thread.has_context = True
 
 
@@ -270,39 +266,34 @@ class Library:
         ensure_context()
         data = image.encode() + b"\0" if isinstance(image, str) else image
         # Kept: where modules load lazily, the driver compiles PTX when a kernel is first asked for.
-        self._log = log = ctypes.create_string_buffer(8192)
-        options = (ctypes.c_int * 2)(_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_BUFFER_SIZE)
-        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
-        handle = ctypes.c_void_p()
-        library = require()
-        result = library.cuLibraryLoadData(
-            ctypes.byref(handle), data, options, values, 2, None, None, 0
-        )
-        self._check(result)
-        self.handle = handle.value or 0
-        self._unload = library.cuLibraryUnload
+        self._log = bytearray(8192)
+        of = require().CUjit_option
+        options = [of.CU_JIT_ERROR_LOG_BUFFER, of.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
+        values = [self._log, len(self._log)]
+        loaded = self._load("cuLibraryLoadData", data, options, values, len(options), [], [], 0)
+        self.handle = int(loaded)
 
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`."""
-        handle = ctypes.c_void_p()
-        library = ctypes.c_void_p(self.handle)
-        self._check(require().cuLibraryGetKernel(ctypes.byref(handle), library, name.encode()))
-        return Kernel(name, handle.value or 0, self)
+        handle = self._load("cuLibraryGetKernel", self.handle, name.encode())
+        return Kernel(name, int(handle), self)
 
-    def _check(self, result: int) -> None:
-        if result == SUCCESS:
-            return
-        error = _error(require(), "loading a kernel", result)
-        said = self._log.value.decode(errors="replace").strip()
-        if said:
-            error.message += f"\n{said}"
-        raise error
+    def _load(self, name: str, *arguments: Any) -> Any:
+        """`call`, whose error quotes what the driver's compiler says."""
+        try:
+            return call(name, *arguments)
+        except DSLCudaRuntimeError as error:
+            error.message = f"loading a kernel: {error.message}"
+            said = self._log.partition(b"\0")[0].decode(errors="replace").strip()
+            if said:
+                error.message += f"\n{said}"
+            raise
 
     def unload(self) -> None:
         """Free the code; its kernels are gone."""
         if self.handle:
             handle, self.handle = self.handle, 0
-            self._unload(ctypes.c_void_p(handle))
+            call("cuLibraryUnload", handle)
 
 
 @dataclass(frozen=True)
@@ -315,31 +306,36 @@ class Kernel:
 
     def attribute(self, name: str, number: int | None = None) -> int:
         """`registers`, `local_bytes`, `static_smem` or `max_threads` on a device."""
-        value = ctypes.c_int()
-        where = _device_handle(current_device() if number is None else number)
-        which = _FUNCTION_ATTRIBUTES[name]
-        pointer = ctypes.c_void_p(self.handle)
-        call("cuKernelGetAttribute", ctypes.byref(value), which, pointer, where)
-        return value.value
+        which = getattr(require().CUfunction_attribute, _FUNCTION_ATTRIBUTES[name])
+        return int(call("cuKernelGetAttribute", which, self.handle, _handle(number)))
 
     def set_attribute(self, which: int, value: int, number: int | None = None) -> None:
         """Set a CUfunction_attribute on a device (the current one by default)."""
-        where = _device_handle(current_device() if number is None else number)
-        call("cuKernelSetAttribute", which, value, ctypes.c_void_p(self.handle), where)
+        attribute = require().CUfunction_attribute(which)
+        call("cuKernelSetAttribute", attribute, value, self.handle, _handle(number))
 
-    def blocks_per_multiprocessor(self, threads: int, dynamic_smem: int = 0) -> int:
-        """How many blocks of `threads` fit on a multiprocessor at once."""
-        function = ctypes.c_void_p()
-        call("cuKernelGetFunction", ctypes.byref(function), ctypes.c_void_p(self.handle))
-        count = ctypes.c_int()
-        call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-            ctypes.byref(count),
-            function,
-            threads,
-            ctypes.c_size_t(dynamic_smem),
-        )
-        return count.value
+    def active_clusters(self, blocks: int, threads: int, dynamic_smem: int = 0) -> int:
+        """How many clusters of `blocks`, each of `threads`, the device runs at once."""
+        bindings = require()
+        attribute, config = bindings.CUlaunchAttribute(), bindings.CUlaunchConfig()
+        attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        cluster = attribute.value.clusterDim
+        cluster.x, cluster.y, cluster.z = blocks, 1, 1
+        multiprocessors = device(current_device()).multiprocessors
+        config.gridDimX, config.gridDimY, config.gridDimZ = blocks, multiprocessors, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+        config.sharedMemBytes = dynamic_smem
+        config.attrs, config.numAttrs = [attribute], 1
+        return int(call("cuOccupancyMaxActiveClusters", self.function(), config))
+
+    def function(self) -> Any:
+        """The CUfunction in the current context."""
+        return call("cuKernelGetFunction", self.handle)
+
+
+def _handle(number: int | None) -> Any:
+    """The CUdevice of a device, by default of the current one."""
+    return call("cuDeviceGet", current_device() if number is None else number)
 
 
 # Streams, events, memory -------------------------------------------------------------------------
@@ -377,20 +373,18 @@ class Stream:
 
     def __init__(self) -> None:
         ensure_context()
-        handle = ctypes.c_void_p()
-        call("cuStreamCreate", ctypes.byref(handle), 1)  # CU_STREAM_NON_BLOCKING
-        self.handle = handle.value or 0
+        self.handle = int(call("cuStreamCreate", require().CUstream_flags.CU_STREAM_NON_BLOCKING))
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self.handle
 
     def synchronize(self) -> None:
-        call("cuStreamSynchronize", ctypes.c_void_p(self.handle))
+        call("cuStreamSynchronize", self.handle)
 
     def destroy(self) -> None:
         if self.handle:
             handle, self.handle = self.handle, 0
-            call("cuStreamDestroy_v2", ctypes.c_void_p(handle))
+            call("cuStreamDestroy", handle)
 
 
 class Event:
@@ -398,60 +392,45 @@ class Event:
 
     def __init__(self) -> None:
         ensure_context()
-        handle = ctypes.c_void_p()
-        call("cuEventCreate", ctypes.byref(handle), 0)
-        self.handle = handle.value or 0
+        self.handle = int(call("cuEventCreate", require().CUevent_flags.CU_EVENT_DEFAULT))
 
     def record(self, stream: Any = None) -> None:
-        pointer = ctypes.c_void_p(self.handle)
-        call("cuEventRecord", pointer, ctypes.c_void_p(stream_handle(stream)))
+        call("cuEventRecord", self.handle, stream_handle(stream))
 
     def synchronize(self) -> None:
-        call("cuEventSynchronize", ctypes.c_void_p(self.handle))
+        call("cuEventSynchronize", self.handle)
 
     def milliseconds_since(self, start: Event) -> float:
         """Time between two reached events, in milliseconds."""
-        elapsed = ctypes.c_float()
-        first, last = ctypes.c_void_p(start.handle), ctypes.c_void_p(self.handle)
-        call("cuEventElapsedTime", ctypes.byref(elapsed), first, last)
-        return elapsed.value
+        return float(call("cuEventElapsedTime", start.handle, self.handle))
 
     def destroy(self) -> None:
         if self.handle:
             handle, self.handle = self.handle, 0
-            call("cuEventDestroy_v2", ctypes.c_void_p(handle))
+            call("cuEventDestroy", handle)
 
 
 def allocate(size: int) -> int:
     """The address of `size` bytes of device memory."""
     ensure_context()
-    address = ctypes.c_uint64()
-    call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
-    return address.value
+    return int(call("cuMemAlloc", size))
 
 
 def free(address: int) -> None:
     """Give device memory back."""
-    call("cuMemFree_v2", ctypes.c_uint64(address))
+    call("cuMemFree", address)
 
 
 def copy_to_device(target: int, source: int, size: int) -> None:
     """Copy `size` bytes from a host address to a device address."""
-    call("cuMemcpyHtoD_v2", ctypes.c_uint64(target), ctypes.c_void_p(source), ctypes.c_size_t(size))
+    call("cuMemcpyHtoD", target, source, size)
 
 
 def copy_to_host(target: int, source: int, size: int) -> None:
     """Copy `size` bytes from a device address to a host address."""
-    call("cuMemcpyDtoH_v2", ctypes.c_void_p(target), ctypes.c_uint64(source), ctypes.c_size_t(size))
+    call("cuMemcpyDtoH", target, source, size)
 
 
 def copy_on_device(target: int, source: int, size: int, stream: Any = None) -> None:
     """Copy `size` bytes between device addresses, in stream order."""
-    pointer = ctypes.c_void_p(stream_handle(stream))
-    call(
-        "cuMemcpyDtoDAsync_v2",
-        ctypes.c_uint64(target),
-        ctypes.c_uint64(source),
-        ctypes.c_size_t(size),
-        pointer,
-    )
+    call("cuMemcpyDtoDAsync", target, source, size, stream_handle(stream))

@@ -34,7 +34,7 @@ from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
 from basedsl_cute.lowering.pipeline import KernelOptions, ptx_steps, shared_steps
 from basedsl_cute.lowering.ptx.sass import Disassemble
 
-location.mark_internal(os.path.dirname(__file__))
+location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole package
 
 
 class Cute(DSL):
@@ -137,7 +137,7 @@ class Cute(DSL):
             return simulator_executor(stages, symbol, arguments, results, settings)
         from basedsl_cute.executors.gpu import gpu_executor
 
-        return gpu_executor(stages, symbol, arguments, results, settings)
+        return gpu_executor(stages, symbol, arguments, results, self.target(settings).name)
 
 
 def _check_host_access(trace: Trace, span: Any) -> None:

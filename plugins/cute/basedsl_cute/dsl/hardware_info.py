@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import Any
 
@@ -16,9 +15,6 @@ from basedsl_cute.hardware.targets import (
     target_for_capability,
     target_of,
 )
-
-# cuda.h, CUlaunchAttributeID CLUSTER_DIMENSION
-_CLUSTER_DIMENSION = 4
 
 _EMPTY_KERNEL = """
 .version {version}
@@ -36,7 +32,7 @@ class HardwareInfo:
 
     @property
     def _device(self) -> driver.Device | None:
-        if not driver.is_available() or not current_target().is_gpu:
+        if not current_target().is_gpu or not driver.is_available():
             return None
         number = driver.current_device() if self.device_id is None else self.device_id
         return driver.device(number)
@@ -74,49 +70,12 @@ def _active_clusters(number: int, cluster_size: int) -> int:
     version = f"{target.ptx // 10}.{target.ptx % 10}"
     library = driver.Library(_EMPTY_KERNEL.format(version=version, name=target.name))
     kernel = library.kernel("empty")
-    function = ctypes.c_void_p()
-    driver.call("cuKernelGetFunction", ctypes.byref(function), ctypes.c_void_p(kernel.handle))
     kernel.set_attribute(driver.MAX_DYNAMIC_SMEM, device.smem_per_block, number)
     if cluster_size > PORTABLE_CLUSTER:
         kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, number)
-    config = _LaunchConfig(
-        grid=(cluster_size, device.multiprocessors, 1),
-        block=(128, 1, 1),
-        smem=device.smem_per_block,
-    )
-    attribute = _Attribute(_CLUSTER_DIMENSION, 0, (cluster_size, 1, 1))
-    config.attributes = ctypes.pointer(attribute)
-    config.count = 1
-    clusters = ctypes.c_int()
-    driver.call(
-        "cuOccupancyMaxActiveClusters", ctypes.byref(clusters), function, ctypes.byref(config)
-    )
+    clusters = kernel.active_clusters(cluster_size, 128, device.smem_per_block)
     library.unload()
-    return clusters.value
-
-
-class _Attribute(ctypes.Structure):
-    """cuda.h: CUlaunchAttribute, 72 bytes."""
-
-    _fields_ = [
-        ("id", ctypes.c_int),
-        ("pad", ctypes.c_int),
-        ("cluster", ctypes.c_uint * 3),
-        ("rest", ctypes.c_uint8 * 52),
-    ]
-
-
-class _LaunchConfig(ctypes.Structure):
-    """cuda.h: CUlaunchConfig."""
-
-    _fields_ = [
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("smem", ctypes.c_uint),
-        ("stream", ctypes.c_void_p),
-        ("attributes", ctypes.POINTER(_Attribute)),
-        ("count", ctypes.c_uint),
-    ]
+    return clusters
 
 
 def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:

@@ -23,15 +23,16 @@ from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 
 
 def gpu_executor(
-    stages: Stages, symbol: str, arguments: Sequence[ArgumentType], results: Results, settings: Any
+    stages: Stages, symbol: str, arguments: Sequence[ArgumentType], results: Results, target: str
 ) -> Callable[[Sequence[Any]], Any]:
     """A callable on packed arguments. The machine code is loaded on the first call.
 
-    Raises DSLRuntimeError at that call where there is no driver: compiling needs none.
+    Raises DSLRuntimeError at that call where there is no driver, naming `target`: compiling needs
+    none.
     """
 
     def load() -> NativeInvoker:
-        driver.require()
+        driver.require(f"target {target}")
         driver.ensure_context()
         table = pickle.loads(stages.data("launches"))
         image = stages.data("cubin" if "cubin" in stages else "ptx")
@@ -54,7 +55,8 @@ def gpu_executor(
     # Without kernels the host's code works on the host's memory.
     launches = bool(pickle.loads(stages.data("launches")).kernels)
     on_host = launches and any(tensor.device == "cpu" for _, tensor in tensors(arguments))
-    return _WithCopies(load, arguments) if on_host else _Launches(load)
+    calls = _Launches(load)
+    return _WithCopies(calls, arguments) if on_host else calls
 
 
 class _Launches:
@@ -69,25 +71,27 @@ class _Launches:
         self._loaded: NativeInvoker | None = None
 
     def __call__(self, packed: Sequence[Any]) -> Any:
-        loaded = self._loaded
-        if loaded is None:
-            loaded = self._loaded = self._load()
-            self.native = loaded.native
+        loaded = self.loaded()
         driver.ensure_context()
         return loaded(packed)
+
+    def loaded(self) -> NativeInvoker:
+        """The host code, loaded with its kernels."""
+        if self._loaded is None:
+            self._loaded = self._load()
+            self.native = self._loaded.native
+        return self._loaded
 
 
 class _WithCopies:
     """Calls whose arrays in host memory travel."""
 
-    def __init__(
-        self, load: Callable[[], NativeInvoker], arguments: Sequence[ArgumentType]
-    ) -> None:
-        self._call = _Launches(load)
+    def __init__(self, call: _Launches, arguments: Sequence[ArgumentType]) -> None:
+        self._call = call
         self._tensors = [(at, one) for at, one in tensors(arguments) if one.device == "cpu"]
 
     def __call__(self, packed: Sequence[Any]) -> Any:
-        driver.require()
+        self._call.loaded()
         driver.ensure_context()
         copies = _Copies()
         moved = list(packed)

@@ -5,7 +5,6 @@ On the simulator there is one stream, and it has always finished.
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 from basedsl_cute.device import driver
@@ -44,8 +43,7 @@ def stream_sync(stream: Any) -> None:
     """Wait until all work given to `stream` has finished."""
     if current_target().is_gpu:
         driver.ensure_context()
-        handle = ctypes.c_void_p(driver.stream_handle(stream))
-        driver.call("cuStreamSynchronize", handle)
+        driver.call("cuStreamSynchronize", driver.stream_handle(stream))
 
 
 def checkCudaErrors(result: Any) -> Any:
