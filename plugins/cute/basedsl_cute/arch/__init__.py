@@ -1,5 +1,7 @@
 """`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
 
+from typing import TYPE_CHECKING
+
 from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (
@@ -110,9 +112,10 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "FULL_MASK",

@@ -8,6 +8,7 @@ from typing import Any
 from basedsl.errors import DSLCallError
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.requirements import CLUSTERS
 from basedsl_cute.hardware.targets import (
     MAX_CLUSTER,
     PORTABLE_CLUSTER,
@@ -51,7 +52,7 @@ class HardwareInfo:
         device = self._device
         if device is None:
             return 1
-        if device.capability < (9, 0):
+        if not CLUSTERS.is_met_by(target_for_capability(*device.capability)):
             return device.multiprocessors // cluster_size
         return _active_clusters(device.number, cluster_size)
 

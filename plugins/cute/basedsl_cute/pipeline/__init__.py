@@ -1,7 +1,9 @@
 """`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
 
+from typing import TYPE_CHECKING
+
 from basedsl_cute.algebra.ignored_location import methods_take_location, take_location_everywhere
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.pipeline.groups import (
     Agent,
     CooperativeGroup,
@@ -26,7 +28,8 @@ from basedsl_cute.pipeline.participants import (
 from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
 from basedsl_cute.pipeline.tma_store import PipelineTmaStore
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "Agent",

@@ -19,7 +19,7 @@ from typing import Any
 from basedsl.mlir import Bindings
 from basedsl.objectstage import PipelineContext
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
-from basedsl_cute.hardware.requirements import TRY_WAIT, missing_requirement
+from basedsl_cute.hardware.requirements import CLUSTERS, TRY_WAIT, missing_requirement
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed, tensor_map_update, warpgroup
 from basedsl_cute.lowering.kernel.builder import Builder
@@ -111,6 +111,8 @@ class Lowering(Builder):
         for name, op, source in ops:
             if name.startswith("nvvm."):
                 require(missing_requirement(name, op, self.target), self.target, op)
+            elif name == "gpu.func" and max(op.attributes.get("nvvm.cluster_dim", (1,))) > 1:
+                require(CLUSTERS, self.target, op)  # LLVM would leave the cluster out
             self.source_type = source
             found = RULES.get(name)
             if found is None or not self._replace(found, op):

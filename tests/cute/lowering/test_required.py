@@ -102,8 +102,9 @@ def test_targets_without_it_say_so_and_those_with_it_compile(lowering, name, row
     for target in without:
         with pytest.raises(DSLTypeError, match=f"^{target.name} has no {needs.feature}: "):
             lowering.ptx(body, target.name, arguments="")
-    first = next(target for target in GPUS if needs.is_met_by(target))
-    assert ".entry k(" in lowering.ptx(body, first.name, arguments="")
+    for target in GPUS:
+        if needs.is_met_by(target):
+            assert ".entry k(" in lowering.ptx(body, target.name, arguments="")
 
 
 MBARRIERS = """
@@ -132,6 +133,25 @@ def test_mbarriers_before_hopper(lowering):
         assert text.count("mbarrier.test_wait.parity.shared.b64") == 3 and "%laneid" in text
         if ptxas.find_ptxas() is not None:
             assert ptxas.start(text, target).finish().cubin
+
+
+@cute.jit
+def of_clusters(x: cute.Tensor, blocks: cute.Constexpr):
+    in_a_cluster(x).launch(grid=4, block=32, cluster=(blocks, 1, 1))
+
+
+@cute.kernel
+def in_a_cluster(x: cute.Tensor):
+    x[0] = 1.0
+
+
+def test_a_cluster_of_several_blocks():
+    x = np.zeros(4, np.float32)
+    with pytest.raises(DSLTypeError, match="sm_80 has no cluster of several blocks: sm_90 and la"):
+        cute.compile(of_clusters, x, 2, options="--arch sm_80")
+    assert "sm_80" in cute.compile(of_clusters, x, 1, options="--arch sm_80").stages.text("ptx")
+    text = cute.compile(of_clusters, x, 2, options="--arch sm_90").stages.text("ptx")
+    assert ".reqnctapercluster 2" in text
 
 
 @cute.kernel
