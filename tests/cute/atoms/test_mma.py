@@ -211,7 +211,9 @@ def test_warp_mma_in_ptx(op):
 )
 def test_architectures_that_have_it_not(op, arch, first):
     a, b, c, _ = of_op(op, 16, 8, 32)
-    with pytest.raises(DSLError, match=f"{arch} has no mma.sync of .*: {first} is the first") as e:
+    with pytest.raises(
+        DSLError, match=f"{arch} has no mma.sync of .*: {first} and later have it"
+    ) as e:
         cute.compile(straight, *views(a, b, c, op=op), op, options=f"--arch {arch}")
     assert e.value.span.filename == __file__
 
