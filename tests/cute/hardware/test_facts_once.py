@@ -89,3 +89,13 @@ def test_another_number_or_text_is_not():
 )
 def test_a_warp_is_found(line):
     assert WRITTEN.search(line)
+
+
+def test_the_facts_need_only_errors_and_lines():
+    imported = set()
+    for path in (PACKAGE / "hardware").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("basedsl"):
+                imported.add(node.module)
+    ours = {name for name in imported if name.startswith("basedsl_cute.hardware.")}
+    assert imported - ours == {"basedsl.errors", "basedsl.location"}
