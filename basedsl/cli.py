@@ -15,7 +15,7 @@ from basedsl.plugin import PluginManager, plugin_manager
 
 
 def main(arguments: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command; return the exit status."""
     manager = manager or plugin_manager()
     parser = argparse.ArgumentParser(
         prog="basedsl", description="Python DSLs that compile through MLIR."
@@ -67,8 +67,9 @@ def _options(parsed: argparse.Namespace) -> int:
         record = getattr(parsed.manager.get_dsl(parsed.dsl), "options_class", Options)
     for info in record.describe():
         default = ",".join(info.default) if isinstance(info.default, tuple) else info.default
+        shown = "none" if default is None or default == "" else default
         changes = "; changes the code" if info.affects_output else ""
-        print(f"{info.name} ({info.type_name}, default {default!s}{changes})")
+        print(f"{info.name} ({info.type_name}, default {shown}{changes})")
         print(f"    {info.doc}")
         print(f"    {', '.join(info.variables)}")
     for name, near in record.unknown_variables().items():
@@ -89,7 +90,7 @@ def _opt(parsed: argparse.Namespace) -> int:
     ir = context.bindings.ir
     with context.entered():
         try:
-            # Verified by the run, which tells failures better than the parser.
+            # The run verifies the module, and reports failures better than the parser.
             module = ir.Module.parse(parsed.file.read_text(encoding="utf-8"))
         except ir.MLIRError as error:
             print(f"error: {parsed.file} does not parse: {error}", file=sys.stderr)

@@ -1,8 +1,8 @@
-"""The one family of errors users meet, and the trimming of tracebacks to users' own frames.
+"""The errors that users meet, and the trimming of tracebacks to users' own frames.
 
-Every message says what is wrong in the user's words, shows `file:line` with the source line and a
-caret, the calls that led there, and where possible what to write instead. An error
-leaves the library through `users_frames`.
+Every message says in the user's words what is wrong, shows `file:line` with the source line and a
+caret, the calls that led there, and where possible what to write instead. An error leaves the
+library through `users_frames`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,30 @@ from basedsl.location import (
 
 SHOW_INTERNAL_FRAMES = "BASEDSL_FULL_TRACEBACK"
 
-# Of a longer chain of calls the first and last few are shown.
+# A longer chain of calls is shortened to its first and last few.
 MOST_CALLS_SHOWN = 6
 
 Note = tuple[str, Span | None]
 
+# Spelt with a vowel and spoken with a consonant: a Uint32, a ufunc.
+_SPOKEN_AS_YOU = ("uint", "ufunc", "uni", "use")
+
+
+def with_article(noun: str | type) -> str:
+    """The name of a type, or another noun, after "a" or "an", for messages: "an Int32"."""
+    name = noun if isinstance(noun, str) else noun.__name__
+    word = name.lower()
+    vowel = word.startswith(tuple("aeiou")) and not word.startswith(_SPOKEN_AS_YOU)
+    return f"{'an' if vowel else 'a'} {name}"
+
 
 class DSLError(Exception):
-    """A program that the DSL cannot take, or that failed in the user's terms.
+    """The base class of errors in a program: the DSL cannot compile it, or it failed while running.
 
-    `span` defaults to what the innermost user frame is executing; `hint` says what to write
-    instead; `notes` are further places, each shown with its own source line. `calls` are the calls
-    between the entry function and `span`, innermost first, set when the error leaves the library.
+    `message` is the headline; `span` is the place, by default the line that the innermost user
+    frame is executing; `notes` are pairs of a text and a further place (or None), each shown with
+    its source line; `hint` says what to write instead. `calls` are the calls between the entry
+    function and `span`, innermost first, set when the error leaves the library.
     """
 
     def __init__(
@@ -78,7 +90,7 @@ class DSLSyntaxError(DSLError):
 
 
 class DSLTypeError(DSLError, TypeError):
-    """Types that do not go together, or a value where the DSL needs another kind."""
+    """Types that do not go together, or a value of a kind that the DSL cannot use there."""
 
 
 class DSLNameError(DSLError, NameError):
@@ -86,7 +98,7 @@ class DSLNameError(DSLError, NameError):
 
 
 class DSLAttributeError(DSLError, AttributeError):
-    """A name after a dot that an object of the DSL does not have."""
+    """An attribute that an object of the DSL does not have."""
 
 
 class DSLCallError(DSLError, TypeError):
@@ -102,15 +114,15 @@ class DSLRuntimeError(DSLError, RuntimeError):
 
 
 class CompilerBug(DSLError):
-    """Not the user's fault: the message names the stage, and asks for a report."""
+    """A defect of a DSL or of basedsl, not of the program: the message names the stage."""
 
 
 # An error on its way out of the library --------------------------------------------------------
 
 
 class users_frames:
-    """`with users_frames():` where a call from Python ends: errors leave as users should see them,
-    without a frame of the library, this one included.
+    """Context manager around a call from Python: an error leaves it as users should see it, without
+    any frame of the library, this one included.
     """
 
     def __enter__(self) -> None:
@@ -129,7 +141,7 @@ class users_frames:
 
 def hide_internal_frames(error: Exception) -> Exception:
     """Give `error` the calls that led to it, and a traceback of users' own frames that ends at the
-    user's line (with all frames if the environment asks).
+    user's line (of all frames if the environment asks for them).
     """
     if isinstance(error, DSLError):
         error.calls = error.calls or _calls(error.__traceback__, error.span)
@@ -148,7 +160,7 @@ def hide_internal_frames(error: Exception) -> Exception:
     return error.with_traceback(_linked(entries, last))
 
 
-# What library code does not raise on purpose.
+# The library raises none of these on purpose.
 _DEFECTS = (AttributeError, KeyError, NameError, NotImplementedError, TypeError)
 
 
@@ -177,11 +189,11 @@ def _entries(tb: types.TracebackType | None) -> list[types.TracebackType]:
 
 
 def _calls(tb: types.TracebackType | None, span: Span | None) -> tuple[Note, ...]:
-    """A note for each call between the entry function and `span`, innermost first."""
+    """Return a note for each call between the entry function and `span`, innermost first."""
     runs = _runs(_entries(tb))
     if span is None or not runs:
         return ()
-    # The run that the span is in is shown already; one that it is not in has called it.
+    # The message shows the run of the span; the others have called it.
     depth = len(runs)
     while depth and not _holds(runs[depth - 1][0].tb_frame.f_code, span):
         depth -= 1
@@ -195,7 +207,7 @@ def _calls(tb: types.TracebackType | None, span: Span | None) -> tuple[Note, ...
 
 
 def _runs(entries: Sequence[types.TracebackType]) -> list[list[types.TracebackType]]:
-    """User frames grouped by the run of a function they belong to, outermost first: the bodies of
+    """Group user frames by the run of a function they belong to, outermost first: the bodies of
     rewritten loops and branches, and comprehensions, are functions to Python and not to users.
     """
     runs: list[list[types.TracebackType]] = []
@@ -232,12 +244,12 @@ def _shortened(notes: Sequence[Note]) -> tuple[Note, ...]:
     return (*notes[:half], left_out, *notes[-half:])
 
 
-# A function that calls itself without end is met more often than this.
+# A function that recurses without end is on the stack more often than this.
 _FEW_CALLS = 20
 
 
 def endless_recursion(error: RecursionError) -> DSLError:
-    """A recursion error of tracing, told as what it is: no call knows that it is the last."""
+    """Return the error for a recursion error of tracing: it names the function that recurses."""
     runs = _runs(_entries(error.__traceback__))
     if not runs:
         return DSLRecursionError(f"Python's recursion limit is reached: {error}")
@@ -268,7 +280,7 @@ def endless_recursion(error: RecursionError) -> DSLError:
 
 
 def placed(error: Exception) -> DSLError:
-    """An error that knows no place, as a DSLError of its class too, at the user's line."""
+    """Return an error without a place as a DSLError of its class too, at the user's line."""
     runs = _runs(_entries(error.__traceback__))
     last = runs[-1][-1] if runs else None
     span = None if last is None else span_of_code(last.tb_frame.f_code, last.tb_lasti)
@@ -293,8 +305,8 @@ def _placed_class(cls: type[Exception]) -> Any:
 def _last_entry(
     error: BaseException, entries: Sequence[types.TracebackType]
 ) -> types.TracebackType | None:
-    """The user's line for errors that were raised in no frame of the user's: by a verifier, ptxas.
-    None if `entries` end there, or the call did that raises the error.
+    """Return the user's line for errors that were raised in no frame of the user's: by a verifier,
+    ptxas. None if `entries` end there, or the call did that raises the error.
     """
     span = error.span if isinstance(error, DSLError) else None
     if span is None or is_internal(span.filename):
@@ -303,7 +315,7 @@ def _last_entry(
         return None
     caller = user_frame(sys._getframe(1))
     if caller is not None and span == span_of_frame(caller):
-        return None  # its frame comes by itself
+        return None  # the traceback shows its frame already
     return _frame_at(span)
 
 
@@ -321,7 +333,7 @@ def _linked(
 
 
 def _frame_at(span: Span) -> types.TracebackType | None:
-    """A traceback of one frame that says `span` and nothing else."""
+    """Return a traceback of one frame at `span`."""
     node = ast.Raise(ast.Name("error", ast.Load()), None)
     start, end_line, end = in_bytes(span)
     for part in ast.walk(node):

@@ -1,4 +1,4 @@
-"""Where something is in the user's source: spans, the nearest user frame, the text with a caret.
+"""Places in the user's source: spans, the nearest user frame, the text with a caret.
 
 Nothing here knows MLIR. A *user frame* is a Python frame whose file is not part of basedsl or of a
 plugin; plugins mark their own folder with `mark_internal`.
@@ -22,18 +22,18 @@ _user_prefixes: list[str] = []
 _STDLIB = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _PASS_ON = frozenset((contextlib.__file__, functools.__file__))
 
-# Of a longer span the first line is shown.
+# A longer span is shortened to its first line.
 _MOST_LINES = 4
 
 
 def mark_internal(folder: str) -> None:
-    """Count every file below `folder` as library code, hidden from users' error messages."""
+    """Treat every file below `folder` as library code, hidden from users' error messages."""
     _internal_prefixes.append(os.path.join(os.path.abspath(folder), ""))
     internal_files.clear()
 
 
 def mark_user(path: str) -> None:
-    """Count a file, or every file below a folder, as users' code, though a library brings it."""
+    """Treat a file, or every file below a folder, as users' code, though a library ships it."""
     path = os.path.abspath(path)
     _user_prefixes.append(path if path.endswith(".py") else os.path.join(path, ""))
     internal_files.clear()
@@ -53,19 +53,19 @@ class _Files(dict[str, bool]):
         return known
 
 
-#: `is_internal` by file name, for who asks for every frame of a stack.
+#: `is_internal` by file name, for callers that ask for every frame of a stack.
 internal_files = _Files()
 
 
 def is_internal(filename: str) -> bool:
-    """True for files of basedsl, of plugins marked internal, of the import machinery, and of the
-    standard library's that only pass calls on.
+    """Return True for files of basedsl, of plugins marked internal, of the import machinery, and of
+    the standard library's modules that only pass calls on.
     """
     return internal_files[filename]
 
 
 def is_internal_frame(frame: FrameType) -> bool:
-    """True for a frame of such a file, and for methods that `dataclasses` has written for one."""
+    """True for a frame of such a file, and for methods that `dataclasses` generated for one."""
     filename = frame.f_code.co_filename
     if filename == "<string>":
         filename = frame.f_globals.get("__file__") or filename
@@ -73,12 +73,12 @@ def is_internal_frame(frame: FrameType) -> bool:
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """True for code that the pre-stage has made: its control flow is captured."""
+    """Return True for code made by the pre-stage: its control flow is captured."""
     return "__dsl__" in code.co_consts
 
 
 def is_library(filename: str) -> bool:
-    """True for files of installed packages and of Python's own library."""
+    """Return True for files of installed packages and of Python's own library."""
     return "-packages" in filename or filename.startswith(_STDLIB)
 
 
@@ -104,8 +104,8 @@ class Span:
         return linecache.getline(self.filename, self.line).rstrip("\n")
 
     def excerpt(self) -> str:
-        """`file:line`, the source line, and carets under the span; of a span over a few lines each
-        line with its carets.
+        """Return `file:line`, the source line, and carets under the span; of a span over a few
+        lines, each line with its carets.
         """
         head = f"  --> {self.filename}:{self.line}"
         last = self.end_line or self.line
@@ -134,14 +134,14 @@ def _carets(text: str, start: int, end: int) -> str:
 
 
 def _columns(c: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """Return how many columns of a terminal a character takes."""
     if unicodedata.combining(c):
         return 0
     return 2 if unicodedata.east_asian_width(c) in "WF" else 1
 
 
 def span_of_code(code: CodeType, instruction: int) -> Span:
-    """The span of the instruction at byte offset `instruction` of `code`."""
+    """Return the span of the instruction at byte offset `instruction` of `code`."""
     line, end_line, col, end_col = _positions_of(code)[instruction // 2]
     if line is None:
         return Span(code.co_filename, code.co_firstlineno)
@@ -155,7 +155,8 @@ _positions: dict[int, tuple[CodeType, _Positions]] = {}
 
 
 def _positions_of(code: CodeType) -> _Positions:
-    """The table of a code object, decoded once: code walks through it instruction by instruction.
+    """Return the table of a code object, decoded once: code walks through it instruction by
+    instruction.
 
     By identity, as hashing a code object costs as much as its length.
     """
@@ -187,7 +188,9 @@ def _characters(filename: str, line: int, nbytes: int) -> int:
 
 
 def in_bytes(span: Span) -> tuple[int, int, int]:
-    """First column, last line and last column, as code objects and trees count them: in bytes."""
+    """Return first column, last line and last column in bytes, as code objects and trees count
+    them.
+    """
     last = span.end_line or span.line
     text = linecache.getline(span.filename, last).rstrip()
     if span.end_col is not None:
@@ -196,7 +199,7 @@ def in_bytes(span: Span) -> tuple[int, int, int]:
 
 
 def enclosing_function(span: Span) -> str | None:
-    """The name of the function that the line is in, going by the indentation above it."""
+    """Return the name of the function that the line is in, judged by the indentation above it."""
     line, text = span.line, span.source_line
     indent = len(text) - len(text.lstrip())
     while line > 1 and indent:
@@ -214,7 +217,7 @@ _ASSIGNMENT = re.compile(r"\s*(\w+)\s*(?::[^=]+)?=(?!=)")
 
 
 def assigned_name() -> str | None:
-    """The variable that the user's line, which is running, assigns to, if it begins so."""
+    """The variable that the user's running line assigns to, if it begins with an assignment."""
     frame = user_frame(sys._getframe(1))
     if frame is None:
         return None
@@ -223,13 +226,13 @@ def assigned_name() -> str | None:
 
 
 def called_from(span: Span) -> str:
-    """What a note at a call says."""
+    """Return the text of a note at a call."""
     name = enclosing_function(span)
     return "called from here" if name is None else f"called from {name}()"
 
 
 def lines_of_code(code: CodeType) -> tuple[int, int]:
-    """The first and the last line of a function, those of functions inside it included."""
+    """Return the first and the last line of a function, those of functions inside it included."""
     first = last = code.co_firstlineno
     for _, _, line in code.co_lines():
         last = max(last, line or 0)
@@ -240,14 +243,14 @@ def lines_of_code(code: CodeType) -> tuple[int, int]:
 
 
 def span_of_frame(frame: FrameType) -> Span:
-    """The span that `frame` is executing now."""
+    """Return the span that `frame` is executing now."""
     if frame.f_lasti < 0:
         return Span(frame.f_code.co_filename, frame.f_lineno)
     return span_of_code(frame.f_code, frame.f_lasti)
 
 
 def user_frames(start: FrameType | None = None) -> Iterator[FrameType]:
-    """User frames from the innermost outward."""
+    """Yield user frames from the innermost outward."""
     frame = sys._getframe(1) if start is None else start
     current: FrameType | None = frame
     while current is not None:
@@ -257,24 +260,24 @@ def user_frames(start: FrameType | None = None) -> Iterator[FrameType]:
 
 
 def user_frame(start: FrameType | None = None) -> FrameType | None:
-    """The innermost user frame, or None when library code was called by nobody."""
+    """Return the innermost user frame, or None when library code was called by nobody."""
     return next(user_frames(sys._getframe(1) if start is None else start), None)
 
 
 def user_span(start: FrameType | None = None) -> Span | None:
-    """The span of the innermost user frame."""
+    """Return the span of the innermost user frame."""
     frame = user_frame(sys._getframe(1) if start is None else start)
     return None if frame is None else span_of_frame(frame)
 
 
 def span_of_function(fn: object) -> Span | None:
-    """Where a Python function is defined, or None for other callables."""
+    """Return the place where a Python function is defined, or None for other callables."""
     code = getattr(fn, "__code__", None)
     return None if code is None else span_of_definition(code)
 
 
 def span_of_definition(code: CodeType) -> Span:
-    """The line with the `def` of a function; code objects begin at its first decorator."""
+    """Return the line with the `def` of a function; code objects begin at its first decorator."""
     for line in range(code.co_firstlineno, lines_of_code(code)[1] + 1):
         text = linecache.getline(code.co_filename, line)
         if text.lstrip().startswith(("def ", "async def ")):

@@ -1,4 +1,4 @@
-"""Logging as the options ask for it: compilations on the console, in a file, or nowhere.
+"""Sets up logging by the options: compilations on the console, in a file, or nowhere.
 
 All loggers are below `basedsl`, so a program may set up its own handlers instead.
 """
@@ -21,12 +21,12 @@ _installed: tuple[tuple[bool, Path | None, str], list[logging.Handler]] | None =
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger of a part of the library."""
+    """Return the logger of a part of the library."""
     return logging.getLogger(f"{ROOT}.{name}")
 
 
 def configure(settings: Options) -> None:
-    """Have what is logged from now on go where `settings` says."""
+    """Install the handlers that `settings` asks for."""
     global _installed
     file = (settings.dump_dir or Path.cwd()) / FILE if settings.log_to_file else None
     wanted = (settings.log_to_console, file, settings.log_level)

@@ -1,5 +1,4 @@
-"""Every option and environment variable, once: name, type, default, what it does, whether the
-generated code depends on it.
+"""Options: every option and environment variable, once, with its type, default and effect.
 
 Options are a frozen dataclass. A DSL derives its own record, adds fields, and names the prefix of
 its environment variables; core options are then read under the DSL's prefix first:
@@ -34,12 +33,12 @@ CORE_PREFIX = "BASEDSL_"
 
 
 class OptionError(DSLError, ValueError):
-    """An option that does not exist, or a value that it cannot take."""
+    """An option that does not exist, or a value of the wrong type or out of its choices."""
 
 
 @dataclass(frozen=True)
 class OptionInfo:
-    """One option as it is listed. `variables` are the environment variables that set it."""
+    """The description of one option. `variables` are the environment variables that set it."""
 
     name: str
     type_name: str
@@ -53,8 +52,11 @@ class OptionInfo:
 def option(
     default: T, doc: str, *, affects_output: bool, choices: tuple[T, ...] = (), env: str = ""
 ) -> T:
-    """A field of an options record. `env` names its variable (without prefix) if not the field's
-    name in capitals; `affects_output` puts its value into cache keys.
+    """Declare a field of an options record: its default, and a line of documentation.
+
+    `affects_output` puts its value into cache keys: set it if the generated code depends on it.
+    `choices` are the values allowed, if not all; `env` names its environment variable (without
+    prefix) if that is not the field's name in capitals.
     """
     metadata = {"doc": doc, "affects_output": affects_output, "choices": choices, "env": env}
     field: T = dataclasses.field(default=default, metadata=metadata)
@@ -124,12 +126,12 @@ class Options:
 
     @classmethod
     def make(cls, **values: Any) -> Self:
-        """A record of these values; an unknown name raises with a suggestion."""
+        """Return a record of these values; an unknown name raises OptionError with a suggestion."""
         _refuse_unknown(cls, values)
         return cls(**values)
 
     def replace(self, **changes: Any) -> Self:
-        """This record with some values changed; an unknown name raises with a suggestion."""
+        """Return this record with some values changed; an unknown name raises OptionError."""
         _refuse_unknown(type(self), changes)
         return dataclasses.replace(self, **changes)
 
@@ -137,8 +139,8 @@ class Options:
     def from_environment(
         cls, environment: Mapping[str, str] | None = None, **overrides: Any
     ) -> Self:
-        """What the environment says, then `overrides`. Variables that no option has are left
-        alone; `unknown_variables` finds them.
+        """Return the record that the environment describes, with `overrides` on top. Variables with
+        this prefix that belong to no option are ignored; `unknown_variables` finds them.
         """
         env = os.environ if environment is None else environment
         _refuse_unknown(cls, overrides)
@@ -191,24 +193,26 @@ class Options:
 
     @classmethod
     def describe(cls) -> tuple[OptionInfo, ...]:
-        """Every option, the core's first."""
+        """Return a description of every option, the core's first."""
         return _describe(cls)
 
     def output_key(self) -> tuple[tuple[str, Any], ...]:
-        """The options that the generated code depends on, for cache keys."""
+        """Return the options that the generated code depends on, for cache keys."""
         return tuple(
             (info.name, getattr(self, info.name)) for info in self.describe() if info.affects_output
         )
 
     @classmethod
     def environment_variables(cls) -> tuple[str, ...]:
-        """All variables that `from_environment` reads."""
+        """Return all variables that `from_environment` reads."""
         known = tuple(variable for info in cls.describe() for variable in info.variables)
         return (*known, *(cls.PREFIX + suffix for suffix in cls.VARIABLES))
 
     @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Variables with this record's prefix that no option has, with the nearest that exists."""
+        """Return variables with this record's prefix that no option has, with the nearest that
+        exists.
+        """
         env = os.environ if environment is None else environment
         known = cls.environment_variables()
         return {
@@ -223,7 +227,7 @@ class Options:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How one option's values are checked, and read from text."""
+    """The kind of an option: checks its values, and reads them from text."""
 
     type_name: str
     accepts: Callable[[Any], bool]

@@ -1,8 +1,8 @@
-"""Values that have parts: leaves out, rebuild from leaves.
+"""Values that have parts (pytrees): take out the leaves, rebuild the value from leaves.
 
-Whatever flows through staged control flow or over a call boundary is a tree. Nodes are tuples,
+All values in staged control flow or across a call boundary are trees. Nodes are tuples,
 NamedTuples, lists, dicts, dataclasses, ordinary objects (their attributes), bound methods and
-closures (what they hold), and classes that implement the protocol:
+closures (the values that they hold), and classes that implement the protocol:
 
     __dsl_leaves__(self) -> tuple of parts        (each again any tree)
     __dsl_rebuild__(self, parts) -> a new object  (same class, same static facts, other parts)
@@ -11,9 +11,9 @@ closures (what they hold), and classes that implement the protocol:
 A class with `ir_value` or `__dsl_leaf__`, an array, and everything else is a leaf.
 
 Some nodes are *places*: lists, dicts, deques, sets, ordinary objects and closure cells can change,
-and who holds one sees it change. Of sets and bytearrays the whole contents are one static leaf.
-`flatten` goes through places; `open_value` stops there, for callers that follow identity themselves
-(the meta-stage, whose branches and loops must keep Python's aliasing).
+and every holder of one sees it change. Of sets and bytearrays the whole contents are one static
+leaf. `flatten` goes through places; `open_value` stops there, for callers that follow identity
+themselves (the meta-stage, whose branches and loops must keep Python's aliasing).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ Parts = tuple[str, tuple[Any, ...], Iterable[Any], Any]
 
 
 def flatten(obj: Any, seen: dict[int, Any] | None = None) -> tuple[Node | None, list[Any]]:
-    """The shape of `obj` (None for a leaf) and its leaves, left to right.
+    """Return the shape of `obj` (None for a leaf) and its leaves, left to right.
 
     `seen` (id -> object) lets several trees share nodes: one met again has no leaves of its own.
     """
@@ -102,12 +102,14 @@ def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
     if id(obj) in seen:
         return Node("again", obj, (), [])
     if kind != "tuple":
-        seen[id(obj)] = obj  # keeps it alive, so that the id stays its own
+        seen[id(obj)] = obj  # keeps it alive, so that its id stays unique
     return Node(kind, obj, keys, [_flatten(value, seen, leaves) for value in values], static)
 
 
 def open_value(obj: Any, leaves: list[Any], places: list[Any]) -> Node | None:
-    """The shape of an immutable value: the places it refers to are leaves, also put in `places`."""
+    """Return the shape of an immutable value: the places it refers to are leaves, also put in
+    `places`.
+    """
     parts = _parts(obj)
     if parts is None:
         leaves.append(obj)
@@ -121,7 +123,7 @@ def open_value(obj: Any, leaves: list[Any], places: list[Any]) -> Node | None:
 
 
 def open_place(obj: Any, places: list[Any]) -> tuple[Node, list[Any]]:
-    """What is in the place `obj`: its shape and leaves as `open_value` gives them."""
+    """Return the contents of the place `obj`: its shape and leaves as `open_value` gives them."""
     parts = _parts(obj)
     assert parts is not None and parts[0] in PLACES
     kind, keys, values, static = parts
@@ -131,13 +133,13 @@ def open_place(obj: Any, places: list[Any]) -> tuple[Node, list[Any]]:
 
 
 def is_place(obj: Any) -> bool:
-    """Whether `obj` can change in place."""
+    """Return True if `obj` can change in place."""
     parts = _parts(obj)
     return parts is not None and parts[0] in PLACES
 
 
 def copy_place(node: Node, leaves: Sequence[Any] | None) -> Any:
-    """A new place like the one of `node` with other leaves, or with nothing in it yet."""
+    """Return a new place like the one of `node` with other leaves, or with nothing in it yet."""
     cls = type(node.obj)
     place = object.__new__(cls) if node.kind == "object" else cls()
     if leaves is not None:
@@ -192,7 +194,7 @@ def _is_frozen(cls: type) -> bool:
 
 
 def _attributes(obj: Any) -> dict[str, Any] | None:
-    """The instance attributes of an ordinary object; None for what is not one."""
+    """Return the instance attributes of an ordinary object; None for other objects."""
     cls = type(obj)
     library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
     if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
@@ -234,7 +236,7 @@ def _cell_value(cell: types.CellType) -> Any:
 
 
 def same_shape(a: Node | None, b: Node | None) -> bool:
-    """True if two trees have the same nodes with the same keys; leaves are not compared."""
+    """Return True if two trees have the same nodes with the same keys; leaves are not compared."""
     if a is None or b is None:
         return a is b
     return (
@@ -247,7 +249,7 @@ def same_shape(a: Node | None, b: Node | None) -> bool:
 
 
 def leaf_paths(node: Node | None, prefix: str) -> list[str]:
-    """How a user would write each leaf: `state.count`, `pair[0]`, `table['x']`."""
+    """Return each leaf as a user would write it: `state.count`, `pair[0]`, `table['x']`."""
     if node is None:
         return [prefix]
     paths: list[str] = []
@@ -267,7 +269,7 @@ def _step(node: Node, prefix: str, key: Any) -> str:
 
 
 def unflatten(node: Node | None, leaves: Sequence[Any]) -> Any:
-    """The tree with other leaves. Mutable objects are changed in place, others made anew."""
+    """Return the tree with other leaves. Mutable objects are changed in place, others made anew."""
     iterator = iter(leaves)
     result = _unflatten(node, iterator)
     if next(iterator, _EMPTY) is not _EMPTY:
@@ -402,7 +404,7 @@ def set_cell(cell: types.CellType, value: Any) -> None:
 
 
 def rebuild(node: Node | None, leaves: Sequence[Any]) -> Any:
-    """The tree with other leaves, all made anew: the objects it came from stay as they are."""
+    """Return the tree with other leaves, all made anew: the original objects stay as they are."""
     return _rebuild_new(node, iter(leaves), {})
 
 

@@ -1,8 +1,8 @@
-"""Room for deeply nested programs: Python's recursion limit while one is rewritten and traced.
+"""Raises Python's recursion limit while a deeply nested program is rewritten and traced.
 
 A branch in a branch, an operand of an operand, take several Python calls each. They take no C stack
-(from Python 3.11 on), so the limit can be higher than what protects that. It is one for all
-threads; the first to come raises it, the last to go puts it back.
+(from Python 3.11 on), so the limit can be higher than its default, which protects that. It is one
+for all threads; the first to come raises it, the last to go puts it back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _before = 0
 
 @contextlib.contextmanager
 def deeper() -> Iterator[None]:
-    """Until left, allow at least `LIMIT` nested calls."""
+    """Allow at least `LIMIT` nested calls inside the `with`."""
     global _inside, _before
     with _lock:
         if _inside == 0:
@@ -34,13 +34,13 @@ def deeper() -> Iterator[None]:
         with _lock:
             _inside -= 1
             if _inside == 0:
-                with contextlib.suppress(RecursionError):  # called from deeper than that
+                with contextlib.suppress(RecursionError):  # the caller is deeper than that already
                     sys.setrecursionlimit(_before)
 
 
 @contextlib.contextmanager
 def room(calls: int = 500) -> Iterator[None]:
-    """Until left, allow that many more nested calls: for what must not be left halfway."""
+    """Allow that many more nested calls inside the `with`, for code that must not stop halfway."""
     _grow(calls)  # raises where not even this call is allowed
     try:
         yield

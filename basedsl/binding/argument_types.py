@@ -16,7 +16,7 @@ from basedsl.binding.arguments import (
     is_plainly_static,
     numeric_argument,
 )
-from basedsl.errors import DSLCallError
+from basedsl.errors import DSLCallError, with_article
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, flatten, leaf_paths
 
@@ -79,7 +79,7 @@ def _tree(dsl: DSL, value: Any, name: str, each: Any = None) -> ArgumentType:
 
 def _unknown(dsl: DSL, value: Any, name: str) -> NoReturn:
     raise DSLCallError(
-        f"'{name}' is a {describe(value)}, which is no argument that {dsl.name} knows",
+        f"{dsl.name} cannot pass {with_article(describe(value))} ('{name}') to compiled code",
         hint=f"pass numbers, arrays, tuples or dataclasses of them, or annotate '{name}' as "
         "Constexpr if it is known while compiling",
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Protocol
 
-from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl.numeric import Boolean, Numeric, mlir_type
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 
@@ -199,7 +199,7 @@ def static_key(value: Any, name: str = "argument") -> Any:
                 f"declare {type(value).__name__} with @dataclass(frozen=True), tuples in its fields"
             )
         raise DSLCallError(
-            f"the static argument '{name}' is a {type(value).__name__}, which is not hashable",
+            f"the static argument '{name}' is {with_article(type(value))}, which is not hashable",
             hint=hint,
         ) from None
     return (type(value), value)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.binding.arguments import from_storage, storage_format
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
 from basedsl.pytree import Node, flatten, leaf_paths
@@ -64,7 +64,7 @@ class Results:
                 path = leaf_paths(node, "the result")[i]
                 owner = value if hasattr(type(value), "__dsl_leaves__") else leaf
                 raise DSLTypeError(
-                    f"{path} is a {type(owner).__name__}, which cannot be returned to Python",
+                    f"{path} is {with_article(type(owner))}, which cannot be returned to Python",
                     span_of_function(fn),
                     hint="return numbers, or write into an array that the caller passes",
                 )

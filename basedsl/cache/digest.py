@@ -1,7 +1,7 @@
-"""Text that stands for a value in the same way in every process, or None where there is none.
+"""Text that identifies a value in every process, or None for a value that has none.
 
-Only what a value is by itself: what an object or function leads to is followed by `guards`, which
-adds the text of each thing it meets. A library's class may say what its objects are by a method
+Only the value by itself counts: objects and functions that it leads to are followed by `staleness`,
+which adds the text of each. A library's class may identify its objects by a method
 `__dsl_digest__`, which returns text; objects of other library classes keep code off the disk.
 """
 
@@ -24,7 +24,7 @@ from basedsl.numeric import Numeric
 
 
 def of_code(code: types.CodeType) -> str:
-    """A digest of all that a code object is, positions included: errors report them."""
+    """Return a digest of a whole code object, positions included: errors report them."""
     digest = hashlib.sha256()
     _add_code(digest, code)
     digest.update(_source(code).encode())
@@ -65,7 +65,7 @@ def _source(code: types.CodeType) -> str:
 
 
 def of_value(value: Any) -> str | None:
-    """`value` as text, or None for what means nothing to another process."""
+    """Return `value` as text, or None if it means nothing to another process."""
     if isinstance(value, enum.Enum):
         return f"{of_class(type(value))}.{value.name}"
     if isinstance(value, float):
@@ -104,23 +104,25 @@ def of_value(value: Any) -> str | None:
 
 
 def of_class(cls: type) -> str:
+    """Return a class as text: its name, and the stamp of its module."""
     return f"class {cls.__module__}.{cls.__qualname__} {stamp(cls.__module__)}"
 
 
 @functools.cache
 def stamp(module: str) -> str:
-    """Time and size of a library module's file. The user's own is not known by its file: its
-    functions and classes are followed.
+    """Return time and size of a library module's file; "" for the user's own modules, whose
+    functions and classes are followed instead.
     """
     return module_stamp(module) if is_library(module) else ""
 
 
 def module_stamp(module: str) -> str:
-    """Time and size of a module's file; "" if it has none, as built-in ones have."""
+    """Return time and size of a module's file; "" if it has none, as built-in ones have."""
     return file_stamp(getattr(sys.modules.get(module), "__file__", None))
 
 
 def file_stamp(path: str | None) -> str:
+    """Return time and size of a file; "" if there is none."""
     try:
         found = os.stat(path) if path else None
     except OSError:
@@ -134,7 +136,7 @@ def _stamp_of(found: os.stat_result) -> str:
 
 @functools.cache
 def package_stamp(package: str) -> str:
-    """A digest over the names, times and sizes of a package's files."""
+    """Return a digest of the names, times and sizes of a package's files."""
     found = sys.modules.get(package.partition(".")[0])
     digest = hashlib.sha256()
     for folder in sorted(getattr(found, "__path__", ())):
@@ -144,7 +146,7 @@ def package_stamp(package: str) -> str:
 
 
 def _stamps(folder: str) -> Iterator[str]:
-    """A line for each file of code below `folder`."""
+    """Yield a line for each file of code below `folder`."""
     with os.scandir(folder) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
     for entry in entries:
@@ -158,7 +160,7 @@ _library: dict[str, bool] = {}
 
 
 def is_library(name: str | None) -> bool:
-    """Whether a module of this name is the standard library's or an installed package's."""
+    """Return True for a module of the standard library or of an installed package."""
     if not name:
         return True
     known = _library.get(name)

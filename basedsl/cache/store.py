@@ -1,8 +1,8 @@
-"""The folder of cached code: one file an entry, written whole or not at all.
+"""The folder of cached code: one file per entry, written whole or not at all.
 
-A file is a digest of its content, then the content. Readers take what the digest confirms and
-treat all else as absent, so writers need no lock: each writes a file of its own and renames it.
-The folder is kept below a size by removing what was used longest ago.
+A file is a digest of its content, then the content. Readers accept a file if the digest confirms it
+and treat any other as absent, so writers need no lock: each writes a file of its own and renames
+it. The folder is kept below a size by removing the entries that were used longest ago.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _warned: set[Path] = set()
 
 
 class CacheWarning(UserWarning):
-    """Compiled code could not be kept on disk."""
+    """Warns that compiled code could not be kept on disk."""
 
 
 def default_folder() -> Path:
-    """Where compiled code is kept if no option says otherwise."""
+    """Return the cache folder that is used if no option names another."""
     return Path(platformdirs.user_cache_dir("basedsl", appauthor=False)) / "code"
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file of the cache: its key, bytes, and the time it was last used."""
+    """A file of the cache: its path, its size in bytes, and the time it was last used."""
 
     path: Path
     size: int
@@ -47,6 +47,7 @@ class Found:
 
     @property
     def key(self) -> str:
+        """The key of the entry."""
         return self.path.name.removesuffix(SUFFIX)
 
 
@@ -58,8 +59,8 @@ class Store:
         self.limit = limit
 
     def read(self, key: str, *, touch: bool = True) -> bytes | None:
-        """The content under `key`; None if there is none, or none that is whole. `touch` makes it
-        the one used last.
+        """Return the content under `key`; None if there is none, or none that is whole. `touch`
+        marks it as the one used last.
         """
         path = self.folder / (key + SUFFIX)
         try:
@@ -77,7 +78,7 @@ class Store:
         return content
 
     def write(self, key: str, content: bytes) -> bool:
-        """Keep `content` under `key`. Where that fails there is one warning for the folder."""
+        """Keep `content` under `key`; return if that worked. A failure warns once per folder."""
         number = f"{os.getpid()}-{threading.get_ident()}-{next(_numbers)}"
         partial = self.folder / f"{key}.{number}.partial"
         try:
@@ -100,7 +101,7 @@ class Store:
         return True
 
     def is_empty(self) -> bool:
-        """Whether nothing can be read here."""
+        """Return True if the folder has no entry."""
         try:
             with os.scandir(self.folder) as listing:
                 return not any(entry.name.endswith(SUFFIX) for entry in listing)
@@ -108,12 +109,14 @@ class Store:
             return True
 
     def entries(self) -> list[Found]:
-        """What there is, most recently used first."""
+        """Return all entries, most recently used first."""
         found = [Found(path, stat.st_size, stat.st_mtime) for path, stat in self._files(SUFFIX)]
         return sorted(found, key=lambda one: (-one.used, one.path.name))
 
     def shrink(self, limit: int) -> int:
-        """Remove what was used longest ago until at most `limit` bytes are left; how many files."""
+        """Remove the entries used longest ago until at most `limit` bytes are left; return how
+        many.
+        """
         total, removed = 0, 0
         for one in self.entries():
             total += one.size
@@ -122,14 +125,14 @@ class Store:
                     one.path.unlink()
                     removed += 1
         for path, stat in self._files(".partial"):
-            # Left by a writer that was killed; a living one needs no hour.
+            # Left by a writer that was killed: writing takes less than an hour.
             if limit == 0 or time.time() - stat.st_mtime > _ABANDONED_SECONDS:
                 with contextlib.suppress(OSError):
                     path.unlink()
         return removed
 
     def clear(self) -> int:
-        """Remove everything; how many entries there were."""
+        """Remove everything; return how many entries there were."""
         return self.shrink(0)
 
     def _files(self, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:

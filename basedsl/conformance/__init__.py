@@ -1,9 +1,9 @@
-"""Conformance: what every DSL on basedsl promises, as programs that Python and the DSL both run.
+"""Conformance: the promises of every DSL on basedsl, as programs that Python and the DSL both run.
 
     pytest --pyargs basedsl.conformance --dsl toy
 
-A DSL takes part by an `Adapter`, which its plugin names in the hook `basedsl_conformance_adapters`.
-`programs` holds the programs, `generate` makes random ones, `shrink` makes failing ones small.
+A DSL takes part with an `Adapter` of its plugin. `programs` holds the programs, `generate` makes
+random ones, `shrink` makes failing ones small.
 """
 
 import os

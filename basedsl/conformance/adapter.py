@@ -1,4 +1,4 @@
-"""What a DSL's author provides so that the conformance programs can be run on the DSL."""
+"""The adapter that a DSL's author provides to run the conformance programs on the DSL."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from basedsl.numeric import from_numpy_dtype
 
 
 class Adapter:
-    """How to run a Python function of scalars and 1-D buffers on one DSL.
+    """Runs Python functions of scalars and 1-D buffers on one DSL.
 
     This class is enough for a DSL whose `@jit` functions take Python numbers and NumPy arrays and
     return numbers, tuples and dataclasses. Others override `entry`.
 
+        ADAPTER = Adapter("toy", TOY)
+
     name
-        What `--dsl` calls it.
+        The name for `--dsl`.
     dsl
         The `basedsl.DSL`.
     unsupported
         Feature tags (see `programs`) that the DSL does not have, each with the reason. Programs
         with such a tag must fail with a `DSLError` that points into the program.
     differs
-        Feature tags that mean something else in the DSL on purpose, each with what. Programs with
-        such a tag are skipped, with that reason.
+        Feature tags that mean something else in the DSL on purpose, each with the difference.
+        Programs with such a tag are skipped, with that reason.
     fuzz_share
-        How many of the random programs to run, as a share of those asked for.
+        The share of the random programs to run, from 0 to 1.
     kernels
-        Whether the DSL has kernels; then `launch` runs one.
+        True if the DSL has kernels; then `launch` runs one.
     raises
-        Whether `raise` and `assert` over run-time conditions come back as the same Python
+        True if `raise` and `assert` over run-time conditions come back as the same Python
         exceptions. Where not (a GPU kernel traps), any `DSLError` with the message will do.
     environment
-        Environment variables while its programs run: those that choose a target which comes to
-        no harm by programs that fail.
+        Environment variables while its programs run: those that choose a target which failing
+        programs cannot harm.
     """
 
     def __init__(
@@ -60,12 +62,12 @@ class Adapter:
 
     @property
     def int_bits(self) -> int:
-        """Width of what a Python int becomes."""
+        """The width, in bits, of the type of a Python int."""
         return int(self.dsl.default_int.width)
 
     @property
     def float_bits(self) -> int:
-        """Width of what a Python float becomes."""
+        """The width, in bits, of the type of a Python float."""
         return int(self.dsl.default_float.width)
 
     def jit(self, fn: Callable[..., Any]) -> Any:
@@ -73,15 +75,17 @@ class Adapter:
         return self.dsl.jit(fn)
 
     def launch(self, call: Any) -> None:
-        """In a @jit function: run once, in one thread, what calling a @kernel there has given."""
+        """Launch `call`, the call of a @kernel in a @jit function, once and in one thread."""
         raise NotImplementedError
 
     def entry(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """`fn` compiled: called from Python with the arguments of `fn`, returns its result."""
+        """Return `fn` compiled: it is called from Python with the arguments of `fn`, returns its
+        result.
+        """
         return self.jit(fn)  # type: ignore[no-any-return]
 
     def buffer(self, values: list[Any]) -> Any:
-        """An array with these numbers, of the DSL's default int or float."""
+        """Return an array with these numbers, of the DSL's default int or float."""
         floats = any(isinstance(value, float) for value in values)
         kind = self.dsl.default_float if floats else self.dsl.default_int
         array = np.array(values, dtype=kind.numpy_dtype)
@@ -89,7 +93,7 @@ class Adapter:
         return array
 
     def contents(self, buffer: Any) -> list[Any]:
-        """The numbers in what `buffer` has made, as Python numbers."""
+        """Return the numbers in an array that `buffer` made, as Python numbers."""
         return list(np.asarray(buffer).tolist())
 
     def __repr__(self) -> str:

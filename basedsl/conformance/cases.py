@@ -1,4 +1,4 @@
-"""Declaring conformance programs: a Python function, what to call it with, what it needs.
+"""Declares conformance programs: a Python function, its inputs, and the features it needs.
 
     @program("int int", tags="loops")
     def gauss(n, m): ...
@@ -28,7 +28,11 @@ class Buf(list[Any]):
 
 @dataclass
 class Case:
-    """One program. `build(jit)` gives the function; `jit` decorates the helpers it calls."""
+    """One program. `build(jit)` returns the function; `jit` decorates the helpers it calls.
+
+    `kinds` are those of the parameters, `tags` the features it needs, `message` is part of the
+    DSLError of a refused program; `inputs` and `kwargs` are given arguments.
+    """
 
     name: str
     build: Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -40,7 +44,7 @@ class Case:
     source: Any = None
 
     def arguments(self, int_bits: int, count: int = 9) -> list[tuple[Any, ...]]:
-        """What to call the program with: given inputs, then edges, then random ones."""
+        """Return argument tuples for the program: given inputs, then edges, then random ones."""
         found = [tuple(row) for row in self.inputs]
         if found or not self.kinds:
             return found or [()]
@@ -50,14 +54,14 @@ class Case:
         return found
 
     def marked_lines(self) -> set[int]:
-        """The lines of the program that end in the mark."""
+        """Return the lines of the program that end in the mark."""
         import inspect
 
         lines, first = inspect.getsourcelines(self.source)
         return {first + i for i, line in enumerate(lines) if line.rstrip().endswith(MARK)}
 
     def covers(self, span: Span | None) -> bool:
-        """Whether a place lies in the program's own file."""
+        """Return True if a place lies in the program's own file."""
         return span is not None and span.filename == self.source.__code__.co_filename
 
 
@@ -101,7 +105,12 @@ def program(
     inputs: Sequence[tuple[Any, ...]] = (),
     kwargs: dict[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A program that must give what Python gives: the same result, or the same exception."""
+    """Declare a program that must give the result, or the exception, that Python gives.
+
+    `kinds` are the kinds of its parameters, `tags` the features it needs, both separated by spaces;
+    `inputs` are argument tuples to try besides the generated ones, `kwargs` keyword arguments of
+    all calls. ValueError for an unknown kind.
+    """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         tagged = frozenset(_split(tags))
@@ -123,8 +132,9 @@ def program_of(
     inputs: Sequence[tuple[Any, ...]] = (),
     message: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Like `program`, or `refused` with a `message`, for a function that makes the program: it
-    gets what decorates helpers.
+    """Declare a function that makes the program: it gets the decorator for helpers.
+
+    Otherwise like `program`, or with a `message` like `refused`.
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -142,7 +152,10 @@ def refused(
     tags: str = "",
     inputs: Sequence[tuple[Any, ...]] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A program with no meaning in a DSL: a `DSLError` with `message`, at the marked line."""
+    """Declare a program with no meaning in a DSL: a `DSLError` with `message`, at the marked line.
+
+    The other parameters are those of `program`.
+    """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         tagged = frozenset(_split(tags))

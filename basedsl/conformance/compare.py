@@ -1,4 +1,4 @@
-"""Running one program by Python and by a DSL, and saying where they differ."""
+"""Runs one program by Python and by a DSL, and reports where they differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from basedsl.errors import DSLError
 
 @dataclass
 class Outcome:
-    """What a run gave: a result and the buffers' contents, or an exception."""
+    """The outcome of a run: a result and the buffers' contents, or an exception."""
 
     value: Any = None
     buffers: tuple[list[Any], ...] = ()
@@ -29,7 +29,7 @@ class Outcome:
 
 
 def run_python(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Outcome:
-    """Run `fn` as it is, on copies of the arguments."""
+    """Run `fn` in Python, on copies of the arguments."""
     args = copy.deepcopy(list(args))
     try:
         value = fn(*args, **copy.deepcopy(kwargs))
@@ -52,7 +52,7 @@ def run_dsl(
 
 
 def difference(adapter: Adapter, python: Outcome, dsl: Outcome) -> str:
-    """What is different, in words; empty if nothing is."""
+    """Return the difference of two outcomes in words; "" if there is none."""
     expected, found = python.error, dsl.error
     if expected is None and found is None:
         if not same(adapter, python.value, dsl.value):
@@ -74,7 +74,7 @@ def difference(adapter: Adapter, python: Outcome, dsl: Outcome) -> str:
 
 
 def same(adapter: Adapter, a: Any, b: Any) -> bool:
-    """Whether two results are the same Python value, up to the width of the DSL's numbers."""
+    """True if two results are the same Python value, up to the width of the DSL's numbers."""
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
@@ -96,7 +96,7 @@ def same(adapter: Adapter, a: Any, b: Any) -> bool:
 
 
 def check(adapter: Adapter, case: Case) -> None:
-    """Run a case; AssertionError if it does not go as it should."""
+    """Run a case; AssertionError if the DSL does not do what it must."""
     missing = sorted(case.tags & adapter.unsupported.keys())
     if missing or case.message:
         check_refused(adapter, case, missing)
@@ -113,7 +113,7 @@ def check(adapter: Adapter, case: Case) -> None:
 
 
 def check_refused(adapter: Adapter, case: Case, missing: Sequence[str]) -> None:
-    """The program must fail with a DSLError that points into it."""
+    """Run a program that must fail with a DSLError that points into it."""
     compiled = adapter.entry(case.build(adapter.jit))
     args = case.arguments(adapter.int_bits)[0]
     error = run_dsl(adapter, compiled, args, case.kwargs).error

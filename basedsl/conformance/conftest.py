@@ -1,4 +1,4 @@
-"""Conformance tests compile anew: what an earlier run left on disk says nothing about this one."""
+"""Conformance tests compile anew: code that an earlier run left on disk proves nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_disk_cache() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the adapter asks for."""
+    """Set the adapter's environment variables."""
     if "adapter" in request.fixturenames:
         for name, value in request.getfixturevalue("adapter").environment.items():
             monkeypatch.setenv(name, value)

@@ -13,17 +13,17 @@ from basedsl.conformance.compare import difference, run_dsl, run_python
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.shrink import shrink
 
-# What a program that was cut wrongly does; these are no finding.
+# A program that was cut wrongly raises these: no finding.
 _NO_PROGRAM = (NameError, TypeError, AttributeError, SyntaxError, RecursionError, KeyError)
 
 
 def generate(adapter: Adapter, seed: int) -> str:
-    """The program of a seed, as text, with floats that fit the DSL's precision."""
+    """Return the program of a seed, as text, with floats that fit the DSL's precision."""
     return Generator(seed, exact=adapter.float_bits < 64).program()
 
 
 def load(text: str, filename: str) -> Callable[..., Any]:
-    """The function `program` of a text, whose source can be found."""
+    """Return the function `program` of a text, whose source can be found."""
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     variables: dict[str, Any] = {"__name__": filename}
     exec(compile(text, filename, "exec"), variables)
@@ -32,7 +32,7 @@ def load(text: str, filename: str) -> Callable[..., Any]:
 
 
 def failure(adapter: Adapter, seed: int, text: str) -> str:
-    """How the program differs, in words that begin with the kind of difference; "" if not."""
+    """Return how a program differs, in words that begin with its kind; "" if not."""
     try:
         fn = load(text, f"<fuzz {seed}>")
     except (SyntaxError, KeyError, NameError):
@@ -54,7 +54,7 @@ def failure(adapter: Adapter, seed: int, text: str) -> str:
 
 
 def check_seed(adapter: Adapter, seed: int) -> str:
-    """A report on the program of `seed`, made small; empty if both agree."""
+    """Return a report on the program of `seed`, made small; "" if both agree."""
     text = generate(adapter, seed)
     first = failure(adapter, seed, text)
     if not first:
@@ -69,7 +69,7 @@ def check_seed(adapter: Adapter, seed: int) -> str:
 
 
 def _ends(text: str) -> bool:
-    """Whether every `while` of a cut program still counts and asks for its counter."""
+    """Return True if every `while` of a cut program still counts and asks for its counter."""
     try:
         tree = ast.parse(text)
     except SyntaxError:

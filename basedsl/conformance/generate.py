@@ -27,7 +27,7 @@ Names = dict[str, str]  # variable -> kind
 
 @dataclass
 class _Scope:
-    """What may be used at one place of a program."""
+    """The names that may be used at one place of a program."""
 
     bound: Names
     depth: int = 0
@@ -47,7 +47,7 @@ class _Scope:
 
 @dataclass
 class Generator(Variety):
-    """One program. `exact`: see the module; `budget` bounds the number of statements."""
+    """Makes one program. `exact`: see the module; `budget` bounds the number of statements."""
 
     seed: int
     exact: bool = False
@@ -61,7 +61,7 @@ class Generator(Variety):
         self.returns = self.random.choice(["int", "int", "float", "pair"])
 
     def program(self) -> str:
-        """The source text of one module with a function `program`."""
+        """Return the source text of one module with a function `program`."""
         scope = _Scope({"n": "int", "m": "int", "x": "float", "flag": "bool"})
         body: list[str] = []
         for name, kind in self.random.sample(
@@ -139,7 +139,7 @@ class Generator(Variety):
         return self.part(scope) or f"int({self.float_(scope, 0)})"
 
     def part(self, scope: _Scope) -> str | None:
-        """An int inside some object."""
+        """Return an int inside some object."""
         r = self.random
         name = self.pick(scope, "tuple", "Point", "Counter", "Frozen", "Pair", "list", "dict")
         if name is None:
@@ -249,7 +249,7 @@ class Generator(Variety):
         return f"{prefix}{self.count}"
 
     def block(self, scope: _Scope, least: int = 1) -> tuple[list[str], bool]:
-        """Some statements, and whether control goes on after them."""
+        """Return some statements, and whether control goes on after them."""
         lines: list[str] = []
         for _ in range(self.random.randint(least, 3)):
             more, goes_on = self.statement(scope)
@@ -284,7 +284,7 @@ class Generator(Variety):
         return self.unrolled(scope)
 
     def target(self, scope: _Scope, kind: str) -> str:
-        """A variable to assign: one there is, or a new one."""
+        """Return a variable to assign: an existing or a new one."""
         known = [
             name
             for name, k in scope.bound.items()
@@ -345,7 +345,7 @@ class Generator(Variety):
         return self.change(scope)
 
     def change(self, scope: _Scope) -> list[str]:
-        """Change an object, or bind a variable to a new one."""
+        """Return statements that change an object, or bind a variable to a new one."""
         r = self.random
         name = self.pick(scope, "tuple", "Point", "Counter", "Frozen", "Pair", "list", "dict")
         if name is None:
@@ -406,7 +406,7 @@ class Generator(Variety):
         return lines, True
 
     def keep(self, scope: _Scope, ends: list[Names]) -> None:
-        """Bound after a construct is what is bound, as the same kind, at each of its ends."""
+        """Keep the variables that are bound, as the same kind, at each end of a construct."""
         common = set(ends[0].items()).intersection(*(set(e.items()) for e in ends[1:]))
         scope.bound = {k: v for k, v in ends[0].items() if (k, v) in common}
 
@@ -503,7 +503,7 @@ def _indent(lines: list[str]) -> list[str]:
 
 
 def inputs(seed: int, count: int = 5) -> list[tuple[int, int, float, bool, list[int]]]:
-    """Arguments for a program: edges first, then random ones."""
+    """Return arguments for a program: edges first, then random ones."""
     r = random.Random(seed * 7919 + 1)
     found: list[tuple[int, int, float, bool, list[int]]] = [
         (0, 0, 0.0, False, [0] * LENGTH),

@@ -1,4 +1,4 @@
-"""The classes that conformance programs use: values with parts, changed in place or made anew."""
+"""Classes for conformance programs: values with parts, changed in place or made anew."""
 
 from __future__ import annotations
 

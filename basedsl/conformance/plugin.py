@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def adapters(config: pytest.Config) -> list[Adapter]:
-    """The adapters asked for; a usage error that lists what there is."""
+    """Return the adapters asked for; a usage error lists those that exist."""
     from basedsl.plugin import plugin_manager
 
     known = plugin_manager().conformance_adapters()

@@ -1,4 +1,4 @@
-"""Making a failing program small: parts of its syntax tree are taken away while it still fails."""
+"""Makes a failing program small: parts of its syntax tree are removed while it still fails."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def shrink(source: str, fails: Callable[[str], bool], budget: int = 1500) -> str:
-    """A smaller program for which `fails` is true, as it is for `source`.
+    """Return a smaller program for which `fails` is true, as it is for `source`.
 
-    `fails` gets the text of a candidate; it must be false for programs that are no programs.
+    `fails` gets the text of a candidate; it must be false for texts that are no programs.
     """
     tree = ast.parse(source)
     best = ast.unparse(tree)
@@ -43,7 +43,7 @@ def shrink(source: str, fails: Callable[[str], bool], budget: int = 1500) -> str
 
 
 def _edits(tree: ast.Module) -> Iterator[Edit]:
-    """Changes to try, the large ones first."""
+    """Return changes to try, the large ones first."""
     for node in ast.walk(tree):
         for name in _BLOCKS:
             block = getattr(node, name, None)

@@ -1,6 +1,6 @@
 """The rarer features of random programs, mixed into `generate.Generator`.
 
-Each method gives text for one place of a program and keeps what the generator promises: kinds of
+Each method gives text for one place of a program and keeps the generator's promises: kinds of
 variables, magnitudes, no endless loop. `try`, `with` and `match` are made of static parts, as they
 must be.
 """
@@ -15,12 +15,12 @@ WRAP = 1009
 
 
 class Variety:
-    """Expressions and statements that most programs do without."""
+    """Makes expressions and statements that most programs do without."""
 
     random: random.Random
     count: int
 
-    # What the generator has -----------------------------------------------------------------
+    # Methods of the generator ---------------------------------------------------------------
 
     def pick(self, scope: Any, *kinds: str) -> str | None:
         raise NotImplementedError
@@ -43,7 +43,7 @@ class Variety:
     # Expressions ----------------------------------------------------------------------------
 
     def rare_int(self, scope: Any, depth: int) -> str:
-        """An int by one of the rarer operations."""
+        """Return an int expression of one of the rarer operations."""
         r = self.random
         a, b = self.int_(scope, depth - 1), self.int_(scope, depth - 1)
         k = r.randint(1, 4)
@@ -71,7 +71,7 @@ class Variety:
         )
 
     def rare_float(self, scope: Any, depth: int) -> str:
-        """A float in which ints and floats meet."""
+        """Return a float expression in which ints and floats meet."""
         r = self.random
         n, x = f"({self.int_(scope, 1)} % {WRAP})", self.float_(scope, depth - 1)
         c = self.bool_(scope, 1)
@@ -92,7 +92,7 @@ class Variety:
         )
 
     def rare_bool(self, scope: Any, depth: int) -> str:
-        """A bool by a search, a reduction, an equality of floats."""
+        """Return a bool expression: a search, a reduction, an equality of floats."""
         r = self.random
         a, b = self.int_(scope, 0), self.int_(scope, 0)
         not_ = r.choice(["", "not "])
@@ -118,7 +118,7 @@ class Variety:
     # Statements -----------------------------------------------------------------------------
 
     def rare_lines(self, scope: Any) -> list[str]:
-        """Some statements after which control goes on, unless they raise."""
+        """Return statements after which control goes on, unless they raise."""
         r = self.random
         made: list[str] = r.choice(
             [
@@ -242,7 +242,7 @@ class Variety:
         return ["pass"] if name is None else [f"{name}.x, {name}.y = {name}.y, {name}.x % 101"]
 
     def _closure(self, scope: Any) -> list[str]:
-        """A function that changes a variable of the one around it, called at once."""
+        """Return a function that changes a variable of the one around it, called at once."""
         names = [
             n
             for n, k in scope.bound.items()

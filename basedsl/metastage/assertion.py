@@ -1,4 +1,4 @@
-"""Assertions of native code whose message shows two numbers of the run."""
+"""Assertions in native code whose message shows two numbers known at run time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from basedsl.tracing.raised import VALUES_SYMBOL
 
 
 def assert_showing(trace: Trace, holds: Numeric, message: str, first: Any, second: Any) -> None:
-    """Stop with `message`, in which `{0}` and `{1}` are the two integers, unless `holds`."""
+    """Emit an assertion of `holds`; in `message`, `{0}` and `{1}` become the two integers."""
     loc = trace.loc()
     numbers = [Int64(n) if isinstance(n, int) else n.to(Int64) for n in (first, second)]
 

@@ -1,9 +1,9 @@
-"""Staged branches: both sides are traced, and what they leave behind is merged leaf by leaf.
+"""Staged branches: both sides are traced, and their final states are merged leaf by leaf.
 
-A place that was there before the branch stays itself, and its contents are merged. Where a variable
+A place that existed before the branch stays itself, and its contents are merged. Where a variable
 holds a place made in the true branch and another one made in the false branch, the two become one.
-A variable that holds an older object on one side and another object on the other has no meaning in
-compiled code, which cannot choose between objects: that is an error.
+A variable that holds an older object on one side and another object on the other is an error:
+compiled code cannot choose between objects.
 """
 
 from __future__ import annotations
@@ -14,44 +14,56 @@ from typing import Any, NoReturn
 
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.location import user_span
-from basedsl.metastage.conditional_path import Eager
+from basedsl.metastage.carried_types import (
+    CarriedType,
+    carried_type_of,
+    joined_type,
+    promoted_type,
+    same_leaf,
+)
+from basedsl.metastage.conditional_path import ConditionalPath
 from basedsl.metastage.names import RETURN_VALUE
-from basedsl.metastage.slots import Slot, join, promote, same_leaf, slot_of
 from basedsl.metastage.state import (
     Body,
-    Content,
     MaybeUnbound,
-    Picture,
+    PlaceContents,
     State,
+    StateSnapshot,
     binding_span,
     describe_leaf,
-    same_content,
+    same_contents,
 )
 from basedsl.pytree import UNBOUND, same_shape, set_cell
 from basedsl.tracing import Region, Trace
 
-RESULT = "the value"  # how messages call what an expression's branch returns
+RESULT = "the value"  # the value of an expression's branch, in messages
 Side = Body | Callable[[], Any] | None
 _SIDES = ("true", "false")
 
 
 class _Outcome:
-    """One traced branch: its region, still open for casts, and the state it left."""
+    """One traced branch: its region, still open for casts, and the state at its end."""
 
-    def __init__(self, region: Region, picture: Picture) -> None:
+    def __init__(self, region: Region, snapshot: StateSnapshot) -> None:
         self.region = region
-        self.picture = picture
+        self.snapshot = snapshot
 
 
-class _Changed:
-    """A leaf of the merged state that the branch yields; a side without a value has None."""
+class _ChangedLeaf:
+    """A leaf of the merged state that the branch yields; None stands for a side without a value."""
 
-    __slots__ = ("content", "index", "leaves", "slot")
+    __slots__ = ("contents", "index", "leaves", "type")
 
-    def __init__(self, content: Content, index: int, slot: Slot, leaves: tuple[Any, Any]) -> None:
-        self.content = content
+    def __init__(
+        self,
+        contents: PlaceContents,
+        index: int,
+        carried_type: CarriedType,
+        leaves: tuple[Any, Any],
+    ) -> None:
+        self.contents = contents
         self.index = index
-        self.slot = slot
+        self.type = carried_type
         self.leaves = leaves
 
 
@@ -77,7 +89,7 @@ class Branch:
             self.result = self.state.cells[RESULT] = CellType()
             self.names |= {RESULT}
         self.span = user_span()
-        self.changed: list[_Changed] = []
+        self.changed: list[_ChangedLeaf] = []
 
     def emit(self, condition: Any) -> Any:
         """Emit the branch on the i1 `condition`; returns the merged value, if it has one."""
@@ -102,7 +114,7 @@ class Branch:
                 outcome.region.closed = True
             trace.region = outer
         for changed, result in zip(self.changed, results, strict=True):
-            changed.content.leaves[changed.index] = changed.slot.from_ir(result)
+            changed.contents.leaves[changed.index] = changed.type.from_ir(result)
         self.state.restore(self.final)
         return None if self.result is None else self.result.cell_contents
 
@@ -117,13 +129,13 @@ class Branch:
             body = self.bodies[side]
             value = None
             if body is not None:
-                with Eager(region.kind, self.span):
+                with ConditionalPath(region.kind, self.span):
                     value = body.run() if isinstance(body, Body) else body()
             if self.result is not None:
                 set_cell(self.result, value)
-            outcome.picture = self.state.capture(self.before)
+            outcome.snapshot = self.state.capture(self.before)
             region.check()
-            self.state.check_globals(self.before, outcome.picture, same_content)
+            self.state.check_globals(self.before, outcome.snapshot, same_contents)
             self.state.check_outside(self.before)
         finally:
             trace.region = outer
@@ -132,28 +144,28 @@ class Branch:
     # Merging -----------------------------------------------------------------------------------
 
     def _merge(self, a: _Outcome, b: _Outcome) -> tuple[Callable[[], Any], Callable[[], Any]]:
-        self.sides = (a.picture, b.picture)
-        self.final: Picture = {}
+        self.sides = (a.snapshot, b.snapshot)
+        self.final: StateSnapshot = {}
         self.pairs: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self.todo: list[tuple[Content, Content]] = []
-        # One-sided values come last: by then it is known which new places stand for which.
-        self.lone: list[tuple[Content, int]] = []
+        self.todo: list[tuple[PlaceContents, PlaceContents]] = []
+        # Values of one side come last: by then the new places of both sides are paired.
+        self.lone: list[tuple[PlaceContents, int]] = []
         for key, old in self.before.items():
-            sides = a.picture[key], b.picture[key]
+            sides = a.snapshot[key], b.snapshot[key]
             if old.node.kind == "cell" and self._merge_cell(old, *sides):
                 continue
-            self._merge_content(*sides)
+            self._merge_contents(*sides)
         while self.todo:
-            self._merge_content(*self.todo.pop(0))
+            self._merge_contents(*self.todo.pop(0))
         while self.lone:
             self._keep(*self.lone.pop(0))
         return (lambda: self._yields(0, a)), (lambda: self._yields(1, b))
 
-    def _merge_cell(self, old: Content, a: Content, b: Content) -> bool:
+    def _merge_cell(self, old: PlaceContents, a: PlaceContents, b: PlaceContents) -> bool:
         """Merge a variable that is dead after this, or not bound on both sides; else False."""
         name = old.name
         if old.is_variable and name not in self.names:
-            if same_content(old, a) and same_content(old, b):
+            if same_contents(old, a) and same_contents(old, b):
                 return False
             self.final[id(old.place)] = old.unbound()  # dead after this: nothing reads it
             return True
@@ -169,7 +181,7 @@ class Branch:
             self.final[id(old.place)] = old.unbound(MaybeUnbound(old.prefix, path, self.span))
         return True
 
-    def _merge_content(self, a: Content, b: Content) -> None:
+    def _merge_contents(self, a: PlaceContents, b: PlaceContents) -> None:
         if not same_shape(a.node, b.node):
             self._different_shapes(a, b)
         final = self.final[id(a.place)] = a.with_leaves(list(a.leaves))
@@ -177,10 +189,10 @@ class Branch:
             if id(x) in self.sides[0] or id(y) in self.sides[1]:
                 self._merge_places(a, index, x, y)
             elif not same_leaf(x, y):
-                slot = self._join(a, index, x, y)
-                self.changed.append(_Changed(final, index, slot, (x, y)))
+                carried_type = self._join(a, index, x, y)
+                self.changed.append(_ChangedLeaf(final, index, carried_type, (x, y)))
 
-    def _merge_places(self, a: Content, index: int, x: Any, y: Any) -> None:
+    def _merge_places(self, a: PlaceContents, index: int, x: Any, y: Any) -> None:
         if id(x) in self.before or id(y) in self.before:
             if x is not y:
                 self._different_objects(a, index, x, y)
@@ -195,31 +207,33 @@ class Branch:
         pairs[0][id(x)], pairs[1][id(y)] = id(y), id(x)
         self.todo.append((self.sides[0][id(x)], self.sides[1][id(y)]))
 
-    def _keep(self, content: Content, side: int) -> None:
-        """Take over what one side alone has made."""
-        final = self.final[id(content.place)] = content.with_leaves(list(content.leaves))
-        picture = self.sides[side]
-        for index, leaf in enumerate(content.leaves):
-            if id(leaf) in picture:
+    def _keep(self, contents: PlaceContents, side: int) -> None:
+        """Merge a place that only one side made."""
+        final = self.final[id(contents.place)] = contents.with_leaves(list(contents.leaves))
+        snapshot = self.sides[side]
+        for index, leaf in enumerate(contents.leaves):
+            if id(leaf) in snapshot:
                 twin = self.pairs[1].get(id(leaf)) if side else None
                 if twin is not None:
                     final.leaves[index] = self.sides[0][twin].place
                 elif id(leaf) not in self.final and id(leaf) not in self.before:
-                    self.lone.append((picture[id(leaf)], side))
+                    self.lone.append((snapshot[id(leaf)], side))
             elif hasattr(type(leaf), "ir_value"):
-                slot = slot_of(leaf, self.trace)
-                if slot is not None:
+                carried_type = carried_type_of(leaf, self.trace)
+                if carried_type is not None:
                     self.changed.append(
-                        _Changed(final, index, slot, (None, leaf) if side else (leaf, None))
+                        _ChangedLeaf(
+                            final, index, carried_type, (None, leaf) if side else (leaf, None)
+                        )
                     )
 
-    def _join(self, content: Content, index: int, x: Any, y: Any) -> Slot:
-        a, b = slot_of(x, self.trace), slot_of(y, self.trace)
+    def _join(self, contents: PlaceContents, index: int, x: Any, y: Any) -> CarriedType:
+        a, b = carried_type_of(x, self.trace), carried_type_of(y, self.trace)
         if a is None or b is None:
-            self._mismatch(content, index, describe_leaf(x), describe_leaf(y))
-        joined = promote(x, y, self.trace) if content.name == RESULT else join(a, b)
+            self._mismatch(contents, index, describe_leaf(x), describe_leaf(y))
+        joined = promoted_type(x, y, self.trace) if contents.name == RESULT else joined_type(a, b)
         if joined is None:
-            self._mismatch(content, index, str(a), str(b))
+            self._mismatch(contents, index, str(a), str(b))
         return joined
 
     def _yields(self, side: int, outcome: _Outcome) -> list[Any]:
@@ -228,15 +242,17 @@ class Branch:
             values = []
             for changed in self.changed:
                 leaf = changed.leaves[side]
-                slot = changed.slot
-                values.append(slot.undefined() if leaf is None else slot.to_ir(leaf))
+                carried_type = changed.type
+                values.append(
+                    carried_type.undefined() if leaf is None else carried_type.to_ir(leaf)
+                )
             return values
         finally:
             self.trace.region = outer
 
     # Errors ------------------------------------------------------------------------------------
 
-    def _different_shapes(self, a: Content, b: Content) -> NoReturn:
+    def _different_shapes(self, a: PlaceContents, b: PlaceContents) -> NoReturn:
         if a.node.kind == "object" and type(a.place) is type(b.place):
             for one, other, side in ((a, b, 0), (b, a, 1)):
                 missing = [key for key in one.node.keys if key not in other.node.keys]
@@ -249,9 +265,9 @@ class Branch:
                     )
         self._mismatch(a, None, a.describe(), b.describe())
 
-    def _different_objects(self, content: Content, index: int, x: Any, y: Any) -> NoReturn:
-        path = content.path(index)
-        what = "this expression" if content.name == RESULT else f"'{_spoken(path)}'"
+    def _different_objects(self, contents: PlaceContents, index: int, x: Any, y: Any) -> NoReturn:
+        path = contents.path(index)
+        what = "this expression" if contents.name == RESULT else f"'{_spoken(path)}'"
         kinds = {type(x).__name__, type(y).__name__}
         raise DSLError(
             f"{what} refers to different {' or '.join(sorted(kinds))} objects depending on a "
@@ -260,8 +276,8 @@ class Branch:
             hint="build a new object on both paths, or change one object in place",
         )
 
-    def _mismatch(self, content: Content, index: int | None, a: str, b: str) -> NoReturn:
-        name = content.name
+    def _mismatch(self, contents: PlaceContents, index: int | None, a: str, b: str) -> NoReturn:
+        name = contents.name
         if name == RESULT:
             raise DSLTypeError(
                 f"this expression is {a} or {b}, depending on a dynamic condition",
@@ -270,7 +286,7 @@ class Branch:
                 if " of " in a or " of " in b
                 else "convert one side with .to(...) so that both have one type",
             )
-        path = content.prefix if index is None else content.path(index)
+        path = contents.prefix if index is None else contents.path(index)
         path = _spoken(path) if RETURN_VALUE in path else f"'{path}'"
         then, orelse = (binding_span(body, name) for body in self.bodies)
         other = "here" if orelse else "when the condition is false"

@@ -1,7 +1,7 @@
 """Python's own exceptions on a path that may not be taken at run time.
 
-What is static is computed while compiling, on every path. There Python would raise only if it got
-that far, so the exception becomes an error that says so: it must not look like one of the run.
+Static expressions are computed while compiling, on every path, where Python would raise only if it
+got that far. The exception therefore becomes an error that says so.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from types import TracebackType
 from basedsl.errors import DSLError
 from basedsl.location import Span, is_internal, span_of_code
 
-# What stays as it is: our own errors, and what is a mistake in the program wherever it runs.
+# Raised unchanged: our own errors, and mistakes in the program on whatever path they are.
 _PLAIN = (DSLError, RecursionError, AttributeError, NameError, TypeError)
 
 
-class Eager:
-    """While a path is traced that runs only if `span` says so at run time; `kind` names it."""
+class ConditionalPath:
+    """Context of tracing a path that runs only if `span` says so at run time; `kind` names it."""
 
     __slots__ = ("kind", "span")
 
@@ -39,7 +39,7 @@ class Eager:
             tb = tb.tb_next
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise DSLError(
-            f"{text}. It is raised while compiling, on a path that may not be taken at run time",
+            f"{text} (while compiling, on a path that may not be taken at run time)",
             place,
             notes=((f"the {self.kind}", self.span),),
             hint="what is known while compiling is computed then, on every path: make the "

@@ -1,7 +1,7 @@
 """`x in container` where the item, or what it is compared with, is known at run time only.
 
-Python compares the item with what is in the container, one by one: that becomes equalities joined
-by `or`. A dict or a set is looked through in the same way, for its keys are static.
+Python compares the item with the container's items one by one: here that becomes equalities joined
+by `or`. A dict or a set is searched in the same way, for its keys are static.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, KeysView, ValuesView
 from types import FunctionType
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage.ranges import Range
 from basedsl.numeric import Numeric, is_dynamic
 
@@ -19,7 +19,7 @@ _SEARCHED = (tuple, list, deque, dict, set, frozenset, KeysView, ValuesView)
 
 
 def contains(item: Any, container: Any) -> Any:
-    """What `item in container` asks the truth of: a bool, or a dynamic Boolean."""
+    """Return the condition of `item in container`: a bool, or a dynamic Boolean."""
     if isinstance(container, range | Range):
         return _in_range(item, container)
     if isinstance(container, _SEARCHED):
@@ -60,7 +60,7 @@ def _in_range(item: Any, bounds: Any) -> Any:
         )
     if not isinstance(item, Numeric | int) or (isinstance(item, Numeric) and item.is_float):
         raise DSLTypeError(
-            f"a range of integers is searched for a {type(item).__name__}",
+            f"a range of integers is searched for {with_article(type(item))}",
             hint="compare with its bounds: start <= x < stop",
         )
     step = int(step)

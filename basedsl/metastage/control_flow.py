@@ -1,4 +1,4 @@
-"""What the rewritten Python calls: static -> Python runs it, dynamic -> the emitter captures it.
+"""The callbacks of rewritten Python: static values stay with Python, dynamic ones become IR.
 
 This is the one implementation of the pre-stage's callback contract (`prestage.callbacks`). A value
 is dynamic if it is a proxy for something known at run time only; everything else is plain Python.
@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError
+from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError, with_article
 from basedsl.location import user_span
 from basedsl.metastage import ranges
 from basedsl.metastage.branches import Branch
 from basedsl.metastage.containment import contains
 from basedsl.metastage.loop_carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
+from basedsl.metastage.namespaces import ONCE
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import Boolean, Numeric, is_dynamic, logical_not, resolve
@@ -30,8 +31,10 @@ Names = tuple[str, ...]
 _shared = Body
 
 
-class ControlFlow:
-    """The callbacks of rewritten functions. It has no state of its own: the trace has."""
+class StagedControlFlow:
+    """Implements `ControlFlowCallbacks` in a running trace. It has no state of its own: the trace
+    has.
+    """
 
     # Branches ----------------------------------------------------------------------------------
 
@@ -146,7 +149,7 @@ class ControlFlow:
         for item in items:
             if left is False:
                 body(item)
-            else:  # it is known at run time only whether an earlier iteration left the loop
+            else:  # whether an earlier iteration left the loop is known at run time only
                 trace = current()
                 assert trace is not None
                 run = _shared(functools.partial(body, item), [body])
@@ -220,8 +223,8 @@ class ControlFlow:
         trace = current()
         if trace is not None and trace.region.kind not in ("function", "kernel"):
             raise DSLError(
-                f"the {kind} variable '{name}' is bound inside staged control flow, which would "
-                "happen once, while compiling",
+                f"the {kind} variable '{name}' is bound inside staged control flow",
+                notes=(ONCE,),
                 hint="return what changes, and bind it where the function is called",
             )
         if trace is not None and is_dynamic(value):
@@ -232,7 +235,7 @@ class ControlFlow:
             )
 
     def fn(self, function: Any) -> Any:
-        """The DSL's version of a builtin or `math` function; any other callable as it is."""
+        """Return the DSL's version of a builtin or `math` function; other callables as they are."""
         if current() is None:
             return function
         try:
@@ -257,10 +260,10 @@ class ControlFlow:
         else:
             obj[index] = value
 
-    # What is static only -----------------------------------------------------------------------
+    # Static statements --------------------------------------------------------------------------
 
     def static_only(self, kind: str) -> AbstractContextManager[Any]:
-        """Inside `kind`, nothing may be emitted: its meaning at run time cannot be kept."""
+        """Forbid dynamic operations inside `kind`: its meaning at run time could not be kept."""
         trace = current()
         if trace is None:
             return contextlib.nullcontext()
@@ -307,12 +310,12 @@ class _StaticManager:
 
 
 def _staged(value: Any) -> Trace | None:
-    """The trace, if `value` is a dynamic condition in it."""
+    """Return the trace if `value` is a dynamic condition in it, else None."""
     return current() if is_dynamic(value) else None
 
 
 def truth(value: Any) -> Any:
-    """`bool(value)`, as a bool or a dynamic Boolean."""
+    """Return `bool(value)` as a bool or a dynamic Boolean."""
     if not is_dynamic(value):
         return bool(value)
     if isinstance(value, Boolean):
@@ -322,7 +325,7 @@ def truth(value: Any) -> Any:
     method = getattr(type(value), "__dsl_bool__", None)
     if method is None:
         raise DSLTypeError(
-            f"a {type(value).__name__} has no truth value",
+            f"{with_article(type(value))} has no truth value",
             hint="compare it, or reduce it to one Boolean",
         )
     return method(value)
@@ -344,7 +347,7 @@ def _choose(
     names: Names = (),
     undef_ok: Names = (),
 ) -> Any:
-    """`value and true()` or `value or false()`, for a dynamic `value`."""
+    """Return `value and true()` or `value or false()` for a dynamic `value`."""
     itself = _shared(lambda: value, [])
     branch = Branch(trace, true or itself, false or itself, names, undef_ok, value=True)
     return branch.emit(_i1(value))
@@ -355,7 +358,7 @@ def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names)
 
 
 def _both(names: Names) -> Callable[[Any, Thunk], Any]:
-    """A short-circuit `and` whose right side may bind `names`."""
+    """Return a short-circuit `and` whose right side may bind `names`."""
 
     def both(value: Any, right: Thunk) -> Any:
         trace = current()
@@ -397,7 +400,7 @@ def _select_item(items: Any, index: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """As `str`; dynamic values in tuples and lists show as `?` too."""
+    """Return `str(value)`; dynamic values in tuples and lists show as `?` too."""
     if type(value) in (tuple, list) and any(map(_has_dynamic, value)):
         inside = ", ".join(_shown(x) if _has_dynamic(x) else repr(x) for x in value)
         if type(value) is list:
@@ -419,7 +422,7 @@ def _print(
     file: Any = None,
     flush: bool = False,
 ) -> None:
-    """`print` at the meta-stage: dynamic values show as `?`."""
+    """Python's `print` while tracing: dynamic values show as `?`."""
     trace = current()
     assert trace is not None
     text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
@@ -432,7 +435,7 @@ def _print(
 
 
 def _range(*bounds: Any, **hints: Any) -> Range:
-    """The built-in name takes the hints of `ranges.range` too, in traced code only."""
+    """Python's `range` in traced code, which takes the hints of `ranges.range` too."""
     return ranges.range(*bounds, **hints)
 
 
@@ -469,6 +472,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "not in": lambda a, b: _not(contains(a, b)),
 }
 
-CONTROL_FLOW = ControlFlow()
+CONTROL_FLOW = StagedControlFlow()
 
-__all__ = ["CONTROL_FLOW", "ControlFlow", "truth"]
+__all__ = ["CONTROL_FLOW", "StagedControlFlow", "truth"]

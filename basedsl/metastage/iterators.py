@@ -1,7 +1,7 @@
-"""Where an iterator is: to notice that a staged construct advances one made outside of it.
+"""Positions of iterators, to notice that a staged construct advances one made outside of it.
 
-That would happen once, while compiling, however often the construct runs; and an iterator cannot be
-set back, to trace the other side of a branch or a loop body once more.
+Advancing would happen once, while compiling, however often the construct runs; and an iterator
+cannot be set back, to trace the other side of a branch or a loop body once more.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _SIMPLE = (int, str, range, type(None))
 
 
 def is_iterator(value: Any) -> bool:
-    """Whether `value` is an iterator that is not an ordinary object of the program's."""
+    """Return True for an iterator that is not an ordinary object of the program."""
     cls = type(value)
     return hasattr(cls, "__next__") and not hasattr(value, "__dict__")
 
 
 def position(iterator: Any, depth: int = 4) -> Any:
-    """Something that is equal as long as `iterator` is not advanced."""
+    """Return a value that stays equal as long as `iterator` is not advanced."""
     if depth == 0:
         return None
     if isinstance(iterator, GeneratorType):
@@ -43,6 +43,6 @@ def _mark(value: Any, depth: int) -> Any:
         return position(value, depth - 1)
     if isinstance(value, tuple):
         return tuple(_mark(part, depth) for part in value)
-    if isinstance(value, list):  # of a dict's iterator: a new list of what is left
+    if isinstance(value, list):  # a dict's iterator reduces to a new list of the remaining items
         return len(value)
     return value if isinstance(value, _SIMPLE) else id(value)

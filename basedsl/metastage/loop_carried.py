@@ -1,13 +1,14 @@
-"""Carrying state through a staged loop: which leaves, of which types, found by tracing the body.
+"""State carried through a staged loop: a fixpoint of which leaves are carried, and of which types.
 
-The body is traced with a first guess of what is carried. If it leaves a variable with another type,
-or changes something thought constant, the attempt is thrown away and the body traced again with the
-better guess. Guesses are remembered by the loop's place in the trace, so that a loop inside a loop
-that is traced again starts from what it found before, and cost stays linear in the nesting.
+The body is traced with a first assumption. If it leaves a variable with another type, or changes
+something assumed constant, the attempt is discarded, the assumption improved (`LoopTypes`), and the
+body traced again (`Retrace`) until nothing changes. Loop types are remembered by the loop's place
+in the trace, so that a loop inside a loop that is traced again starts from what it found before,
+and the cost stays linear in the nesting.
 
 Places (objects, lists, dicts, cells) keep their identity through the loop. A variable that the body
-binds to a new object each time gets a *stand-in* at the head of the loop: what the last iteration
-made, or on entry a copy of the object from before, which the body must then leave alone.
+binds to a new object each time gets a *placeholder* at the head of the loop: the object of the last
+iteration, or on entry a copy of the object from before, which the body must then leave alone.
 """
 
 from __future__ import annotations
@@ -20,16 +21,22 @@ from typing import Any, NoReturn
 from basedsl.errors import CompilerBug, DSLError, DSLTypeError
 from basedsl.location import user_span
 from basedsl.metastage.aliases import check_later, shared_places
-from basedsl.metastage.conditional_path import Eager
-from basedsl.metastage.slots import NumericSlot, Slot, join, same_leaf, slot_of
+from basedsl.metastage.carried_types import (
+    CarriedNumber,
+    CarriedType,
+    carried_type_of,
+    joined_type,
+    same_leaf,
+)
+from basedsl.metastage.conditional_path import ConditionalPath
 from basedsl.metastage.state import (
-    Content,
     MaybeUnbound,
-    Picture,
+    PlaceContents,
     State,
+    StateSnapshot,
     binding_span,
     describe_leaf,
-    same_content,
+    same_contents,
 )
 from basedsl.numeric import is_dynamic
 from basedsl.pytree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
@@ -38,30 +45,33 @@ from basedsl.tracing import Trace
 MAX_ATTEMPTS = 100
 
 
-class Again(BaseException):
-    """The guess was wrong and has been improved: trace the body once more."""
+class Retrace(BaseException):
+    """Ends an attempt: the loop types were wrong and are improved now, so trace the body again."""
 
 
-class Guess:
-    """What is known of the loop at one place in the trace from earlier attempts."""
+class LoopTypes:
+    """The types that earlier attempts found for the loop at one place in the trace."""
 
     def __init__(self) -> None:
-        self.slots: dict[str, Slot] = {}  # by the path of the leaf: what is carried
-        self.stand_ins: set[str] = set()  # paths of variables bound to new objects
-        self.first_bound: dict[str, tuple[Any, Picture]] = {}  # variable -> what the body binds
+        self.carried: dict[str, CarriedType] = {}  # by the path of the leaf, as a user writes it
+        self.placeholders: set[str] = set()  # paths of variables bound to new objects
+        #: variable -> the object that the body binds
+        self.first_bound: dict[str, tuple[Any, StateSnapshot]] = {}
         self.counted = True  # a counted loop, until an exit turns out to be dynamic
         self.staged_after: int | None = None  # a `while`: iterations that Python could decide
 
 
-class _Carried:
+class _CarriedLeaf:
     """One leaf of the state at the loop's head that is a carried value."""
 
-    __slots__ = ("content", "first", "index", "slot")
+    __slots__ = ("contents", "first", "index", "type")
 
-    def __init__(self, content: Content, index: int, slot: Slot, first: Any) -> None:
-        self.content = content
+    def __init__(
+        self, contents: PlaceContents, index: int, carried_type: CarriedType, first: Any
+    ) -> None:
+        self.contents = contents
         self.index = index
-        self.slot = slot
+        self.type = carried_type
         self.first = first  # the leaf on entry; UNDEFINED if the variable had no value
 
 
@@ -69,12 +79,12 @@ _UNDEFINED = object()
 
 
 class Loop:
-    """What `for` and `while` share: carrying state through a body."""
+    """The part that `for` and `while` share: carrying state through a body."""
 
     def __init__(
         self,
         trace: Trace,
-        guess: Guess,
+        types: LoopTypes,
         bodies: tuple[Callable[..., Any], ...],
         names: Iterable[str],
         undef_ok: Iterable[str],
@@ -82,7 +92,7 @@ class Loop:
         runs: bool,
     ) -> None:
         self.trace = trace
-        self.guess = guess
+        self.types = types
         self.body = bodies[-1]
         self.state = State(bodies, names)
         self.undef_ok = frozenset(undef_ok)
@@ -90,21 +100,25 @@ class Loop:
         self.runs = runs  # known to run at least once, so that what it binds is bound after it
         self.span = user_span()
         # A body that runs at least once raises in Python what it raises here.
-        self.eager = contextlib.nullcontext() if runs else Eager("loop", self.span)
+        self.conditional_path = (
+            contextlib.nullcontext() if runs else ConditionalPath("loop", self.span)
+        )
         self.before = self.state.capture()
         self.state.watch()
         self.shared = set() if runs else shared_places(self.before)
         self.places = place_count(trace)
 
     def stage(self, emit: Callable[[], Any]) -> None:
-        """Call `emit` until the guess holds, then leave the loop's results in the variables."""
+        """Call `emit` until the loop types are a fixpoint, then bind the loop's results to the
+        variables.
+        """
         trace = self.trace
         for _ in range(MAX_ATTEMPTS):
             self._prepare()
             with trace.held_prints() as prints:
                 try:
                     results = emit()
-                except Again:
+                except Retrace:
                     self.state.restore(self.before)
                     reset_places(trace, self.places)
                     prints.clear()
@@ -119,113 +133,116 @@ class Loop:
     # The head of the loop ----------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        self.stand_ins: dict[int, Any] = {}  # by id; kept alive here
-        self.origins: dict[int, Any] = {}  # what a stand-in is a copy of
+        self.placeholders: dict[int, Any] = {}  # by id; kept alive here
+        self.origins: dict[int, Any] = {}  # the object that a placeholder is a copy of
         self.maybe_unbound: set[str] = set()
-        for name, (value, picture) in self.guess.first_bound.items():
-            copy = _Copier(picture, self.before, self.stand_ins)
+        for name, (value, snapshot) in self.types.first_bound.items():
+            copy = _PlaceCopier(snapshot, self.before, self.placeholders)
             self.state.cells[name].cell_contents = copy.value(value)
-        undefined = set(self.stand_ins)
+        undefined = set(self.placeholders)
         self.head = self.state.capture(self.before)
-        for path in sorted(self.guess.stand_ins, key=len):
-            self._put_stand_in(path)
-        self.carried: list[_Carried] = []
-        for key, content in self.head.items():
-            cell = content.is_variable
-            if cell and content.name in self.guess.first_bound:
+        for path in sorted(self.types.placeholders, key=len):
+            self._put_placeholder(path)
+        self.carried: list[_CarriedLeaf] = []
+        for key, contents in self.head.items():
+            cell = contents.is_variable
+            if cell and contents.name in self.types.first_bound:
                 new = True
             else:
                 new = key in undefined
-                if cell and content.name in self.state.names:
-                    self._expect_change(content)
-            for index, leaf in enumerate(content.leaves):
+                if cell and contents.name in self.state.names:
+                    self._expect_change(contents)
+            for index, leaf in enumerate(contents.leaves):
                 if id(leaf) in self.head:
                     continue
-                slot = self.guess.slots.get(content.path(index))
-                if slot is not None:
+                carried_type = self.types.carried.get(contents.path(index))
+                if carried_type is not None:
                     first = _UNDEFINED if new else leaf
-                    self.carried.append(_Carried(content, index, slot, first))
+                    self.carried.append(_CarriedLeaf(contents, index, carried_type, first))
 
-    def _expect_change(self, content: Content) -> None:
-        """A number bound to a variable of the loop will hardly stay what it is."""
-        if content.node.children[0] is None and content.name not in self.exits:
-            leaf = content.leaves[0]
-            slot = None if type(leaf) is bool else slot_of(leaf, self.trace)
-            if isinstance(slot, NumericSlot):
-                slot = replace(slot, divby=1)  # a counter of a literal 0 is no reason to try again
-            if slot is not None:
-                self.guess.slots.setdefault(content.name, slot)
+    def _expect_change(self, contents: PlaceContents) -> None:
+        """Assume that a number bound to a variable of the loop changes in it."""
+        if contents.node.children[0] is None and contents.name not in self.exits:
+            leaf = contents.leaves[0]
+            carried_type = None if type(leaf) is bool else carried_type_of(leaf, self.trace)
+            if isinstance(carried_type, CarriedNumber):
+                # A counter of a literal 0 is no reason to try again.
+                carried_type = replace(carried_type, divby=1)
+            if carried_type is not None:
+                self.types.carried.setdefault(contents.name, carried_type)
 
-    def _put_stand_in(self, path: str) -> None:
+    def _put_placeholder(self, path: str) -> None:
         """Let the variable or attribute `path` hold a copy of the place it refers to."""
-        for content in self.head.values():
-            for index, leaf in enumerate(content.leaves):
-                if id(leaf) in self.before and content.path(index) == path:
+        for contents in self.head.values():
+            for index, leaf in enumerate(contents.leaves):
+                if id(leaf) in self.before and contents.path(index) == path:
                     old = self.head[id(leaf)]
                     twin = copy_place(old.node, old.leaves)
-                    self.stand_ins[id(twin)] = twin
+                    self.placeholders[id(twin)] = twin
                     self.origins[id(twin)] = leaf
-                    content.leaves[index] = twin
-                    content.write()
+                    contents.leaves[index] = twin
+                    contents.write()
                     self.head = self.state.capture(self.before)
                     return
 
     def initial(self) -> list[Any]:
-        """The carried values on entry."""
+        """Return the carried SSA values on entry."""
         return [
-            c.slot.undefined() if c.first is _UNDEFINED else c.slot.to_ir(c.first)
+            c.type.undefined() if c.first is _UNDEFINED else c.type.to_ir(c.first)
             for c in self.carried
         ]
 
     def enter(self, values: Iterable[Any]) -> None:
-        """Give the variables the carried `values`, at the head of an iteration."""
+        """Bind the carried `values` to the variables, at the head of an iteration."""
         for c, value in zip(self.carried, values, strict=True):
-            c.content.leaves[c.index] = c.slot.from_ir(value)
+            c.contents.leaves[c.index] = c.type.from_ir(value)
         self.state.restore(self.head)
 
     # The end of an iteration -------------------------------------------------------------------
 
     def leave(self) -> list[Any]:
-        """The carried values now; improves the guess and starts over if it does not fit."""
+        """Return the carried SSA values at the end of an iteration; raise Retrace if their types
+        changed.
+        """
         after = self.state.capture(self.head)
-        self.state.check_globals(self.head, after, same_content)
+        self.state.check_globals(self.head, after, same_contents)
         self.state.check_outside(self.before)
         self.after = after
-        self.pairs: dict[int, Content] = {}  # the new contents of each place at the head
+        self.pairs: dict[int, PlaceContents] = {}  # the new contents of each place at the head
         self.taken: dict[int, int] = {}
-        self.todo: list[Content] = []
+        self.todo: list[PlaceContents] = []
         self.dead: set[int] = set()
         wrong = False
-        for key, content in self.head.items():
-            if key not in self.stand_ins:
+        for key, contents in self.head.items():
+            if key not in self.placeholders:
                 self.pairs[key] = after[key]
-                wrong |= self._check_place(content, after[key])
+                wrong |= self._check_place(contents, after[key])
         while self.todo:
-            content = self.todo.pop(0)
-            wrong |= self._check_content(content, self.pairs[id(content.place)])
+            contents = self.todo.pop(0)
+            wrong |= self._check_contents(contents, self.pairs[id(contents.place)])
         if wrong:
-            raise Again
-        for key in self.stand_ins:
-            if key in self.head and self.head[key].name not in self.guess.first_bound:
+            raise Retrace
+        for key in self.placeholders:
+            if key in self.head and self.head[key].name not in self.types.first_bound:
                 self._check_untouched(self.head[key])
         for origin in self.origins.values():
             self._check_origin(self.head[id(origin)])
         return [self._carried_now(c) for c in self.carried]
 
-    def _carried_now(self, c: _Carried) -> Any:
-        key = id(c.content.place)
+    def _carried_now(self, c: _CarriedLeaf) -> Any:
+        key = id(c.contents.place)
         if key in self.dead or key not in self.pairs:
-            return c.slot.undefined()
-        return c.slot.to_ir(self.pairs[key].leaves[c.index])
+            return c.type.undefined()
+        return c.type.to_ir(self.pairs[key].leaves[c.index])
 
-    def _check_place(self, head: Content, after: Content) -> bool:
+    def _check_place(self, head: PlaceContents, after: PlaceContents) -> bool:
         name = head.name
         if head.is_variable:
             if name not in self.state.names:
-                if not same_content(head, after):
-                    self.dead.add(id(head.place))  # a variable of one iteration
+                if not same_contents(head, after):
+                    self.dead.add(id(head.place))  # used within one iteration only
                     return False
-            elif name in self.guess.first_bound:
+            elif name in self.types.first_bound:
                 return self._bound_again(head, after)
             elif head.is_unbound:
                 return self._bound_first(name, after)
@@ -234,15 +251,15 @@ class Loop:
                     self.dead.add(id(head.place))
                     return False
                 raise DSLError(
-                    f"'{name}' is bound before this loop and not after an iteration of it",
+                    f"'{name}' is bound before this loop, but not after an iteration of it",
                     binding_span(self.body, name) or self.span,
                     hint=f"do not delete '{name}' in the loop",
                 )
         elif head.is_unbound and after.is_unbound:
             return False
-        return self._check_content(head, after)
+        return self._check_contents(head, after)
 
-    def _bound_first(self, name: str, after: Content) -> bool:
+    def _bound_first(self, name: str, after: PlaceContents) -> bool:
         if after.is_unbound:
             return False
         if name not in self.undef_ok and not self.runs:
@@ -251,22 +268,25 @@ class Loop:
         self._learn(name, after)
         return True
 
-    def _bound_again(self, head: Content, after: Content) -> bool:
-        """A variable that the loop binds first: is it what earlier attempts made of it?"""
+    def _bound_again(self, head: PlaceContents, after: PlaceContents) -> bool:
+        """Compare a variable that the loop binds first with what earlier attempts made of it."""
         if after.is_unbound:
             self.dead.add(id(head.place))
             return False
         if self._same_structure(head, after):
-            return self._check_content(head, after)
+            return self._check_contents(head, after)
         self._learn(head.name, after)
         return True
 
-    def _same_structure(self, head: Content, after: Content) -> bool:
+    def _same_structure(self, head: PlaceContents, after: PlaceContents) -> bool:
         return same_shape(head.node, after.node) and all(
             same_leaf(x, y)
-            or (slot_of(x, self.trace) is not None and slot_of(y, self.trace) is not None)
             or (
-                id(x) in self.stand_ins
+                carried_type_of(x, self.trace) is not None
+                and carried_type_of(y, self.trace) is not None
+            )
+            or (
+                id(x) in self.placeholders
                 and id(y) in self.after
                 and (id(y) not in self.head or x is y)
                 and self._same_structure(self.head[id(x)], self.after[id(y)])
@@ -274,28 +294,28 @@ class Loop:
             for x, y in zip(head.leaves, after.leaves, strict=True)
         )
 
-    def _learn(self, name: str, after: Content) -> None:
-        """Remember what the body binds `name` to, and carry all its numbers."""
+    def _learn(self, name: str, after: PlaceContents) -> None:
+        """Remember the value that the body binds to `name`, and carry all its numbers."""
         value = after.place.cell_contents
-        for path in [p for p in self.guess.slots if _is_part(p, name)]:
-            del self.guess.slots[path]
-        self.guess.first_bound[name] = value, self.after
+        for path in [p for p in self.types.carried if _is_part(p, name)]:
+            del self.types.carried[path]
+        self.types.first_bound[name] = value, self.after
         todo, seen = [(after, name)], set()
         while todo:
-            content, prefix = todo.pop()
-            paths = leaf_paths(content.node, prefix)
-            for index, leaf in enumerate(content.leaves):
+            contents, prefix = todo.pop()
+            paths = leaf_paths(contents.node, prefix)
+            for index, leaf in enumerate(contents.leaves):
                 path = paths[index]
                 if id(leaf) in self.after:
                     if id(leaf) not in seen and id(leaf) not in self.before:
                         seen.add(id(leaf))
                         todo.append((self.after[id(leaf)], path))
                 else:
-                    slot = slot_of(leaf, self.trace)
-                    if slot is not None:
-                        self.guess.slots[path] = slot
+                    carried_type = carried_type_of(leaf, self.trace)
+                    if carried_type is not None:
+                        self.types.carried[path] = carried_type
 
-    def _check_content(self, head: Content, after: Content) -> bool:
+    def _check_contents(self, head: PlaceContents, after: PlaceContents) -> bool:
         if not same_shape(head.node, after.node):
             self._changed_shape(head, after)
         wrong = False
@@ -306,15 +326,15 @@ class Loop:
                 wrong |= self._check_leaf(head, index, old, new)
         return wrong
 
-    def _check_object(self, head: Content, index: int, old: Any, new: Any) -> bool:
+    def _check_object(self, head: PlaceContents, index: int, old: Any, new: Any) -> bool:
         if id(old) not in self.head or id(new) not in self.after:
             self._changed_type(head, index, describe_leaf(old), describe_leaf(new))
-        if id(old) not in self.stand_ins:
+        if id(old) not in self.placeholders:
             if old is new:
                 return False
             if id(new) in self.head:
                 self._different_objects(head, index)
-            self.guess.stand_ins.add(head.path(index))
+            self.types.placeholders.add(head.path(index))
             return True
         if id(old) in self.pairs or id(new) in self.taken:
             if self.taken.get(id(new)) != id(old):
@@ -327,34 +347,36 @@ class Loop:
         self.todo.append(self.head[id(old)])
         return False
 
-    def _check_untouched(self, head: Content) -> None:
+    def _check_untouched(self, head: PlaceContents) -> None:
         after = self.after[id(head.place)]
-        if not same_content(head, after):
+        if not same_contents(head, after):
             raise DSLError(
                 f"'{head.prefix}' is both changed in place and bound to a new object in this loop",
                 self.span,
-                hint="do one of the two",
+                hint="change it in place, or bind it to a new object, but not both",
             )
 
-    def _check_origin(self, head: Content) -> None:
-        """In the first iteration the stand-in is this object, under whatever name it changes."""
-        if not same_content(head, self.after[id(head.place)]):
+    def _check_origin(self, head: PlaceContents) -> None:
+        """Check the copied object: in the first iteration it is the placeholder, under any name."""
+        if not same_contents(head, self.after[id(head.place)]):
             raise DSLError(
-                f"the object '{head.prefix}' is changed in place in this loop, which another name "
-                "for it is bound anew in",
+                f"'{head.prefix}' is changed in place, and another name of it is bound anew",
                 self.span,
-                hint="do one of the two, or copy the object before the loop",
+                hint="do one of the two in this loop, or copy the object before the loop",
             )
 
-    def _check_leaf(self, head: Content, index: int, old: Any, new: Any) -> bool:
+    def _check_leaf(self, head: PlaceContents, index: int, old: Any, new: Any) -> bool:
         path = head.path(index)
-        slot = self.guess.slots.get(path)
-        if slot is None and same_leaf(old, new):
+        carried_type = self.types.carried.get(path)
+        if carried_type is None and same_leaf(old, new):
             return False
-        known, found = slot or slot_of(old, self.trace), slot_of(new, self.trace)
+        known, found = (
+            carried_type or carried_type_of(old, self.trace),
+            carried_type_of(new, self.trace),
+        )
         if known is None or found is None:
             self._changed_type(head, index, describe_leaf(old), describe_leaf(new))
-        joined = join(known, found)
+        joined = joined_type(known, found)
         if joined is None:
             raise DSLTypeError(
                 f"'{path}' is {known} before the loop and {found} after an iteration",
@@ -362,16 +384,16 @@ class Loop:
                 notes=(("the loop", self.span),),
                 hint=f"start '{path}' as {found}, or convert with .to({known})",
             )
-        if joined == slot:
+        if joined == carried_type:
             return False
-        self.guess.slots[path] = joined
+        self.types.carried[path] = joined
         return True
 
     # After the loop ----------------------------------------------------------------------------
 
     def _finish(self, results: Iterable[Any]) -> None:
         for c, value in zip(self.carried, results, strict=True):
-            c.content.leaves[c.index] = c.slot.from_ir(value)
+            c.contents.leaves[c.index] = c.type.from_ir(value)
         for name in self.maybe_unbound:
             key = id(self.state.cells[name])
             leaf = MaybeUnbound(name, "when the loop does not run once", self.span)
@@ -384,41 +406,40 @@ class Loop:
 
     # Errors ------------------------------------------------------------------------------------
 
-    def _changed_type(self, head: Content, index: int, old: str, new: str) -> NoReturn:
+    def _changed_type(self, head: PlaceContents, index: int, old: str, new: str) -> NoReturn:
         raise DSLTypeError(
-            f"'{head.path(index)}' changes in this loop from {old} to {new}, which only DSL values "
-            "can",
+            f"'{head.path(index)}' changes in this loop from {old} to {new}",
             binding_span(self.body, head.name) or self.span,
-            notes=(("the loop", self.span),),
+            notes=(("only DSL values can change in a loop at run time", self.span),),
             hint="use range_constexpr to unroll the loop while compiling",
         )
 
-    def _changed_shape(self, head: Content, after: Content) -> NoReturn:
+    def _changed_shape(self, head: PlaceContents, after: PlaceContents) -> NoReturn:
         raise DSLError(
-            f"'{head.prefix}' changes its structure in a loop that runs at run time "
-            f"(from {head.describe()} to {after.describe()})",
+            f"'{head.prefix}' changes its structure in this loop, from {head.describe()} to "
+            f"{after.describe()}",
             binding_span(self.body, head.name) or self.span,
             hint="use range_constexpr to unroll the loop while compiling, or keep the structure "
             "fixed and change its items",
         )
 
-    def _different_objects(self, head: Content, index: int) -> NoReturn:
+    def _different_objects(self, head: PlaceContents, index: int) -> NoReturn:
         raise DSLError(
-            f"'{head.path(index)}' refers to different objects in different iterations of this "
-            "loop, which are also known by another name",
+            f"'{head.path(index)}' refers to different objects in different iterations",
             binding_span(self.body, head.name) or self.span,
+            notes=(("the loop; these objects have another name too", self.span),),
             hint="build a new object in each iteration, or change one object in place",
         )
 
     # Exits -------------------------------------------------------------------------------------
 
     def exit_flag(self) -> Any:
-        """Whether a break or return has happened: a bool, or a dynamic Boolean."""
+        """Return whether a break or return has happened: a bool, or a dynamic Boolean."""
         return exit_flag(self.state, self.exits)
 
 
 def exit_flag(state: State, exits: Iterable[str]) -> Any:
-    """Whether one of the flags is set: a bool, or a dynamic Boolean."""
+    """Return whether one of the flags is set: a bool, or a dynamic Boolean."""
     flag: Any = False
     for name in exits:
         value = state.value(name)
@@ -429,29 +450,30 @@ def exit_flag(state: State, exits: Iterable[str]) -> Any:
     return flag
 
 
-class _Copier:
-    """Copies of a value with all places of `picture` in it, but for those in `keep`."""
+class _PlaceCopier:
+    """Copies a value with all places of `snapshot` in it, except those in `keep`."""
 
-    def __init__(self, picture: Picture, keep: Picture, made: dict[int, Any]) -> None:
-        self.picture = picture
+    def __init__(self, snapshot: StateSnapshot, keep: StateSnapshot, made: dict[int, Any]) -> None:
+        self.snapshot = snapshot
         self.keep = keep
         self.made = made
         self.twins: dict[int, Any] = {}
 
     def value(self, value: Any) -> Any:
+        """Return a copy of `value`, in which the places of the snapshot are new ones."""
         leaves: list[Any] = []
         node = open_value(value, leaves, [])
         return unflatten(node, [self._leaf(leaf) for leaf in leaves])
 
     def _leaf(self, leaf: Any) -> Any:
-        content = self.picture.get(id(leaf))
-        if content is None or id(leaf) in self.keep:
+        contents = self.snapshot.get(id(leaf))
+        if contents is None or id(leaf) in self.keep:
             return leaf
         twin = self.twins.get(id(leaf))
         if twin is None:
-            twin = self.twins[id(leaf)] = copy_place(content.node, None)
+            twin = self.twins[id(leaf)] = copy_place(contents.node, None)
             self.made[id(twin)] = twin
-            fill_place(twin, content.node, [self._leaf(x) for x in content.leaves])
+            fill_place(twin, contents.node, [self._leaf(x) for x in contents.leaves])
         return twin
 
 
@@ -463,11 +485,11 @@ def _is_part(path: str, name: str) -> bool:
 
 
 @contextlib.contextmanager
-def remembered(trace: Trace, body: Any) -> Iterator[Guess]:
-    """The guess for the loop that starts here; loops inside count from this place.
+def types_of_loop(trace: Trace, body: Any) -> Iterator[LoopTypes]:
+    """Enter the loop that starts here: its loop types, under which loops inside are counted.
 
     A place alone is not enough: a test that was static in one attempt may be dynamic in the next,
-    and then other loops come first. So the loop's own code is part of what is looked up.
+    and then other loops come first. So the loop's own code is part of the key.
     """
     places = trace.state.setdefault("loop places", [((), 0)])
     path, count = places[-1]
@@ -477,19 +499,21 @@ def remembered(trace: Trace, body: Any) -> Iterator[Guess]:
     guesses = trace.state.setdefault("loop guesses", {})
     depth = len(places)
     try:
-        code = getattr(body, "__code__", None)  # kept alive by the guess, so that its id stays its
-        yield guesses.setdefault((here, id(code)), (Guess(), code))[0]
+        code = getattr(
+            body, "__code__", None
+        )  # kept alive by the entry, so that its id stays unique
+        yield guesses.setdefault((here, id(code)), (LoopTypes(), code))[0]
     finally:
         del places[depth - 1 :]
 
 
 def place_count(trace: Trace) -> int:
-    """How many loops the current one has seen inside it, for `reset_places`."""
+    """Return how many loops the current one has met inside it, for `reset_places`."""
     count: int = trace.state["loop places"][-1][1]
     return count
 
 
 def reset_places(trace: Trace, count: int = 0) -> None:
-    """The body of the current loop is traced again: loops in it are counted from `count`."""
+    """Count the loops inside the current one from `count` again: its body is traced once more."""
     places = trace.state["loop places"]
     places[-1] = (places[-1][0], count)

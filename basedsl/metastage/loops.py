@@ -1,6 +1,7 @@
-"""Staged loops: a `for` over a range, counted or left early, and a `while`.
+"""Staged loops: a `for` over a range, counted or with an early exit, and a `while`.
 
-What loops carry is found in `carried`. Here is how often they run and how they end.
+`loop_carried` finds the values that a loop carries; this module says how often it runs and how it
+ends.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from basedsl.metastage.loop_carried import (
-    Again,
-    Guess,
     Loop,
+    LoopTypes,
+    Retrace,
     exit_flag,
     place_count,
-    remembered,
     reset_places,
+    types_of_loop,
 )
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import State
@@ -43,8 +44,8 @@ def stage_for(
     count = len(bounds.as_builtin()) if bounds.is_static else None
     if count == 0:
         return
-    with remembered(trace, body) as guess:
-        loop = Loop(trace, guess, (body,), names, undef_ok, exits, runs=bool(count))
+    with types_of_loop(trace, body) as types:
+        loop = Loop(trace, types, (body,), names, undef_ok, exits, runs=bool(count))
         _count(trace, loop, bounds, body, count)
 
 
@@ -58,7 +59,7 @@ def _count(
 
     def emit() -> Any:
         unsigned = not kind.signed
-        if safe_step and loop.guess.counted:
+        if safe_step and loop.types.counted:
             low, high, by = kind(start), kind(stop), kind(step)
             return trace.emitter.for_(
                 low.ir_value(),
@@ -72,7 +73,7 @@ def _count(
             )
         low, by = kind(start), kind(step)
         trips, counter = _trip_count(kind, low, kind(stop), by, step)
-        if loop.guess.counted:
+        if loop.types.counted:
             return trace.emitter.for_(
                 counter(0).ir_value(),
                 trips.ir_value(),
@@ -111,18 +112,18 @@ def _count(
     def iteration(item: Any, values: Any) -> Any:
         with trace.inside("loop body", loop.span):
             loop.enter(values)
-            with loop.eager:
+            with loop.conditional_path:
                 body(_fresh(item, trace))
-            if loop.guess.counted and loop.exit_flag() is not False:
-                loop.guess.counted = False
-                raise Again
+            if loop.types.counted and loop.exit_flag() is not False:
+                loop.types.counted = False
+                raise Retrace
             return loop.leave()
 
     loop.stage(emit)
 
 
 def _fresh(item: Any, trace: Trace) -> Any:
-    """The index, as made in the region of the body."""
+    """Return the loop index as a value of the body's region."""
     return type(item).from_value(item.value) if isinstance(item, Numeric) else item
 
 
@@ -136,23 +137,23 @@ def run_while(
     undef_ok: Iterable[str],
     exits: tuple[str, ...],
 ) -> None:
-    """A `while`: iterations that Python can decide are unrolled, the rest is one staged loop.
+    """Run a `while`: iterations that Python can decide are unrolled, the rest is one staged loop.
 
     `truth` makes a condition a Boolean, `both` is a short-circuit `and`. An iteration whose test or
-    exit turns out to be dynamic is taken back. At which iteration that happens is remembered, so
-    that nested loops are not tried again whenever the outer one is.
+    exit turns out to be dynamic is undone. The number of unrolled iterations is remembered, so that
+    nested loops do not repeat the attempt whenever the outer one is traced again.
     """
-    with remembered(trace, body) as guess:
+    with types_of_loop(trace, body) as types:
         done = 0
-        while guess.staged_after != done:
+        while types.staged_after != done:
             outcome = _try_iteration(trace, test, body, names, exits)
             if outcome is _ENDED:
                 return
             if outcome is _DYNAMIC:
-                guess.staged_after = done
+                types.staged_after = done
                 break
             done += 1
-        _stage_while(trace, guess, test, truth, both, body, names, undef_ok, exits)
+        _stage_while(trace, types, test, truth, both, body, names, undef_ok, exits)
 
 
 _ENDED, _GOES_ON, _DYNAMIC = "ended", "goes on", "dynamic"
@@ -165,7 +166,7 @@ def _try_iteration(
     names: Iterable[str],
     exits: tuple[str, ...],
 ) -> str:
-    """Run one iteration; take it back if only the run time knows whether it happens."""
+    """Run one iteration; undo it if only the run time knows whether it happens."""
     state = State((test, body), names)
     before = state.capture()
     state.watch()
@@ -190,7 +191,7 @@ def _try_iteration(
 
 def _stage_while(
     trace: Trace,
-    guess: Guess,
+    types: LoopTypes,
     test: Callable[[], Any],
     truth: Callable[[Any], Any],
     both: Callable[[Any, Callable[[], Any]], Any],
@@ -199,7 +200,7 @@ def _stage_while(
     undef_ok: Iterable[str],
     exits: tuple[str, ...],
 ) -> None:
-    loop = Loop(trace, guess, (test, body), names, undef_ok, exits, runs=False)
+    loop = Loop(trace, types, (test, body), names, undef_ok, exits, runs=False)
 
     def emit_test(values: Any) -> Any:
         with trace.inside("loop condition", loop.span):
@@ -216,7 +217,7 @@ def _stage_while(
     def emit_body(values: Any) -> Any:
         with trace.inside("loop body", loop.span):
             loop.enter(values)
-            with loop.eager:
+            with loop.conditional_path:
                 body()
             return loop.leave()
 
@@ -227,7 +228,9 @@ def _stage_while(
 
 
 def _index_type(bounds: Range, trace: Trace) -> Any:
-    """The type of the loop variable: the bounds' common type, the DSL's int for Python ints."""
+    """Return the type of the loop variable: the bounds' common type, the default int for Python
+    ints.
+    """
     kind = trace.default_int
     for bound in (bounds.start, bounds.stop, bounds.step):
         if is_dynamic(bound) or isinstance(bound, Numeric):
@@ -239,7 +242,9 @@ def _index_type(bounds: Range, trace: Trace) -> Any:
 
 
 def _trip_count(kind: Any, low: Any, high: Any, by: Any, step: Any) -> tuple[Any, Any]:
-    """How often a range runs, as an unsigned number, exact also where `high + step` overflows."""
+    """Return the number of iterations, unsigned, exact also where `high + step` overflows, and its
+    type.
+    """
     from basedsl import numeric
 
     counter = getattr(numeric, f"Uint{kind.width}")

@@ -1,3 +1,3 @@
-"""Names the pre-stage makes up, as far as messages must translate them for users."""
+"""Names that the pre-stage makes up and that messages must translate for users."""
 
 RETURN_VALUE = "__retval__"

@@ -1,7 +1,7 @@
-"""Classes, functions and modules of the program: what staged code sets in them is set for good.
+"""Classes, functions and modules of the program, whose attributes staged code must not set.
 
-They are no values that a loop or branch could carry. A change of one inside staged control flow
-would happen once, while compiling, whatever happens at run time.
+No loop or branch can carry them: setting an attribute inside staged control flow would happen once,
+while compiling, whatever happens at run time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from basedsl.location import is_internal, is_library
 _KINDS = (type, FunctionType, ModuleType)
 _MISSING = object()
 
+ONCE = ("that would happen once, while compiling, however often the program gets here", None)
+
 
 class Namespaces:
-    """What some classes, functions and modules hold now."""
+    """The attributes that some classes, functions and modules have now."""
 
     __slots__ = ("_held",)
 
@@ -31,29 +33,29 @@ class Namespaces:
             if not isinstance(value, _KINDS) or id(value) in self._held or _is_foreign(value):
                 continue
             names = None
-            if isinstance(value, ModuleType):  # of many names only those that are set here
+            if isinstance(value, ModuleType):  # of its many names only those that the code sets
                 if stored is None:
                     stored = tuple({s for code in codes for s in stored_attributes(code)})
                 names = stored
-            self._held[id(value)] = name, value, _content(value, names), names
+            self._held[id(value)] = name, value, _contents(value, names), names
 
     def check(self) -> None:
-        """An error if one of them holds something else now."""
+        """Raise a DSLError if one of them has other attributes now."""
         for name, value, before, stored in self._held.values():
-            now = _content(value, stored)
+            now = _contents(value, stored)
             if before.keys() == now.keys() and all(now[k] is v for k, v in before.items()):
                 continue
             changed = next(
                 k for k in (*before, *now) if before.get(k, _MISSING) is not now.get(k, _MISSING)
             )
             raise DSLError(
-                f"'{name}.{changed}' is set inside staged control flow, which would happen once, "
-                "while compiling",
+                f"'{name}.{changed}' is set inside staged control flow",
+                notes=(ONCE,),
                 hint=f"keep '{changed}' in a variable or in an object of the function's own",
             )
 
 
-def _content(value: Any, stored: tuple[str, ...] | None) -> dict[str, Any]:
+def _contents(value: Any, stored: tuple[str, ...] | None) -> dict[str, Any]:
     table = vars(value)
     if stored is not None:
         return {k: table[k] for k in stored if k in table}
@@ -61,7 +63,7 @@ def _content(value: Any, stored: tuple[str, ...] | None) -> dict[str, Any]:
 
 
 def _is_foreign(value: Any) -> bool:
-    """Whether it belongs to a library."""
+    """Return True if the value belongs to a library."""
     if isinstance(value, FunctionType):
         filename: str | None = value.__code__.co_filename
     else:
@@ -77,7 +79,7 @@ _known: dict[int, tuple[CodeType, frozenset[str]]] = {}
 
 
 def stored_attributes(code: CodeType) -> frozenset[str]:
-    """The names of attributes that code sets or deletes, also in functions in it."""
+    """Return the names of attributes that code, or functions in it, sets or deletes."""
     known = _known.get(id(code))
     if known is not None:
         return known[1]

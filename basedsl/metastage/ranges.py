@@ -1,4 +1,4 @@
-"""Loop ranges and the markers of what is static: `range`, `range_constexpr`, `const_expr`.
+"""Loop ranges and the markers of static code: `range`, `range_constexpr`, `const_expr`.
 
 A `range` in a `for` of a compiled function is a staged loop, also with Python bounds; a
 `range_constexpr` is unrolled by the interpreter. Iterating a `range` in plain Python, or in a
@@ -17,7 +17,7 @@ from basedsl.tracing import LoopHints
 
 
 class Range:
-    """Bounds and hints of a staged loop; `start`, `stop`, `step` are ints or integer values."""
+    """The bounds and hints of a staged loop; `start`, `stop`, `step` are ints or integer values."""
 
     __slots__ = ("hints", "start", "step", "stop")
 
@@ -29,10 +29,11 @@ class Range:
 
     @property
     def is_static(self) -> bool:
+        """True if every bound is known while compiling."""
         return not any(map(is_dynamic, (self.start, self.stop, self.step)))
 
     def as_builtin(self) -> builtins.range:
-        """The same range in Python; an error if a bound is dynamic."""
+        """Return the same range in Python; a DSLError if a bound is dynamic."""
         if not self.is_static:
             raise DSLError(
                 "a range with a dynamic bound cannot be iterated by Python",
@@ -76,11 +77,18 @@ def range(
     prefetch_stages: int | None = None,
     vectorize: bool = False,
 ) -> Range:
-    """A staged loop with hints: `range(stop)`, `range(start, stop[, step])`.
+    """Return the range of a staged loop: `range(stop)` or `range(start, stop[, step])`, with hints.
 
+    The bounds are ints or integer values of any width; the loop variable has their common type.
     `unroll=N` asks for N copies of the body (1 forbids unrolling), `unroll_full=True` for all;
-    `prefetch_stages` asks for a software pipeline of that depth; `vectorize` for pairing lanes.
-    The hints go to the DSL's emitter. In plain Python it iterates like the builtin.
+    `prefetch_stages=N` asks for a software pipeline of N stages; `vectorize=True` for pairing
+    lanes. The DSL's emitter gets the hints; they change speed only. In plain Python the range
+    iterates like the builtin.
+
+        for i in basedsl.range(n, unroll=4):
+            total += x[i]
+
+    Raises DSLTypeError for bounds that are no integers, and ValueError for a step known to be 0.
     """
     if not 1 <= len(bounds) <= 3:
         raise DSLTypeError(f"range expected 1 to 3 bounds, got {len(bounds)}")
@@ -99,7 +107,13 @@ def range(
 
 
 def range_constexpr(*bounds: Any) -> builtins.range:
-    """A range unrolled while compiling: every index is a Python int. All bounds must be static."""
+    """Return a range unrolled while compiling: every index is a Python int.
+
+    Takes the same bounds as `range`; all must be static, else a DSLError.
+
+        for k in basedsl.range_constexpr(4):      # four copies of the body, k = 0, 1, 2, 3
+            total += x[i + k]
+    """
     for bound in bounds:
         if is_dynamic(bound):
             raise DSLError(
@@ -110,7 +124,13 @@ def range_constexpr(*bounds: Any) -> builtins.range:
 
 
 def const_expr(value: Any) -> Any:
-    """`value`, which must be static: the `if`/`while` around it is decided while compiling."""
+    """Return `value`, which must be static: the `if` or `while` around it is decided while
+    compiling.
+
+        if basedsl.const_expr(width == 4): ...    # only the branch that is taken is compiled
+
+    Raises DSLError for a dynamic value.
+    """
     if is_dynamic(value):
         raise DSLError(
             f"const_expr needs a static value, got a dynamic {_describe(value)}",

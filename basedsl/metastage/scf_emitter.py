@@ -1,7 +1,7 @@
-"""Control flow as `scf` operations: the emitter that DSLs use unless they bring their own.
+"""Control flow as `scf` operations: the emitter of DSLs that do not bring their own.
 
 Regions are filled in place. `if_` learns its result types only after both branches are traced, so
-it traces into a draft and then moves the two blocks into the operation that stays.
+it traces into a draft and then moves the two blocks into the final operation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PREFETCH_STAGES = "basedsl.prefetch_stages"
 
 
 class ScfEmitter:
-    """`scf.for`, `scf.while`, `scf.if` and `cf.assert` at the insertion point of `trace`."""
+    """Emits `scf.for`, `scf.while`, `scf.if` and `cf.assert` at the insertion point of `trace`."""
 
     def __init__(self, trace: Trace) -> None:
         self._ir = trace.ir
@@ -33,7 +33,7 @@ class ScfEmitter:
         *,
         unsigned: bool,
     ) -> Values:
-        """`scf.for`; the induction variable has the type of `start`."""
+        """Emit `scf.for`; the induction variable has the type of `start`."""
         ir = self._ir
         attributes = loop_attributes(ir, hints)
         if unsigned:
@@ -61,7 +61,9 @@ class ScfEmitter:
         return list(op.results)
 
     def loop_traced(self, op: Any, hints: LoopHints) -> None:
-        """Called with each complete `scf.for`; a DSL may give it attributes."""
+        """Override to give each complete `scf.for` attributes; called with the operation and its
+        hints.
+        """
 
     def while_(
         self,
@@ -70,7 +72,7 @@ class ScfEmitter:
         body: Callable[[Values], Values],
         loc: Any,
     ) -> Values:
-        """`scf.while`: the test is its first region, the body its second."""
+        """Emit `scf.while`: the test is its first region, the body its second."""
         ir = self._ir
         types = [value.type for value in init]
         op = ir.Operation.create(
@@ -98,7 +100,7 @@ class ScfEmitter:
         merge: Callable[[Any, Any], Sequence[Callable[[], Values]]],
         loc: Any,
     ) -> Values:
-        """`scf.if`; its else region is left out when it would be empty."""
+        """Emit `scf.if`; its else region is left out when it would be empty."""
         ir = self._ir
         draft = ir.Operation.create("scf.if", operands=[condition], regions=2, loc=loc)
         try:
@@ -129,7 +131,7 @@ class ScfEmitter:
         return list(final.results)
 
     def assert_(self, condition: Value, message: str, loc: Any) -> None:
-        """`cf.assert`, which stays where it is while `scf` is around it."""
+        """Emit `cf.assert`, which stays where it is while `scf` is around it."""
         ir = self._ir
         ir.Operation.create(
             "cf.assert",
@@ -140,9 +142,9 @@ class ScfEmitter:
 
 
 def loop_attributes(ir: Any, hints: LoopHints) -> dict[str, Any]:
-    """What `scf.for` carries for `hints`.
+    """Return the attributes of an `scf.for` with these hints.
 
-    `loop_annotation` is LLVM's: `convert-scf-to-cf` hands it on to the loop's back edge, and LLVM
+    `loop_annotation` is LLVM's: `convert-scf-to-cf` passes it on to the loop's back edge, and LLVM
     obeys it, on the CPU and in NVPTX. `basedsl.prefetch_stages` is for a DSL's own passes, which
     run while there still is an `scf.for`.
     """

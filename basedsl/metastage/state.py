@@ -1,11 +1,11 @@
-"""The variables a staged construct can read or change, as the interpreter holds them.
+"""The variables that a staged construct can read or change, as the interpreter holds them.
 
 The rewritten function shares variables with the bodies of its constructs through closure cells. So
 a construct's state is the cells of its bodies and every *place* reachable from them: an object, a
-list, a dict, a closure cell, each with its contents. `State.capture` takes a picture of all places,
-`State.restore` writes one back. Places keep their identity, so aliases stay aliases.
+list, a dict, a closure cell, each with its contents. `State.capture` takes a snapshot of all
+places, `State.restore` writes one back. Places keep their identity, so aliases stay aliases.
 
-Objects that the bodies reach through global variables are looked at too, to notice when tracing
+Objects that the bodies reach through global variables are watched too, to notice when tracing
 changes one: that would happen while compiling, whatever the condition is at run time.
 """
 
@@ -19,16 +19,16 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from basedsl.errors import DSLError, DSLNameError
+from basedsl.errors import DSLError, DSLNameError, with_article
 from basedsl.location import Span, is_internal
+from basedsl.metastage.carried_types import same_leaf
 from basedsl.metastage.iterators import is_iterator, position
-from basedsl.metastage.namespaces import Namespaces
-from basedsl.metastage.slots import same_leaf
+from basedsl.metastage.namespaces import ONCE, Namespaces
 from basedsl.pytree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
 
 class Body:
-    """What to run on one side of a branch, and the functions whose variables it shares."""
+    """The code of one side of a branch, and the functions whose variables it shares."""
 
     __slots__ = ("functions", "run")
 
@@ -38,7 +38,7 @@ class Body:
 
 
 class MaybeUnbound:
-    """What a variable holds after a construct that binds it on some paths only."""
+    """The value of a variable after a construct that binds it on some paths only."""
 
     __dsl_leaf__ = True
 
@@ -48,6 +48,7 @@ class MaybeUnbound:
         self.span = span
 
     def error(self) -> DSLNameError:
+        """Return the error for reading the variable."""
         return DSLNameError(
             f"'{self.name}' is read here, but it is not bound on every path",
             notes=((f"it is not bound {self.path}", self.span),),
@@ -55,11 +56,11 @@ class MaybeUnbound:
         )
 
 
-class Content:
-    """What is in one place: its shape and its leaves, other places among them.
+class PlaceContents:
+    """The contents of one place: its shape and its leaves, other places among them.
 
     `parent` says how it was found: as the variable of that name, as a leaf of another place, or as
-    what a place was that is no longer reachable.
+    an earlier state of a place that is no longer reachable.
     """
 
     __slots__ = ("_paths", "leaves", "node", "parent", "positions")
@@ -74,15 +75,17 @@ class Content:
         self.node = node
         self.leaves = leaves
         self.parent = parent
-        self.positions = positions  # of the leaves that are iterators, where they were
+        self.positions = positions  # of the leaves that are iterators: (index, position)
         self._paths: list[str] | None = None
 
     @property
     def place(self) -> Any:
+        """The object itself."""
         return self.node.obj
 
     @property
     def is_variable(self) -> bool:
+        """True for the cell of a variable."""
         return isinstance(self.parent, str) and self.node.kind == "cell"
 
     @property
@@ -101,44 +104,47 @@ class Content:
 
     @property
     def prefix(self) -> str:
-        """How a user would write the place itself."""
+        """The place as a user would write it."""
         if isinstance(self.parent, str):
             return self.parent
-        content, index = self.parent
-        return content.path(index) if index >= 0 else f"{content.prefix} (before)"
+        contents, index = self.parent
+        return contents.path(index) if index >= 0 else f"{contents.prefix} (before)"
 
     def path(self, index: int) -> str:
-        """How a user would write a leaf: `p.x`, `state.items[0]`."""
+        """Return a leaf as a user would write it: `p.x`, `state.items[0]`."""
         if self._paths is None:
             self._paths = leaf_paths(self.node, self.prefix)
         return self._paths[index]
 
     def describe(self) -> str:
-        """The value of a variable, in words."""
+        """Return the value of a variable in words, for messages."""
         node = self.node.children[0] if self.node.kind == "cell" else self.node
         if node is None:
             return describe_leaf(self.leaves[0])
-        return f"a {type(node.obj).__name__} of {len(node.keys)}"
+        count = len(node.keys)
+        part = "attribute" if node.kind in ("object", "record") else "item"
+        return f"{with_article(type(node.obj))} of {count} {part}{'' if count == 1 else 's'}"
 
-    def with_leaves(self, leaves: list[Any]) -> Content:
-        return Content(self.node, leaves, self.parent)
+    def with_leaves(self, leaves: list[Any]) -> PlaceContents:
+        """Return the same place with other leaves."""
+        return PlaceContents(self.node, leaves, self.parent)
 
-    def unbound(self, leaf: Any = UNBOUND) -> Content:
-        """The same cell, empty or holding a stand-in for a missing value."""
+    def unbound(self, leaf: Any = UNBOUND) -> PlaceContents:
+        """Return the same cell without a value, or with a leaf that stands for a missing one."""
         node = Node("cell", self.node.obj, self.node.keys, [None])
-        return Content(node, [leaf], self.parent)
+        return PlaceContents(node, [leaf], self.parent)
 
     def write(self) -> None:
-        """Make the place what this says."""
+        """Give the place these contents."""
         unflatten(self.node, self.leaves)
 
 
-Parent = str | tuple[Content, int]
-Picture = dict[int, Content]  # by the id of the place, which the content keeps alive
+Parent = str | tuple[PlaceContents, int]
+StateSnapshot = dict[int, PlaceContents]  # by the id of the place, which its contents keep alive
 
 
 class State:
-    """The cells of some body functions. `names` are those a construct may bind."""
+    """The cells of some body functions. `names` are those that a construct may bind."""
 
     def __init__(self, bodies: Iterable[Any], names: Iterable[str]) -> None:
         self.cells: dict[str, CellType] = {}
@@ -154,96 +160,98 @@ class State:
         self.global_iterators = [(k, x, position(x)) for k, x in held.items() if is_iterator(x)]
 
     def value(self, name: str) -> Any:
-        """What the variable `name` holds now, UNBOUND if nothing."""
+        """Return the value of the variable `name` now, UNBOUND if it has none."""
         try:
             return self.cells[name].cell_contents
         except ValueError:
             return UNBOUND
 
-    def capture(self, known: Picture | None = None) -> Picture:
-        """The contents of all places now; those in `known` too, reachable or not."""
-        picture: Picture = {}
+    def capture(self, known: StateSnapshot | None = None) -> StateSnapshot:
+        """Return the contents of all places now; those in `known` too, reachable or not."""
+        snapshot: StateSnapshot = {}
         todo: list[tuple[Any, Parent]] = []
         todo += ((place, name) for name, place in self.globals.items())
         todo += ((cell, name) for name, cell in self.cells.items())
-        self._explore(todo, picture)
+        self._explore(todo, snapshot)
         if known is not None:
             lost: list[tuple[Any, Parent]] = [
-                (c.place, (c, -1)) for c in known.values() if id(c.place) not in picture
+                (c.place, (c, -1)) for c in known.values() if id(c.place) not in snapshot
             ]
-            self._explore(lost, picture)
-        return picture
+            self._explore(lost, snapshot)
+        return snapshot
 
-    def _explore(self, todo: list[tuple[Any, Parent]], picture: Picture) -> None:
+    def _explore(self, todo: list[tuple[Any, Parent]], snapshot: StateSnapshot) -> None:
         at = 0
         while at < len(todo):
             place, parent = todo[at]
             at += 1
-            if id(place) in picture:
+            if id(place) in snapshot:
                 continue
             places: list[Any] = []
             node, leaves = open_place(place, places)
             positions = tuple((i, position(x)) for i, x in enumerate(leaves) if is_iterator(x))
-            content = picture[id(place)] = Content(node, leaves, parent, positions)
+            contents = snapshot[id(place)] = PlaceContents(node, leaves, parent, positions)
             if places:
                 found = {id(p) for p in places}
-                todo += ((x, (content, i)) for i, x in enumerate(leaves) if id(x) in found)
+                todo += ((x, (contents, i)) for i, x in enumerate(leaves) if id(x) in found)
 
-    def restore(self, picture: Picture) -> None:
-        """Make every place in the picture what it was."""
-        for content in picture.values():
-            content.write()
+    def restore(self, snapshot: StateSnapshot) -> None:
+        """Give every place in the snapshot its contents of then."""
+        for contents in snapshot.values():
+            contents.write()
 
-    def check_globals(self, before: Picture, after: Picture, same: Callable[..., bool]) -> None:
-        """An error if an object that a global variable holds was changed."""
+    def check_globals(
+        self, before: StateSnapshot, after: StateSnapshot, same: Callable[..., bool]
+    ) -> None:
+        """Raise a DSLError if an object that a global variable holds was changed."""
         for name, place in self.globals.items():
             if not same(before[id(place)], after[id(place)]):
                 raise DSLError(
-                    f"the global object '{name}' is changed inside staged control flow, which "
-                    "would happen once, while compiling",
+                    f"the global object '{name}' is changed inside staged control flow",
+                    notes=(ONCE,),
                     hint=f"pass '{name}' as an argument and return what changes, or write to an "
                     "array",
                 )
 
     def watch(self) -> None:
-        """Note what classes, functions and modules hold, for `check_outside`."""
+        """Note the attributes of classes, functions and modules, for `check_outside`."""
         cells = [(name, self.value(name)) for name in self.cells]
         codes = [function.__code__ for function in self._functions]
         self._namespaces = Namespaces([*cells, *_global_values(self._functions)], codes)
 
-    def check_outside(self, before: Picture) -> None:
-        """An error if something was done that cannot be taken back: an iterator made outside was
-        advanced, an attribute of a class, function or module set.
+    def check_outside(self, before: StateSnapshot) -> None:
+        """Raise a DSLError if something was done that cannot be undone: an iterator made outside
+        was advanced, or an attribute of a class, function or module was set.
         """
         self._namespaces.check()
         found = [
-            (content.path(index), content.leaves[index], where)
-            for content in before.values()
-            for index, where in content.positions
+            (contents.path(index), contents.leaves[index], where)
+            for contents in before.values()
+            for index, where in contents.positions
         ]
         for path, iterator, where in (*found, *self.global_iterators):
             if position(iterator) != where:
                 raise DSLError(
-                    f"the iterator '{path}', made before, is advanced inside staged control flow, "
-                    "which would happen once, while compiling",
+                    f"the iterator '{path}', made before, is advanced inside staged control flow",
+                    notes=(ONCE,),
                     hint="index a list with a number that the program carries, or unroll the "
                     "loop with range_constexpr",
                 )
 
 
-def same_content(a: Content, b: Content) -> bool:
-    """Whether a place surely holds the same at two moments."""
+def same_contents(a: PlaceContents, b: PlaceContents) -> bool:
+    """Return True if a place certainly has the same contents at two moments."""
     return same_shape(a.node, b.node) and all(map(same_leaf, a.leaves, b.leaves))
 
 
-def refreshed(content: Content) -> Content:
-    """What is in the place now."""
-    node, leaves = open_place(content.place, [])
-    return Content(node, leaves, content.parent)
+def refreshed(contents: PlaceContents) -> PlaceContents:
+    """Return the contents of the place now."""
+    node, leaves = open_place(contents.place, [])
+    return PlaceContents(node, leaves, contents.parent)
 
 
 def functions_of(body: Any) -> Iterator[FunctionType]:
-    """The Python functions that make up a body."""
+    """Yield the Python functions that make up a body."""
     for function in body.functions if isinstance(body, Body) else (body,):
         if isinstance(function, FunctionType):
             yield function
@@ -285,7 +293,7 @@ def _names(code: CodeType) -> tuple[str, ...]:
 
 @functools.cache
 def _is_users(cls: Any) -> bool:
-    """Whether objects of a class belong to the program, not to a library."""
+    """Return True if objects of a class belong to the program, not to a library."""
     if cls in (list, dict, set, deque, bytearray):
         return True
     filename: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
@@ -295,7 +303,7 @@ def _is_users(cls: Any) -> bool:
 
 
 def describe_leaf(leaf: Any) -> str:
-    """A leaf in a user's words, for messages about types."""
+    """Return a leaf in a user's words, for messages about types."""
     if leaf is None:
         return "None"
     if isinstance(leaf, type(UNBOUND) | MaybeUnbound):
@@ -303,11 +311,11 @@ def describe_leaf(leaf: Any) -> str:
     if hasattr(type(leaf), "ir_value"):
         return type(leaf).__name__
     text = repr(leaf)
-    return f"the {type(leaf).__name__} {text}" if len(text) < 40 else f"a {type(leaf).__name__}"
+    return f"the {type(leaf).__name__} {text}" if len(text) < 40 else with_article(type(leaf))
 
 
 def binding_span(body: Any, name: str) -> Span | None:
-    """The last place in `body` that binds `name`, for messages."""
+    """Return the last place in `body` that binds `name`, for messages."""
     found = None
     for function in functions_of(body):
         found = _binding_span(function.__code__, name) or found

@@ -1,4 +1,4 @@
-"""The MLIR bindings as a value. The only file that imports a bindings package.
+"""The MLIR bindings as a value. Only this file imports a bindings package.
 
 Projects built on MLIR ship their own Python bindings and objects of one do not mix with another, so
 a DSL names its package and reaches `ir`, `passmanager` and dialects through a `Bindings` object.
@@ -33,8 +33,8 @@ _loaded: dict[str, Bindings] = {}
 
 @contextlib.contextmanager
 def _whole() -> Iterator[None]:
-    """For an import of a dialect: left halfway, it would register itself a second time at the next
-    one, which fails for the rest of the process. Neither Ctrl-C nor a deep recursion ends it.
+    """Let neither Ctrl-C nor a deep recursion interrupt the import of a dialect. Left halfway, it
+    would register itself a second time at the next import, which fails for the rest of the process.
     """
     with uninterrupted(), room():
         yield
@@ -42,7 +42,7 @@ def _whole() -> Iterator[None]:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block."""
+    """Delay Ctrl-C until the end of the block."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -82,7 +82,7 @@ class Bindings:
         return module
 
     def c_library(self) -> Path | None:
-        """The shared library that holds MLIR and LLVM, if it is one of its own."""
+        """Return the shared library of MLIR; None if the bindings have none of their own."""
         folder = _folder(self.package)
         found = sorted((folder / "_mlir_libs").glob("libMLIRPythonCAPI*")) if folder else []
         return found[0] if found else None
@@ -92,10 +92,10 @@ class Bindings:
 
 
 def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bindings:
-    """The bindings called `package`, else those the environment names, else the first default
+    """Return the bindings `package`, else those that the environment names, else the first default
     that is installed and has the dialects in `needs`.
 
-    Raises DSLRuntimeError when none fits, with what was tried and what each lacks.
+    Raises DSLRuntimeError when none fits, with the candidates and what each lacks.
     """
     tried = []
     with _lock:
@@ -115,8 +115,8 @@ def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bi
 def libraries(
     package: str | None = None, needs: tuple[str, ...] = ()
 ) -> tuple[tuple[Path, int], ...]:
-    """The shared libraries of what `load_bindings` would load, and dlopen's mode for each. Mapping
-    them is a third of its time.
+    """Return the shared libraries that `load_bindings` would load, and dlopen's mode for each.
+    Mapping them is a third of its time.
     """
     for name in _candidates(package):
         if not _missing(name, needs):
@@ -130,8 +130,8 @@ def _candidates(package: str | None) -> tuple[str, ...]:
 
 
 def installed_stamp(package: str | None = None, needs: tuple[str, ...] = ()) -> str:
-    """Text that tells the bindings `load_bindings` would load from other versions of them, without
-    loading any; "" if none is installed.
+    """Return text that differs between versions of the bindings that `load_bindings` would load,
+    without loading any; "" if none is installed.
     """
     for name in _candidates(package):
         folder = _folder(name)
@@ -165,12 +165,13 @@ def _folder(package: str) -> Path | None:
 
 
 class _StandIn(types.ModuleType):
-    """Stands for a bindings package's parent whose own import is heavy, until somebody uses it.
+    """Stands for the parent of a bindings package, whose own import is slow, until somebody uses
+    it.
 
     numba_cuda_mlir's `__init__` loads a whole compiler (0.4 s); `numba_cuda_mlir._mlir` needs
-    nothing of it but that MLIR's libraries are loaded without leaking symbols to another LLVM in
-    the process (llvmlite's), which `_libraries` is about. The bindings look themselves up by full
-    name from C++, so there must be a parent in `sys.modules` at all times.
+    nothing of it, except that MLIR's libraries are loaded without leaking symbols to another LLVM
+    in the process (llvmlite's), which `_libraries` takes care of. The bindings look themselves up
+    by full name from C++, so there must be a parent in `sys.modules` at all times.
     """
 
     def __init__(self, name: str, child: str, spec: Any) -> None:
@@ -191,8 +192,8 @@ class _StandIn(types.ModuleType):
 
 
 class _LeanDialect(types.ModuleType):
-    """Stands for a dialect of whose module only attributes and types are wanted, until somebody
-    names one of its hundreds of op classes: making those takes a quarter of loading MLIR.
+    """Stands for a dialect's module, with its attributes and types only, until somebody names one
+    of its hundreds of op classes: making those takes a quarter of loading MLIR.
 
     Without them its ops are generic objects in Python, and no less valid.
     """
@@ -210,12 +211,12 @@ class _LeanDialect(types.ModuleType):
             if sys.modules.get(self.__name__) is self:
                 del sys.modules[self.__name__]
             real = importlib.import_module(self.__name__)
-        if name == "__all__":  # of `from ... import *`
+        if name == "__all__":  # read by `from ... import *`
             return [key for key in vars(real) if not key.startswith("_")]
         return getattr(real, name)
 
 
-# With the extension module that has their attributes and types, if there is one.
+# Dialects, and the extension module that has their attributes and types, if any.
 _LEAN = {
     "arith": "",
     "builtin": "",
@@ -242,8 +243,8 @@ def _lean_dialects(package: str) -> None:
 
 
 class _ParentFirst:
-    """A finder that finds nothing: importing a submodule other than `child` of a stand-in first
-    imports the parent itself. Apart from the stand-in, whose every attribute imports the parent:
+    """A finder that finds nothing, but imports the real parent before any submodule of a stand-in
+    other than `child`. It is no part of the stand-in, whose every attribute imports the parent:
     finders are asked for optional ones (`importlib.metadata` does so).
     """
 
@@ -251,6 +252,7 @@ class _ParentFirst:
         self._stand_in = stand_in
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Import the parent where a submodule needs it; find nothing."""
         stand_in = self._stand_in
         parent, _, child = name.partition(".")
         if parent != stand_in.__name__ or child.split(".")[0] == stand_in.child:

@@ -1,4 +1,4 @@
-"""The one way into an MLIR context.
+"""The MLIR context of a DSL, and the one way to enter it.
 
 A DSL owns one context for the life of the process: touching an operation after its context is gone
 crashes the interpreter, and dynamic dialects are loaded once. Entering is reentrant and serialised.
@@ -27,7 +27,7 @@ class MLIRContext:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[Any]:
-        """The context as the current one, with an unknown default location."""
+        """Make the context current, with an unknown default location; other threads wait."""
         ir = self.bindings.ir
         with self.lock:
             if self._context is None:
@@ -40,9 +40,7 @@ class MLIRContext:
                 yield self._context
 
     @contextlib.contextmanager
-    def here(self) -> Iterator[Any]:
-        """The context as the current one of another thread, for which the one that is in
-        `entered()` waits.
-        """
+    def current_in_this_thread(self) -> Iterator[Any]:
+        """Make the context current in a helper thread, while its owner waits inside `entered()`."""
         with self._context, self.bindings.ir.Location.unknown():
             yield self._context

@@ -1,9 +1,9 @@
-"""Errors that LLVM gives up on: caught, where it would end the process.
+"""Catches LLVM's fatal errors, which would otherwise end the process.
 
-LLVM's back ends report what they cannot select by `report_fatal_error`, which does not return. The
-work that may end so runs in a thread of its own, and LLVM's handler for such errors leaves that
-thread where it is, asleep for good: nothing is unwound, and the caller goes on. What the thread was
-working on must not be touched again. Each such error keeps a thread and a pipe.
+LLVM's back ends report what they cannot select by `report_fatal_error`, which does not return. Work
+that may end so runs in a thread of its own, and LLVM's handler for such errors parks that thread
+for good: nothing is unwound, and the caller goes on. Objects that the thread was working on must
+not be touched again. Each such error costs a thread and a pipe.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MORE_THAN_A_PIPE_HOLDS = 1 << 21  # bytes; 64 KB is usual, and 1 MB the most wi
 _Handler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
-class LLVMGaveUp(Exception):
-    """What LLVM said instead of going on."""
+class LLVMFatalError(Exception):
+    """A fatal error that LLVM reported; the message is LLVM's."""
 
 
 class _Running:
-    """One call that may not come back. Its thread tells by a pipe that it has ended."""
+    """One call that may never return. Its thread reports its end over a pipe."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
@@ -38,6 +38,7 @@ class _Running:
         self._ended, self._tell = os.pipe()
 
     def run(self) -> None:
+        """Call the function, in its own thread, and report the end."""
         _work.now = self
         try:
             self.result = self.function()
@@ -46,19 +47,22 @@ class _Running:
         os.write(self._tell, b".")  # a process forked meanwhile may keep the pipe open
         os.close(self._tell)
 
-    def give_up(self, reason: str) -> None:
-        """Does not return. It is one system call that tells and then sleeps, since nobody reads all
-        of what it writes: a thread that asked for the interpreter's lock again when Python was
-        about to end would be ended, and the process with it, for LLVM's functions are on its stack.
+    def _park_thread(self, reason: str) -> None:
+        """Called by LLVM instead of aborting; never returns. Reports the error over the pipe and
+        parks this thread for ever by writing more than the pipe can hold: the thread must not
+        return into LLVM, and must not take the GIL again, or interpreter shutdown would end it and
+        the process with it.
         """
-        self.error = LLVMGaveUp(reason)
+        self.error = LLVMFatalError(reason)
         os.write(self._tell, bytes(_MORE_THAN_A_PIPE_HOLDS))
 
     def wait(self) -> None:
+        """Wait for the end of the call, or its fatal error."""
         os.read(self._ended, 1)
 
     def close(self) -> None:
-        if not isinstance(self.error, LLVMGaveUp):
+        """Close the pipe, unless a parked thread still writes to it."""
+        if not isinstance(self.error, LLVMFatalError):
             os.close(self._ended)
 
 
@@ -74,8 +78,8 @@ def _on_fatal_error(reason: bytes | None) -> None:
     text = (reason or b"").decode(errors="replace")
     running = _work.now
     if running is not None:
-        running.give_up(text)
-    print(f"LLVM ERROR: {text}", file=sys.stderr, flush=True)  # LLVM ends the process now
+        running._park_thread(text)
+    print(f"LLVM ERROR: {text}", file=sys.stderr, flush=True)  # LLVM ends the process after this
 
 
 @functools.cache
@@ -88,9 +92,10 @@ def _installed(library: str) -> bool:
     return True
 
 
-def surviving(bindings: Bindings, function: Callable[[], R]) -> R:
-    """What `function` returns or raises; LLVMGaveUp where LLVM would end the process. It runs in
-    another thread; where LLVM's handler cannot be set, in this one.
+def catching_fatal_errors(bindings: Bindings, function: Callable[[], R]) -> R:
+    """Call `function` in another thread and return its result, or raise its exception;
+    LLVMFatalError where LLVM would end the process. Where LLVM's handler cannot be set, the call
+    runs in this thread.
     """
     library = bindings.c_library()
     if library is None or not _installed(str(library)):
@@ -100,7 +105,7 @@ def surviving(bindings: Bindings, function: Callable[[], R]) -> R:
     interrupt: KeyboardInterrupt | None = None
     waits = True
     while waits:
-        # The thread works on what the caller owns: nobody goes on before it has ended.
+        # The thread works on the caller's objects: even an interrupt waits for its end.
         try:
             running.wait()
             waits = False

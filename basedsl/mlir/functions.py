@@ -1,4 +1,4 @@
-"""Functions of the `func` dialect, made by name: the bindings' classes for its ops cost time."""
+"""Makes `func.func` operations by name: the bindings' classes for the dialect's ops cost time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 def new_function(
     ir: Any, name: str, inputs: Sequence[Any], results: Sequence[Any] = (), *, body: bool
 ) -> Any:
-    """A `func.func` at the insertion point: private and declared elsewhere, unless with a `body`,
-    which is an empty block then.
+    """Make a `func.func` at the insertion point: with a `body`, which is one empty block; else
+    private and declared elsewhere.
     """
     kind = ir.FunctionType.get(list(inputs), list(results))
     attributes = {"sym_name": ir.StringAttr.get(name), "function_type": ir.TypeAttr.get(kind)}

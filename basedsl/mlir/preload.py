@@ -1,10 +1,10 @@
-"""Shared libraries that are needed in a moment, mapped beside what runs now.
+"""Maps shared libraries that are needed soon, in a thread beside what runs now.
 
 Mapping those of MLIR and of LLVM takes as long as a small compilation. A thread calls C's `dlopen`
 for them and nothing else: `ctypes.CDLL` would keep the interpreter waiting, and with more Python in
 the thread the two would wait for each other's turns.
 
-A fork and the end of the interpreter wait for that thread: a library mapped by half is no use to a
+A fork and the end of the interpreter wait for that thread: a half-mapped library is no use to a
 child, and none may be mapped while others are taken down.
 """
 
@@ -23,7 +23,7 @@ _threads: list[threading.Thread] = []
 
 
 def begin(libraries: Sequence[tuple[Path, int]]) -> None:
-    """Have libraries mapped with dlopen's mode for each; those begun before are left out."""
+    """Start mapping libraries, each with its mode for dlopen; those begun before are left out."""
     new = [(os.fsencode(path), mode) for path, mode in libraries if path not in _begun]
     _begun.update(path for path, _ in libraries)
     open_library = (
@@ -35,7 +35,7 @@ def begin(libraries: Sequence[tuple[Path, int]]) -> None:
     open_library.argtypes = (ctypes.c_char_p, ctypes.c_int)
 
     def load() -> None:
-        for path, mode in new:  # what fails is met again, and reported, where it is needed
+        for path, mode in new:  # a failure is reported where the library is needed
             open_library(path, mode)
 
     thread = threading.Thread(target=load, name="basedsl-preload", daemon=True)
@@ -45,11 +45,11 @@ def begin(libraries: Sequence[tuple[Path, int]]) -> None:
 
 
 def wait() -> None:
-    """Return when all that was begun is mapped."""
+    """Return when all libraries that were begun are mapped."""
     for thread in tuple(_threads):
         if thread.is_alive():
             thread.join()
-        with contextlib.suppress(ValueError):  # another one who waits was here first
+        with contextlib.suppress(ValueError):  # another waiting thread was first
             _threads.remove(thread)
 
 

@@ -50,7 +50,7 @@ class Runtime:
         return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
 
 
-def load(text: str) -> native.NativeCode:
+def load(text: str) -> native.LoadedObject:
     """The code of LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
     # The text was optimised when it was made.
     return native.load(object_code(text, native.NativeTarget(opt_level=0)), _symbols(text))

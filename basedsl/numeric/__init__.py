@@ -1,9 +1,18 @@
 """Numbers of fixed formats, for plain Python and for traced code.
 
-In order: `formats` (one row a format), `kit` (emitting ops), `conversion`, `types` (the classes),
-`promotion`, `literals`, `concrete` (operators on Python numbers), `division`, `shifts`, `powers`,
-`comparisons` (operators as ops), `engine`, `operators` (the table), `selection`, `rounding`,
-`mathematics`, `builtins`, `lanes` (the same on vectors), `storage`.
+    from basedsl.numeric import Float32, Int8
+
+    Int8(100) + Int8(100)           # Int8(-56): integers wrap
+    Int8(3) / 2                     # Float32(1.5)
+    Float32(0.1).to(Int8)           # Int8(0)
+
+In a traced function the same classes hold SSA values, and operators emit MLIR operations.
+
+The modules in order, each using those before it: `formats` (one row per format), `protocols`, `kit`
+(emitting ops), `conversion`, `types` (the classes), `promotion`, `literals`, `concrete` (operators
+on Python numbers), `division`, `shifts`, `powers`, `comparisons` (operators as ops), `engine`,
+`operators` (the table), `selection`, `rounding`, `mathematics`, `builtins`, `lanes` (the same on
+vectors), `storage`.
 """
 
 from basedsl.numeric.builtins import resolve

@@ -28,14 +28,14 @@ Function = Callable[..., Any]
 
 
 def int_(*args: Any, **kwargs: Any) -> Any:
-    """`int(x)`: an integer is itself, a float is truncated to the DSL's default int."""
+    """`int(x)`: an integer stays itself, a float is truncated to the DSL's default int."""
     if len(args) != 1 or kwargs or not is_dynamic(args[0]):
         return builtins.int(*args, **kwargs)
     return rounding.trunc(args[0])
 
 
 def float_(*args: Any) -> Any:
-    """`float(x)`: a float is itself, an integer becomes the DSL's default float."""
+    """`float(x)`: a float stays itself, an integer becomes the DSL's default float."""
     if len(args) != 1 or not is_dynamic(args[0]):
         return builtins.float(*args)
     (x,) = args
@@ -43,7 +43,7 @@ def float_(*args: Any) -> Any:
 
 
 def bool_(*args: Any) -> Any:
-    """`bool(x)`: is it unequal to zero."""
+    """`bool(x)`: True for everything but zero."""
     if len(args) != 1 or not is_dynamic(args[0]):
         return builtins.bool(*args)
     return args[0].to(Boolean)
@@ -118,7 +118,9 @@ def all_(items: Iterable[Any]) -> Any:
 
 
 def _for_numerics(original: Function, function: Function) -> Function:
-    """`function` if a numeric value is among the arguments, else `original`."""
+    """Return a function that calls `function` if a numeric value is among the arguments, else
+    `original`.
+    """
 
     @functools.wraps(original)
     def choose(*args: Any, **kwargs: Any) -> Any:
@@ -171,7 +173,11 @@ _REPLACEMENTS: dict[Any, Function] = {
 
 
 def resolve(f: Any) -> Any:
-    """What to call instead of `f` in traced code: a function that takes dynamic values, or `f`."""
+    """Return the version of the callable `f` for traced code, which takes dynamic values, or `f`
+    itself.
+
+        resolve(math.sin)(x)            # emits math.sin if `x` is dynamic
+    """
     try:
         return _REPLACEMENTS.get(f, f)
     except TypeError:  # not hashable

@@ -16,12 +16,14 @@ from basedsl.numeric.kit import Kit, Value
 
 
 def check(kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str) -> None:
-    """An integer's check: stop with `error(message)` unless the i1 that `holds` emits is true."""
+    """Emit the check of an integer operation: `error(message)` unless the i1 that `holds` emits is
+    true.
+    """
     if kit.checks:
         kit.trace.emitter.assert_(holds(), f"{error.__name__}: {message}", kit.loc)
 
 
 def check_float(kit: Kit, holds: Callable[[], Value], error: type[Exception], message: str) -> None:
-    """A float's check."""
+    """Emit the check of a float operation; see `check`."""
     if kit.float_checks:
         kit.trace.emitter.assert_(holds(), f"{error.__name__}: {message}", kit.loc)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 Sequence = Callable[[Kit, Any, Any, Any, Any], Value]
 
 
 def integer(predicate: str) -> Sequence:
-    """arith.cmpi."""
+    """Return the rule that emits arith.cmpi."""
     return lambda kit, L, R, x, y: kit.cmpi(predicate, kit.value(L, x), kit.value(R, y))
 
 
 def floating(predicate: str) -> Sequence:
-    """arith.cmpf; a comparison with NaN is False, except `!=`."""
+    """Return the rule that emits arith.cmpf; a comparison with NaN is False, except `!=`."""
     return lambda kit, L, R, x, y: kit.cmpf(predicate, kit.value(L, x), kit.value(R, y))
 
 
 def mixed(name: str) -> Sequence:
-    """A signed with an unsigned integer of the same width.
+    """Return the rule for a signed with an unsigned integer of the same width.
 
     Below zero the signed one is less than any unsigned one; else both compare as unsigned.
     """
@@ -46,9 +44,10 @@ def mixed(name: str) -> Sequence:
 
 
 def always(name: str, literal: int, T: Type, *, literal_left: bool) -> bool | None:
-    """What comparing an integer of type `T` with a number `literal` outside of it always gives.
+    """Return the constant result of comparing an integer of type `T` with a literal outside its
+    range.
 
-    None if the number is in the type's range.
+    None if the literal is in the range.
     """
     if T.min <= literal <= T.max:
         return None
@@ -58,8 +57,8 @@ def always(name: str, literal: int, T: Type, *, literal_left: bool) -> bool | No
     return above == ((name[0] == "l") != literal_left)
 
 
-def mixed_types(A: Type, B: Type) -> tuple[Type, Type] | None:
-    """The types to compare a signed and an unsigned integer in, if none of them holds both."""
+def mixed_types(A: Type, B: Type) -> tuple[Any, Any] | None:
+    """The types to compare a signed and an unsigned integer in; None if promotion has one."""
     if {A.kind, B.kind} != {Kind.SIGNED, Kind.UNSIGNED}:
         return None
     signed, unsigned = (A, B) if A.kind is Kind.SIGNED else (B, A)

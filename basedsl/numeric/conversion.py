@@ -17,13 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.formats import FORMATS, Format, Kind, round_float, wrap_integer
 from basedsl.numeric.kit import Kit, Value
-
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
+from basedsl.numeric.protocols import NumericType
 
 Number = int | float
 
@@ -38,7 +36,7 @@ _THROUGH_FLOAT32 = frozenset(row.name for row in FORMATS.values() if row.kind is
 
 
 def convert_number(value: Number, target: Format) -> Number:
-    """`value`, a number of any format, converted to `target` by the rules above."""
+    """Convert `value`, a number of any format, to the format `target` by the rules above."""
     if target.kind is Kind.BOOLEAN:
         return bool(value)
     if target.kind is Kind.FLOAT:
@@ -57,7 +55,7 @@ def _number_to_float(value: Number, target: Format) -> float:
 
 
 def int_to_float32(value: int) -> float:
-    """`value` rounded once to Float32; beyond its range, infinity."""
+    """Round `value` once to Float32; beyond its range to infinity."""
     excess = abs(value).bit_length() - 50
     single = FORMATS["Float32"]
     if excess <= 0:
@@ -72,7 +70,7 @@ def int_to_float32(value: int) -> float:
 
 
 def integer_limits(target: Format) -> tuple[int, int]:
-    """The least and the largest value of an integer format."""
+    """Return the least and the largest value of an integer format."""
     if target.kind is Kind.SIGNED:
         return -(1 << (target.width - 1)), (1 << (target.width - 1)) - 1
     return 0, (1 << target.width) - 1
@@ -90,8 +88,8 @@ def _saturate(value: float, target: Format) -> int:
 # Ops ------------------------------------------------------------------------------------------
 
 
-def emit_conversion(kit: Kit, source: type[Numeric], target: type[Numeric], value: Value) -> Value:
-    """Ops that turn `value` of type `source` into type `target`."""
+def emit_conversion(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
+    """Emit ops that convert `value` from type `source` to type `target`; return the new value."""
     if source is target:
         return value
     return _RULES[_group(source.kind), _group(target.kind)](kit, source, target, value)
@@ -101,7 +99,7 @@ def _group(kind: Kind) -> Kind:
     return Kind.SIGNED if kind is Kind.UNSIGNED else kind
 
 
-def _int_to_int(kit: Kit, source: type[Numeric], target: type[Numeric], value: Value) -> Value:
+def _int_to_int(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
     if source.width == target.width:
         return value
     if source.width > target.width:
@@ -110,25 +108,23 @@ def _int_to_int(kit: Kit, source: type[Numeric], target: type[Numeric], value: V
     return kit.op(extend, kit.type_of(target), value)
 
 
-def _int_to_boolean(kit: Kit, source: type[Numeric], target: type[Numeric], value: Value) -> Value:
+def _int_to_boolean(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
     return kit.cmpi("ne", value, kit.constant(source, 0))
 
 
-def _float_to_boolean(
-    kit: Kit, source: type[Numeric], target: type[Numeric], value: Value
-) -> Value:
+def _float_to_boolean(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
     if not source.format.arithmetic:
         value, source = _to_float32(kit, source, value), source.float32()
     return kit.cmpf("une", value, kit.constant(source, 0.0))
 
 
-def _int_to_float(kit: Kit, source: type[Numeric], target: type[Numeric], value: Value) -> Value:
+def _int_to_float(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
     direct = target.float32() if target.name in _THROUGH_FLOAT32 else target
     convert = "arith.sitofp" if source.kind is Kind.SIGNED else "arith.uitofp"
     return emit_conversion(kit, direct, target, kit.op(convert, kit.type_of(direct), value))
 
 
-def _float_to_int(kit: Kit, source: type[Numeric], target: type[Numeric], value: Value) -> Value:
+def _float_to_int(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
     if source.name in _THROUGH_FLOAT32:
         value, source = _to_float32(kit, source, value), source.float32()
     signed = target.kind is Kind.SIGNED
@@ -139,7 +135,7 @@ def _float_to_int(kit: Kit, source: type[Numeric], target: type[Numeric], value:
 
 
 def _float_to_int_saturating(
-    kit: Kit, source: type[Numeric], target: type[Numeric], value: Value, convert: str
+    kit: Kit, source: NumericType, target: NumericType, value: Value, convert: str
 ) -> Value:
     # arith.fptosi is poison out of range, so it is given 0 there (and for NaN) instead.
     least, largest = integer_limits(target.format)
@@ -159,7 +155,7 @@ def _float_to_int_saturating(
     return result
 
 
-def _float_to_float(kit: Kit, source: type[Numeric], target: type[Numeric], value: Value) -> Value:
+def _float_to_float(kit: Kit, source: NumericType, target: NumericType, value: Value) -> Value:
     single = source.float32()
     if source is single:
         name = "arith.extf" if target.name == "Float64" else "arith.truncf"
@@ -173,7 +169,7 @@ def _float_to_float(kit: Kit, source: type[Numeric], target: type[Numeric], valu
     return _float_to_float(kit, single, target, _to_float32(kit, source, value))
 
 
-def _to_float32(kit: Kit, source: type[Numeric], value: Value) -> Value:
+def _to_float32(kit: Kit, source: NumericType, value: Value) -> Value:
     name = "arith.truncf" if source.name == "Float64" else "arith.extf"
     return kit.op(name, kit.type_of(source.float32()), value)
 

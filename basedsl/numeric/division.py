@@ -1,24 +1,22 @@
 """`//` and `%` as ops: the quotient is floored, the remainder has the divisor's sign.
 
-Integer sequences never trap and never are undefined, whatever the operands: by a power of two they
-are a shift and a mask, by other positive literals four ops. A divisor that is zero at run time is
-an error where the emitter checks (`numeric.checks`); else the quotient is some number. The float
+Integer sequences never trap and never are undefined, whatever the operands: division by a power of
+two is a shift and a mask, by other positive literals four ops. A divisor that is zero at run time
+is an error where the emitter checks (`numeric.checks`); else the quotient is some number. The float
 sequence is CPython's (Objects/floatobject.c, _float_div_mod); a zero divisor gives x / y as the
 quotient.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.checks import check, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 
 ZERO_DIVISOR = "integer division or modulo by zero"
 
@@ -94,7 +92,9 @@ def signed_modulo(kit: Kit, T: Type, R: Type, x: Any, y: Any) -> Value:
 
 
 def _signed_divisor(kit: Kit, T: Type, y: Value) -> tuple[Value, Value]:
-    """The divisor with 0 and -1 replaced by 1 (both trap on some hardware), and if it is -1."""
+    """Replace the divisors 0 and -1 by 1 (both trap on some hardware); return it and whether it was
+    -1.
+    """
     _check_divisor(kit, T, y)
     one = kit.constant(T, 1)
     plus_one = kit.op("arith.addi", kit.type_of(T), y, one)
@@ -204,7 +204,7 @@ def _widened(kit: Kit, T: Type, x: Any, y: Any) -> tuple[Type, Value, Value]:
 
 
 def _float_remainder(kit: Kit, F: Type, a: Value, b: Value) -> tuple[Value, Value]:
-    """C's fmod, and whether it has to move to the divisor's sign."""
+    """Emit C's fmod, and the i1 that says whether the result must move to the divisor's sign."""
     zero = kit.constant(F, 0.0)
     remainder = kit.op("arith.remf", kit.type_of(F), a, b)
     below = kit.cmpf("olt", remainder, zero)

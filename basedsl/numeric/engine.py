@@ -1,7 +1,8 @@
-"""The way of an operator: plan its types, compute known operands now, else emit its ops.
+"""Executes an operator: plan its types, compute it now if both operands are known, else emit its
+ops.
 
-`Operator` is one row of the table in `operators`; `apply` carries it out. Plans are kept per
-combination of operand types, so that the path of a repeated operator is short.
+`Operator` is one row of the table in `operators`; `apply` executes it. Plans are cached by the
+combination of operand types, so that a repeated operator takes a short path.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.concrete import Concrete
 from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.formats import Kind
@@ -34,8 +35,8 @@ Sequence = Callable[[Kit, Any, Any, Any, Any], Any]
 Rule = str | Sequence
 
 
-class Plan(NamedTuple):
-    """How an operator treats one combination of operand types."""
+class OperatorPlan(NamedTuple):
+    """The plan for one combination of operand types: the types to convert to, and the rule."""
 
     left: Type
     right: Type
@@ -44,8 +45,8 @@ class Plan(NamedTuple):
     weak: bool
 
 
-Planner = Callable[["Operator", Type, Tie, Type, Tie, Defaults], Plan]
-Shortcut = Callable[[Plan, Any, Any], Any]
+Planner = Callable[["Operator", Type, Tie, Type, Tie, Defaults], OperatorPlan]
+Shortcut = Callable[[OperatorPlan, Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,7 +55,8 @@ class Operator:
 
     `concrete` computes it on Python numbers of the plan's left type. `divisor` combines known
     divisors of integers. `x OP identity` is x for integers, and `identity OP x` if it `commutes`.
-    `shortcut` may answer with no op, or fewer, from what is known about the operands; None if not.
+    `shortcut` may answer with no op, or fewer, from facts about the operands that are known; None
+    if it cannot.
     """
 
     symbol: str
@@ -70,7 +72,7 @@ class Operator:
     shortcut: Shortcut | None = None
 
     def rule(self, T: Type) -> Rule:
-        """The rule for operands of type `T`; DSLTypeError if there is none."""
+        """Return the rule for operands of type `T`; DSLTypeError if there is none."""
         if not T.format.arithmetic:
             raise storage_only(T)
         rule: Rule | None = getattr(self, _RULE_OF_KIND[T.kind])
@@ -88,14 +90,18 @@ _RULE_OF_KIND = {
 
 _new = object.__new__
 _current = tracing.current
-_PLANS: dict[Defaults, dict[Any, Plan]] = {}
+_PLANS: dict[Defaults, dict[Any, OperatorPlan]] = {}
 _PLAIN_PLANS = _PLANS.setdefault(PLAIN_PYTHON, {})
 _PYTHON = frozenset((int, float, bool))
 _OPERANDS: frozenset[Any] = _PYTHON | frozenset(TYPES.values())
 
 
 def apply(op: Operator, a: Any, b: Any) -> Any:
-    """`a OP b`. At least one is a numeric value; NotImplemented if the other is no number."""
+    """Compute `a OP b`, of which at least one is a numeric value.
+
+    Returns NotImplemented if the other is no number. Raises DSLTypeError for types that do not go
+    together, and DSLError for a value whose region is closed.
+    """
     A, B = a.__class__, b.__class__
     if A not in _OPERANDS or B not in _OPERANDS:
         return _apply_other(op, a, b)
@@ -119,18 +125,26 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         answer = op.shortcut(plan, a, b)
         if answer is not None:
             return answer
-    left, right, result, rule, weak = plan
     if a_known and b_known:
         return _known_result(op, plan, a, b)
-    if kit is None or trace is None:
+    if kit is None:
         return tracing.require("arithmetic on a dynamic value")
+    return _emit(op, plan, kit, a, b, a_known, b_known)
+
+
+def _emit(
+    op: Operator, plan: OperatorPlan, kit: Kit, a: Any, b: Any, a_known: bool, b_known: bool
+) -> Any:
+    """Emit `a OP b`, of which one operand at least is an SSA value."""
+    left, right, result, rule, weak = plan
+    A, B = a.__class__, b.__class__
     kit.begin()
     if a_known:
         x = number_of(a, left)
         if op.commutes and B is result and not b.weak and x.__class__ is int and x == op.identity:
             return b
     elif a.region.closed:
-        raise tracing.escaped(f"a {A.__name__}", a.region)
+        raise tracing.escaped(with_article(A), a.region)
     else:
         x = a.value if A is left else emit_conversion(kit, A, left, a.value)
     if b_known:
@@ -138,7 +152,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
         if A is result and not a.weak and y.__class__ is int and y == op.identity:
             return a
     elif b.region.closed:
-        raise tracing.escaped(f"a {B.__name__}", b.region)
+        raise tracing.escaped(with_article(B), b.region)
     else:
         y = b.value if B is right else emit_conversion(kit, B, right, b.value)
     if rule.__class__ is str:
@@ -156,7 +170,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     self = _new(result)
     self.value = value
     self.weak = weak
-    self.region = trace.region
+    self.region = kit.trace.region
     if op.divisor is None or not result.is_integer:
         self.divby = 1
     else:
@@ -171,18 +185,18 @@ def _apply_other(op: Operator, a: Any, b: Any) -> Any:
     return apply(op, as_numeric(a), as_numeric(b))
 
 
-def _known_result(op: Operator, plan: Plan, a: Any, b: Any) -> Numeric:
+def _known_result(op: Operator, plan: OperatorPlan, a: Any, b: Any) -> Numeric:
     value = op.concrete(plan.left, number_of(a, plan.left), number_of(b, plan.right))
     return plan.result._known(value, plan.weak)
 
 
-def _plans_of(kit: Kit) -> dict[Any, Plan]:
+def _plans_of(kit: Kit) -> dict[Any, OperatorPlan]:
     now = Defaults((kit.trace.default_int, kit.trace.default_float))
     kit.plans = _PLANS.setdefault(now, {})
     return kit.plans
 
 
-def _make_plan(op: Operator, a: Any, b: Any) -> Plan:
+def _make_plan(op: Operator, a: Any, b: Any) -> OperatorPlan:
     now = defaults()
     (A, a_tie), (B, b_tie) = operand_type(a, now), operand_type(b, now)
     try:
@@ -198,7 +212,7 @@ def _described(x: Any) -> str:
 
 
 def number_of(x: Any, T: Type) -> Any:
-    """A known operand as a Python number of type `T`; a literal has to fit."""
+    """Return a known operand as a Python number of type `T`; a literal has to fit."""
     X = x.__class__
     if X is T:
         return x.value
@@ -208,7 +222,7 @@ def number_of(x: Any, T: Type) -> Any:
 
 
 def divisor_of(x: Any) -> int:
-    """What the operand is known to be a multiple of; of a known number, itself."""
+    """Return a divisor of the operand that is known while compiling; of a known number, itself."""
     X = x.__class__
     if X in _PYTHON:
         return abs(int(x)) if X is not float else 1

@@ -17,7 +17,7 @@ import numpy as np
 
 
 class Kind(enum.Enum):
-    """What the bits mean. MLIR integers are signless: the kind carries the sign."""
+    """The meaning of a format's bits. MLIR integers are signless: the kind carries the sign."""
 
     BOOLEAN = "boolean"
     SIGNED = "signed"
@@ -27,7 +27,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One number format. `width` is in bits; `storage_width` is what an array element takes.
+    """One number format. `width` is in bits; `storage_width`, in bits, is that of an array element.
 
     `dlpack` is (type code, bits) of DLPack 1.1; `arithmetic` is False for storage formats, which
     can only be converted. `largest` is the largest finite value of a float.
@@ -136,7 +136,7 @@ FORMATS: dict[str, Format] = {
 
 
 def wrap_integer(value: int, width: int, signed: bool) -> int:
-    """`value` modulo 2**width, in the range of the format."""
+    """Return `value` modulo 2**width, in the range of the format."""
     value &= (1 << width) - 1
     if signed and value >> (width - 1):
         value -= 1 << width
@@ -144,7 +144,7 @@ def wrap_integer(value: int, width: int, signed: bool) -> int:
 
 
 def round_float(value: float, row: Format) -> float:
-    """`value` rounded to nearest, ties to even, as a Python float.
+    """Round `value` to the format, to nearest with ties to even; return a Python float.
 
     Storage formats that hardware converts to with saturation (`saturates`, PTX cvt.satfinite) clamp
     to the largest finite value, infinities included; the others overflow to infinity. BFloat16 and

@@ -1,18 +1,16 @@
-"""What emitting arithmetic needs during one trace: cached types, constants, and op creation.
+"""The kit: tools to emit arithmetic during one trace (cached types, constants, op creation).
 
 Ops are made by name through `ir.Operation.create`, which costs about a third of the generated
-builders. Which ops an operator becomes is decided in the tables that use a kit.
+builders. The tables that use a kit decide which ops an operator becomes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.formats import Kind
+from basedsl.numeric.protocols import NumericType
 from basedsl.tracing import Trace
-
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
 
 Value = Any  # an ir.Value of the trace's bindings
 _KEY = "basedsl.numeric.kit"
@@ -31,8 +29,8 @@ CMPF = {
 class Kit:
     """Emission tools of one trace. `loc` is the location of the operator being emitted.
 
-    Traits are read from the trace's emitter: `checks` and `float_checks` say which of Python's
-    run-time errors are emitted (`numeric.checks`), `saturating_conversions` that the target's
+    Traits are read from the trace's emitter: `checks` and `float_checks` switch the checks of
+    run-time errors (`numeric.checks`), `saturating_conversions` promises that the target's
     `arith.fptosi` and `arith.fptoui` saturate by themselves.
     """
 
@@ -43,7 +41,7 @@ class Kit:
     def __init__(self, trace: Trace) -> None:
         ir = trace.ir
         for dialect in _DIALECTS:
-            getattr(trace.bindings, dialect)  # registers it, so that ops can be made by name
+            getattr(trace.bindings, dialect)  # loading registers its ops, which are made by name
         self.trace = trace
         self.ir = ir
         self.create = ir.Operation.create
@@ -55,72 +53,74 @@ class Kit:
             op: {name: {"predicate": ir.IntegerAttr.get(i64, code)} for name, code in table.items()}
             for op, table in (("arith.cmpi", CMPI), ("arith.cmpf", CMPF))
         }
-        self._types: dict[type[Numeric], Any] = {}
-        self._attributes: dict[tuple[type[Numeric], Any], Any] = {}
+        self._types: dict[NumericType, Any] = {}
+        self._attributes: dict[tuple[NumericType, Any], Any] = {}
 
     @property
     def checks(self) -> bool:
-        """Errors of integer arithmetic are emitted, unless the emitter says no."""
+        """True if errors of integer arithmetic are checked: the default of an emitter."""
         return bool(getattr(self.trace.emitter, "checks", True))
 
     @property
     def float_checks(self) -> bool:
-        """Errors of float arithmetic are emitted, if the emitter says so."""
+        """True if errors of float arithmetic are checked: only if the emitter asks for it."""
         return bool(getattr(self.trace.emitter, "float_checks", False))
 
     @property
     def saturating_conversions(self) -> bool:
-        """The target's conversions of floats to integers saturate, if the emitter says so."""
+        """True if the target's conversions of floats to integers saturate: only if the emitter says
+        so.
+        """
         return bool(getattr(self.trace.emitter, "saturating_conversions", False))
 
     def begin(self) -> None:
-        """Start an operator: its ops get the user's location, if ops are allowed here at all."""
+        """Start an operator: take the user's location; DSLSyntaxError if no op is allowed here."""
         if self.trace.forbidden is not None:
             self.trace.emit(_nothing)  # raises
         self.loc = self.trace.loc()
 
-    def type_of(self, T: type[Numeric]) -> Any:
-        """The MLIR type of `T`."""
+    def type_of(self, T: NumericType) -> Any:
+        """Return the MLIR type of `T`."""
         found = self._types.get(T)
         if found is None:
             found = self._types[T] = mlir_type(T, self.ir)
         return found
 
     def op(self, name: str, type_: Any, *operands: Value) -> Value:
-        """The only result, of MLIR type `type_`, of a new op."""
+        """Create an op with one result of MLIR type `type_`; return the result."""
         return self.create(name, results=[type_], operands=operands, loc=self.loc).result
 
     def cmpi(self, predicate: str, a: Value, b: Value) -> Value:
-        """An i1: the integer comparison `predicate` of arith.cmpi."""
+        """Emit arith.cmpi with this predicate; return the i1."""
         return self.create(
             "arith.cmpi", results=[self.i1], operands=(a, b),
             attributes=self._predicates["arith.cmpi"][predicate], loc=self.loc,
         ).result  # fmt: skip
 
     def cmpf(self, predicate: str, a: Value, b: Value) -> Value:
-        """An i1: the float comparison `predicate` of arith.cmpf."""
+        """Emit arith.cmpf with this predicate; return the i1."""
         return self.create(
             "arith.cmpf", results=[self.i1], operands=(a, b),
             attributes=self._predicates["arith.cmpf"][predicate], loc=self.loc,
         ).result  # fmt: skip
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
-        """`a` where the i1 holds, else `b`."""
+        """Emit arith.select: `a` where the i1 holds, else `b`."""
         return self.op("arith.select", a.type, condition, a, b)
 
-    def value(self, T: type[Numeric], operand: Any) -> Value:
-        """An operand as an SSA value: a Python number becomes a constant of type `T`."""
+    def value(self, T: NumericType, operand: Any) -> Value:
+        """Return an operand as an SSA value: a Python number becomes a constant of type `T`."""
         return self.constant(T, operand) if isinstance(operand, (int, float)) else operand
 
     def constant_i1(self, value: bool) -> Value:
-        """An arith.constant of type i1."""
+        """Emit an arith.constant of type i1."""
         attribute = self.ir.IntegerAttr.get(self.i1, -1 if value else 0)
         return self.create(
             "arith.constant", results=[self.i1], attributes={"value": attribute}, loc=self.loc
         ).result
 
-    def constant(self, T: type[Numeric], value: Any) -> Value:
-        """An arith.constant of `value`, which must be representable in `T`."""
+    def constant(self, T: NumericType, value: Any) -> Value:
+        """Emit an arith.constant of `value`, which must be representable in `T`."""
         type_ = self.type_of(T)
         # -0.0 == 0.0, so zeros are not kept.
         attribute = self._attributes.get((T, value)) if value else None
@@ -132,7 +132,7 @@ class Kit:
             "arith.constant", results=[type_], attributes={"value": attribute}, loc=self.loc
         ).result
 
-    def _attribute(self, T: type[Numeric], type_: Any, value: Any) -> Any:
+    def _attribute(self, T: NumericType, type_: Any, value: Any) -> Any:
         ir = self.ir
         if T.kind is Kind.FLOAT:
             return ir.FloatAttr.get(type_, float(value))
@@ -151,15 +151,15 @@ def _nothing(loc: Any) -> None:
 
 
 def kit_of(trace: Trace) -> Kit:
-    """The kit of `trace`, made on first use."""
+    """Return the kit of `trace`, made on first use."""
     kit = trace.state.get(_KEY)
     if kit is None:
         kit = trace.state[_KEY] = Kit(trace)
     return kit
 
 
-def mlir_type(T: type[Numeric], ir: Any) -> Any:
-    """The MLIR type of `T` in the current context of the bindings whose `ir` is given."""
+def mlir_type(T: NumericType, ir: Any) -> Any:
+    """Return the MLIR type of `T` in the current context of the bindings whose `ir` is given."""
     if T.kind is Kind.FLOAT:
         return ir.Type.parse(T.format.mlir)
     return ir.IntegerType.get_signless(T.width)

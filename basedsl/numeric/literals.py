@@ -12,11 +12,12 @@ from basedsl.numeric.types import Boolean, Numeric, from_numpy_dtype
 
 
 def as_numeric(x: Any, like: Any = None) -> Numeric:
-    """`x` as a numeric value: a bool is a Boolean, an int or float is a weak default int or float,
-    a NumPy scalar has the type of its dtype, a numeric value is itself.
+    """Return `x` as a numeric value.
 
-    With `like`, a type or a numeric value, a Python int or float becomes a weak number of that
-    type. The result emits nothing. Raises DSLTypeError if `x` is no number or does not fit.
+    A bool becomes a Boolean, an int or float a weak number of the DSL's default type, a NumPy
+    scalar a number of its dtype's type; a numeric value stays itself. With `like`, a type or a
+    numeric value, a Python int or float becomes a weak number of that type. Emits nothing. Raises
+    DSLTypeError if `x` is no number or does not fit.
     """
     if isinstance(x, Numeric):
         return x
@@ -38,5 +39,5 @@ def as_numeric(x: Any, like: Any = None) -> Numeric:
 
 
 def is_numeric_literal(x: Any) -> bool:
-    """True for what `as_numeric` takes besides numeric values."""
+    """Return True for the objects that `as_numeric` takes besides numeric values."""
     return isinstance(x, (bool, int, float, np.generic))

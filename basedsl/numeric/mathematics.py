@@ -1,7 +1,7 @@
 """Python's math functions for numeric values: ops of MLIR's math dialect, or short formulas.
 
 Integers count as the default float, as in Python; Float16 and BFloat16 are computed in Float32 and
-rounded. Where Python raises (sqrt(-1.0), exp(1000.0)) compiled code gives what IEEE 754 says, NaN
+rounded. Where Python raises (sqrt(-1.0), exp(1000.0)) compiled code gives the IEEE 754 result, NaN
 or an infinity, unless the emitter has float checks. Numbers known while compiling are computed by
 Python and rounded to their type.
 """
@@ -57,7 +57,7 @@ if hasattr(math, "fma"):  # Python 3.13
 
 
 def float_type(*operands: Any) -> Type:
-    """The float type in which a math function of the operands is computed."""
+    """Return the float type in which a math function of the operands is computed."""
     now = defaults()
     T, tie = operand_type(operands[0], now)
     for x in operands[1:]:
@@ -71,9 +71,10 @@ def float_type(*operands: Any) -> Type:
 
 
 def elementary(op: str, *operands: Any, fastmath: bool = False) -> Numeric:
-    """The op called `op`, for instance "math.rsqrt", of numbers promoted to one float type.
+    """Compute the op called `op`, for instance "math.rsqrt", of numbers promoted to one float type.
 
-    `fastmath` lets the target approximate. At least one operand is dynamic.
+    At least one operand is dynamic. `fastmath` lets the target approximate. Returns a number of
+    that float type.
     """
     T = float_type(*operands)
     return _emit(op, T, [in_type(x, T) for x in operands], fastmath)
@@ -154,7 +155,7 @@ def log(x: Any, base: Any = None) -> Any:
 
 
 def power(x: Any, y: Any) -> Any:
-    """math.pow: always a float."""
+    """`math.pow`: the result always is a float."""
     T = float_type(x, y)
     return apply(POW, in_type(x, T), in_type(y, T))
 
@@ -170,18 +171,18 @@ def radians(x: Any) -> Any:
 
 
 def isnan(x: Any) -> Any:
-    """True for NaN."""
+    """`math.isnan`: True for NaN."""
     y = _as_float(x)
     return y != y
 
 
 def isinf(x: Any) -> Any:
-    """True for an infinity."""
+    """`math.isinf`: True for an infinity."""
     return absolute(_as_float(x)) == math.inf
 
 
 def isfinite(x: Any) -> Any:
-    """True for what is neither NaN nor infinite."""
+    """`math.isfinite`: False for NaN and the infinities."""
     return absolute(_as_float(x)) < math.inf
 
 
@@ -190,7 +191,7 @@ def _as_float(x: Any) -> Numeric:
 
 
 def hypot(*coordinates: Any) -> Any:
-    """The Euclidean norm, without overflow in between; infinite if a coordinate is."""
+    """`math.hypot`: the Euclidean norm, without overflow in between; infinite if a part is."""
     T = float_type(*coordinates)
     sizes = [absolute(in_type(x, T)) for x in coordinates]
     largest = sizes[0]
@@ -209,14 +210,14 @@ def hypot(*coordinates: Any) -> Any:
 
 
 def dist(p: Sequence[Any], q: Sequence[Any]) -> Any:
-    """The Euclidean distance of two points given as sequences."""
+    """`math.dist`: the Euclidean distance of two points given as sequences."""
     if len(p) != len(q):
         raise ValueError("both points must have the same number of dimensions")
     return hypot(*(a - b for a, b in zip(p, q, strict=True)))
 
 
 def modf(x: Any) -> tuple[Any, Any]:
-    """The fractional and the integral part, both floats with the sign of x."""
+    """`math.modf`: the fractional and the integral part, both floats with the sign of x."""
     y = _as_float(x)
     copysign = _of_op(math.copysign, "math.copysign")
     if y.region is None:
@@ -228,7 +229,7 @@ def modf(x: Any) -> tuple[Any, Any]:
 
 
 def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
-    """As math.isclose, with the difference computed in the operands' type."""
+    """`math.isclose`, with the difference computed in the operands' type."""
     T = float_type(a, b)
     x, y = in_type(a, T), in_type(b, T)
     difference = absolute(x - y)
@@ -238,7 +239,7 @@ def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> 
 
 
 def gcd(*numbers: Any) -> Any:
-    """The greatest common divisor, not negative; by Euclid's algorithm as a loop."""
+    """`math.gcd`: the greatest common divisor, not negative; Euclid's algorithm as a loop."""
     result, *others = _magnitudes(numbers)
     for size in others:
         result = _gcd(result, size)
@@ -246,7 +247,7 @@ def gcd(*numbers: Any) -> Any:
 
 
 def lcm(*numbers: Any) -> Any:
-    """The least common multiple, not negative."""
+    """`math.lcm`: the least common multiple, not negative."""
     result, *others = _magnitudes(numbers)
     for size in others:
         divisor = maximum(_gcd(result, size), 1)
@@ -300,5 +301,5 @@ FORMULAS: dict[Callable[..., Any], Callable[..., Any]] = {
 
 
 def functions() -> dict[Any, Callable[..., Any]]:
-    """Python's math function -> what computes it for numeric values."""
+    """Return the table from Python's math functions to those for numeric values."""
     return {f: _of_op(f, op) for f, op in OPS.items()} | FORMULAS

@@ -1,7 +1,7 @@
-"""Python's operators on numeric values: the table, one row an operator.
+"""Python's operators on numeric values: the table, one row per operator.
 
-Sequences longer than one op live in `division`, `shifts`, `powers` and `comparisons`; the way from
-operands to ops is in `engine`. Importing this module gives the classes of `types` their operators.
+Sequences longer than one op live in `division`, `shifts`, `powers` and `comparisons`; `engine`
+executes a row. Importing this module gives the classes of `types` their operators.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.errors import DSLError, DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError, with_article
 from basedsl.numeric import comparisons, concrete, division, powers, shifts
-from basedsl.numeric.engine import Operator, Plan, Shortcut, apply
+from basedsl.numeric.engine import Operator, OperatorPlan, Shortcut, apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lanes import LaneKit
@@ -28,53 +28,55 @@ def _both_weak(a: Tie, b: Tie) -> bool:
     return a is not Tie.STRONG and b is not Tie.STRONG
 
 
-def _plan_arithmetic(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Plan:
+def _plan_arithmetic(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:
     T = common_type(A, a, B, b, now)
     if T is Boolean:
         T = now.int
-    return Plan(T, T, T, op.rule(T), _both_weak(a, b))
+    return OperatorPlan(T, T, T, op.rule(T), _both_weak(a, b))
 
 
-def _plan_true_division(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Plan:
+def _plan_true_division(
+    op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults
+) -> OperatorPlan:
     T = common_type(A, a, B, b, now)
     if T.is_integer:
         T = now.float
-    return Plan(T, T, T, op.rule(T), _both_weak(a, b))
+    return OperatorPlan(T, T, T, op.rule(T), _both_weak(a, b))
 
 
-def _plan_bits(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Plan:
+def _plan_bits(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:
     _require_integers(A, B)
     T = common_type(A, a, B, b, now)
-    return Plan(T, T, T, op.rule(T), _both_weak(a, b))
+    return OperatorPlan(T, T, T, op.rule(T), _both_weak(a, b))
 
 
-def _plan_shift(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Plan:
+def _plan_shift(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:
     # The result has the type of what is shifted (a literal takes the count's); the count keeps its.
     _require_integers(A, B)
     T = B if a is Tie.LITERAL and b is not Tie.LITERAL else A
     if T is Boolean:
         T = now.int
     count = now.int if B is Boolean else B
-    return Plan(T, count, T, op.rule(T), _both_weak(a, b))
+    return OperatorPlan(T, count, T, op.rule(T), _both_weak(a, b))
 
 
-def _plan_power(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Plan:
+def _plan_power(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:
     T = common_type(A, a, B, b, now)
     if T is Boolean:
         T = now.int
     exponent = B if T.is_integer and b is Tie.LITERAL else T
-    return Plan(T, exponent, T, op.rule(T), _both_weak(a, b))
+    return OperatorPlan(T, exponent, T, op.rule(T), _both_weak(a, b))
 
 
-def _comparison_planner(name: str) -> Callable[..., Plan]:
-    def plan(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Plan:
+def _comparison_planner(name: str) -> Callable[..., OperatorPlan]:
+    def plan(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:
         if Tie.LITERAL not in (a, b) and A.is_integer and B.is_integer:
             a = b = Tie.STRONG
             types = comparisons.mixed_types(A, B)
             if types is not None:
-                return Plan(*types, Boolean, comparisons.mixed(name), False)
+                return OperatorPlan(*types, Boolean, comparisons.mixed(name), False)
         T = common_type(A, a, B, b, now)
-        return Plan(T, T, Boolean, op.rule(T), False)
+        return OperatorPlan(T, T, Boolean, op.rule(T), False)
 
     return plan
 
@@ -91,14 +93,14 @@ def _require_integers(A: Type, B: Type) -> None:
 
 
 def _known_int(x: Any) -> int | None:
-    """The value of an integer known while compiling."""
+    """Return the value of an integer known while compiling, else None."""
     value = x.value if isinstance(x, Numeric) else x
     return value if value.__class__ is int else None
 
 
-def _exact_quotient(plan: Plan, a: Any, b: Any) -> Any:
-    """`a // b` where b is known to divide a: no rounding to care for."""
-    n = _known_int(b)
+def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
+    """Return `a // b` where b is known to divide a: without the ops that floor."""
+    n, left = _known_int(b), plan.left
     if n is None or n < 2 or type(a) is not plan.left or a.divby % n or a.region is None:
         return None
     trace = tracing.require("arithmetic on a dynamic value")
@@ -109,14 +111,14 @@ def _exact_quotient(plan: Plan, a: Any, b: Any) -> Any:
         op, by = ("arith.divsi" if a.signed else "arith.divui"), n
     else:
         op, by = ("arith.shrsi" if a.signed else "arith.shrui"), n.bit_length() - 1
-    value = kit.op(op, kit.type_of(plan.left), x, kit.constant(plan.left, by))
+    value = kit.op(op, kit.type_of(left), x, kit.constant(left, by))
     result = plan.result.from_value(value)
     result.divby = a.divby // n
     return result
 
 
-def _no_remainder(plan: Plan, a: Any, b: Any) -> Any:
-    """`a % b` where b is known to divide a."""
+def _no_remainder(plan: OperatorPlan, a: Any, b: Any) -> Any:
+    """Return `a % b` where b is known to divide a: a constant 0."""
     n = _known_int(b)
     if n is None or n < 1 or not isinstance(a, Numeric) or a.region is None or a.divby % n:
         return None
@@ -124,9 +126,9 @@ def _no_remainder(plan: Plan, a: Any, b: Any) -> Any:
 
 
 def _zero_divisor(shortcut: Shortcut) -> Shortcut:
-    """Refuse a divisor known to be zero, then try `shortcut`."""
+    """Return a shortcut that refuses a divisor known to be zero, then tries `shortcut`."""
 
-    def check(plan: Plan, a: Any, b: Any) -> Any:
+    def check(plan: OperatorPlan, a: Any, b: Any) -> Any:
         if plan.left.is_integer and _known_int(b) == 0:
             if not isinstance(a, Numeric) or a.region is None:
                 raise ZeroDivisionError(division.ZERO_DIVISOR)
@@ -137,9 +139,9 @@ def _zero_divisor(shortcut: Shortcut) -> Shortcut:
 
 
 def _out_of_range(name: str) -> Shortcut:
-    """Comparing an integer with a Python int that its type cannot hold has one answer."""
+    """Return a shortcut: comparing an integer with an int out of its range has one answer."""
 
-    def shortcut(plan: Plan, a: Any, b: Any) -> Any:
+    def shortcut(plan: OperatorPlan, a: Any, b: Any) -> Any:
         if not plan.left.is_integer:
             return None
         for literal, is_left in ((a, True), (b, False)):
@@ -290,11 +292,12 @@ def positive(x: Numeric) -> Numeric:
 
 
 def invert(x: Numeric) -> Numeric:
-    """`~x` of an integer; of a vector of Booleans, the opposite of each, as in NumPy. Of one
-    Boolean Python makes -1 or -2, which both are true and which nobody means: an error.
+    """`~x` of an integer; of a vector of Booleans, the opposite of each, as in NumPy.
+
+    Of one Boolean Python makes -1 or -2, both of which are true: that is a DSLTypeError.
     """
     if x.is_float:
-        raise DSLTypeError(f"`~` needs an integer, not a {type(x).__name__}")
+        raise DSLTypeError(f"`~` needs an integer, not {with_article(type(x))}")
     if x.kind is Kind.BOOLEAN:
         if x.region is not None and isinstance(kit_of(tracing.require("~")), LaneKit):
             return logical_not(x)
@@ -308,7 +311,7 @@ def invert(x: Numeric) -> Numeric:
 
 
 def logical_not(x: Numeric) -> Numeric:
-    """`not x` as a value: a Boolean."""
+    """Return `not x` as a Boolean, for a number of any type."""
     result: Numeric = apply(XOR, x.to(Boolean), True)
     return result
 

@@ -1,24 +1,22 @@
 """`**` as ops: repeated multiplication for integers, `math.powf` for floats.
 
-A negative integer exponent that is known makes the power a float before it comes here. One that
-shows at run time is an error where the emitter checks (`numeric.checks`); else the power is the
-integer part of the quotient (0, 1 or -1; 0 for a zero base).
+A negative integer exponent that is known makes the power a float before this module sees it. One
+that is negative at run time is an error where the emitter checks (`numeric.checks`); else the power
+is the integer part of the quotient (0, 1 or -1; 0 for a zero base).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.numeric.checks import check, check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 from basedsl.numeric.shifts import shift_in_zeros
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 
 
 def integer(kit: Kit, T: Type, E: Type, x: Any, exponent: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The one promotion table: the type of an operation on two types, and of a variable on two paths.
+"""Promotion: the type of an operation on two types, and of a variable on two paths.
 
 | operands                          | result                                                      |
 |-----------------------------------|-------------------------------------------------------------|
@@ -46,7 +46,7 @@ Type = type[Numeric]
 
 
 class Tie(IntEnum):
-    """How firmly an operand holds its type."""
+    """The strength with which an operand keeps its type."""
 
     STRONG = 0
     WEAK = 1  # known at run time only, came from a Python number
@@ -60,10 +60,12 @@ class Defaults(tuple[Type, Type]):
 
     @property
     def int(self) -> Type:
+        """The type of a Python int."""
         return self[0]
 
     @property
     def float(self) -> Type:
+        """The type of a Python float."""
         return self[1]
 
 
@@ -71,7 +73,7 @@ PLAIN_PYTHON = Defaults((Int32, Float32))
 
 
 def defaults() -> Defaults:
-    """The running DSL's types of Python numbers; Int32 and Float32 in plain Python."""
+    """Return the running DSL's types of Python numbers; Int32 and Float32 in plain Python."""
     trace = tracing.current()
     if trace is None:
         return PLAIN_PYTHON
@@ -79,17 +81,20 @@ def defaults() -> Defaults:
 
 
 def promote(a: Any, b: Any) -> Type:
-    """The type in which an operation on `a` and `b` is done.
+    """Return the type in which an operation on `a` and `b` is done, by the table above.
 
     Each is a numeric type, a numeric value, or a Python or NumPy number. Raises DSLTypeError for a
     pair without promotion.
+
+        promote(Int8, Uint8)            # Int16
+        promote(Int32, 2.0)             # Float32
     """
     now = defaults()
     return common_type(*operand_type(a, now), *operand_type(b, now), now)
 
 
 def operand_type(x: Any, now: Defaults) -> tuple[Type, Tie]:
-    """The type and the tie of an operand: a type, a numeric value or a Python or NumPy number."""
+    """Return the type and the tie of a type, a numeric value, or a Python or NumPy number."""
     if isinstance(x, type) and issubclass(x, Numeric):
         return x, Tie.STRONG
     if isinstance(x, Numeric):
@@ -107,7 +112,7 @@ def operand_type(x: Any, now: Defaults) -> tuple[Type, Tie]:
 
 
 def common_type(A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> Type:
-    """`promote` for types with their ties."""
+    """Return the result of `promote` for types with their ties."""
     if A is B:
         return A
     if A is Boolean or B is Boolean:
@@ -161,7 +166,7 @@ def _join_integers(A: Type, B: Type) -> Type:
 
 
 def storage_only(T: Type, message: str | None = None) -> DSLTypeError:
-    """The error for arithmetic on a storage type."""
+    """Return the error for arithmetic on a storage type."""
     wide = "Float32" if T.is_float else "Int32"
     text = message or f"{T.__name__} has no arithmetic"
     return DSLTypeError(
@@ -170,9 +175,9 @@ def storage_only(T: Type, message: str | None = None) -> DSLTypeError:
 
 
 def promote_types(a: Type, a_weak: bool, b: Type, b_weak: bool) -> tuple[Type, bool]:
-    """The type of an expression that is an `a` or a `b`, and if it is weak.
+    """Return the type of an expression that is an `a` or a `b`, and whether it is weak.
 
-    Weak counts as a Python number known while compiling: it takes the type it meets.
+    A weak type counts as a Python number known while compiling: it takes the type of the other.
     """
     ties = {True: Tie.LITERAL, False: Tie.STRONG}
     return common_type(a, ties[a_weak], b, ties[b_weak], defaults()), a_weak and b_weak
@@ -181,7 +186,8 @@ def promote_types(a: Type, a_weak: bool, b: Type, b_weak: bool) -> tuple[Type, b
 def join_types(
     a: Type, a_weak: bool, b: Type, b_weak: bool, *, dynamic: bool = False
 ) -> tuple[Type, bool] | None:
-    """The type of a variable that has type `a` on one path and `b` on another, and if it is weak.
+    """Return the type of a variable that is an `a` on one path and a `b` on another, and if it is
+    weak.
 
     None if a variable may not be both. A weak type adapts to a strong one of its kind and a weak
     int to any float; widths of one kind widen; Boolean joins only itself. With `dynamic` the weak
@@ -216,7 +222,9 @@ def _join_strong_variable(a: Type, b: Type) -> tuple[Type, bool] | None:
 
 
 def promotion_table(types: tuple[Type, ...] | None = None) -> str:
-    """`promote` over pairs of types as a text table; `-` where a conversion must be written."""
+    """Return `promote` over all pairs of `types` as a text table; `-` where a conversion must be
+    written.
+    """
     rows = types or tuple(T for T in TYPES.values() if T.format.arithmetic)
     width = max(len(T.__name__) for T in rows) + 1
     lines = ["".join(text.ljust(width) for text in ("", *(T.__name__ for T in rows))).rstrip()]

@@ -1,4 +1,4 @@
-"""round, floor, ceil and trunc. To whole numbers they give the DSL's default int.
+"""round, floor, ceil and trunc. Whole results have the DSL's default int type.
 
 A float outside of that type's range saturates (NaN gives 0), where Python returns a larger int or
 raises, unless the emitter has float checks. Importing this module gives the numeric classes the
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Value, kit_of
@@ -38,7 +38,7 @@ def _whole(op: str, concrete: Callable[[float], float]) -> Callable[[Numeric], N
 
 
 def _to_int(x: Numeric) -> Numeric:
-    """A float to the default int, with Python's errors where the emitter checks floats."""
+    """Convert a float to the default int, with Python's errors where the emitter checks floats."""
     T = defaults().int
     kit = kit_of(tracing.require("rounding a dynamic value"))
     if x.region is not None and kit.float_checks:
@@ -67,7 +67,7 @@ def _as_int(x: Numeric) -> Numeric:
 
 
 def float_op(op: str, *operands: Numeric) -> Numeric:
-    """The op of floats of one type; Float16 and BFloat16 are computed in Float32."""
+    """Emit the op `op` of floats; Float16 and BFloat16 are computed in Float32."""
     T = type(operands[0])
     if not T.format.arithmetic:
         raise storage_only(T)
@@ -112,17 +112,17 @@ def round_(x: Numeric, digits: Any = None) -> Numeric:
     F = T if T.width >= 32 else Float32
     if abs(places) > _EXACT_DIGITS[F]:
         raise DSLTypeError(
-            f"round() of a {T.__name__} takes at most {_EXACT_DIGITS[F]} digits, not {places}"
+            f"round() of {with_article(T)} takes at most {_EXACT_DIGITS[F]} digits, not {places}"
         )
     return _round_float(x.to(F), 10.0 ** abs(places), places >= 0).to(T)
 
 
 def _round_float(x: Numeric, scale: float, divide: bool) -> Numeric:
-    """Rounded to multiples of 1 / scale, or of scale.
+    """Round to multiples of 1 / scale, or of scale.
 
-    The scaled number is itself rounded, which matters only if it then looks like a tie: the sign
-    of what was lost, exact by fma, decides. Where the scaled number is this
-    large, floats are further apart than the multiples, and x is its own rounding.
+    The scaled number is itself rounded, which matters only if it then looks like a tie: the sign of
+    the error, exact by fma, decides. Where the scaled number is this large, floats are further
+    apart than the multiples, and x is its own rounding.
     """
     T = type(x)
     ten = T._known(scale)
@@ -150,7 +150,7 @@ def _round_integer(x: Numeric, places: int) -> Numeric:
         rounded = round(int(x.value), places)
         return T.concrete(rounded)
     if unit > T.max // 2:
-        raise DSLTypeError(f"round() of a {T.__name__} cannot take {places} digits")
+        raise DSLTypeError(f"round() of {with_article(T)} cannot take {places} digits")
     quotient, rest = divmod(x, unit)
     up = (rest * 2 > unit) | ((rest * 2 == unit) & (quotient % 2 == 1))
     return (quotient + select(up, T._known(1), T._known(0))) * unit  # type: ignore[no-any-return]

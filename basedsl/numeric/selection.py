@@ -1,4 +1,4 @@
-"""Choosing between numeric values: select, the larger, the smaller."""
+"""Choosing between numeric values: select, maximum, minimum."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SMALLER = {Kind.SIGNED: "arith.minsi", Kind.UNSIGNED: "arith.minui", Kind.BOOLE
 
 
 def common(*operands: Any) -> list[Numeric]:
-    """Numbers converted to the one type they promote to; weak if all of them are."""
+    """Convert numbers to the one type they promote to; weak if all of them are."""
     now = defaults()
     T, tie = operand_type(operands[0], now)
     for x in operands[1:]:
@@ -29,7 +29,7 @@ def common(*operands: Any) -> list[Numeric]:
 
 
 def in_type(x: Any, T: Type) -> Numeric:
-    """A number as a `T`; a Python number has to fit."""
+    """Return a number as a `T`; a Python number has to fit."""
     if isinstance(x, Numeric) and not (x.weak and x.region is None):
         return x if type(x) is T and not x.weak else x.to(T)
     return T._known(check_literal(T, x))
@@ -43,7 +43,10 @@ def _weakly(x: Any, T: Type) -> Numeric:
 
 
 def select(condition: Any, a: Any, b: Any) -> Numeric:
-    """`a if condition else b` of numbers that are both computed; they promote to one type."""
+    """Return `a` where `condition` holds, else `b`; both are computed, and promote to one type.
+
+    `condition` is a bool or a Boolean. Emits arith.select if it is dynamic.
+    """
     x, y = common(a, b)
     if not isinstance(condition, Numeric) or condition.region is None:
         return x if condition else y
@@ -54,12 +57,12 @@ def select(condition: Any, a: Any, b: Any) -> Numeric:
 
 
 def maximum(a: Any, b: Any) -> Numeric:
-    """`max(a, b)`: the first unless the second is larger, so NaN loses only in second place."""
+    """Return `max(a, b)`: the first unless the second is larger (a NaN in second place loses)."""
     return _extreme(a, b, _LARGER, max)
 
 
 def minimum(a: Any, b: Any) -> Numeric:
-    """`min(a, b)`: the first unless the second is smaller."""
+    """Return `min(a, b)`: the first unless the second is smaller (a NaN in second place loses)."""
     return _extreme(a, b, _SMALLER, min)
 
 

@@ -1,24 +1,22 @@
 """`<<` and `>>` as ops, defined for every count: shifting out everything leaves 0 or the sign.
 
 The count keeps its own integer type, so that a wide count is compared before it is narrowed. A
-negative count that shows at run time is an error where the emitter checks (`numeric.checks`); else
-it counts as one that shifts out everything.
+count that is negative at run time is an error where the emitter checks (`numeric.checks`); else it
+shifts out everything.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from basedsl.errors import DSLError
 from basedsl.numeric.checks import check
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
+from basedsl.numeric.protocols import NumericType
 
-if TYPE_CHECKING:
-    from basedsl.numeric.types import Numeric
-
-Type = type["Numeric"]
+Type = NumericType
 
 
 def left(kit: Kit, T: Type, C: Type, x: Any, count: Any) -> Any:
@@ -54,7 +52,7 @@ def _logical(kit: Kit, op: str, T: Type, C: Type, x: Any, count: Any) -> Any:
 
 
 def shift_in_zeros(kit: Kit, op: str, T: Type, C: Type, x: Any, count: Value) -> Value:
-    """The logical shift `op` by a dynamic count, 0 for a count outside of the width."""
+    """Emit the logical shift `op` by a dynamic count, 0 for a count outside of the width."""
     t = kit.type_of(T)
     zero = kit.constant(T, 0)
     fits, amount = _amount(kit, T, C, count)
@@ -70,7 +68,7 @@ def _known(count: int) -> int:
 
 
 def _amount(kit: Kit, T: Type, C: Type, count: Value) -> tuple[Value, Value]:
-    """Whether 0 <= count < T.width, and the count as a `T`."""
+    """Emit whether 0 <= count < T.width, and the count as a `T`."""
     if C.width < T.width:
         count, C = emit_conversion(kit, C, T, count), T
     fits = kit.cmpi("ult", count, kit.constant(C, T.width))

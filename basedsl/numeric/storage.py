@@ -1,4 +1,4 @@
-"""Numbers as they are in memory: from what `struct` reads back to Python numbers."""
+"""Numbers as stored in memory: from the result of `struct` back to Python numbers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from basedsl.numeric.types import Numeric
 
 
 def from_storage(T: type[Numeric], raw: Any) -> bool | int | float:
-    """The Python number of a `T` read from memory.
+    """Return the Python number of a `T` read from memory.
 
-    `raw` is a number; of a float that `struct` has no code for its bits as an int; of a 128-bit
-    integer its little-endian bytes.
+    `raw` is a number as `struct` unpacks it; for a float without a code of `struct`, its bits as an
+    int; for a 128-bit integer, its 16 little-endian bytes.
     """
     if T.kind is Kind.BOOLEAN:
         return bool(raw)

@@ -1,7 +1,7 @@
 """The numeric classes. An instance holds a Python number, or an SSA value while tracing.
 
-Conversions are in `conversion`, promotion in `promotion`; `operators` gives the classes Python's
-operators. Instances are immutable.
+`conversion` has the conversions, `promotion` the promotion table; `operators` gives the classes
+Python's operators. Instances are immutable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 
-from basedsl.errors import DSLError, DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError, with_article
 from basedsl.location import is_library, is_rewritten, user_frame
 from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
 from basedsl.numeric.formats import FORMATS, Format, Kind
@@ -27,7 +27,7 @@ _new = object.__new__
 
 
 class NumericMeta(type):
-    """Gives the classes properties that need a running trace, and their short name."""
+    """The metaclass of the numeric classes: their short name and their MLIR type."""
 
     @property
     def mlir_type(cls) -> Any:
@@ -41,13 +41,18 @@ class NumericMeta(type):
 class Numeric(metaclass=NumericMeta):
     """A number of a fixed format.
 
-    Class attributes: `width` in bits, `storage_width` of an array element, `signed`, `is_integer`,
-    `is_float`, `zero`, `min`, `max`, `inf` (floats), `numpy_dtype`, `dlpack` (code, bits, lanes).
+    `T(x)` converts the Python, NumPy or numeric value `x`; a Python number that does not fit is a
+    DSLTypeError. Outside a trace the result is concrete (`value` is a Python number); while tracing
+    it is dynamic (`value` is an SSA value), also from a literal. `weak` instances came from Python
+    literals and adapt to the other operand's type. A plugin may note in `place` the memory address
+    that it read the number from.
 
-    `T(x)` converts. Outside a trace the result is concrete (`value` is a Python number); while
-    tracing it is dynamic (`value` is an SSA value), also from a literal. `weak` instances came
-    from Python literals and adapt to the type they meet. A plugin may note in `place` where in
-    memory it has read the number.
+        Int32(7) // 2                   # Int32(3)
+        Int8(300)                       # DSLTypeError: 300 does not fit Int8, ...
+
+    Class attributes: `width` in bits, `storage_width` of an array element in bits, `signed`,
+    `is_integer`, `is_float`, `zero`, `min`, `max`, `inf` (floats), `numpy_dtype`, `dlpack` (code,
+    bits, lanes).
     """
 
     __slots__ = ("divby", "place", "region", "value", "weak")
@@ -99,7 +104,9 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def from_value(cls: type[N], value: Any, weak: bool = False) -> N:
-        """An SSA value of this type's MLIR type, made in the region being traced."""
+        """Make a number of this type from an SSA value of its MLIR type, made in the region being
+        traced.
+        """
         trace = tracing.current()
         self = _new(cls)
         self.value = value
@@ -110,7 +117,7 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def concrete(cls: type[N], value: Any, weak: bool = False) -> N:
-        """A Python number as this type, known while compiling; DSLTypeError if it does not fit."""
+        """Make a number of this type from a Python number; DSLTypeError if it does not fit."""
         return cls._known(check_literal(cls, value), weak)
 
     @classmethod
@@ -131,17 +138,17 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def is_same_kind(cls, other: type[Numeric]) -> bool:
-        """Both integers, or both floats."""
+        """Return True if both types are integers, or both floats."""
         return cls.is_integer == other.is_integer and cls.is_float == other.is_float
 
     @classmethod
     def same_kind_of_width(cls, width: int) -> type[Numeric]:
-        """The integer class of this signedness with `width` bits."""
+        """Return the integer class of this signedness with `width` bits."""
         return TYPES[f"{'Int' if cls.signed else 'Uint'}{width}"]
 
     @classmethod
     def float32(cls) -> type[Float32]:
-        """The Float32 class."""
+        """Return the Float32 class."""
         return Float32
 
     # Asking -------------------------------------------------------------------------------------
@@ -158,7 +165,9 @@ class Numeric(metaclass=NumericMeta):
 
     @property
     def ptr(self) -> Any:
-        """Where in memory the number was read; AttributeError if no plugin has noted that."""
+        """The place in memory that the number was read from; AttributeError if no plugin has noted
+        it.
+        """
         try:
             return self.place
         except AttributeError:
@@ -166,11 +175,17 @@ class Numeric(metaclass=NumericMeta):
             raise AttributeError(f"this {kind} is a value, which has no address") from None
 
     def data_ptr(self) -> Any:
-        """As `ptr`."""
+        """The same as `ptr`."""
         return self.ptr
 
     def to(self, target: type[N]) -> N:
-        """This number converted to `target`; the result is not weak."""
+        """Convert this number to the numeric type `target`; the result is not weak.
+
+            Float32(2.75).to(Int32)         # Int32(2)
+
+        Integers wrap, floats saturate and round: the table in `basedsl.numeric.conversion`. Raises
+        DSLTypeError if `target` is no numeric type.
+        """
         if not (isinstance(target, type) and issubclass(target, Numeric)):
             raise DSLTypeError(f".to() takes a numeric type, not {target!r}", hint=".to(Float32)")
         if target is type(self) and not self.weak:
@@ -187,7 +202,7 @@ class Numeric(metaclass=NumericMeta):
         return result
 
     def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
-        """The SSA value; a number known while compiling becomes an `arith.constant`.
+        """Return the SSA value; a number known while compiling becomes an `arith.constant`.
 
         Raises DSLError if the value was made in a region that is closed.
         """
@@ -203,7 +218,7 @@ class Numeric(metaclass=NumericMeta):
             with ip:
                 return kit.constant(type(self), self.value)
         if region.closed:
-            raise tracing.escaped(f"a {type(self).__name__}", region)
+            raise tracing.escaped(with_article(type(self)), region)
         return self.value
 
     # Python's protocols -------------------------------------------------------------------------
@@ -252,7 +267,7 @@ class Numeric(metaclass=NumericMeta):
             return format(self.value, spec)
         try:
             return format(str(self), spec)
-        except ValueError:  # a format of numbers; what is not known while compiling shows as "?"
+        except ValueError:  # a format of numbers; a dynamic number shows as "?"
             return str(self)
 
     def __copy__(self: N) -> N:
@@ -311,14 +326,14 @@ class Numeric(metaclass=NumericMeta):
 
 
 class Integer(Numeric):
-    """A whole number. `divby` is what a dynamic one is known to be a multiple of."""
+    """A whole number. `divby` is a known divisor of a dynamic one, 1 if nothing is known."""
 
     __slots__ = ()
 
     is_integer = True
 
     def with_divby(self: N, divisor: SupportsIndex) -> N:
-        """The same number with the promise that `divisor` divides it.
+        """Return the same number with the promise that `divisor` divides it.
 
         Raises DSLTypeError for a divisor below 1 and for a number known not to be a multiple.
         """
@@ -469,12 +484,14 @@ _BY_DLPACK: dict[tuple[int, int], type[Numeric]] = {
 
 
 def mlir_type(T: type[Numeric], ir: Any) -> Any:
-    """The MLIR type of `T` in the current context of the bindings whose `ir` is given."""
+    """Return the MLIR type of `T` in the current context of the bindings whose `ir` is given."""
     return _mlir_type(T, ir)
 
 
 def dtype(name: str) -> type[Numeric]:
-    """The class called `name`, for instance "Float16"."""
+    """Return the numeric class called `name`, for instance "Float16"; DSLTypeError if there is
+    none.
+    """
     try:
         return TYPES[name]
     except KeyError:
@@ -484,7 +501,7 @@ def dtype(name: str) -> type[Numeric]:
 
 
 def from_numpy_dtype(dtype: Any) -> type[Numeric]:
-    """The class of a NumPy (or ml_dtypes) dtype."""
+    """Return the numeric class of a NumPy (or ml_dtypes) dtype; DSLTypeError if there is none."""
     try:
         return _BY_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError):
@@ -492,7 +509,9 @@ def from_numpy_dtype(dtype: Any) -> type[Numeric]:
 
 
 def from_dlpack(code: int, bits: int, lanes: int = 1) -> type[Numeric]:
-    """The class of a DLPack data type; only one lane per element."""
+    """Return the numeric class of a DLPack data type (dlpack.h, version 1.1): its type code, its
+    width in bits, and its lanes, of which there must be one. DSLTypeError if there is none.
+    """
     found = _BY_DLPACK.get((code, bits)) if lanes == 1 else None
     if found is None:
         raise DSLTypeError(
@@ -502,12 +521,14 @@ def from_dlpack(code: int, bits: int, lanes: int = 1) -> type[Numeric]:
 
 
 def is_dynamic(x: Any) -> bool:
-    """True for a numeric value known only at run time."""
+    """Return True for a numeric value known only at run time, False for anything else."""
     return isinstance(x, Numeric) and x.region is not None
 
 
 def check_literal(T: type[Numeric], value: Any) -> Number:
-    """A Python or NumPy number as `T` holds it; DSLTypeError if it is no number or does not fit."""
+    """Return a Python or NumPy number as `T` holds it; DSLTypeError if it is no number or does not
+    fit.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Numeric):
@@ -567,7 +588,7 @@ def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLEr
     error = DSLError(f"a dynamic {type(number).__name__} {problem}", hint=hint)
     trace = tracing.current()
     if trace is None or frame is None or is_library(frame.f_code.co_filename):
-        return error  # a library may ask what a value is, and go on
+        return error  # a library may ask for the truth, catch the error and go on
     return trace.refuse(error)
 
 

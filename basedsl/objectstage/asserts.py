@@ -1,8 +1,8 @@
-"""A failing assertion in native code becomes a Python exception at the user's line.
+"""Assertions: a failing one in native code becomes a Python exception at the user's line.
 
 `cf.assert` lowers to a call of `puts` and one of `abort`, which would end the user's process. The
 pass here makes it a call of `basedsl_assertion_failed(where)` and a return; after the call,
-`raise_failed_assertion` raises what that left behind in this thread.
+`raise_failed_assertion` raises the exception that was recorded in this thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DSLAssertionError(DSLRuntimeError, AssertionError):
 
 _state = threading.local()
 
-# How many failures wait to be raised, in all threads: not zero means to look.
+# The number of failures not raised yet, in all threads: a call looks only if it is not 0.
 FAILURES = ctypes.c_int64(0)
 _failures_lock = threading.Lock()
 
@@ -59,12 +59,14 @@ native.provide_symbol(
 
 
 def can_fail(object_bytes: bytes) -> bool:
-    """True if native code has assertions, so that `raise_failed_assertion` must follow a call."""
+    """Return True if native code has assertions, so that `raise_failed_assertion` must follow a
+    call.
+    """
     return SYMBOL.encode() in object_bytes
 
 
 def raise_failed_assertion() -> None:
-    """Raise the assertion that failed in this thread since the last look, if one did.
+    """Raise the assertion that failed in this thread since the last call, if one did.
 
     `DSLAssertionError`, or the exception that the message names (`basedsl.tracing.raised`): a
     builtin, as in `"ZeroDivisionError: division by zero"`, is mixed with `DSLRuntimeError`.
@@ -110,7 +112,7 @@ class DSLIndexError(DSLRuntimeError, IndexError):
 
 
 class DSLValueError(DSLRuntimeError, ValueError):
-    """A value that an operation of a compiled function cannot take."""
+    """A value that an operation of a compiled function cannot use."""
 
 
 class DSLOverflowError(DSLRuntimeError, OverflowError):
@@ -127,11 +129,12 @@ _PYTHON_ERRORS: dict[str, type[DSLRuntimeError]] = {
 
 
 def report_failures(op: Any, context: PipelineContext) -> Snapshot | None:
-    """On the LLVM dialect: `puts(message); abort(); unreachable` -> report and return zeros.
+    """The pass over the LLVM dialect: `puts(message); abort(); unreachable` -> report and return
+    zeros.
 
-    The function that fails returns zeros to its caller at once. Only an entry function (or what is
+    The function that fails returns zeros to its caller at once. Only an entry function (or code
     inlined into it) may therefore assert: CompilerBug if a function that can fail is called from
-    another one, other than by the C-interface wrapper that returns what it returns.
+    another one, other than by the C-interface wrapper that returns its result.
     """
     if not context.may_contain("llvm.unreachable"):
         return context.input
@@ -177,7 +180,7 @@ def _return_zeros(ir: Any, kind: Any) -> None:
 
 
 def _failing_tails(ir: Any, op: Any) -> list[tuple[Any, Any, Any]]:
-    """The last three operations of each block that a lowered assertion ends in."""
+    """Return the last three operations of each block that a lowered assertion ends in."""
     found: list[tuple[Any, Any, Any]] = []
     for unreachable in _named(ir, op, "llvm.unreachable"):
         last = list(unreachable.block.operations)[-3:]
@@ -201,7 +204,7 @@ def _refuse_callers(ir: Any, op: Any, can_fail: set[str]) -> None:
 
 
 def _named(ir: Any, op: Any, name: str) -> list[Any]:
-    """The operations called `name` in `op`, but for those of other machines."""
+    """Return the operations called `name` in `op`, except those for other machines."""
     found: list[Any] = []
 
     def visit(inner: Any) -> Any:
@@ -216,7 +219,7 @@ def _named(ir: Any, op: Any, name: str) -> list[Any]:
 
 
 def _where(ir: Any, op: Any, say: Any) -> bytes:
-    """Location and message of the assertion whose `puts` this is, zero-terminated."""
+    """Return location and message of the assertion of this `puts`, zero-terminated."""
     address = say.operands[0].owner
     while address.name != "llvm.mlir.addressof":
         address = address.operands[0].owner

@@ -16,7 +16,7 @@ _EXPAND = "arith-expand{include-bf16=true}"
 
 
 def exact_bfloat16(op: Any, context: PipelineContext) -> Snapshot | None:
-    """Spell out bf16 arithmetic and conversions; nothing where there is none."""
+    """The pass that expands bf16 arithmetic and conversions; nothing changes if there is none."""
     if not context.may_use("arith") or not _has_bfloat16(op, context):
         return context.input
     ir = context.bindings.ir

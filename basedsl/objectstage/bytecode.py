@@ -1,4 +1,4 @@
-"""Which operations a module has, read from its bytecode without a walk.
+"""Lists the operations of a module from its bytecode, without a walk.
 
 MLIR bytecode names every operation once, in its dialect section; reading that takes microseconds
 where a walk of 5,000 operations from Python takes milliseconds. Source of the format: "MLIR
@@ -14,8 +14,8 @@ _FIRST_VERSION_READ = 4
 
 
 def operation_names(data: bytes) -> frozenset[str] | None:
-    """Full names (`arith.addf`) of all operations in a bytecode file; None if it is of another
-    format. A name may be listed that no operation has, never the other way round.
+    """Return the full names (`arith.addf`) of all operations in a bytecode file; None if it is of
+    another format. A name may be listed that no operation has, never the other way round.
     """
     try:
         return _read(data)
@@ -58,8 +58,8 @@ def _read(data: bytes) -> frozenset[str] | None:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A variable-length integer and where it ends: trailing zeros of the first byte count the
-    bytes that follow.
+    """Return a variable-length integer and the offset of its end: trailing zeros of the first byte
+    count the bytes that follow.
     """
     first = data[at]
     if first & 1:
@@ -73,7 +73,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _section(data: bytes, at: int) -> tuple[int, int, int]:
-    """Kind, start of the contents, end."""
+    """Return the kind of a section, the start of its contents, and its end."""
     kind = data[at]
     length, at = _number(data, at + 1)
     if kind & 0x80:

@@ -1,9 +1,9 @@
-"""Object code laid out in executable memory: linking without a linker, for ELF on x86-64 Linux.
+"""Loads object code into executable memory: linking without a linker, for ELF on x86-64 Linux.
 
-A process that only loads code which is kept on disk needs no LLVM for it: importing llvmlite costs
+A process that only loads code from the disk cache needs no LLVM for it: importing llvmlite costs
 more than all else of a first call. System V ABI, AMD64 supplement, chapter "Relocation"; of its
-kinds, those that LLVM emits for position-independent code of the small code model. What has others,
-or is for another machine, gives None, and LLVM links it.
+kinds, those that LLVM emits for position-independent code of the small code model. Object code with
+other kinds, or for another machine, gives None, and LLVM links it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNWIND = 0x70000001
 _CONTENTS = (PROGBITS, NOBITS, _UNWIND)
 _ABSOLUTE, _COMMON, _EXTENDED = 0xFFF1, 0xFFF2, 0xFFFF
 
-# Relocations: the address itself; its distance; that of a slot which has the address.
+# Relocations: the address itself; its distance; the distance of a slot with the address.
 _ADDRESS, _DISTANCE, _CALL, _DISTANCE_64 = 1, 2, 4, 24
 _SLOT = (9, 41, 42)
 _KNOWN = frozenset((_ADDRESS, _DISTANCE, _CALL, _DISTANCE_64, *_SLOT))
@@ -44,7 +44,7 @@ _JUMP = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip + 0]: the address follows
 _STUB, _WORD = 16, 8
 
 
-class Image:
+class LoadedImage:
     """Object code in memory, for as long as this object lives."""
 
     def __init__(self, file: ObjectFile, find: Callable[[str], int]) -> None:
@@ -72,15 +72,15 @@ class Image:
                 unwound.append(self._base + at)
 
     def address_of(self, name: str) -> int:
-        """The address of a global name that the code defines; KeyError if there is none."""
+        """Return the address of a global name that the code defines; KeyError if there is none."""
         for symbol in self._file.symbols:
             if symbol.name == name and symbol.section != UNDEFINED and symbol.binding != LOCAL:
                 return self._address(symbol)
         raise KeyError(name)
 
     def _lay_out(self) -> tuple[int, int, int]:
-        """Give everything an offset: code, constants, variables, each kind on pages of its own;
-        where each of the three ends.
+        """Give every section an offset: code, constants, variables, each kind on pages of its own;
+        return the end of each of the three.
         """
         groups: list[list[int]] = [[], [], []]
         for index, section in enumerate(self._file.sections):
@@ -146,11 +146,11 @@ class Image:
                     struct.pack_into(format_, memory, at, target + one.addend - self._base - at)
 
 
-def load(file: ObjectFile, find: Callable[[str], int]) -> Image | None:
-    """Link `file` into this process; `find` gives the addresses of the names that it needs. None
-    where it has anything that this file does not know.
+def load(file: ObjectFile, find: Callable[[str], int]) -> LoadedImage | None:
+    """Link `file` into this process; `find` gives the addresses of the names that it needs. None if
+    it has anything that this file does not know.
     """
-    return Image(file, find) if _can_map() and _is_known(file) else None
+    return LoadedImage(file, find) if _can_map() and _is_known(file) else None
 
 
 def _is_known(file: ObjectFile) -> bool:
@@ -202,7 +202,7 @@ def _c_library() -> ctypes.CDLL:
 
 @functools.cache
 def _unwinder() -> tuple[Any, Any] | None:
-    """How to make unwind information known, and to take it back; None without libgcc."""
+    """Return the functions that register unwind information and remove it; None without libgcc."""
     try:
         library = ctypes.CDLL("libgcc_s.so.1")
         functions = library["__register_frame"], library["__deregister_frame"]

@@ -19,7 +19,7 @@ SUFFIX = "__entry"
 
 
 def slot_format(formats: Sequence[str]) -> str:
-    """The `struct` format of slots for values of these codes, each padded to 8 bytes."""
+    """Return the `struct` format of slots for values of these codes, each padded to 8 bytes."""
     return "<" + "".join(code + _PADDING.get(code, "") for code in formats)
 
 
@@ -28,7 +28,7 @@ _PADDING = dict.fromkeys("bB?", "7x") | dict.fromkeys("hHe", "6x") | dict.fromke
 
 @dataclass(frozen=True)
 class AddEntry:
-    """LLVM IR text -> the same with the entry of `name` added."""
+    """The pass that adds the entry of `name` to LLVM IR text."""
 
     name: str
 
@@ -38,7 +38,7 @@ class AddEntry:
 
 
 def entry_text(llvmir: str, name: str) -> str:
-    """The LLVM IR of the entry of the function `name` defined in `llvmir`."""
+    """Return the LLVM IR of the entry of the function `name` defined in `llvmir`."""
     found = re.search(rf"^define (.*?)@{re.escape(name)}\(", llvmir, re.MULTILINE)
     if found is None:
         raise CompilerBug(f"the LLVM IR has no function {name!r}")

@@ -1,4 +1,4 @@
-"""A failing pass or verifier, told in the user's terms: the Python line, plain words, a repro file.
+"""Errors for a failing pass or verifier: the user's Python line, plain words, a repro file.
 
 MLIR reports the op's location; tracing gave ops the location of the user's Python line, so the
 diagnostic maps back. What is wrong in the IR goes into a file, not into the message.
@@ -22,7 +22,7 @@ from basedsl.location import Span, is_internal
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One report of MLIR with its span, and the notes below it."""
+    """A diagnostic of MLIR with its span and its notes."""
 
     severity: str
     message: str
@@ -31,7 +31,7 @@ class Diagnostic:
 
 
 class PassFailed(CompilerBug):
-    """A step of a pipeline failed. `step` and `failed_pass` name what; `dump` is the repro file;
+    """A step of a pipeline failed. `step` and `failed_pass` name it; `dump` is the repro file;
     `stages` has the outputs up to the failure (set by the runner).
     """
 
@@ -51,12 +51,12 @@ class Rejected(Exception):
 
 
 def reject(op: Any, message: str) -> NoReturn:
-    """For Python passes: fail at the user's line of `op`."""
+    """Fail a Python pass at the user's line of `op`."""
     raise Rejected(Diagnostic("error", message, span_of_location(op.operation.location)))
 
 
 def span_of_location(location: Any) -> Span | None:
-    """The Python span that an `ir.Location` stands for, or None.
+    """Find the Python span that an `ir.Location` stands for, or None.
 
     Of several (fused or call-site locations) the first one in a user's file wins, then any file;
     call sites around it are its callers.
@@ -103,7 +103,7 @@ def _is_a(location: Any, kind: str, class_name: str) -> bool:
 
 
 def read_diagnostic(info: Any) -> Diagnostic:
-    """A copy of MLIR's `Diagnostic` or `DiagnosticInfo`, which do not outlive the call."""
+    """Copy MLIR's `Diagnostic` or `DiagnosticInfo`, which do not outlive the call."""
     notes = tuple((note.message, span_of_location(note.location)) for note in info.notes)
     return Diagnostic(
         str(info.severity).rpartition(".")[2].lower(),
@@ -135,7 +135,7 @@ _PLAIN = (
 
 
 def in_plain_words(message: str) -> str:
-    """`message` of MLIR in words that need no knowledge of it, where we have any."""
+    """Translate a message of MLIR into words that need no knowledge of it, where there are any."""
     for pattern, plain in _PLAIN:
         found = pattern.search(message)
         if found:
@@ -153,7 +153,7 @@ def failure(
     dump: Path | None = None,
     detail: str = "",
 ) -> PassFailed:
-    """The error for a failed step. `what` is a verb phrase such as "could not be lowered"."""
+    """Make the error for a failed step. `what` begins its message, such as "lowering failed"."""
     errors = [d for d in diagnostics if d.severity == "error"] or list(diagnostics)
     main = errors[0] if errors else Diagnostic("error", detail or "no reason was given", None)
     where = f"step '{step}' of pipeline '{pipeline}'"

@@ -31,9 +31,9 @@ TO_LLVM = (
 
 @dataclass(frozen=True)
 class ToLLVMIR:
-    """LLVM-dialect module -> LLVM IR text, by MLIR's translation.
+    """The pass from an LLVM-dialect module to LLVM IR text, by MLIR's translation.
 
-    An operation that is left over is refused first: the bindings crash where translation fails.
+    An operation of another dialect is an error first: the bindings crash where translation fails.
     """
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
@@ -53,14 +53,14 @@ def _refuse_leftovers(op: Any, context: PipelineContext) -> None:
     left: list[Any] = []
 
     def visit(inner: Any) -> Any:
-        if inner.name == "gpu.module":  # code for another machine, which is not translated
+        if inner.name == "gpu.module":  # code for another machine is not translated
             return ir.WalkResult.SKIP
         if not _translates(inner.name):
             left.append(inner)
         return ir.WalkResult.ADVANCE
 
     op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    # Casts and functions stay because of what was not lowered: name that rather than them.
+    # Casts and functions are left because another op was not lowered: name that op.
     left.sort(key=lambda one: (one.name == CAST, one.name.startswith("func.")))
     if left and left[0].name == CAST:
         types = f"{left[0].operands[0].type} to {left[0].results[0].type}"
@@ -74,7 +74,7 @@ CAST = "builtin.unrealized_conversion_cast"
 
 @dataclass(frozen=True)
 class Optimise:
-    """LLVM IR text -> optimised bitcode."""
+    """The pass from LLVM IR text to optimised bitcode."""
 
     target: NativeTarget
 
@@ -84,7 +84,7 @@ class Optimise:
 
 @dataclass(frozen=True)
 class EmitObject:
-    """Bitcode -> object code."""
+    """The pass from bitcode to object code."""
 
     target: NativeTarget
 
@@ -93,7 +93,9 @@ class EmitObject:
 
 
 def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
-    """Call libm's expm1: MLIR would make it exp(x) - 1, which has no correct digit for small x."""
+    """The pass that calls libm's expm1: MLIR would make it exp(x) - 1, which has no correct digit
+    for small x.
+    """
     if not context.may_contain("math.expm1"):
         return context.input
     ir = context.bindings.ir
@@ -127,8 +129,8 @@ def libm_where_exact(op: Any, context: PipelineContext) -> Snapshot | None:
 
 
 def native_steps(target: NativeTarget | None = None) -> tuple[Step, ...]:
-    """From upstream dialects to object code: stages `storage-floats`, `bfloat16`, `exact-math`,
-    `buffers`, `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`.
+    """Return the steps from upstream dialects to object code: stages `storage-floats`, `bfloat16`,
+    `exact-math`, `buffers`, `vectors`, `llvm`, `asserts`, `llvmir`, `optimised`, `object`.
     """
     target = target or NativeTarget()
     return (
@@ -154,6 +156,8 @@ def native_pipeline(
     name: str = "native",
     input: str = "input",
 ) -> Pipeline:
-    """A DSL's own steps, then the standard ones; the artifact is object code for `native.load`."""
+    """Return a DSL's own steps followed by the standard ones; the artifact is object code for
+    `native.load`.
+    """
     steps = native_steps(target or NativeTarget(opt_level))
     return Pipeline(name, (*extra_steps, *steps), input)

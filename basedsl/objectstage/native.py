@@ -1,7 +1,7 @@
 """Native CPU code through llvmlite: LLVM IR text to object code, object code to addresses.
 
 `compile_llvmir` and `load` are two halves, so that object code can be kept on disk and loaded by
-another process without a compiler run. How a module becomes LLVM IR is `objectstage.lowering`.
+another process without a compiler run. `objectstage.lowering` makes the LLVM IR of a module.
 
 No fast-math anywhere: floats mean what IEEE 754 says. llvmlite is imported on first use.
 """
@@ -35,7 +35,7 @@ _library_numbers = itertools.count()
 
 @dataclass(frozen=True)
 class NativeTarget:
-    """What code is made for. Empty `cpu` and None `features` mean this machine's.
+    """The processor that code is made for. Empty `cpu` and None `features` mean this machine's.
 
     `opt_level` is LLVM's 0 to 3; vectorisers run from 2 on, as in clang.
     """
@@ -45,7 +45,7 @@ class NativeTarget:
     features: str | None = None
 
     def describe(self) -> str:
-        """Identifies the code: goes into the key of a disk cache. Loads nothing."""
+        """Return text that identifies the code, for the key of a disk cache. Loads nothing."""
         digest = hashlib.sha256(repr((self.cpu, self.features, _this_machine())).encode())
         stats = [(str(path), path.stat()) for path, _ in libraries()]
         made_by = [(path, found.st_size, found.st_mtime_ns) for path, found in stats]
@@ -61,7 +61,7 @@ _CPU_LINES = re.compile(
 
 @functools.cache
 def _this_machine() -> str:
-    """What tells this machine's processor from others: the system's words, or else LLVM's."""
+    """Return text that identifies this machine's processor: the system's, or else LLVM's."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             found = _CPU_LINES.findall(file.read(8192).partition("\n\n")[0])
@@ -80,13 +80,15 @@ def _llvm() -> Any:
 
 
 def begin_import() -> None:
-    """Import what of llvmlite needs none of its `libraries()`, while those are being mapped."""
+    """Import the part of llvmlite that needs none of its `libraries()`, while those are being
+    mapped.
+    """
     importlib.import_module("llvmlite.ir")
 
 
 @functools.cache
 def libraries() -> tuple[tuple[Path, int], ...]:
-    """The shared library that llvmlite will load, and dlopen's mode."""
+    """Return the shared library that llvmlite will load, and dlopen's mode."""
     spec = importlib.util.find_spec("llvmlite")
     folders = (spec.submodule_search_locations if spec else None) or ()
     paths = [Path(folder, "binding", "libllvmlite.so") for folder in folders]
@@ -101,7 +103,7 @@ def _make_runtime_libraries_visible() -> None:
         for name in ("libm.so.6", "libgcc_s.so.1"):
             try:
                 ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
-            except OSError:  # another libc, or no libgcc: only code that needs it will fail
+            except OSError:  # another libc, or no libgcc: only code that needs the name fails
                 continue
 
 
@@ -128,10 +130,10 @@ def _machine(target: NativeTarget) -> Any:
 
 
 def parse(llvmir: str) -> Any:
-    """An llvmlite module of its own context, verified.
+    """Return an llvmlite module in its own context, verified.
 
     The text may come from a newer LLVM than llvmlite's: attributes that it does not know are hints
-    or restate what the callee is, and are dropped.
+    or restate properties of the callee, and are dropped.
     """
     llvm = _llvm()
     text = llvmir
@@ -155,7 +157,9 @@ _KEEP = frozenset({"strictfp", "convergent", "noduplicate", "returns_twice", "na
 
 
 def _without_unknown_attribute(text: str, message: str) -> str | None:
-    """`text` without the attribute at the position of a parse error, if it is a droppable one."""
+    """Return `text` without the attribute at the position of a parse error, if it is a droppable
+    one.
+    """
     found = re.search(r":(\d+):(\d+): error: ", message)
     if found is None:
         return None
@@ -175,7 +179,7 @@ def _without_unknown_attribute(text: str, message: str) -> str | None:
 
 
 def optimise(llvmir: str, target: NativeTarget) -> bytes:
-    """Bitcode of the module after LLVM's standard pipeline for `target`."""
+    """Return bitcode of the module after LLVM's standard pipeline for `target`."""
     llvm = _llvm()
     with _lock:
         machine = _machine(target)
@@ -191,7 +195,7 @@ def optimise(llvmir: str, target: NativeTarget) -> bytes:
 
 
 def emit_object(bitcode: bytes, target: NativeTarget) -> bytes:
-    """Relocatable object code of optimised bitcode."""
+    """Return relocatable object code of optimised bitcode."""
     llvm = _llvm()
     with _lock:
         module = llvm.parse_bitcode(bitcode, llvm.create_context())
@@ -200,7 +204,7 @@ def emit_object(bitcode: bytes, target: NativeTarget) -> bytes:
 
 
 def assembly(bitcode: bytes, target: NativeTarget | None = None) -> str:
-    """The machine's assembly of optimised bitcode, for people."""
+    """Return the machine's assembly of optimised bitcode, for people."""
     llvm = _llvm()
     with _lock:
         module = llvm.parse_bitcode(bitcode, llvm.create_context())
@@ -209,7 +213,7 @@ def assembly(bitcode: bytes, target: NativeTarget | None = None) -> str:
 
 
 def compile_llvmir(llvmir: str, target: NativeTarget | None = None) -> bytes:
-    """Object code of LLVM IR text."""
+    """Return object code of LLVM IR text."""
     target = target or NativeTarget()
     return emit_object(optimise(llvmir, target), target)
 
@@ -226,11 +230,11 @@ snapshot.register_reader(BITCODE, _read_bitcode)
 # Object code -> addresses --------------------------------------------------------------------
 
 
-class NativeCode:
+class LoadedObject:
     """Object code in memory. Addresses are valid for as long as this object lives.
 
-    `symbols` are the addresses that were bound to undefined names; the caller keeps what they
-    point to alive.
+    `symbols` are the addresses that were bound to undefined names; the caller keeps their targets
+    alive.
     """
 
     def __init__(self, object_bytes: bytes, symbols: dict[str, int], code: Any) -> None:
@@ -240,10 +244,10 @@ class NativeCode:
         self._lookups: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return f"NativeCode({len(self.object_bytes)} B)"
+        return f"LoadedObject({len(self.object_bytes)} B)"
 
     def address_of(self, name: str) -> int:
-        """The address of a function or variable of this code; KeyError if it has none."""
+        """Return the address of a function or variable of this code; KeyError if it has none."""
         found = self._lookups.get(name)
         if found is None:
             try:
@@ -253,23 +257,23 @@ class NativeCode:
         return found
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
-        """A ctypes function of `name`; it keeps the code alive."""
+        """Return a ctypes function of `name`; it keeps the code alive."""
         function: Any = ctypes.CFUNCTYPE(result, *arguments)(self.address_of(name))
         function.native_code = self
         return function
 
 
-def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> NativeCode:
+def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> LoadedObject:
     """Link object code into this process.
 
-    Undefined names are looked up in `symbols` first, then in the process (libm among it).
-    Raises DSLRuntimeError that names what is missing.
+    Undefined names are looked up in `symbols` first, then in the process (libm among it). Raises
+    DSLRuntimeError that names the missing ones.
     """
     _make_runtime_libraries_visible()
     bound = {**_built_in_symbols, **(symbols or {})}
     file = object_file.read(object_bytes)
     if file is None:
-        return NativeCode(object_bytes, bound, _LinkedByLLVM(object_bytes, bound, ()))
+        return LoadedObject(object_bytes, bound, _LinkedByLLVM(object_bytes, bound, ()))
     names = file.names()
     bound = {name: bound[name] for name in names.undefined if name in bound}
     missing = []
@@ -285,13 +289,13 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Nativ
             hint="bind the name to an address: load(object, symbols={name: address})",
         )
     code = elf_loader.load(file, bound.__getitem__)
-    return NativeCode(
+    return LoadedObject(
         object_bytes, bound, code or _LinkedByLLVM(object_bytes, bound, names.defined)
     )
 
 
 class _LinkedByLLVM:
-    """Object code that `image` does not know how to load."""
+    """Object code that `elf_loader` cannot load, linked by LLVM instead."""
 
     def __init__(self, object_bytes: bytes, bound: dict[str, int], defined: Iterable[str]) -> None:
         self._name = f"basedsl{next(_library_numbers)}"
@@ -334,7 +338,7 @@ def _narrow_float(name: str) -> int:
 
 
 @functools.cache
-def _narrow_floats() -> NativeCode:
+def _narrow_floats() -> LoadedObject:
     with _lock:
         return load(compile_llvmir(narrow_floats.LLVMIR))
 
@@ -343,7 +347,9 @@ _built_in_symbols: dict[str, int] = {}
 
 
 def provide_symbol(name: str, address: int) -> None:
-    """Bind `name` to `address` in all code loaded from now on. What it points to must never go."""
+    """Bind `name` to `address` in all code loaded from now on. The target of the address must live
+    for ever.
+    """
     _built_in_symbols[name] = address
 
 

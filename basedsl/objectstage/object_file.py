@@ -1,4 +1,4 @@
-"""Relocatable object code as tables: enough of ELF to say what it defines and needs, and to link.
+"""Tables of relocatable object code: enough of ELF to know what it defines and needs, and to link.
 
 System V ABI, chapters "Sections", "Symbol Table" and "Relocation". 64-bit little-endian files only;
 for others (COFF, Mach-O) the answer is None.
@@ -42,7 +42,9 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Relocation:
-    """At `offset` of a section: what `kind` makes of `symbol` (an index) and `addend`."""
+    """A row that patches `offset` of a section with a function (`kind`) of `symbol` (an index) and
+    `addend`.
+    """
 
     offset: int
     kind: int
@@ -51,8 +53,8 @@ class Relocation:
 
 
 @dataclass(frozen=True)
-class Symbols:
-    """Global names of one object file."""
+class SymbolTable:
+    """The global names of one object file."""
 
     defined: frozenset[str]
     undefined: frozenset[str]
@@ -96,20 +98,20 @@ class ObjectFile:
                 yield Symbol(self._text(strings, name), info >> 4, home, value)
 
     def relocations(self, section: Section) -> Iterator[Relocation]:
-        """The rows of a section of kind RELA."""
+        """Return the rows of a section of kind RELA."""
         for at in range(section.offset, section.offset + section.size, 24):
             offset, info, addend = struct.unpack_from("<QQq", self.data, at)
             yield Relocation(offset, info & 0xFFFFFFFF, info >> 32, addend)
 
-    def names(self) -> Symbols:
-        """The global names that it defines, and those that it needs."""
+    def names(self) -> SymbolTable:
+        """Return the global names that it defines, and those that it needs."""
         named = [one for one in self.symbols if one.name and one.binding != LOCAL]
-        return Symbols(
+        return SymbolTable(
             frozenset(one.name for one in named if one.section != UNDEFINED),
             frozenset(one.name for one in named if one.section == UNDEFINED),
         )
 
 
 def read(data: bytes) -> ObjectFile | None:
-    """The tables of object code, or None if it is not 64-bit little-endian ELF."""
+    """Return the tables of object code, or None if it is not 64-bit little-endian ELF."""
     return ObjectFile(data) if data.startswith(_MAGIC) else None

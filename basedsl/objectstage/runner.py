@@ -1,4 +1,4 @@
-"""Runs a pipeline on a module: times each step, checks it, keeps what came out.
+"""Running a pipeline on a module: each step is timed, verified, and its output kept.
 
 The module that goes in is left alone; steps work on a copy. A failing pass or verifier becomes a
 `PassFailed` at the user's Python line (`objectstage.failure`).
@@ -28,7 +28,7 @@ _managers: weakref.WeakKeyDictionary[MLIRContext, dict[str, Any]] = weakref.Weak
 
 
 class Stages:
-    """What each step of one run left behind.
+    """The outputs of one run of a pipeline.
 
     `outputs` maps the input's name and each step's name to a `Snapshot`; `seconds` maps step names
     to wall-clock time; `artifact` is the last text or bytes a step produced (None if none did);
@@ -66,15 +66,15 @@ class Stages:
         return sum(self.seconds.values())
 
     def text(self, name: str, *, locations: bool = False) -> str:
-        """The output of `name` for people to read."""
+        """Return the output of `name` for people to read."""
         return self[name].text(locations=locations)
 
     def data(self, name: str) -> bytes | str:
-        """The output of `name` as it is kept: bytecode, text or bytes."""
+        """Return the output of `name` as it is kept: bytecode, text or bytes."""
         return self[name].data
 
     def save(self, folder: Path, stem: str, names: tuple[str, ...] | None = None) -> list[Path]:
-        """Write outputs as `folder/stem.N.name.suffix`, N counting the stages; the files.
+        """Write outputs as `folder/stem.N.name.suffix`, N counting the stages. Returns the files.
 
         Names that this pipeline does not have are skipped.
         """
@@ -86,7 +86,7 @@ class Stages:
         ]
 
     def report(self) -> str:
-        """A line for each step: name, milliseconds, size of the output."""
+        """Write a line for each step: name, milliseconds, size of the output."""
         width = max((len(name) for name in self.outputs), default=0)
         lines = []
         for name, output in self.outputs.items():
@@ -172,7 +172,7 @@ class _Run:
         self.publish(step.name, output)
 
     def publish(self, name: str, output: Snapshot) -> None:
-        """Keep `output`, after whoever observes has seen or replaced it."""
+        """Keep `output`, after the observer has seen or replaced it."""
         if self.observe is not None:
             other = self.observe(name, output)
             if other is not None and other is not output:
@@ -252,7 +252,9 @@ class _Run:
         return found
 
     def culprit(self, step: Step) -> tuple[str, str | None]:
-        """Which pass of a failed step fails, and the module before it, by running one at a time."""
+        """Find the pass of a failed step that fails, and the module before it, by running one at a
+        time.
+        """
         ir = self.context.bindings.ir
         if self.module_now is None:
             return "", None
@@ -301,7 +303,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _collecting(live: Any, stages: Stages) -> Iterator[None]:
-    """Keep MLIR's warnings and remarks instead of having them on standard error."""
+    """Collect MLIR's warnings and remarks, which would otherwise go to standard error."""
 
     def keep(info: Any) -> bool:
         stages.diagnostics.append(failure.read_diagnostic(info))

@@ -1,4 +1,4 @@
-"""What one step left behind, as plain data: readable later, cheap to keep.
+"""The output of a step as plain data: readable later, cheap to keep.
 
 A module is kept as MLIR bytecode (1.5 ms for 5,000 ops, where printing costs 9) and printed only
 when somebody asks. No live operation is kept: touching one after its context is gone crashes the
@@ -24,13 +24,13 @@ _readers: dict[str, Callable[[bytes], str]] = {}
 
 
 def register_reader(kind: str, read: Callable[[bytes], str]) -> None:
-    """Say how data of `kind` is turned into text for people."""
+    """Register the function that turns data of `kind` into text for people."""
     _readers[kind] = read
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The output of one step: `data` of a `kind`, and how to call a file of it.
+    """The output of one step: `data` of a `kind`, and the suffix of a file with it.
 
     `kind` is "mlir" (bytecode), "text", "binary", or one given to `register_reader`. `context` is
     only used to print MLIR, so a snapshot without it (one read from a cache) keeps its bytes.
@@ -49,7 +49,8 @@ class Snapshot:
         return isinstance(self.data, bytes)
 
     def text(self, *, locations: bool = False) -> str:
-        """For people: the module's assembly (with Python lines if `locations`), or the text.
+        """Return text for people: the module's assembly (with Python lines if `locations`), or the
+        text.
 
         Binary data with no reader is described, not shown.
         """
@@ -61,7 +62,9 @@ class Snapshot:
         return f"<{len(self.data)} bytes of {self.kind}>\n" if read is None else read(self.data)
 
     def save(self, stem: Path) -> Path:
-        """Write what `text()` shows, or the bytes where there is no text for them; the file."""
+        """Write what `text()` shows, or the bytes where there is no text for them. Returns the
+        file.
+        """
         if isinstance(self.data, bytes) and self.kind != MLIR and self.kind not in _readers:
             path = stem.with_name(stem.name + (self.suffix or ".bin"))
             path.write_bytes(self.data)
@@ -75,19 +78,19 @@ _suffixes = {MLIR: ".mlir", TEXT: ".txt"}
 
 
 def of_operation(op: Any, context: MLIRContext) -> Snapshot:
-    """The state of `op`, a module or another operation isolated from above."""
+    """Take a snapshot of `op`, a module or another operation isolated from above."""
     buffer = io.BytesIO()
     op.operation.write_bytecode(buffer)
     return Snapshot(buffer.getvalue(), MLIR, ".mlir", context)
 
 
 def of_artifact(value: bytes | str, suffix: str = "") -> Snapshot:
-    """Text or bytes that a step produced."""
+    """Take a snapshot of text or bytes that a step produced."""
     return Snapshot(value, TEXT if isinstance(value, str) else BINARY, suffix)
 
 
 def print_bytecode(data: bytes, context: MLIRContext, *, locations: bool = False) -> str:
-    """Assembly text of a module's bytecode."""
+    """Print a module's bytecode as assembly text."""
     ir = context.bindings.ir
     with context.entered():
         try:

@@ -1,9 +1,9 @@
-"""Floats that are only kept in memory (Float8 and narrower, TFloat32), in the arithmetic of others.
+"""Storage floats (Float8 and narrower, TFloat32), in the arithmetic of other types.
 
-`StorageFloats` spells out their conversions from and to Float32 in `arith` ops on integers, for
-scalars and vectors: for processors without an instruction that does it. Rounding is to nearest
-even, and what is too large becomes the largest finite number (as PTX's cvt.rn.satfinite has it).
-The step `spell_out_storage_floats` does it to a whole module.
+`StorageFloats` expands their conversions from and to Float32 into `arith` ops on integers, for
+scalars and vectors: for processors without an instruction for them. Rounding is to nearest even,
+and too large numbers become the largest finite one (as PTX's cvt.rn.satfinite has it). The step
+`spell_out_storage_floats` does it to a whole module.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 from basedsl.objectstage.pipeline import PipelineContext
 from basedsl.objectstage.snapshot import Snapshot
 
-# How an op is made: name, result types, operands, attributes -> its result.
+# Makes an op: name, result types, operands, attributes -> its result.
 Emit = Callable[[str, Any, Any, Any], Any]
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """A sign, then exponent and fraction, in bits. `top` is the code of the largest number, `nan`
-    that of NaN, both without sign; `infinite` says that infinity and NaNs are above `top` as IEEE
-    754 has them. Where there is no minus zero, its code (`nan`) is NaN.
+    """The bits of a format: a sign, then exponent and fraction. `top` is the code of the largest
+    number, `nan` that of NaN, both without sign; `infinite` says that infinity and NaNs are above
+    `top` as in IEEE 754. Where there is no minus zero, its code (`nan`) is NaN.
     """
 
     exponent: int
@@ -37,16 +37,17 @@ class Encoding:
 
     @property
     def width(self) -> int:
+        """The width of the format in bits."""
         return 1 + self.exponent + self.fraction
 
     @property
     def shift(self) -> int:
-        """From where the fraction is to where Float32 has it."""
+        """The distance from the fraction's place to its place in a Float32, in bits."""
         return _FRACTION - self.fraction
 
     @property
     def rebias(self) -> int:
-        """What an exponent grows by in Float32."""
+        """The difference of an exponent in Float32 and in the format."""
         return _BIAS - self.bias
 
     @property
@@ -85,19 +86,21 @@ class StorageFloats:
         self.i32 = ir.IntegerType.get_signless(32)
 
     def encoded(self, x: Any, name: str) -> Any:
-        """The codes, integers as wide as the format, of f32 values rounded to it."""
+        """Return the codes, integers as wide as the format, of f32 values rounded to it."""
         bits = self._op("arith.bitcast", self.i32, x)
         code = self._exponent(bits) if name == _EXPONENTS else self._code(bits, ENCODINGS[name])
         return self._op("arith.trunci", self.ir.IntegerType.get_signless(_width(name)), code)
 
     def decoded(self, code: Any, name: str) -> Any:
-        """The f32 values of codes."""
+        """Return the f32 values of codes."""
         wide = self._op("arith.extui", self.i32, code)
         bits = self._power(wide) if name == _EXPONENTS else self._number(wide, ENCODINGS[name])
         return self._op("arith.bitcast", self.f32, bits)
 
     def rounded_to_tf32(self, x: Any) -> Any:
-        """f32 with 10 bits of fraction: to nearest, halves away from zero (PTX cvt.rna.tf32)."""
+        """Return f32 with 10 bits of fraction: to nearest, halves away from zero (PTX
+        cvt.rna.tf32).
+        """
         bits = self._op("arith.bitcast", self.i32, x)
         near = self._and(self._plus(bits, 0x1000), ~0x1FFF & 0xFFFFFFFF)
         is_finite = self._compare("ult", self._and(bits, _MAGNITUDE), _INFINITY)
@@ -124,13 +127,17 @@ class StorageFloats:
         return self._select(self._compare("ugt", magnitude, _INFINITY), nan, signed)
 
     def _normal(self, bits: Any, to: Encoding) -> Any:
-        """Half of the last place that stays, less one if that is even, carries into it."""
+        """Round a normal number: half of the last remaining place, less one if that is even,
+        carries into it.
+        """
         odd = self._and(self._shifted_down(bits, to.shift), 1)
         sum_ = self._op("arith.addi", self.i32, self._plus(bits, (1 << (to.shift - 1)) - 1), odd)
         return self._plus(self._shifted_down(sum_, to.shift), -(to.rebias << to.fraction))
 
     def _subnormal(self, bits: Any, to: Encoding) -> Any:
-        """Added to a number whose last place is the format's, the sum's last bits are the code."""
+        """Round a subnormal number: added to a number whose last place is the format's, it leaves
+        its code in the sum's last bits.
+        """
         magic = (to.least_subnormal + _FRACTION + _BIAS) << _FRACTION
         x = self._op("arith.bitcast", self.f32, bits)
         large = self._op("arith.bitcast", self.f32, self._constant(magic, bits))
@@ -139,8 +146,9 @@ class StorageFloats:
         )
 
     def _exponent(self, bits: Any) -> Any:
-        """The nearest power of two, the larger of two (as ml_dtypes has it, with all that is above
-        2**-127 going to 2**-126, Float32's least normal number). Below, and below zero, 2**-127.
+        """Return the code of the nearest power of two, the larger of two (as ml_dtypes has it, with
+        everything above 2**-127 going to 2**-126, Float32's least normal number). Below, and below
+        zero, 2**-127.
         """
         least = 1 << (_FRACTION - 1)
         up = self._shifted_down(self._plus(bits, least), _FRACTION)
@@ -174,7 +182,7 @@ class StorageFloats:
         return bits
 
     def _times_power(self, number: Any, exponent: int) -> Any:
-        """The bits of an integer times a power of two."""
+        """Return the bits of an integer times a power of two."""
         x = self._op("arith.uitofp", self.f32, number)
         power = self._constant((exponent + _BIAS) << _FRACTION, number)
         factor = self._op("arith.bitcast", self.f32, power)
@@ -226,12 +234,12 @@ def _width(name: str) -> int:
 
 
 def element_of(type: Any) -> Any:
-    """The element type of a vector; a scalar's own type."""
+    """Return the element type of a vector; a scalar's own type."""
     return getattr(type, "element_type", type)
 
 
 def _like(ir: Any, value: Any, element: Any) -> Any:
-    """`element`, or a vector of it as long as `value`."""
+    """Return `element`, or a vector of it as long as `value`."""
     shape = getattr(value.type, "shape", None)
     return element if shape is None else ir.VectorType.get(list(shape), element)
 
@@ -240,7 +248,7 @@ def _like(ir: Any, value: Any, element: Any) -> Any:
 
 
 def spell_out_storage_floats(op: Any, context: PipelineContext) -> Snapshot | None:
-    """The step: conversions become arithmetic, and TFloat32 the Float32 that it is kept in."""
+    """The step: conversions become arithmetic, and a TFloat32 the Float32 that stores it."""
     if not _may_have_some(context):
         return context.input
     ir = context.bindings.ir
@@ -332,7 +340,7 @@ _BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 def _resized(ir: Any, emit: Emit, value: Any, element: Any) -> Any:
-    """A float that processors know as another one."""
+    """Return a float that processors know, converted to another one."""
     kind = _like(ir, value, element)
     if value.type == kind:
         return value

@@ -1,4 +1,4 @@
-"""How DSLs and tools plug in: the hooks, and the manager that finds and asks plugins."""
+"""Plugins: the hooks that they answer, and the manager that finds and asks them."""
 
 from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry, hookimpl
 from basedsl.plugin.manager import (

@@ -1,7 +1,8 @@
-"""Entry points of one group, of everything installed: what `importlib.metadata` gives, sooner.
+"""Entry points of one group, of everything installed: `importlib.metadata`'s, found faster.
 
-That one opens and parses the entry points of every distribution, which in a large environment takes
-longer than running a kept program. Here a file is parsed only if it names the group.
+`importlib.metadata` opens and parses the entry points of every distribution, which in a large
+environment takes longer than running a cached program. Here a file is parsed only if it names the
+group.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ _SUFFIXES = (".dist-info", ".egg-info")
 
 
 def installed(group: str) -> Iterable[importlib.metadata.EntryPoint]:
-    """The entry points of `group`. Of two distributions of a name, the first on the path counts."""
+    """Return the entry points of `group`. Of two distributions of a name, the first on the path
+    counts.
+    """
     others = (f for f in sys.meta_path if f is not PathFinder)
     if any(hasattr(f, "find_distributions") for f in others) or any(map(os.path.isfile, sys.path)):
         return importlib.metadata.entry_points(group=group)  # zip files, finders of other kinds
@@ -32,7 +35,7 @@ def installed(group: str) -> Iterable[importlib.metadata.EntryPoint]:
 
 
 def _distributions(path: str) -> Iterator[tuple[str, str]]:
-    """The normalised name and the folder of each distribution in a folder that ends in `/`."""
+    """Yield normalised name and folder of each distribution in a folder that ends in `/`."""
     try:
         names = os.listdir(path)
     except OSError:

@@ -33,8 +33,8 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 @dataclass(frozen=True)
 class DSLEntry:
-    """A DSL by name. `load` imports and returns it when somebody uses it; the object's `name` is
-    the same. `summary` is one line for listings.
+    """A DSL by name. `load` imports and returns it when somebody asks for it; the object's `name`
+    must be the same. `summary` is one line for `basedsl list`.
     """
 
     name: str
@@ -44,7 +44,9 @@ class DSLEntry:
 
 @dataclass(frozen=True)
 class Command:
-    """A subcommand of `basedsl`. `configure` adds its arguments; `run` returns the exit status."""
+    """A subcommand of `basedsl`. `configure` adds its arguments to the parser; `run` gets the
+    parsed ones and returns the exit status. `help` is one line for `basedsl --help`.
+    """
 
     name: str
     help: str
@@ -67,28 +69,29 @@ def basedsl_register_dsls() -> list[DSLEntry]:  # type: ignore[empty-body]
 
 @_spec
 def basedsl_stage_output(dsl: str, function: str, stage: str, output: Any) -> Any:
-    """See, and possibly replace, what a stage produced: dumps, profiles, post-compilers.
+    """See, and possibly replace, the output of a stage: for dumps, profiles, post-compilers.
 
     `output` is a `basedsl.objectstage.Snapshot`; `stage` is the name of a step of the DSL's
-    pipeline, or of its input. Return another snapshot to put in its place, for the steps that
-    follow as well, or None. Plugins are asked in order of their names and each sees what the one
-    before it returned. While no plugin implements this hook it costs nothing.
+    pipeline, or of its input. Return another snapshot to put in its place, for the following steps
+    as well, or None. Plugins are asked in order of their names and each sees the snapshot that the
+    one before it returned. While no plugin implements this hook it costs nothing.
     """
 
 
 @_spec
 def basedsl_adapt_argument(dsl: str, kind: type, declared: Any) -> Any:
-    """How to take arguments of a foreign type: a function from such a value to one that the DSL
-    knows (something with DLPack, a leaf of the DSL), or None.
+    """Return how to pass arguments of a foreign type: a function from such a value to one that the
+    DSL knows (an object with DLPack, a leaf of the DSL); None if this plugin does not know the
+    type.
 
-    Asked once for each `kind`, so the answer depends on nothing else; `declared` is the
+    Asked once for each type `kind`, so the answer must depend on nothing else; `declared` is the
     parameter's annotation or None. Two plugins that both answer are an error that names them.
     """
 
 
 @_spec
 def basedsl_cli_commands() -> list[Command]:  # type: ignore[empty-body]
-    """Subcommands for the `basedsl` command line."""
+    """Return subcommands for the `basedsl` command line."""
 
 
 @_spec

@@ -1,8 +1,8 @@
-"""Finds plugins, checks them, and asks them: all or nothing for each plugin.
+"""The plugin manager: finds plugins, checks them, and asks them; all or nothing for each plugin.
 
-A plugin is validated and its answers collected before anything of the manager changes, so a bad
-one leaves the manager as it was. A plugin that cannot be imported or registered is remembered by
-name with the reason (`broken`), and the others work.
+A plugin is validated and its answers collected before the manager changes, so a bad one leaves the
+manager unchanged. A plugin that cannot be imported or registered is remembered by name with the
+reason (`broken`), and the others work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import pluggy
 
-from basedsl.errors import DSLError
+from basedsl.errors import DSLError, with_article
 from basedsl.plugin import entry_points, hookspecs
 from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry
 
@@ -30,12 +30,14 @@ _SPECS = {
 
 
 class PluginError(DSLError):
-    """A plugin that does not keep the contract of `basedsl.plugin.hookspecs`."""
+    """A plugin that breaks the contract of `basedsl.plugin.hookspecs`, or a name that no plugin
+    has.
+    """
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A plugin that could not be used, and why."""
+    """A plugin that could not be used, and the reason."""
 
     plugin: str
     reason: str
@@ -43,7 +45,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class _Plugin:
-    """What is known of a registered plugin."""
+    """The facts about a registered plugin."""
 
     name: str
     module: Any
@@ -96,7 +98,7 @@ class PluginManager:
             self._adapters = {}
 
     def unregister(self, name: str) -> None:
-        """Take a plugin and its DSLs out again."""
+        """Remove the plugin `name` and its DSLs."""
         with self._lock:
             plugin = self._plugins[name]
             self._pluggy.unregister(name=name)
@@ -107,7 +109,7 @@ class PluginManager:
             self._adapters = {}
 
     def discover(self) -> None:
-        """Import and register what is installed, once. Never raises for a plugin's sake."""
+        """Import and register all installed plugins, once. A plugin that fails goes to `broken`."""
         if self._discovered:
             return
         with self._lock:
@@ -129,7 +131,7 @@ class PluginManager:
     # Asking ------------------------------------------------------------------------------------
 
     def plugin_names(self) -> tuple[str, ...]:
-        """Registered plugins in order."""
+        """Return the names of registered plugins in order."""
         self.discover()
         return tuple(sorted(self._plugins))
 
@@ -180,7 +182,9 @@ class PluginManager:
         return self._loaded.setdefault(name, dsl)
 
     def stage_observer(self, dsl: str, function: str) -> Callable[[str, Any], Any] | None:
-        """What `objectstage.run` takes as `observe`; None while no plugin wants to see."""
+        """Return the `observe` argument of `objectstage.run`; None while no plugin wants to see
+        stages.
+        """
         self.discover()
         implementations = self._implementations("basedsl_stage_output")
         if not implementations:
@@ -201,8 +205,8 @@ class PluginManager:
                 if other is not None:
                     if not isinstance(other, type(output)):
                         raise PluginError(
-                            f"the plugin {plugin!r} put a {type(other).__name__} in place of "
-                            f"stage {stage!r}, which is a {type(output).__name__}"
+                            f"the plugin {plugin!r} put {with_article(type(other))} in place of "
+                            f"stage {stage!r}, which is {with_article(type(output))}"
                         )
                     now = other
             return None if now is output else now
@@ -212,7 +216,10 @@ class PluginManager:
     def adapter_for(
         self, dsl: str, kind: type, declared: Any = None
     ) -> Callable[[Any], Any] | None:
-        """The function that makes values of the foreign type `kind` known to `dsl`, or None."""
+        """Return the function that makes values of the foreign type `kind` known to `dsl`, or None.
+
+        Raises PluginError if two plugins have one.
+        """
         try:
             key = (dsl, kind, declared)
             if key in self._adapters:
@@ -224,12 +231,12 @@ class PluginManager:
         return answer
 
     def cli_commands(self) -> tuple[Command, ...]:
-        """Subcommands of all plugins."""
+        """Return the subcommands of all plugins."""
         self.discover()
         return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
 
     def conformance_adapters(self) -> dict[str, AdapterEntry]:
-        """Conformance adapters of all plugins, by name."""
+        """Return the conformance adapters of all plugins, by name."""
         self.discover()
         hook = "basedsl_conformance_adapters"
         return {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
@@ -284,7 +291,7 @@ def _new_pluggy() -> pluggy.PluginManager:
 
 
 def _inspect(module: Any, name: str) -> _Plugin:
-    """Check a plugin on a manager of its own, and collect what it says about itself."""
+    """Check a plugin on a manager of its own, and collect its answers."""
     for attribute in dir(module):
         if not attribute.startswith(_PREFIX):
             continue
@@ -332,7 +339,7 @@ def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any
     for one in listed:
         if not isinstance(one, kind):
             raise PluginError(
-                f"{hook} of the plugin {plugin!r} returned a {type(one).__name__} where a "
+                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))} where a "
                 f"{kind.__name__} is expected"
             )
     return tuple(listed)
@@ -350,15 +357,17 @@ def _source(point: Any) -> str:
 
 @functools.cache
 def plugin_manager() -> PluginManager:
-    """The manager of this process. Nothing is imported until it is asked something."""
+    """Return the manager of this process. Nothing is imported until it is asked something."""
     return PluginManager()
 
 
 def get_dsl(name: str) -> Any:
-    """The installed DSL called `name`."""
+    """Return the installed DSL called `name`; PluginError with the names there are if there is
+    none.
+    """
     return plugin_manager().get_dsl(name)
 
 
 def dsl_names() -> tuple[str, ...]:
-    """Names of the installed DSLs."""
+    """Return the names of the installed DSLs."""
     return plugin_manager().dsl_names()

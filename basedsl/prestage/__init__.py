@@ -1,7 +1,7 @@
 """Pre-stage: from a Python function to readable Python that calls back for its control flow.
 
-The public names of the package. `stage_function(fn)` gives a `StagedFunction`; its
-`bind(runtime)` is a new function that calls `runtime` (a `ControlFlow`) as `__dsl__`.
+The public names of the package. `stage_function(fn)` gives a `StagedFunction`; its `bind(runtime)`
+makes a function that calls `runtime` (a `ControlFlowCallbacks`) as `__dsl__`.
 
 A process imports the package when it first compiles. Its records are named tuples, or dataclasses
 without comparison and text, since each method that a dataclass writes takes 0.1 ms.
@@ -12,7 +12,7 @@ from basedsl.prestage.callbacks import (
     RETURN_VALUE,
     RETURNED,
     RUNTIME,
-    ControlFlow,
+    ControlFlowCallbacks,
     is_compiler_variable,
     is_flag,
     shared_cells,
@@ -26,7 +26,7 @@ __all__ = [
     "RETURN_VALUE",
     "RUNTIME",
     "STATIC_ATTRIBUTE",
-    "ControlFlow",
+    "ControlFlowCallbacks",
     "PassDiff",
     "StagedFunction",
     "is_compiler_variable",

@@ -1,11 +1,11 @@
-"""Definite assignment: which reads of local variables may find them unbound.
+"""Definite assignment: finds the reads of local variables that may find them unbound.
 
 A forward analysis of the user's own control flow (before exits are lowered), with separate states
 for the true and false outcome of a condition, so that `if x and (y := f()): use(y)` is proved.
-Every node is visited once. Also notes what each statement reads and writes (`Effect`), which is all
-that later passes need to know of expressions.
+Every node is visited once. Also notes the reads and writes of each statement (`Effect`), which is
+all that later passes need to know of expressions.
 
-A `with` is taken to let exceptions out; were it to swallow one, a read of a name that the rest of
+A `with` is assumed to let exceptions out; were it to swallow one, a read of a name that the rest of
 its body would have bound raises Python's own NameError.
 """
 
@@ -20,7 +20,7 @@ from basedsl.prestage.scopes import Scope, Scopes, outside_expressions
 
 
 class Effect(NamedTuple):
-    """What a simple statement, or the header of a compound one, does to a function's variables.
+    """The reads and writes of a simple statement, or of the header of a compound one.
 
     Sets are bit masks by `Scope.index`. `reads` are those of values from before the statement,
     `bad` the ones among them that may be unbound; `writes` certainly happen, `may` possibly, also
@@ -38,7 +38,7 @@ class Effect(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Assignment:
-    """The result for a tree."""
+    """The result of the analysis of a tree."""
 
     #: Loads that are not proved to find their variable bound.
     unbound: set[ast.Name] = field(default_factory=set)
@@ -51,11 +51,11 @@ def analyse_assignment(scopes: Scopes) -> Assignment:
     """Analyse every function (not lambda) of a tree."""
     result = Assignment()
     for scope in scopes.functions():
-        _Function(scopes, scope, result).run()
+        _DefiniteAssignment(scopes, scope, result).run()
     return result
 
 
-class _Function:
+class _DefiniteAssignment:
     # A state is a bit mask: bit i says variable i is bound; bit width+i says it was assigned by
     # the current statement. States merge by `&`; the unreachable state has all bits set.
 
@@ -90,7 +90,7 @@ class _Function:
         return state & self.low
 
     def finish(self, node: ast.AST, state: int) -> int:
-        """Note the effect of what was visited since `start` under `node`."""
+        """Note the effect of the nodes visited since `start` under `node`."""
         self.effects[node] = Effect(
             self.reads, self.bad, state >> self.width, self.may, self.binds, self.mentions
         )
@@ -117,7 +117,7 @@ class _Function:
     # Expressions ---------------------------------------------------------------------------
 
     def expr(self, node: ast.AST, state: int) -> int:
-        """The state after evaluating an expression, or assigning to a target."""
+        """Visit an expression or an assignment target; return the state after it."""
         handler = _EXPRESSIONS.get(type(node))
         if handler is not None:
             after: int = handler(self, node, state)
@@ -127,7 +127,7 @@ class _Function:
         return state
 
     def cond(self, node: ast.expr, state: int) -> tuple[int, int]:
-        """The states after an expression turned out true and false."""
+        """Visit a condition; return the states after it turned out true and false."""
         constant = truth(node)
         if constant is not None:
             return (state, self.never) if constant else (self.never, state)
@@ -174,7 +174,7 @@ class _Function:
         if not state & bit:
             self.bad |= bit
             self.unbound.add(node)
-        # What Python never reaches is still traced if the meta-stage cannot know: `n or 1 or m`.
+        # An operand that Python never reaches may still be traced: `n or 1 or m`.
         if state == self.never or not state & (bits ^ bit):
             self.reads |= bit
         return state if isinstance(node.ctx, ast.Load) else self.removed(node.id, state)
@@ -226,7 +226,7 @@ class _Function:
         return state
 
     def capture(self, node: ast.AST, state: int) -> None:
-        """A definition was evaluated that mentions variables of this function."""
+        """Visit a definition that mentions variables of this function."""
         for name in self.scope.inner_names.get(node, ()):
             self.mentions |= self.bits[name] & self.low
         for use in self.scope.inner_uses.get(node, ()):
@@ -376,7 +376,7 @@ class _Function:
         return after
 
     def through(self, state: int, gained: int) -> int:
-        """A state taken through a `finally` block that ends with `gained` at least."""
+        """Return a state after a `finally` block that ends with `gained` at least."""
         return state if state == self.never else state & ~self.deleted | gained
 
     def match(self, node: ast.Match, state: int) -> int:
@@ -408,7 +408,7 @@ class _Function:
 
 
 def truth(node: ast.expr) -> bool | None:
-    """The truth of a condition that is a literal (or `__debug__`); None for other expressions."""
+    """Return the truth of a literal condition (or `__debug__`); None for other expressions."""
     if isinstance(node, ast.Constant):
         return bool(node.value)
     if isinstance(node, ast.Name) and node.id == "__debug__":
@@ -420,7 +420,7 @@ def truth(node: ast.expr) -> bool | None:
 
 
 def irrefutable(case: ast.match_case) -> bool:
-    """Whether a case takes every subject."""
+    """Return True if a case takes every subject."""
     pattern: ast.pattern | None = case.pattern
     while isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
         pattern = pattern.pattern
@@ -428,36 +428,36 @@ def irrefutable(case: ast.match_case) -> bool:
 
 
 _EXPRESSIONS: dict[type[ast.AST], Any] = {
-    ast.Constant: _Function.constant,
-    ast.Name: _Function.name,
-    ast.NamedExpr: _Function.named,
-    ast.Call: _Function.call,
-    ast.Dict: _Function.dict_,
-    ast.BoolOp: _Function.branching,
-    ast.IfExp: _Function.branching,
-    ast.Compare: _Function.branching,
-    ast.Lambda: _Function.lambda_,
-    ast.ListComp: _Function.comprehension,
-    ast.SetComp: _Function.comprehension,
-    ast.DictComp: _Function.comprehension,
-    ast.GeneratorExp: _Function.comprehension,
+    ast.Constant: _DefiniteAssignment.constant,
+    ast.Name: _DefiniteAssignment.name,
+    ast.NamedExpr: _DefiniteAssignment.named,
+    ast.Call: _DefiniteAssignment.call,
+    ast.Dict: _DefiniteAssignment.dict_,
+    ast.BoolOp: _DefiniteAssignment.branching,
+    ast.IfExp: _DefiniteAssignment.branching,
+    ast.Compare: _DefiniteAssignment.branching,
+    ast.Lambda: _DefiniteAssignment.lambda_,
+    ast.ListComp: _DefiniteAssignment.comprehension,
+    ast.SetComp: _DefiniteAssignment.comprehension,
+    ast.DictComp: _DefiniteAssignment.comprehension,
+    ast.GeneratorExp: _DefiniteAssignment.comprehension,
 }
 _STATEMENTS: dict[type[ast.AST], Any] = {
-    ast.Assign: _Function.assign,
-    ast.AugAssign: _Function.augmented,
-    ast.AnnAssign: _Function.annotated,
-    ast.FunctionDef: _Function.definition,
-    ast.ClassDef: _Function.definition,
-    ast.Import: _Function.import_,
-    ast.ImportFrom: _Function.import_,
-    ast.Return: _Function.leave,
-    ast.Raise: _Function.leave,
-    ast.Break: _Function.break_,
-    ast.Continue: _Function.continue_,
-    ast.If: _Function.if_,
-    ast.For: _Function.for_,
-    ast.While: _Function.while_,
-    ast.With: _Function.with_,
-    ast.Try: _Function.try_,
-    ast.Match: _Function.match,
+    ast.Assign: _DefiniteAssignment.assign,
+    ast.AugAssign: _DefiniteAssignment.augmented,
+    ast.AnnAssign: _DefiniteAssignment.annotated,
+    ast.FunctionDef: _DefiniteAssignment.definition,
+    ast.ClassDef: _DefiniteAssignment.definition,
+    ast.Import: _DefiniteAssignment.import_,
+    ast.ImportFrom: _DefiniteAssignment.import_,
+    ast.Return: _DefiniteAssignment.leave,
+    ast.Raise: _DefiniteAssignment.leave,
+    ast.Break: _DefiniteAssignment.break_,
+    ast.Continue: _DefiniteAssignment.continue_,
+    ast.If: _DefiniteAssignment.if_,
+    ast.For: _DefiniteAssignment.for_,
+    ast.While: _DefiniteAssignment.while_,
+    ast.With: _DefiniteAssignment.with_,
+    ast.Try: _DefiniteAssignment.try_,
+    ast.Match: _DefiniteAssignment.match,
 }

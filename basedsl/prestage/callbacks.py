@@ -1,4 +1,4 @@
-"""The contract between rewritten code and whoever runs it: the `ControlFlow` protocol.
+"""The contract between rewritten code and whoever runs it: the `ControlFlowCallbacks` protocol.
 
 Rewritten functions call these methods on the object bound to the name `__dsl__`. The meta-stage
 implements them (static values: run Python; dynamic values: emit a region). This file holds the
@@ -67,19 +67,19 @@ CompareOp = Literal["==", "!=", "<", "<=", ">", ">=", "is", "is not", "in", "not
 
 
 def is_flag(name: str) -> bool:
-    """Whether a variable is an exit flag of the rewriter (a bool the user never sees)."""
+    """Return True for an exit flag of the rewriter (a bool the user never sees)."""
     return name.endswith("__") and (
         name == RETURNED or name.startswith(("__ret_", "__brk_", "__cont_"))
     )
 
 
 def is_compiler_variable(name: str) -> bool:
-    """Whether a variable in `names` was made by the rewriter: a flag or the return value."""
+    """Return True for a variable that the rewriter made: a flag or the return value."""
     return is_flag(name) or (name.startswith(RETURN_VALUE.rstrip("_")) and name.endswith("__"))
 
 
 def shared_cells(*functions: Callable[..., Any] | None) -> dict[str, CellType]:
-    """The closure cells of body functions, by variable name, without that of `__dsl__`."""
+    """Return the closure cells of body functions by variable name, without that of `__dsl__`."""
     cells: dict[str, CellType] = {}
     for function in functions:
         if isinstance(function, FunctionType) and function.__closure__:
@@ -88,8 +88,10 @@ def shared_cells(*functions: Callable[..., Any] | None) -> dict[str, CellType]:
     return cells
 
 
-class ControlFlow(Protocol):
-    """What rewritten code calls on `__dsl__`. All meanings are Python's for static values."""
+class ControlFlowCallbacks(Protocol):
+    """The methods that rewritten code calls on `__dsl__`. All meanings are Python's for static
+    values.
+    """
 
     # Statements ---------------------------------------------------------------------------
 
@@ -170,8 +172,8 @@ class ControlFlow(Protocol):
         names: Names = (),
         undef_ok: Names = (),
     ) -> Any:
-        """A chain `left < a() <= b()`, each operand evaluated once; of one comparison only where
-        that is `in` or `not in`, of which Python would ask the truth at once.
+        """A chain `left < a() <= b()`, each operand evaluated once. A single comparison calls back
+        only for `in` and `not in`, of which Python would ask the truth at once.
         """
         ...
 
@@ -207,5 +209,5 @@ class ControlFlow(Protocol):
 
 
 CALLBACKS: Final[Iterable[str]] = tuple(
-    name for name in vars(ControlFlow) if not name.startswith("_")
+    name for name in vars(ControlFlowCallbacks) if not name.startswith("_")
 )

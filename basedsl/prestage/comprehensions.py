@@ -16,7 +16,7 @@ from basedsl.prestage.scopes import Scope, Scopes
 
 
 def separate_comprehensions(scopes: Scopes, outer: Iterable[str], fresh: FreshNames) -> bool:
-    """Rename what collides, in place; whether there was something. `outer`: captured names."""
+    """Rename colliding variables in place; return whether there were any. `outer` are captured."""
     taken = set(outer)
     comprehensions: list[Scope] = []
     for scope in scopes.of.values():

@@ -48,8 +48,8 @@ class _Frame:
     assigned: int = 0
 
 
-class ControlFlow:
-    """Rewrites one function in place; functions in it are rewritten separately."""
+class ControlFlowPass:
+    """The pass over one function, in place; functions in it are rewritten separately."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ControlFlow:
         return result
 
     def note(self, node: ast.AST, frame: _Frame) -> Effect:
-        """Count what a statement or header does as done by `frame` itself."""
+        """Count the effects of a statement or header as those of `frame` itself."""
         effect = self.effects.get(node, _NOTHING)
         frame.mentioned |= effect.mentions
         frame.bound |= effect.binds
@@ -102,7 +102,7 @@ class ControlFlow:
         return effect
 
     def note_thunk(self, node: ast.AST, frame: _Frame) -> Effect:
-        """Count what is evaluated in a function inside of `frame`."""
+        """Count the effects of an expression that a function inside of `frame` evaluates."""
         effect = self.effects.get(node, _NOTHING)
         frame.mentioned |= effect.mentions
         frame.assigned |= effect.binds
@@ -160,7 +160,7 @@ class ControlFlow:
         out.append(node)
 
     def inside(self, node: ast.stmt, frame: _Frame) -> None:
-        """Rewrite the blocks of a statement that stays."""
+        """Rewrite the blocks of a statement that remains Python."""
         for body in blocks(node):
             body[:] = self.block(body, frame) or [At.node(body[0]).put(ast.Pass())]
 
@@ -219,7 +219,7 @@ class ControlFlow:
     def carried(
         self, at: At, sharing: Sharing, loop: ast.For | ast.While | None = None
     ) -> list[ast.expr]:
-        """The trailing arguments of a callback: `names`, `undef_ok` and a loop's `exits`."""
+        """Return the trailing arguments of a callback: `names`, `undef_ok` and a loop's `exits`."""
         found = [
             at.names(self.scope.names(sharing.names)),
             at.names(self.scope.names(sharing.undef_ok)),
@@ -239,7 +239,9 @@ class ControlFlow:
         frame: _Frame,
         bound: int = 0,
     ) -> ast.FunctionDef:
-        """The body of a construct as a function; `bound` are variables that are its parameters."""
+        """Return the body of a construct as a function; `bound` are variables that are its
+        parameters.
+        """
         inner = _Frame(generated=True, bound=bound)
         statements = self.block(body, inner)
         shared = names | live
@@ -256,7 +258,7 @@ class ControlFlow:
         return node
 
     def outer_declarations(self, body: list[ast.stmt], at: At) -> list[ast.stmt]:
-        """`global` and `nonlocal` for the user's outer variables that a body may assign."""
+        """Return `global` and `nonlocal` for the user's outer variables that a body may assign."""
         if not self.outer:
             return []
         used = identifiers(node for statement in body for node in walk(statement))
@@ -270,7 +272,7 @@ class ControlFlow:
     # Statements with thunks ------------------------------------------------------------------
 
     def thunk(self, kind: str, value: ast.expr, effect: Effect, out: list[ast.stmt]) -> ast.expr:
-        """A function that evaluates `value`; a `def` if it assigns variables."""
+        """Return a function that evaluates `value`; a `def` if it assigns variables."""
         at = At.node(value)
         if not has_walrus(value):
             return at.thunk(value)

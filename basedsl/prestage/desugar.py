@@ -38,7 +38,7 @@ Declaration = ast.Global | ast.Nonlocal
 
 
 def is_dynamic_index(node: ast.Subscript) -> bool:
-    """Whether a subscript may turn out to be indexed by a dynamic integer."""
+    """Return True for a subscript whose index may be a dynamic integer."""
     index = node.slice
     if isinstance(index, ast.UnaryOp):
         index = index.operand
@@ -54,7 +54,7 @@ def desugar(
             _expand_super(tree, None)
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
-            _Function(fresh).function(node)
+            _Desugaring(fresh).function(node)
 
 
 def _expand_super(node: ast.AST, first: str | None) -> None:
@@ -75,7 +75,7 @@ def _expand_super(node: ast.AST, first: str | None) -> None:
         _expand_super(child, first)
 
 
-class _Function:
+class _Desugaring:
     def __init__(self, fresh: FreshNames) -> None:
         self.fresh = fresh
         self.declarations: list[Declaration] = []
@@ -171,7 +171,7 @@ class _Function:
         return result
 
     def split(self, target: ast.expr) -> tuple[ast.expr, list[ast.stmt]]:
-        """A target of temporaries, and the stores from them in Python's order."""
+        """Return a target of temporaries, and the stores from them in Python's order."""
         at = At.node(target)
         if isinstance(target, ast.Tuple | ast.List):
             rest: list[ast.stmt] = []

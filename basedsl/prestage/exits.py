@@ -12,9 +12,9 @@ Structure first, flags only where needed:
     else:                       else: rest
         nothing()           if not __brk_1__: nothing()
 
-When a statement both may exit and may go on, what follows it is guarded by `if not flag`. Python's
-own jumps stay where every statement between the jump and its target certainly stays Python: tests
-and iterables that are static, `try`, `with`, `match`.
+Statements after one that may or may not exit are guarded by `if not flag`. Python's own jumps
+remain where every statement between the jump and its target certainly remains Python: tests and
+iterables that are static, `try`, `with`, `match`.
 
 Not covered: a lowered jump out of two nested `with` of which the inner one raises on exit and the
 outer one swallows that. Python forgets the jump, the rewritten function does it.
@@ -47,7 +47,7 @@ _KEYWORDS = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
 
 @dataclass(eq=False, repr=False)
 class Structure:
-    """What later passes must know about the statements of a tree."""
+    """The facts about the statements of a tree that later passes need."""
 
     #: Branches and loops that stay Python statements.
     plain: set[ast.stmt] = field(default_factory=set)
@@ -75,23 +75,25 @@ class _Flags:
     used: int = 0
 
 
-class _Place(NamedTuple):
-    """Where a block stands: which jumps may stay Python there, and the flags of the others."""
+class _ExitTarget(NamedTuple):
+    """The place of a block: which jumps may remain Python there, and the flags of the others."""
 
     real: int
     function: _Flags
     loop: _Flags
 
     def flags(self, kind: int) -> _Flags:
+        """Return the flags for a kind of jump at this place."""
         return self.function if kind == RET else self.loop
 
     @property
-    def staged(self) -> _Place:
+    def staged(self) -> _ExitTarget:
+        """Return the same place inside a staged statement, where no jump may remain Python."""
         return self._replace(real=0)
 
 
 class Exits:
-    """Lowers the exits of one function, in place; functions in it are lowered separately."""
+    """The pass over one function, in place; functions in it are lowered separately."""
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class Exits:
                 self.effects[end] = Effect()
                 body = [*body, end]
         flags = _Flags(node.lineno)
-        body = self.block(body, _Place(RET, flags, _Flags(node.lineno)))
+        body = self.block(body, _ExitTarget(RET, flags, _Flags(node.lineno)))
         if self.retval is not None and not isinstance(body[-1], ast.Return | ast.Raise):
             bit = self.scope.mask([self.retval])
             end = At.node(body[-1]).put(ast.Return(At.node(body[-1]).load(self.retval)))
@@ -147,7 +149,7 @@ class Exits:
     # Analysis ------------------------------------------------------------------------------
 
     def block_jumps(self, body: list[ast.stmt]) -> _Jumps:
-        """The jumps of a block; what can never be reached is left out."""
+        """Return the jumps of a block; unreachable ones are left out."""
         escaping = crossing = 0
         for statement in body:
             jumps = self.jumps(statement)
@@ -158,7 +160,7 @@ class Exits:
         return _Jumps(escaping, crossing, True)
 
     def jumps(self, node: ast.stmt) -> _Jumps:
-        """The jumps of a statement, analysed once."""
+        """Return the jumps of a statement, analysed once."""
         known = self.known.get(node)
         if known is None:
             known = self.known[node] = self.analyse(node)
@@ -226,11 +228,11 @@ class Exits:
 
     # Lowering ------------------------------------------------------------------------------
 
-    def lowered(self, jumps: _Jumps, place: _Place) -> int:
-        """The jumps that cannot stay Python at a place."""
+    def lowered(self, jumps: _Jumps, place: _ExitTarget) -> int:
+        """Return the jumps that cannot remain Python at a place."""
         return jumps.crossing | jumps.escaping & ~place.real
 
-    def block(self, todo: list[ast.stmt], place: _Place) -> list[ast.stmt]:
+    def block(self, todo: list[ast.stmt], place: _ExitTarget) -> list[ast.stmt]:
         done: list[ast.stmt] = []
         next_ = 0
         while next_ < len(todo):
@@ -265,7 +267,7 @@ class Exits:
         return done
 
     def take_rest(self, node: ast.If, rest: list[ast.stmt]) -> bool:
-        """Move what follows a branch into the arm that goes on, if only one does."""
+        """Move the statements after a branch into the arm that goes on, if only one does."""
         then, orelse = self.block_jumps(node.body), self.block_jumps(node.orelse)
         if then.falls and orelse.falls:
             return False
@@ -275,13 +277,13 @@ class Exits:
             node.orelse = node.orelse + rest
         return True
 
-    def guarded(self, rest: list[ast.stmt], kinds: int, place: _Place, at: At) -> ast.stmt:
-        """`if not flags: rest`."""
+    def guarded(self, rest: list[ast.stmt], kinds: int, place: _ExitTarget, at: At) -> ast.stmt:
+        """Return `if not flags: rest`."""
         node = at.put(ast.If(self.not_flags(kinds, place, at), rest, []))
         node.body = self.block(rest, place.staged)
         return node
 
-    def not_flags(self, kinds: int, place: _Place, at: At) -> ast.expr:
+    def not_flags(self, kinds: int, place: _ExitTarget, at: At) -> ast.expr:
         names = [self.flag(place.flags(kind), kind) for kind in (RET, BRK, CONT) if kinds & kind]
         for kind in (RET, BRK, CONT):
             place.flags(kind).used |= kinds & kind
@@ -292,7 +294,9 @@ class Exits:
         self.effects[test] = Effect(reads=bits, mentions=bits)
         return test
 
-    def jump(self, node: ast.Return | ast.Break | ast.Continue, place: _Place) -> list[ast.stmt]:
+    def jump(
+        self, node: ast.Return | ast.Break | ast.Continue, place: _ExitTarget
+    ) -> list[ast.stmt]:
         at = At.node(node)
         kind = {ast.Return: RET, ast.Break: BRK, ast.Continue: CONT}[type(node)]
         result: list[ast.stmt] = []
@@ -312,8 +316,10 @@ class Exits:
         self.setters.append((place.flags(kind), kind, setter))
         return [*result, setter]
 
-    def loop(self, node: Loop, place: _Place) -> tuple[list[ast.stmt], list[ast.stmt], int]:
-        """The lowered loop; what is left of its `else`; the flags that guard all that follows."""
+    def loop(self, node: Loop, place: _ExitTarget) -> tuple[list[ast.stmt], list[ast.stmt], int]:
+        """Lower a loop; return it, the rest of its `else`, and the flags that guard all that
+        follows.
+        """
         body, orelse = self.block_jumps(node.body), self.block_jumps(node.orelse)
         returns = body.escaping & RET
         if self.is_static(node) and not body.crossing and not returns & ~place.real:
@@ -324,7 +330,7 @@ class Exits:
             return [node], [], self.lowered(orelse, place)
         at = At.header(node)
         flags = _Flags(node.lineno)
-        lowered = self.block(node.body, _Place(0, place.function, flags))
+        lowered = self.block(node.body, _ExitTarget(0, place.function, flags))
         before: list[ast.stmt] = []
         exits: list[str] = []
         after = node.orelse
@@ -335,7 +341,7 @@ class Exits:
             exits.append(self.flag(flags, BRK))
             before.append(self.set_flag(flags, BRK, False, at))
             if after:
-                outer = _Place(0, place.function, flags)
+                outer = _ExitTarget(0, place.function, flags)
                 test = self.not_flags(BRK, outer, at)
                 after = [at.put(ast.If(test, after, []))]
         if returns:
@@ -345,8 +351,8 @@ class Exits:
         self.structure.exits[node] = tuple(exits)
         return [*before, node], after, returns
 
-    def inside(self, node: ast.stmt, place: _Place) -> None:
-        """Lower the blocks of a statement that stays Python."""
+    def inside(self, node: ast.stmt, place: _ExitTarget) -> None:
+        """Lower the blocks of a statement that remains Python."""
         match node:
             case ast.With():
                 node.body = self.block(node.body, place)
@@ -369,8 +375,8 @@ class Exits:
                         handler.body[:0] = self.cancelled(skipped, place, At.header(node))
                 node.finalbody = self.block(node.finalbody, place)
 
-    def cancelled(self, kinds: int, place: _Place, at: At) -> list[ast.stmt]:
-        """An exception between a jump and its target, in a `finally` say, cancels the jump."""
+    def cancelled(self, kinds: int, place: _ExitTarget, at: At) -> list[ast.stmt]:
+        """Return the resets of flags where an exception, in a `finally` say, cancels the jump."""
         result: list[ast.stmt] = []
         for kind in (RET, BRK, CONT):
             if kinds & kind:
@@ -387,9 +393,9 @@ class Exits:
                     return unsupported(
                         self.filename,
                         inner,
-                        f"'{keyword}' in a 'finally' block inside of staged control flow cannot "
-                        "be compiled: it would discard exceptions",
-                        f"move the '{keyword}' after the 'try' statement",
+                        f"'{keyword}' in a 'finally' block cannot be compiled in staged control "
+                        "flow",
+                        f"it would discard exceptions: move the '{keyword}' after the 'try'",
                     )
         raise AssertionError("a jump was counted that is not there")
 
@@ -432,7 +438,7 @@ def _union(parts: list[_Jumps], falls: bool) -> _Jumps:
 
 
 def _returns_values(body: list[ast.stmt]) -> bool:
-    """Whether any `return` of a function (not of those in it) gives something but None."""
+    """Return True if any `return` of a function (not of those in it) gives something but None."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue

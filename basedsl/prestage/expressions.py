@@ -12,8 +12,8 @@
     g = v (global)          g = v; __dsl__.check_outer('g', g, 'global')
 
 Operands that assign by `:=` become functions defined before the statement, which share the
-variable. In lambdas and comprehensions, whose variables such a function would not see, an
-operator with `:=` in an operand stays Python. Statements directly in class bodies stay Python too.
+variable. In lambdas and comprehensions, whose variables such a function would not see, an operator
+with `:=` in an operand remains Python. Statements directly in class bodies remain Python too.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 @dataclass(eq=False, repr=False)
 class _Context:
-    """Where an expression stands."""
+    """The place of an expression: its function, and where functions for operands go."""
 
     #: The user's function around it; None at module level.
     scope: Scope | None
-    #: Where functions for operands are put; None where they could not see all variables.
+    #: The block for functions of operands; None where they could not see all variables.
     hoisted: list[ast.stmt] | None = None
     #: Variables which the function being written owns only through such functions.
     declared: set[str] = field(default_factory=set)
@@ -67,7 +67,7 @@ class _Context:
 
 
 class Expressions:
-    """Rewrites a whole tree in place."""
+    """The pass over a whole tree, in place."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Expressions:
         return [node]
 
     def compound(self, node: ast.stmt, context: _Context) -> None:
-        """A compound statement that stays Python: its headers, then its blocks."""
+        """Rewrite a compound statement that remains Python: its headers, then its blocks."""
         for field_ in CHILD_FIELDS[type(node)]:
             value = getattr(node, field_)
             if isinstance(value, ast.expr):
@@ -197,7 +197,7 @@ class Expressions:
         args.kw_defaults = [item and self.expr(item, context) for item in args.kw_defaults]
 
     def outer_checks(self, node: ast.stmt, context: _Context) -> list[ast.stmt]:
-        """Checks of what a statement assigned outside of the decorated function."""
+        """Return the checks of a statement that assigns outside of the decorated function."""
         scope = context.scope
         if scope is None or not (scope.globals or scope.nonlocals):
             return []
@@ -226,7 +226,7 @@ class Expressions:
     # Expressions ---------------------------------------------------------------------------
 
     def expr(self, node: ast.expr, context: _Context) -> ast.expr:
-        """The rewritten expression."""
+        """Return the rewritten expression."""
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             result: ast.expr = handler(self, node, context)
@@ -305,8 +305,8 @@ class Expressions:
         return node
 
     def may_be_builtin(self, callee: ast.expr) -> bool:
-        """Whether a local name is called that may hold a builtin or a function of `math`: one that
-        no `def` or `class` binds, or a module imported here.
+        """Return True for a local name that may hold a builtin or a function of `math`: one that no
+        `def` or `class` binds, or a module imported here.
         """
         if isinstance(callee, ast.Name):
             return callee in self.scopes.owner and callee.id not in self.defined
@@ -340,13 +340,13 @@ class Expressions:
     # Thunks --------------------------------------------------------------------------------
 
     def stays(self, node: ast.expr, operands: list[ast.expr], context: _Context) -> bool:
-        """Whether an operator is left to Python."""
+        """Return True if an operator is left to Python."""
         if is_static_test(node, self.role_of):
             return True
         return context.hoisted is None and any(map(has_walrus, operands))
 
     def thunk(self, kind: str, value: ast.expr, context: _Context) -> ast.expr:
-        """`lambda: value`, or a function defined before the statement if it has `:=`."""
+        """Return `lambda: value`, or a function defined before the statement if it has `:=`."""
         at = At.node(value)
         if context.hoisted is None or not has_walrus(value):
             return at.thunk(self.expr(value, _inside(context)))
@@ -369,7 +369,7 @@ class Expressions:
     def assigned(
         self, node: ast.expr, operands: list[ast.expr], context: _Context
     ) -> dict[str, ast.expr]:
-        """The keywords `names` and `undef_ok` if operands assign variables."""
+        """Return the keywords `names` and `undef_ok` if operands assign variables."""
         scope = context.scope
         if scope is None or not any(map(has_walrus, operands)):
             return {}
@@ -382,12 +382,12 @@ class Expressions:
 
 
 def _inside(context: _Context) -> _Context:
-    """The context in a lambda or comprehension."""
+    """Return the context in a lambda or comprehension."""
     return replace(context, hoisted=None)
 
 
 def _walrus_names(node: ast.AST) -> list[str]:
-    """The variables that evaluating an expression assigns in its function."""
+    """Return the variables that evaluating an expression assigns in its function."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:

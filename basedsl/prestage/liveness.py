@@ -1,10 +1,10 @@
-"""Liveness: which variables a staged statement must share with the code around it.
+"""Liveness: finds the variables that a staged statement must share with the code around it.
 
 A backward analysis of the tree after the exits were lowered. Every statement is first summarised,
 bottom-up, as a function on sets of live variables (gen and pass masks, one pass mask per way to
 leave it); then one top-down walk gives each staged statement its `Sharing`. Both visit every
 statement once, whatever the nesting. *Bad* liveness follows only reads that may find the variable
-unbound; what is live but not bad after a construct may be undefined on one of its paths.
+unbound; a variable that is live but not bad after a construct may be undefined on one of its paths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOTHING = Effect()
 
 
 class Sharing(NamedTuple):
-    """Variables (bit masks) of a staged statement: see `callbacks` for `names`, `undef_ok`."""
+    """The variables (bit masks) of a staged statement: see `callbacks` for `names`, `undef_ok`."""
 
     names: int
     undef_ok: int
@@ -32,7 +32,7 @@ class Sharing(NamedTuple):
 
 
 class _Summary(NamedTuple):
-    """live-in = gen | next & falls | after_loop & breaks | head & continues."""
+    """Transfer function: live-in = gen | next & falls | after_loop & breaks | head & continues."""
 
     gen: int = 0
     bad: int = 0
@@ -43,7 +43,7 @@ class _Summary(NamedTuple):
     may: int = 0
 
     def then(self, after: _Summary) -> _Summary:
-        """This followed by `after`."""
+        """Return the summary of this followed by `after`."""
         falls = self.falls
         return _Summary(
             self.gen | after.gen & falls,
@@ -55,7 +55,7 @@ class _Summary(NamedTuple):
         )
 
     def either(self, other: _Summary) -> _Summary:
-        """This or `other`."""
+        """Return the summary of this or `other`."""
         return _Summary(
             self.gen | other.gen,
             self.bad | other.bad,
@@ -72,7 +72,7 @@ _NEVER = _Summary(falls=0)
 
 
 class _Live(NamedTuple):
-    """Live and badly live variables at one point."""
+    """The live and badly live variables at one point."""
 
     live: int = 0
     bad: int = 0
@@ -82,7 +82,9 @@ class _Live(NamedTuple):
 
 
 class _Outs(NamedTuple):
-    """What is live where a block may go: to a break or continue target, or up by an exception."""
+    """The live variables where a block may go: to a break or continue target, or up by an
+    exception.
+    """
 
     breaks: _Live
     continues: _Live
@@ -92,10 +94,10 @@ class _Outs(NamedTuple):
 def analyse_liveness(
     scope: Scope, assignment: Assignment, structure: Structure
 ) -> tuple[dict[ast.stmt, Sharing], set[ast.stmt]]:
-    """The sharing of every staged statement of a function, and its useless flag assignments."""
+    """Return the sharing of every staged statement of a function, and useless flag assignments."""
     analysis = _Liveness(scope, assignment, structure)
     assert isinstance(scope.node, ast.FunctionDef)
-    # What other functions may read any time.
+    # Variables that other functions may read at any time.
     foreign = scope.mask(scope.foreign)
     always = _Live(
         scope.mask(scope.captured & scope.index.keys()) | foreign,
@@ -117,7 +119,7 @@ class _Liveness:
     # Bottom-up -----------------------------------------------------------------------------
 
     def effect(self, node: ast.AST) -> _Summary:
-        """The summary of a simple statement or a header."""
+        """Return the summary of a simple statement or a header."""
         effect = self.effects.get(node, _NOTHING)
         return _Summary(effect.reads, effect.bad, ~effect.writes, 0, 0, effect.may)
 
@@ -162,13 +164,13 @@ class _Liveness:
         return self.effect(node)
 
     def turn(self, node: Loop) -> _Summary:
-        """One turn of a loop from its head back to its head."""
+        """Return the summary of one turn of a loop, from its head back to its head."""
         if isinstance(node, ast.For):
             return self.effect(node.target).then(self.block(node.body))
         return self.effect(node.test).then(self.block(node.body))
 
     def leaving(self, node: Loop) -> _Summary:
-        """From the head of a loop out of it, without `break`."""
+        """Return the summary from the head of a loop out of it, without `break`."""
         flags = self.scope.mask(self.structure.exits.get(node, ()))
         if isinstance(node, ast.For):
             return _Summary(flags).then(self.block(node.orelse))
@@ -211,7 +213,7 @@ class _Liveness:
     # Top-down ------------------------------------------------------------------------------
 
     def before(self, summary: _Summary, out: _Live, outs: _Outs) -> _Live:
-        """What is live before something with this summary."""
+        """Return the live variables before something with this summary."""
         s = summary
         return _Live(
             s.gen
@@ -227,7 +229,7 @@ class _Liveness:
         )
 
     def place(self, body: list[ast.stmt], out: _Live, outs: _Outs) -> _Live:
-        """Visit a block with `out` live after it; what is live before it."""
+        """Visit a block with `out` live after it; return the live variables before it."""
         for node in reversed(body):
             self.visit(node, out, outs)
             if node in self.structure.setters:
@@ -267,7 +269,7 @@ class _Liveness:
             target = self.effect(node.target)
             body = _Live(target.gen | body.live & target.falls)
         else:
-            # What the test assigns reaches the body through the loop's own state.
+            # Variables that the test assigns reach the body through the loop's own state.
             used |= _Live(body.live & self.effect(node.test).may)
         self.share(node, turn.may, used, body, _Live())
 

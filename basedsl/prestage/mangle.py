@@ -14,7 +14,7 @@ from basedsl.prestage.nodes import FunctionNode, children
 
 
 def mangled(class_name: str | None, name: str) -> str:
-    """The name Python uses for `name` inside a class."""
+    """Return the name Python uses for `name` inside a class."""
     if class_name is None or not name.startswith("__") or name.endswith("__") or "." in name:
         return name
     stem = class_name.lstrip("_")

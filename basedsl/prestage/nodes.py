@@ -1,7 +1,7 @@
 """Small tools on Python syntax trees: walking, cloning, building nodes that have a location.
 
-Every synthetic node carries the location of the construct it came from. Nothing here knows what
-the rewriter does with the trees.
+Every synthetic node carries the location of the construct it came from. Nothing here knows why the
+rewriter changes a tree.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHILD_FIELDS = _ChildFields()
 
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
-    """The direct child nodes, in field order."""
+    """Return the direct child nodes, in field order."""
     for field in CHILD_FIELDS[type(node)]:
         value = getattr(node, field, None)
         if isinstance(value, list):
@@ -58,7 +58,7 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def walk(root: ast.AST) -> list[ast.AST]:
-    """All nodes below and including `root`, in no particular order."""
+    """Return all nodes below and including `root`, in no particular order."""
     found: list[ast.AST] = [root]
     for node in found:
         for field in CHILD_FIELDS[type(node)]:
@@ -71,7 +71,7 @@ def walk(root: ast.AST) -> list[ast.AST]:
 
 
 def clone(node: Node) -> Node:
-    """A deep copy; contexts and operators, which have no identity, are shared."""
+    """Return a deep copy; contexts and operators, which have no identity, are shared."""
     new: Node = node.__class__.__new__(node.__class__)
     attributes = new.__dict__
     attributes.update(node.__dict__)
@@ -87,7 +87,7 @@ def clone(node: Node) -> Node:
 
 
 def identifiers(nodes: Iterable[ast.AST]) -> set[str]:
-    """Every variable name (and attribute-like name) that occurs in nodes."""
+    """Return every variable name (and attribute-like name) that occurs in nodes."""
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Name):
@@ -102,7 +102,9 @@ def identifiers(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The statement lists directly inside a statement (those of handlers and cases included)."""
+    """Return the statement lists directly inside a statement (those of handlers and cases
+    included).
+    """
     for field in ("body", "orelse", "finalbody"):
         value = getattr(node, field, None)
         if isinstance(value, list) and value:
@@ -112,7 +114,7 @@ def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def has_walrus(node: ast.AST) -> bool:
-    """Whether evaluating an expression assigns variables of the function it is written in."""
+    """Return True if evaluating an expression assigns variables of its function."""
     if isinstance(node, ast.NamedExpr):
         return True
     if isinstance(node, ast.Lambda):
@@ -121,13 +123,13 @@ def has_walrus(node: ast.AST) -> bool:
 
 
 def parameters(args: ast.arguments) -> list[ast.arg]:
-    """All parameters in the order of `co_varnames`."""
+    """Return all parameters in the order of `co_varnames`."""
     found = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     return found + [extra for extra in (args.vararg, args.kwarg) if extra is not None]
 
 
 def has_docstring(body: list[ast.stmt]) -> bool:
-    """Whether a function body starts with a docstring."""
+    """Return True if a function body starts with a docstring."""
     return bool(
         body
         and isinstance(body[0], ast.Expr)
@@ -137,7 +139,7 @@ def has_docstring(body: list[ast.stmt]) -> bool:
 
 
 def span(filename: str, node: Any) -> Span:
-    """The place of a node in the user's file (trees count UTF-8 bytes, spans characters)."""
+    """Return the place of a node in the user's file (trees count UTF-8 bytes, spans characters)."""
     start = linecache.getline(filename, node.lineno).encode()[: node.col_offset]
     end = linecache.getline(filename, node.end_lineno).encode()[: node.end_col_offset]
     return Span(
@@ -150,7 +152,7 @@ def span(filename: str, node: Any) -> Span:
 
 
 def unsupported(filename: str, node: Any, message: str, hint: str | None = None) -> DSLSyntaxError:
-    """The error for a construct that cannot be staged."""
+    """Return the error for a construct that cannot be staged."""
     return DSLSyntaxError(message, span(filename, node), hint)
 
 
@@ -165,7 +167,7 @@ class At:
 
     @classmethod
     def node(cls, node: Any) -> At:
-        """The place of a node."""
+        """Make a builder at the place of a node."""
         return cls(
             node.lineno,
             node.col_offset,
@@ -175,7 +177,7 @@ class At:
 
     @classmethod
     def header(cls, node: ast.stmt) -> At:
-        """The place of a compound statement without its blocks."""
+        """Make a builder at the place of a compound statement without its blocks."""
         last: Any = node
         if isinstance(node, ast.If | ast.While):
             last = node.test
@@ -210,13 +212,13 @@ class At:
         return self.put(ast.Constant(value))
 
     def names(self, names: Iterable[str]) -> ast.expr:
-        """A tuple of strings."""
+        """Return a tuple of strings."""
         return self.put(ast.Tuple([self.const(name) for name in names], LOAD))
 
     def callback(
         self, name: str, args: list[ast.expr], keywords: dict[str, ast.expr] | None = None
     ) -> ast.Call:
-        """`__dsl__.name(args)`."""
+        """Return `__dsl__.name(args)`."""
         return self.put(
             ast.Call(
                 self.put(ast.Attribute(self.load(RUNTIME), name, LOAD)),
@@ -226,7 +228,7 @@ class At:
         )
 
     def thunk(self, value: ast.expr) -> ast.Lambda:
-        """`lambda: value`."""
+        """Return `lambda: value`."""
         return self.put(ast.Lambda(_no_arguments(), value))
 
     def assign(self, name: str, value: ast.expr) -> ast.Assign:
@@ -236,12 +238,12 @@ class At:
         return self.put(ast.Expr(value))
 
     def declare(self, name: str) -> ast.stmt:
-        """`name: ...`, which makes the name a local variable and binds nothing."""
+        """Return `name: ...`, which makes the name a local variable and binds nothing."""
         target = self.put(ast.Name(name, STORE))
         return self.put(ast.AnnAssign(target, self.const(...), None, 1))
 
     def function(self, name: str, params: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
-        """`def name(params): body`."""
+        """Return `def name(params): body`."""
         args = _no_arguments()
         args.args = [self.put(ast.arg(param)) for param in params]
         node = ast.FunctionDef(name, args, body or [self.put(ast.Pass())], [])
@@ -257,21 +259,23 @@ def _no_arguments() -> ast.arguments:
 
 
 class FreshNames:
-    """Names that occur nowhere in the function: readable, with the line they belong to."""
+    """Makes names that occur nowhere in the function: readable, with the line they belong to."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
 
     def function(self, kind: str, line: int) -> str:
-        """A name for a generated function, like `for_body_12`."""
+        """Return a name for a generated function, like `for_body_12`."""
         return self._unique(f"{kind}_{line}", "")
 
     def variable(self, kind: str, line: int) -> str:
-        """A name for a compiler variable, like `__brk_12__` (a form Python never mangles)."""
+        """Return a name for a compiler variable, like `__brk_12__` (Python never mangles such
+        names).
+        """
         return self._unique(f"__{kind}_{line}", "__")
 
     def single(self, name: str) -> str:
-        """`name` itself, or a variation if the user took it."""
+        """Return `name` itself, or a variation if the user took it."""
         if name in self._taken:
             return self._unique(name.rstrip("_"), "__")
         self._taken.add(name)

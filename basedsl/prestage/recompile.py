@@ -1,4 +1,4 @@
-"""From a rewritten tree to code objects, and from code to a function that stands in for the user's.
+"""Compiles a rewritten tree to a function that takes the place of the user's.
 
 The new function shares the user's globals dictionary and closure cells and has its name, defaults,
 annotations and documentation; the user's function and module are not touched. `__dsl__` is one more
@@ -22,7 +22,7 @@ _OWN = "__own__"  # the function inside the factory: its own name may mean a glo
 
 
 def compile_tree(tree: FunctionNode, original: CodeType, generated: Set[str]) -> CodeType:
-    """The code object of a rewritten function; `generated` are the names of generated functions."""
+    """Return the code object of a rewritten function; `generated` names the generated functions."""
     at = At.node(tree)
     if isinstance(tree, ast.FunctionDef):
         body: list[ast.stmt] = [_without_signature_values(tree)]
@@ -46,7 +46,7 @@ def compile_tree(tree: FunctionNode, original: CodeType, generated: Set[str]) ->
 
 
 def make_function(code: CodeType, original: FunctionType, runtime: object) -> FunctionType:
-    """A function with new code, and everything else of the original."""
+    """Return a function with new code, and everything else of the original."""
     cells = dict(zip(original.__code__.co_freevars, original.__closure__ or (), strict=True))
     cells[RUNTIME] = CellType(runtime)
     function = FunctionType(
@@ -71,7 +71,7 @@ def make_function(code: CodeType, original: FunctionType, runtime: object) -> Fu
 
 
 def readable(tree: FunctionNode) -> str:
-    """Rewritten code as text, with the user's signature."""
+    """Return rewritten code as text, with the user's signature."""
     shown = clone(tree)
     if isinstance(shown, ast.FunctionDef):
         shown.decorator_list = []
@@ -98,7 +98,9 @@ class _PlainFormats(ast.NodeTransformer):
 
 
 def _without_signature_values(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A definition without what is evaluated around it: the function object has these values."""
+    """Return a definition without its defaults and decorators: the function object has these
+    values.
+    """
     bare = At.node(node).function(_OWN, [], node.body)
     bare.args = _without_values(node.args)
     return bare
@@ -124,7 +126,7 @@ def _only_code(code: CodeType, name: str) -> CodeType:
 def _requalified(
     code: CodeType, qualname: str, user_qualname: str, generated: Set[str]
 ) -> CodeType:
-    """`code` with qualified names as if it stood where the user wrote it.
+    """Return `code` with qualified names as if it stood where the user wrote it.
 
     `user_qualname` is that of the innermost function or class of the user around or at `code`.
     """
@@ -137,7 +139,7 @@ def _requalified(
             # A name declared global has no prefix.
             own = name if const.co_qualname == name else prefix + name
             user = user_qualname if name in generated else own
-            if name in generated:  # in tracebacks it is the function that it was part of
+            if name in generated:  # tracebacks show it as the user's function
                 const = const.replace(co_name=user_qualname.rpartition(".")[2])
             consts.append(_requalified(const, own, user, generated))
         elif not is_function and const == code.co_qualname:

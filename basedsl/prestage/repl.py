@@ -14,7 +14,7 @@ _LONGEST = 2000
 
 
 def typed_source(code: CodeType, history: list[str] | None = None) -> str | None:
-    """The text of the statement that defined `code`, starting at its line 1, or None."""
+    """Return the text of the statement that defined `code`, starting at its line 1, or None."""
     if code.co_filename != "<stdin>":
         return None
     lines = _history() if history is None else history
@@ -63,7 +63,7 @@ def _contains(outer: CodeType, code: CodeType) -> bool:
 
 
 def same_code(a: CodeType, b: CodeType) -> bool:
-    """Whether two code objects do the same on the same lines, whatever their files."""
+    """Return True if two code objects do the same on the same lines, whatever their files."""
     return (
         a.co_name == b.co_name
         and a.co_firstlineno == b.co_firstlineno

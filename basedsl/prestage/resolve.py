@@ -1,8 +1,8 @@
-"""What names mean where a function was defined: which callees are known, which tests are static.
+"""Resolves names where a function was defined: which callees are known, which tests are static.
 
 Looks up names in the function's closure cells, globals and builtins, through modules only. Each
-answer is recorded, so that a cached rewriting can be checked against another function object.
-Whether a name is local is decided by the caller.
+answer is recorded, so that a cached rewriting can be checked against another function object. The
+caller decides whether a name is local.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Resolver:
         self.answers: dict[str, Role] = {}
 
     def role(self, dotted: str) -> Role:
-        """What calling `dotted` (a name that is not local, with attributes) means."""
+        """Return the role of a call of `dotted` (a name that is not local, with attributes)."""
         known = self.answers.get(dotted)
         if known is None:
             known = self.answers[dotted] = self._role(dotted)
         return known
 
     def agrees(self, answers: Mapping[str, Role]) -> bool:
-        """Whether names mean here what they meant when `answers` were recorded."""
+        """Return True if names mean here what they meant when `answers` were recorded."""
         return all(self.role(dotted) == role for dotted, role in answers.items())
 
     def _role(self, dotted: str) -> Role:
@@ -91,7 +91,7 @@ class Resolver:
 
 
 def dotted_name(node: ast.expr) -> tuple[ast.Name, str] | None:
-    """The first name and the whole of `a.b.c`, or None for other expressions."""
+    """Return the first name and the whole of `a.b.c`, or None for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

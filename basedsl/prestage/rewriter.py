@@ -19,9 +19,9 @@ from typing import NamedTuple
 from basedsl.errors import DSLSyntaxError
 from basedsl.location import Span
 from basedsl.prestage.assignment import Assignment, analyse_assignment
-from basedsl.prestage.callbacks import RUNTIME, ControlFlow
+from basedsl.prestage.callbacks import RUNTIME, ControlFlowCallbacks
 from basedsl.prestage.comprehensions import separate_comprehensions
-from basedsl.prestage.control_flow import ControlFlow as ControlFlowPass
+from basedsl.prestage.control_flow import ControlFlowPass
 from basedsl.prestage.desugar import desugar
 from basedsl.prestage.exits import Exits, Structure
 from basedsl.prestage.expressions import Expressions
@@ -37,7 +37,7 @@ from basedsl.recursion_limit import deeper
 
 
 class PassDiff(NamedTuple):
-    """What one pass changed."""
+    """The change that one pass made, as a text difference."""
 
     name: str
     before: str
@@ -52,7 +52,7 @@ class PassDiff(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Unit:
-    """A function while it is rewritten: its tree and what is known about it."""
+    """A function while it is rewritten: its tree and the facts known about it."""
 
     source: FunctionSource
     resolver: Resolver
@@ -67,7 +67,7 @@ class Unit:
     generated: set[ast.FunctionDef] = field(default_factory=set)
 
     def role_of(self, callee: ast.expr) -> Role | None:
-        """What a callee is known to be; None if it is local or no dotted name."""
+        """Return the role of a callee; None if it is local or no dotted name."""
         found = dotted_name(callee)
         if found is None or found[0] in self.scopes.owner or found[0].id == RUNTIME:
             return None
@@ -127,7 +127,7 @@ PASSES: tuple[tuple[str, Callable[[Unit], None]], ...] = (
 
 
 class _Rewriting(NamedTuple):
-    """What is kept per code object."""
+    """The cached result for one code object."""
 
     code: CodeType
     tree: FunctionNode
@@ -156,19 +156,19 @@ class StagedFunction:
         self.original = original
         self._rewriting = rewriting
 
-    def bind(self, runtime: ControlFlow) -> FunctionType:
-        """A new function in place of the original, whose `__dsl__` is `runtime`."""
+    def bind(self, runtime: ControlFlowCallbacks) -> FunctionType:
+        """Return a new function in place of the original, whose `__dsl__` is `runtime`."""
         return make_function(self._rewriting.code, self.original, runtime)
 
     @cached_property
     def source(self) -> str:
-        """The rewritten function as Python text, for reading."""
+        """Return the rewritten function as Python text, for reading."""
         with deeper():
             return readable(self._rewriting.tree)
 
     @cached_property
     def diffs(self) -> tuple[PassDiff, ...]:
-        """What each pass changed, in order. The passes are run again for this."""
+        """Return the change of each pass, in order. The passes are run again for this."""
         texts = [("source", readable(find_source(self.original).node))]
         resolver = Resolver(self.original)
         _rewrite(self.original, resolver, lambda name, tree: texts.append((name, readable(tree))))

@@ -1,4 +1,4 @@
-"""Who owns each name: the scopes of a function and of everything defined in it.
+"""Scopes: finds the owner of each name in a function and in everything defined in it.
 
 Follows Python's rules: parameters, assignments, `global`, `nonlocal`, comprehensions, class bodies
 (invisible to the functions in them), `:=` in comprehensions. No data flow here.
@@ -61,14 +61,14 @@ class Scope:
         self.index.setdefault(name, len(self.index))
 
     def mask(self, names: Iterable[str]) -> int:
-        """A set of own variables as a bit mask."""
+        """Return a set of own variables as a bit mask."""
         result = 0
         for name in names:
             result |= 1 << self.index[name]
         return result
 
     def names(self, mask: int) -> tuple[str, ...]:
-        """The variables in a bit mask, in order of first binding."""
+        """Return the variables in a bit mask, in order of first binding."""
         return tuple(name for name, number in self.index.items() if mask >> number & 1)
 
 
@@ -81,12 +81,12 @@ class Scopes:
     owner: dict[ast.Name, Scope]
 
     def functions(self) -> list[Scope]:
-        """The scopes of `def` functions, outer ones first."""
+        """Return the scopes of `def` functions, outer ones first."""
         return [scope for scope in self.of.values() if scope.kind == "function"]
 
 
 def analyse_scopes(tree: FunctionNode) -> Scopes:
-    """The scopes of `tree` and of the definitions in it."""
+    """Return the scopes of `tree` and of the definitions in it."""
     builder = _Builder()
     builder.definition(tree, None)
     for scope in builder.scopes.values():
@@ -110,7 +110,7 @@ def analyse_scopes(tree: FunctionNode) -> Scopes:
 
 
 def _owner(scope: Scope | None, name: str) -> Scope | None:
-    """The scope that owns `name` as seen from `scope`; None for names from outside."""
+    """Return the scope that owns `name` as seen from `scope`; None for names from outside."""
     start = scope
     while scope is not None:
         if name in scope.globals:
@@ -164,7 +164,9 @@ def _foreign(scope: Scope) -> dict[str, Scope]:
 
 
 def _creation(scope: Scope | None, owner: Scope) -> ast.AST | None:
-    """The definition in `owner` through which `scope` sees it; None if `scope` runs in place."""
+    """Return the definition in `owner` through which `scope` sees it; None if `scope` runs in
+    place.
+    """
     creation: ast.AST | None = None
     while scope is not None and scope is not owner:
         if scope.kind != "comprehension":
@@ -308,7 +310,7 @@ def _lazy(scope: Scope, target: Scope) -> bool:
 
 
 def outside_expressions(node: ast.FunctionDef | ast.Lambda | ast.ClassDef) -> list[ast.expr]:
-    """The expressions of a definition that are evaluated where it stands, in Python's order."""
+    """Return the expressions of a definition that are evaluated outside it, in Python's order."""
     if isinstance(node, ast.ClassDef):
         keywords = [keyword.value for keyword in node.keywords]
         return [*node.decorator_list, *node.bases, *keywords]
@@ -319,7 +321,7 @@ def outside_expressions(node: ast.FunctionDef | ast.Lambda | ast.ClassDef) -> li
 
 
 def signature_annotations(node: ast.FunctionDef) -> list[ast.expr]:
-    """The annotations in a signature."""
+    """Return the annotations in a signature."""
     found = [arg.annotation for arg in parameters(node.args)]
     return [expr for expr in (*found, node.returns) if expr is not None]
 

@@ -1,4 +1,4 @@
-"""From a function object to its syntax tree, with the user's line and column on every node.
+"""Finds the syntax tree of a function object, with the user's line and column on every node.
 
 The whole file (notebook cell, `exec` text known to linecache) is parsed, so nothing is dedented and
 no position has to be corrected. Functions are found by name and first line, lambdas by the exact
@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 
 class FunctionSource(NamedTuple):
-    """A function's own copy of its syntax tree, and where it stands."""
+    """A function's own copy of its syntax tree, and its place in the file."""
 
     filename: str
     node: FunctionNode
@@ -53,7 +53,7 @@ class _File(NamedTuple):
 
 
 def find_source(fn: FunctionType) -> FunctionSource:
-    """The tree of `fn`; a `DSLSyntaxError` that says what to do if there is no source."""
+    """Return the tree of `fn`; without a source, a `DSLSyntaxError` that says what to do."""
     code = fn.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, fn.__globals__)
@@ -103,7 +103,7 @@ def _parsed(filename: str, lines: list[str]) -> _File:
 
 
 def _index(tree: ast.AST) -> dict[tuple[str, int], list[_Entry]]:
-    """All functions of a tree by code name and first line."""
+    """Return all functions of a tree by code name and first line."""
     found: dict[tuple[str, int], list[_Entry]] = {}
     stack: list[tuple[ast.AST, str | None]] = [(tree, None)]
     while stack:
@@ -150,14 +150,14 @@ def _select(code: CodeType, entries: list[_Entry]) -> _Entry | None:
 
 
 def _extent(node: AnyFunction) -> tuple[_Position, _Position]:
-    """Where the body of a lambda starts and ends."""
+    """Return the first and last position of the body of a lambda."""
     assert isinstance(node, ast.Lambda)
     body = node.body
     return (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
 
 
 def _code_extent(code: CodeType) -> tuple[_Position | None, _Position]:
-    """The stretch of source that the instructions of a code object come from."""
+    """Return the stretch of source that the instructions of a code object come from."""
     start: _Position | None = None
     end = (0, 0)
     for line, end_line, col, end_col in code.co_positions():
@@ -170,7 +170,7 @@ def _code_extent(code: CodeType) -> tuple[_Position | None, _Position]:
 
 
 def _fits(code: CodeType, node: AnyFunction) -> bool:
-    """Whether a tree can be the source of a code object (it may have been edited since)."""
+    """Return True if a tree can be the source of a code object (it may have been edited since)."""
     args = node.args
     if (
         len(args.posonlyargs) + len(args.args) != code.co_argcount
@@ -193,8 +193,7 @@ def _span(code: CodeType) -> Span:
 
 def _stale(code: CodeType) -> DSLSyntaxError:
     return DSLSyntaxError(
-        f"the source of {code.co_name!r} is not at {code.co_filename}:{code.co_firstlineno} any "
-        "more: the file was changed after it was imported",
+        f"the file of {code.co_name!r} was changed after it was imported",
         _span(code),
         "reload the module or restart Python",
     )

@@ -1,6 +1,6 @@
-"""Which expressions certainly have a value that is known while tracing.
+"""Finds expressions that certainly have a value while tracing.
 
-Conservative: whatever is not recognised here is left to the run-time callbacks to decide. Static
+Conservative: an expression that is not recognised here is left to the callbacks to decide. Static
 tests and iterables keep their Python statement, which keeps rewritten code readable.
 """
 
@@ -17,7 +17,7 @@ RoleOf = Callable[[ast.expr], Role | None]
 
 
 def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
-    """Whether the truth of `node` is decided by Python whatever the values in it are."""
+    """Return True if Python decides the truth of `node` whatever the values in it are."""
     if truth(node) is not None:
         return True
     match node:
@@ -35,7 +35,7 @@ def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
 
 
 def _is_always_bool(op: ast.cmpop, left: ast.expr) -> bool:
-    """Whether Python makes a bool of it itself. A text is never equal to a dynamic number."""
+    """Return True if Python itself makes a bool of it; a text never equals a dynamic number."""
     if isinstance(op, ast.In | ast.NotIn):
         return isinstance(left, ast.JoinedStr) or (
             isinstance(left, ast.Constant) and isinstance(left.value, str | bytes | None)
@@ -44,7 +44,7 @@ def _is_always_bool(op: ast.cmpop, left: ast.expr) -> bool:
 
 
 def is_static_iterable(node: ast.expr, role_of: RoleOf) -> bool:
-    """Whether a loop over `node` is certainly run by Python."""
+    """Return True if Python certainly runs a loop over `node`."""
     if isinstance(node, ast.Tuple | ast.List | ast.Constant):
         return True
     return isinstance(node, ast.Call) and role_of(node.func) == "static"

@@ -1,7 +1,7 @@
 """Pass `check`: constructs that cannot be compiled at all are errors at the user's line.
 
-Only what is wrong whatever its values are is rejected here; `try`, `with` and `match` are left to
-the run-time callbacks, which know whether a dynamic value is involved.
+Only constructs that are wrong whatever their values are rejected here; `try`, `with` and `match`
+are left to the callbacks, which know whether a dynamic value is involved.
 """
 
 from __future__ import annotations

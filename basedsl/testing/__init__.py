@@ -1,4 +1,4 @@
-"""For tests of the core and of plugins: FileCheck in process, golden files, hardware probes."""
+"""Helpers for tests of the core and of plugins: FileCheck in process, golden files, a GPU probe."""
 
 from basedsl.testing.filecheck import filecheck
 from basedsl.testing.golden import Golden

@@ -13,9 +13,12 @@ import re
 def filecheck(text: str, checks: str, prefix: str = "CHECK") -> None:
     """Assert that `text` satisfies the `CHECK:` lines in `checks`.
 
-    All of FileCheck's directives work, and MLIR-style `%[[NAME:.*]]` captures. Lines in `checks`
-    without a directive are ignored, so it can be a docstring. A failure shows the directive, where
-    matching stood, the closest line, and the whole text.
+        filecheck("%0 = arith.addi %a, %b : i32", "CHECK: %[[SUM:.*]] = arith.addi")
+
+    All of FileCheck's directives work, and MLIR-style `%[[NAME:.*]]` captures; `prefix` replaces
+    "CHECK". Lines in `checks` without a directive are ignored, so it can be a docstring. A failure
+    is an AssertionError that shows the directive, where matching stood, the closest line, and the
+    whole text.
     """
     from filecheck.finput import FInput
     from filecheck.matcher import Matcher

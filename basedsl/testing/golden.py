@@ -19,7 +19,7 @@ OPTION = "--update-golden"
 
 
 def add_option(parser: Any) -> None:
-    """For `pytest_addoption` of a conftest."""
+    """Add `--update-golden` to pytest; call it in `pytest_addoption` of a conftest."""
     parser.addoption(
         OPTION, action="store_true", default=False, help="write golden files instead of comparing"
     )
@@ -27,24 +27,24 @@ def add_option(parser: Any) -> None:
 
 @dataclass(frozen=True)
 class Golden:
-    """The golden files of one test. `stem` is their path without suffix."""
+    """The golden files of one test. `stem` is their path without suffix; `update` rewrites them."""
 
     stem: Path
     update: bool = False
 
     @classmethod
     def of_request(cls, request: Any) -> Golden:
-        """From pytest's `request`: `golden/<test file>/<test name>` beside the test file."""
+        """Made from pytest's `request`: `golden/<test file>/<test name>` beside the test file."""
         path: Path = request.node.path
         name = re.sub(r"[^\w.-]+", "_", request.node.name).strip("_")
         return cls(path.parent / "golden" / path.stem / name, request.config.getoption(OPTION))
 
     def path(self, suffix: str = ".txt") -> Path:
-        """Where the file with this suffix is."""
+        """Return the path of the file with this suffix."""
         return self.stem.with_name(self.stem.name + suffix)
 
     def check(self, text: str, suffix: str = ".txt") -> None:
-        """Assert that the golden file holds `text`; write it when updating."""
+        """Assert that the golden file holds `text`; write it when updating. A missing one fails."""
         __tracebackhide__ = True
         path = self.path(suffix)
         if not text.endswith("\n"):

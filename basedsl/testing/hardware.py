@@ -1,4 +1,4 @@
-"""What hardware tests may use, found without importing any plugin."""
+"""Probes for hardware that tests need, without importing any plugin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NO_ERROR = 0
 
 @functools.cache
 def why_no_gpu() -> str:
-    """Why tests marked `gpu` cannot run here; empty if they can.
+    """Return the reason why tests marked `gpu` cannot run here; "" if they can.
 
     Asks the CUDA driver library (`cuInit`, `cuDeviceGetCount` of the CUDA Driver API).
     """

@@ -1,4 +1,4 @@
-"""The compilation that is running, and the protocol by which control flow becomes IR.
+"""The running compilation (trace), and the protocol by which control flow becomes IR.
 
 Below `numeric`, whose operators emit into the running trace, and below `metastage`, which decides
 what a construct carries and then calls the emitter.

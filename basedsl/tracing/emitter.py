@@ -1,4 +1,4 @@
-"""What a DSL provides so that control flow becomes its IR: the emitter protocol.
+"""The emitter protocol: a DSL implements it so that control flow becomes its IR.
 
 An emitter sees flat lists of SSA values (`ir.Value`), never Python variables: which variables a
 construct carries, their types, and the join of types across paths are decided before it is called
@@ -22,7 +22,7 @@ Values = Sequence[Value]
 
 @dataclass(frozen=True)
 class LoopHints:
-    """What the user asked of a loop; an emitter passes on what its IR can express."""
+    """Hints of the user for a loop; an emitter passes on those that its IR can express."""
 
     unroll: int | None = None
     unroll_full: bool = False
@@ -45,8 +45,8 @@ class Emitter(Protocol):
         *,
         unsigned: bool,
     ) -> Values:
-        """A counted loop with a positive step: `body(induction, carried)` returns the next
-        carried values, of the same types. The results are the last carried values.
+        """Emit a counted loop with a positive step. `body(induction, carried)` returns the next
+        carried values, of the same types; the results are the last carried values.
         """
 
     def while_(
@@ -56,8 +56,8 @@ class Emitter(Protocol):
         body: Callable[[Values], Values],
         loc: Any,
     ) -> Values:
-        """`test(carried)` returns an i1 and the values handed to the body, or to the outside when
-        the i1 is false; all of them have the types of `init`.
+        """Emit a loop. `test(carried)` returns an i1 and the values handed to the body, or to the
+        outside when the i1 is false; all of them have the types of `init`.
         """
 
     def if_(
@@ -68,10 +68,11 @@ class Emitter(Protocol):
         merge: Callable[[Any, Any], Sequence[Callable[[], Values]]],
         loc: Any,
     ) -> Values:
-        """Both branches are traced, each returning an outcome opaque to the emitter; then
-        `merge(then_outcome, else_outcome)` gives, per branch, a function called with the insertion
-        point at that branch's end, which returns the values the branch yields (equal types).
+        """Emit a branch. Both sides are traced, each returning an outcome opaque to the emitter;
+        then `merge(then_outcome, else_outcome)` gives, per branch, a function called with the
+        insertion point at that branch's end, which returns the values the branch yields (equal
+        types).
         """
 
     def assert_(self, condition: Value, message: str, loc: Any) -> None:
-        """Stop the program with `message` unless the i1 `condition` holds."""
+        """Emit an assertion: stop the program with `message` unless the i1 `condition` holds."""

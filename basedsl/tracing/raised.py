@@ -1,4 +1,4 @@
-"""Exceptions that compiled code raises: what stands for one in the IR, and the way back.
+"""Exceptions that compiled code raises: their text in the IR, and the exception for a text.
 
 In the IR an exception is a text, `ValueError: message`; one that is no builtin is written
 `module:qualified.name: message`, so that another process can find it again.
@@ -16,7 +16,7 @@ from typing import Any
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
 
-# What compiled code calls with the numbers that take the places `{0}` and `{1}` in the text of the
+# The function that compiled code calls with the numbers for `{0}` and `{1}` in the text of the
 # exception that follows.
 VALUES_SYMBOL = "basedsl_assertion_values"
 
@@ -25,7 +25,7 @@ _raised: dict[str, BaseException] = {}  # by text, for classes that cannot be im
 
 
 def text_of(error: BaseException | type[BaseException], keep: bool) -> str:
-    """The text for an exception in the IR; `keep` if its arguments are static."""
+    """Return the text for an exception in the IR; `keep` if its arguments are static."""
     cls = error if isinstance(error, type) else type(error)
     builtin = getattr(builtins, cls.__name__, None) is cls
     text = cls.__name__ if builtin else f"{cls.__module__}:{cls.__qualname__}"
@@ -38,7 +38,7 @@ def text_of(error: BaseException | type[BaseException], keep: bool) -> str:
 
 
 def error_of(text: str, span: Span | None) -> BaseException | None:
-    """The exception that a text stands for; None if it does not name one.
+    """Return the exception that a text stands for; None if it does not name one.
 
     A builtin comes back mixed with `DSLRuntimeError`, which shows the place; another class as
     itself, with the place as a note.
@@ -55,15 +55,6 @@ def error_of(text: str, span: Span | None) -> BaseException | None:
     if error is not None and span is not None:
         error.add_note(span.excerpt())
     return error
-
-
-def spoken(text: str) -> str:
-    """A text of the IR as people read it: `OutOfRange: message`."""
-    match = _TEXT.fullmatch(text)
-    if match is None or ":" not in match["name"]:
-        return text
-    short = re.split(r"[.:]", match["name"])[-1]
-    return short if match["message"] is None else f"{short}: {match['message']}"
 
 
 @functools.cache

@@ -311,7 +311,7 @@ def escaped(what: str, region: Region) -> DSLError:
         )
     if region.kind == "function":
         return DSLError(
-            f"{what} of another compilation is used here",
+            f"{what} made while another function was compiled is used here",
             hint="pass it as an argument, or return it: values live while their function is "
             "compiled",
         )

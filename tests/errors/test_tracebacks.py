@@ -60,7 +60,7 @@ def cute(call, inside="x[0] = 1.0", block="32", more=""):
 # Name -> program, and what the last line of its traceback says.
 PROGRAMS = {
     "toy: call": (toy("entry(1)"), "missing a required argument"),
-    "toy: argument": (toy("entry(object(), 1)"), "no argument that toy knows"),
+    "toy: argument": (toy("entry(object(), 1)"), "toy cannot pass"),
     "toy: traced": (toy("entry(1, 2)", "raise_ = [][1]"), "list index out of range"),
     "toy: DSL error": (toy("entry(1, 2)", "b = 'text' + b"), "text"),
     "toy: Python error": (toy("entry(1, 2)", "b.missing"), "has no attribute 'missing'"),

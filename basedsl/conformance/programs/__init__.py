@@ -9,7 +9,7 @@ from basedsl.conformance.cases import Case
 
 
 def all_cases() -> list[tuple[str, Case]]:
-    """Every program, as `area-name`."""
+    """Return every program, by `area-name`."""
     found: list[tuple[str, Case]] = []
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         cases = getattr(importlib.import_module(f"{__name__}.{module.name}"), "CASES", [])

@@ -113,7 +113,7 @@ class Size:
     height: Any
 
 
-class Span(NamedTuple):
+class Interval(NamedTuple):
     low: Any
     high: Any
 
@@ -125,7 +125,7 @@ def dataclass_argument(size):
     return size.height
 
 
-@program("", inputs=[(Span(1, 5), (2, 3.5)), (Span(4, 4), (0, 0.5))], tags="tree-arguments")
+@program("", inputs=[(Interval(1, 5), (2, 3.5)), (Interval(4, 4), (0, 0.5))], tags="tree-arguments")
 def tuple_arguments(span, pair):
     total = 0
     for i in range(span.low, span.high):
@@ -147,7 +147,7 @@ def returns_a_dataclass(n, x):
 
 @program("int float", tags="tree-results")
 def returns_nested(n, x):
-    return Span((n, 1), {"x": x, "y": [n, n + 1]}), "text", None
+    return Interval((n, 1), {"x": x, "y": [n, n + 1]}), "text", None
 
 
 @program("int")

@@ -1,4 +1,4 @@
-"""What happens while compiling and must not be mistaken for what happens at run time.
+"""Actions while compiling that must not be mistaken for actions at run time.
 
 Iterators, exceptions and their handlers, context managers.
 """
@@ -16,7 +16,7 @@ NOT_TAKEN = "on a path that may not be taken at run time"
 # Python's exceptions on paths that may not run ----------------------------------------------------
 
 
-@refused("ZeroDivisionError: integer division or modulo by zero. It is raised while", "int")
+@refused("ZeroDivisionError: integer division or modulo by zero (while", "int")
 def static_division_in_a_branch(n):
     x = 0
     if n > 100:
@@ -24,7 +24,7 @@ def static_division_in_a_branch(n):
     return x
 
 
-@refused("IndexError: list index out of range. It is raised while compiling", "count")
+@refused("IndexError: list index out of range (while compiling,", "count")
 def static_index_in_a_loop(n):
     r = 0
     for i in range(n):
@@ -42,7 +42,7 @@ def static_error_in_a_conditional_expression(n):
     return {"a": 1}["b"] if n > 100 else n  # error
 
 
-@refused("ValueError: no such k. It is raised while compiling", "int")
+@refused("ValueError: no such k (while compiling,", "int")
 def exception_of_a_helper_in_a_branch(n):
     def helper(k):
         raise ValueError("no such k")

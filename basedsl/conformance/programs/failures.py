@@ -33,14 +33,14 @@ def raise_a_class(n):
     return 10 // n
 
 
-class OutOfRange(Exception):
+class NotAllowed(Exception):
     """A user's own exception."""
 
 
 @program("int", tags="raise")
 def raise_users_own(n):
     if n < 0:
-        raise OutOfRange("below zero")
+        raise NotAllowed("below zero")
     return n
 
 

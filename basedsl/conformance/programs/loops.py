@@ -1,4 +1,4 @@
-"""Bounds and steps of every kind, zero trips, the loop variable, what loops carry."""
+"""Bounds and steps of every kind, zero trips, the loop variable, values that loops carry."""
 
 # mypy: ignore-errors
 # ruff: noqa: B905, C416, B007, SIM, PLW2901
@@ -274,7 +274,7 @@ def dict_grows_in_a_loop(n):
     return len(found)
 
 
-@refused("which only DSL values can", "count")
+@refused("only DSL values can change in a loop", "count")
 def string_changes_in_a_loop(n):
     text = "a"
     for i in range(n):

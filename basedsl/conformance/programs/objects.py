@@ -200,16 +200,18 @@ def new_object_in_both_branches(n):
     return p.x, p.y
 
 
-class Node(NamedTuple):
+class ListNode(NamedTuple):
     value: Any
     next: Any
 
 
 @program("count")
 def linked_tuples(n):
-    chain = Node(1, Node(2, Node(3, None)))
+    chain = ListNode(1, ListNode(2, ListNode(3, None)))
     for i in range(n):
-        chain = Node(chain.next.value, Node(chain.next.next.value + i, Node(chain.value, None)))
+        chain = ListNode(
+            chain.next.value, ListNode(chain.next.next.value + i, ListNode(chain.value, None))
+        )
     return chain.value, chain.next.value, chain.next.next.value
 
 
@@ -308,7 +310,7 @@ def swapping_objects_in_a_loop(n):
     return p.x
 
 
-@refused("is a tuple of 2 on one path and a tuple of 3", "int")
+@refused("is a tuple of 2 items on one path and a tuple of 3 items", "int")
 def structures_differ(n):
     if n > 0:
         t = (1, 2)

@@ -1,4 +1,4 @@
-"""What is known by another name, or outlives the call: outer variables, aliases, classes."""
+"""Objects that have another name, or outlive the call: outer variables, aliases, classes."""
 
 # mypy: ignore-errors
 # ruff: noqa: B007, B023, C416, C417, E722, F841, RUF015, RUF100
@@ -133,7 +133,7 @@ def comprehension_variables_in_a_branch(n):
     return m
 
 
-MAYBE = "If the loop does not run it still is the old one, which has another name too"
+MAYBE = "may be one object after this loop, and one is changed"
 
 
 @refused(MAYBE, inputs=[(0,)])
@@ -169,7 +169,7 @@ def changing_an_argument_that_a_loop_may_have_replaced(n):
     return x[0], y[0]
 
 
-@refused("which another name for it is bound anew in", inputs=[(0,)])
+@refused("is changed in place, and another name of it is bound anew", inputs=[(0,)])
 def changing_under_one_name_and_binding_another(n):
     e = d = [1, 2]
     total = 0
@@ -206,7 +206,7 @@ def changing_what_only_one_name_has(n):
 
 # What classes, functions, modules and global variables hold ---------------------------------------
 
-ONCE = "inside staged control flow, which would happen once, while compiling"
+ONCE = "inside staged control flow"
 STATE = 0
 
 

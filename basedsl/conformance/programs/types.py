@@ -1,4 +1,4 @@
-"""Types across paths: literals adapt, widths widen, what has no common type is an error."""
+"""Types across paths: literals adapt, widths widen, types without a common one are an error."""
 
 # mypy: ignore-errors
 # ruff: noqa: B007, SIM

@@ -9,6 +9,12 @@
             total += a[i] * b[i]
         return total
 
+    dot(np.ones(3), np.full(3, 2.0))      # 6.0: compiled by this call, native code from then on
+
+`jit` decorates a function, `compile(f, *arguments)` compiles it at once for arguments like these.
+Numbers, tuples, lists, dicts and dataclasses of numbers, and NumPy arrays (`Buffer`) cross the
+call; a parameter annotated `Constexpr` is known while compiling.
+
 Read `dsl.py` first, then `buffer.py` (its argument type) and `cf_emitter.py` (its control flow).
 """
 

@@ -1,64 +1,98 @@
-"""NumPy arrays of one or two dimensions as arguments: a pointer, the shape, and the strides."""
+"""Buffers: NumPy arrays of one or two dimensions as arguments of compiled functions.
 
+`BufferArgument` is the argument type: how an array crosses the call (a pointer, the shape, the
+strides). `Buffer` is the proxy that the function sees while it is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
+from basedsl.errors import with_article
 from basedsl.metastage import require
-from basedsl.native_call.unpackers import Leaf, array
+from basedsl.native_call.unpackers import Leaf, Unpacker, array
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
+from basedsl.tracing import Trace
 
 
 class Buffer:
     """An array inside a compiled function: `b[i]`, `b[i, j]`, `b.shape`, `len(b)`.
 
-    As an annotation, `Buffer[Int32, 1]` declares the element type and the number of dimensions.
-    Indexing means what it means in NumPy: negative indices count from the end, and an index out of
-    range raises IndexError.
+    The caller passes a writable NumPy array of one or two dimensions; the function reads and writes
+    the caller's memory. Indexing means what it means in NumPy: negative indices count from the end,
+    and an index out of range raises IndexError when the code runs. An element that is stored is
+    converted to the element type; a float into a buffer of integers is a DSLTypeError.
+
+    As an annotation, `Buffer` takes any element type, `Buffer[Int32]` any number of dimensions,
+    and `Buffer[Int32, 1]` declares both:
+
+        @toy.jit
+        def double(b: toy.Buffer[toy.Int32, 1]):
+            for i in range(len(b)):
+                b[i] *= 2
+
+    Attributes: `dtype`, the class of the elements; `shape`, an Int64 for each dimension, in
+    elements; `pointer`, the address of the first element as an `!llvm.ptr`.
     """
 
+    #: The core carries a buffer through loops and branches as one value.
     __dsl_leaf__ = True
 
-    def __init__(self, dtype, pointer, shape, strides):
+    def __init__(
+        self,
+        dtype: type[Numeric],
+        pointer: Any,
+        shape: tuple[Int64, ...],
+        strides: tuple[Int64, ...],
+    ) -> None:
         self.dtype = dtype
         self.pointer = pointer
         self.shape = shape
         self._strides = strides  # in bytes
 
-    def __class_getitem__(cls, item):
+    def __class_getitem__(cls, item: Any) -> Declared:
         return Declared(*item) if isinstance(item, tuple) else Declared(item, None)
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
+        """The number of dimensions, 1 or 2."""
         return len(self.shape)
 
-    def __dsl_len__(self):
+    def __dsl_len__(self) -> Int64:
+        """The first extent: Python's `len` must return an int, so the core calls this instead."""
         return self.shape[0]
 
-    def __iter__(self):  # without it, Python would index without end
+    def __iter__(self) -> NoReturn:  # without it, Python would call __getitem__ without end
         raise DSLTypeError("a buffer is not iterated", hint="loop over range(len(b)) and read b[i]")
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise DSLTypeError("a buffer has no truth value", hint="compare its length: len(b) > 0")
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Numeric:
+        """Load one element; `index` is an integer, or a tuple of one for each dimension."""
         trace, address = self._address(index)
         llvm = trace.bindings.llvm
         kind = mlir_type(self.dtype, trace.ir)
         return self.dtype.from_value(trace.emit(llvm.LoadOp, kind, address).result)
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Store one element, converted to the element type."""
         trace, address = self._address(index)
         value = as_numeric(value)
         if type(value).is_float and self.dtype.is_integer:
             raise DSLTypeError(
-                f"a {type(value).__name__} is stored into a buffer of {self.dtype.__name__}",
+                f"{with_article(type(value))} is stored into a buffer of {self.dtype.__name__}",
                 hint=f"convert it with .to({self.dtype.__name__}) or int(...)",
             )
         trace.emit(trace.bindings.llvm.StoreOp, value.to(self.dtype).ir_value(), address)
 
-    def _address(self, index):
+    def _address(self, index: Any) -> tuple[Trace, Any]:
+        """The trace and the address of an element: the pointer plus the indices times strides."""
         trace = require("indexing a buffer")
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) != self.ndim:
@@ -78,8 +112,8 @@ class Buffer:
         return trace, value
 
 
-def _in_range(trace, index, size):
-    """`index` as NumPy reads it; a trap if there is no such item."""
+def _in_range(trace: Trace, index: Any, size: Int64) -> Int64:
+    """Check an index when the code runs, and make a negative one count from the end."""
     if not isinstance(index, Numeric | int) or (
         isinstance(index, Numeric) and type(index).is_float
     ):
@@ -99,32 +133,42 @@ def _in_range(trace, index, size):
 
 @dataclass(frozen=True)
 class Declared:
-    """The annotation `Buffer[dtype, ndim]`."""
+    """The annotation `Buffer[dtype, ndim]`; `ndim` None takes any number of dimensions."""
 
-    dtype: type
+    dtype: type[Numeric]
     ndim: int | None
 
 
 @dataclass(frozen=True)
 class BufferArgument:
-    """What code for a buffer depends on: its element type and number of dimensions."""
+    """The argument type of an array: compiled code depends on its elements and dimensions.
 
-    dtype: type
+    Arrays of equal `BufferArgument` share compiled code. See `basedsl.binding.ArgumentType` for
+    the promises of each method.
+    """
+
+    dtype: type[Numeric]
     ndim: int
 
     @staticmethod
-    def is_declared_by(annotation):
+    def is_declared_by(annotation: Any) -> bool:
+        """True for the annotations `Buffer`, `Buffer[dtype]` and `Buffer[dtype, ndim]`."""
         return annotation is Buffer or isinstance(annotation, Declared)
 
     @classmethod
-    def of(cls, value, annotation, name):
+    def of(cls, value: Any, annotation: Any, name: str) -> BufferArgument:
+        """The type of the array `value` for the parameter `name`, checked against its annotation.
+
+        Raises DSLCallError for anything but a writable array of one or two dimensions whose
+        elements have a numeric type, and for one that differs from its declaration.
+        """
         if not isinstance(value, np.ndarray):
             raise DSLCallError(f"'{name}' is declared a Buffer, got {type(value).__name__}")
         dtype = from_numpy_dtype(value.dtype) if value.dtype.kind in "biufV" else None
         if dtype is None or not 1 <= value.ndim <= 2:
             raise DSLCallError(
                 f"'{name}' is an array of {value.dtype} with {value.ndim} dimension(s); a buffer "
-                "holds numbers in one or two dimensions"
+                "has one or two, of numbers"
             )
         if isinstance(annotation, Declared):
             ndim = annotation.ndim or value.ndim
@@ -138,26 +182,30 @@ class BufferArgument:
         return cls(dtype, value.ndim)
 
     @property
-    def formats(self):
+    def formats(self) -> tuple[str, ...]:
+        """One `struct` code a value: the address, each extent, each stride (64-bit integers)."""
         return ("q",) * (1 + 2 * self.ndim)
 
-    def ir_types(self, ir):
+    def ir_types(self, ir: Any) -> list[Any]:
+        """The MLIR types of these values: a pointer, then i64s."""
         return [ir.Type.parse("!llvm.ptr"), *[ir.IntegerType.get_signless(64)] * (2 * self.ndim)]
 
-    def proxy(self, values):
-        pointer, *numbers = values
-        numbers = [Int64.from_value(v) for v in numbers]
+    def proxy(self, values: Sequence[Any]) -> Buffer:
+        """The `Buffer` made of the function's IR parameters."""
+        pointer, *rest = values
+        numbers = [Int64.from_value(value) for value in rest]
         shape, strides = numbers[: self.ndim], numbers[self.ndim :]
         return Buffer(self.dtype, pointer, tuple(shape), tuple(strides))
 
-    def pack(self, value):
+    def pack(self, value: Any) -> tuple[int, ...]:
+        """The address, the shape in elements, and the strides in bytes of the array `value`."""
         return (value.__array_interface__["data"][0], *value.shape, *value.strides)
 
-    def unpacker(self):
-        """As `pack`, in native code: the address, the shape, the strides in bytes."""
+    def unpacker(self) -> Unpacker | None:
+        """`pack` as native code, so that a repeated call needs no Python."""
         axes = range(self.ndim)
         leaves = [Leaf(False, i) for i in axes] + [Leaf(True, i) for i in axes]
         return array(self.dtype.numpy_dtype, self.ndim, leaves)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Buffer[{self.dtype.__name__}, {self.ndim}]"

@@ -1,4 +1,4 @@
-"""How the conformance programs run on toy: as they are."""
+"""The conformance adapter: its programs run on toy as they are."""
 
 from basedsl.conformance import Adapter
 from basedsl_toy.dsl import TOY

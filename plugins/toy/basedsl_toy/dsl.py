@@ -1,11 +1,15 @@
 """The DSL itself: its default types, its emitter, its argument kinds. The core does the rest."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import numpy as np
 
 from basedsl import DSL, location
 from basedsl.numeric import Float64, Int64
+from basedsl.tracing import Trace
 from basedsl_toy.buffer import BufferArgument
 from basedsl_toy.cf_emitter import CfEmitter
 
@@ -13,17 +17,23 @@ location.mark_internal(os.path.dirname(__file__))
 
 
 class Toy(DSL):
-    """Scalars and NumPy buffers, compiled to native code."""
+    """A DSL of scalars and NumPy buffers, compiled to native code for this machine's CPU.
+
+    Python's int is an Int64 and its float a Float64, so arithmetic means what Python means, up to
+    the width of integers. `dialects` are those of MLIR that the bindings must have.
+    """
 
     name = "toy"
     default_int = Int64
     default_float = Float64
     dialects = ("func", "arith", "cf", "math", "llvm")
 
-    def emitter(self, trace):
+    def emitter(self, trace: Trace) -> CfEmitter:
+        """The emitter of control flow for one compilation."""
         return CfEmitter(trace)
 
-    def adapt(self, value, annotation, name):
+    def adapt(self, value: Any, annotation: Any, name: str) -> BufferArgument | None:
+        """The argument type of `value`; None leaves numbers, tuples and the like to the core."""
         if isinstance(value, np.ndarray) or BufferArgument.is_declared_by(annotation):
             return BufferArgument.of(value, annotation, name)
         return None

@@ -87,7 +87,7 @@ def test_what_has_no_text_stays_off_the_disk(cache_folder: Path, thing: Any) -> 
     assert Store(cache_folder, 10**9).entries() == [] or thing is open
 
 
-def test_a_function_found_only_by_tracing_keeps_code_off_the_disk(cache_folder: Path) -> None:
+def test_function_found_only_by_tracing_disables_the_disk_cache(cache_folder: Path) -> None:
     dsl = Plain()
 
     def inner(x: Any) -> Any:

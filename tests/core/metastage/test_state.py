@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from basedsl.errors import DSLError
-from basedsl.metastage.branches import same_content
+from basedsl.metastage.branches import same_contents
 from basedsl.metastage.state import State
 from basedsl.pytree import UNBOUND
 
@@ -30,10 +30,10 @@ def test_captures_cells_and_what_they_reach() -> None:
     def body() -> Any:
         return pair
 
-    picture = state_of(body).capture()
-    places = [content.place for content in picture.values()]
+    snapshot = state_of(body).capture()
+    places = [contents.place for contents in snapshot.values()]
     assert any(p is box for p in places) and any(p is box.value for p in places)
-    paths = {c.path(i) for c in picture.values() for i in range(len(c.leaves))}
+    paths = {c.path(i) for c in snapshot.values() for i in range(len(c.leaves))}
     assert paths == {"pair[0]", "pair[1]", "pair[0].value", "pair[0].value[0]", "pair[0].value[1]"}
 
 
@@ -65,7 +65,7 @@ def test_objects_that_are_no_longer_reached_are_put_back_too() -> None:
     old.value = 2
     box = Box(3)
     after = state.capture(before)
-    assert any(content.place is old for content in after.values())
+    assert any(contents.place is old for contents in after.values())
     state.restore(before)
     assert box is old and old.value == 1
 
@@ -76,8 +76,8 @@ def test_aliases_are_one_place() -> None:
     def body() -> Any:
         return a, b
 
-    picture = state_of(body).capture()
-    assert sum(content.place is a for content in picture.values()) == 1
+    snapshot = state_of(body).capture()
+    assert sum(contents.place is a for contents in snapshot.values()) == 1
     assert b is a
 
 
@@ -122,7 +122,7 @@ def test_a_changed_global_is_an_error() -> None:
     GLOBAL.append(3)
     try:
         with pytest.raises(DSLError, match="the global object 'GLOBAL' is changed"):
-            state.check_globals(before, state.capture(before), same_content)
+            state.check_globals(before, state.capture(before), same_contents)
     finally:
         state.restore(before)
     assert GLOBAL == [1, 2]

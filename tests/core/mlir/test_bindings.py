@@ -10,7 +10,7 @@ def run(code: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_op_classes_of_large_dialects_are_made_only_for_who_names_them() -> None:
+def test_op_classes_of_large_dialects_are_made_on_use() -> None:
     code = (
         "import sys\n"
         "from basedsl.mlir import load_bindings\n"
@@ -33,7 +33,7 @@ def test_op_classes_of_large_dialects_are_made_only_for_who_names_them() -> None
     run(code)
 
 
-def test_a_dialect_is_imported_whole_or_not_at_all_where_calls_are_nested_too_deeply() -> None:
+def test_dialect_import_is_whole_under_deep_recursion() -> None:
     run(
         "from basedsl.mlir import load_bindings\n"
         "b = load_bindings(None, ('cf', 'func', 'shape'))\n"

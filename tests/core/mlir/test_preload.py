@@ -79,7 +79,7 @@ def decorate(folder: Path, *arguments: str, **variables: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_first_function_of_a_program_begins_it_if_it_must_be_compiled(tmp_path: Path) -> None:
+def test_first_function_to_compile_starts_the_preload(tmp_path: Path) -> None:
     assert decorate(tmp_path) == "False True False"
     assert decorate(tmp_path, "call") == "False True False 2 {'compiled': 1} True"
     assert decorate(tmp_path) == "False False False"

@@ -80,7 +80,7 @@ def test_a_function_decorated_inside_of_another():
     assert outer(2) == 0 + 1 + 3 + 0 + 1
 
 
-def test_values_of_another_compilation_are_an_error_and_end_nothing():
+def test_values_of_another_compilation_are_an_error():
     kept: list[Any] = []
 
     @toy.jit
@@ -100,7 +100,7 @@ def test_values_of_another_compilation_are_an_error_and_end_nothing():
 
     assert keeps(1) == 1
     for function in (uses, compiles):
-        with pytest.raises(DSLError, match="a Int64 of another compilation is used here"):
+        with pytest.raises(DSLError, match="an Int64 made while another function was compiled"):
             function(1)
     gc.collect()
 

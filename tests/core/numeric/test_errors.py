@@ -103,7 +103,7 @@ def test_a_value_does_not_leave_its_region(program: Callable[..., Any]) -> None:
                 lambda: inner.to(Float32), lambda: inner.ir_value(), lambda: inner < x,
                 lambda: resolve(max)(inner, 2), lambda: resolve(math.sqrt)(inner),
             ):  # fmt: skip
-                with pytest.raises(DSLError, match="a Int32 computed inside the loop at") as e:
+                with pytest.raises(DSLError, match="an Int32 computed inside the loop at") as e:
                     use()
                 text = str(e.value)
                 assert "is used outside of it" in text and "if x > 3" in text

@@ -78,7 +78,7 @@ def loaded(request, code, monkeypatch):
     if request.param == "LLVM":
         monkeypatch.setattr(elf_loader, "load", lambda file, find: None)
     made = native.load(code, SYMBOLS)
-    assert isinstance(made._code, elf_loader.Image) == (request.param == "image")
+    assert isinstance(made._code, elf_loader.LoadedImage) == (request.param == "image")
     return made
 
 

@@ -160,7 +160,7 @@ def test_a_bad_plugin_leaves_the_manager_as_it_was(manager, case):
     assert manager.get_dsl("taken").name == "taken"
 
 
-def test_an_exception_while_answering_leaves_the_manager_as_it_was(manager):
+def test_failed_registration_leaves_the_manager_unchanged(manager):
     before = state(manager)
     with pytest.raises(OSError, match="no disk"):
         manager.register(plugin(basedsl_register_dsls=failing), "bad")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import pytest
 
 from basedsl.prestage import shared_cells, stage_function
-from basedsl.prestage.reference import PythonRuntime
+
+sys.path.insert(0, str(Path(__file__).parent))
+from python_runtime import PythonRuntime
 
 Outcome = tuple[Any, ...]
 _numbers = itertools.count()

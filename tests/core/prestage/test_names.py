@@ -8,9 +8,9 @@ import re
 from typing import Any
 
 import pytest
+from python_runtime import PythonRuntime
 
 from basedsl.prestage import stage_function
-from basedsl.prestage.reference import PythonRuntime
 
 
 class Recorder(PythonRuntime):
@@ -217,7 +217,7 @@ def test_variables_of_closures_are_always_named() -> None:
     assert "('x',), ('x',)" in stage_function(f).source
 
 
-def test_variables_assigned_by_closures_are_named_where_calls_are() -> None:
+def test_calls_name_the_variables_that_closures_assign() -> None:
     def f(n):
         x = 0
 

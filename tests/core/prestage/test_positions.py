@@ -10,9 +10,9 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from python_runtime import PythonRuntime
 
 from basedsl.prestage import stage_function
-from basedsl.prestage.reference import PythonRuntime
 
 
 def all_code(code: CodeType) -> list[CodeType]:

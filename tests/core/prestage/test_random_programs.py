@@ -10,9 +10,9 @@ import random
 from typing import Any
 
 import pytest
+from python_runtime import PythonRuntime
 
 from basedsl.prestage import stage_function
-from basedsl.prestage.reference import PythonRuntime
 
 PROGRAMS = 320
 BATCH = 20

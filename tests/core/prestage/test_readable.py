@@ -5,8 +5,15 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Any
 
-from basedsl.prestage import CALLBACKS, ControlFlow, is_compiler_variable, is_flag, stage_function
-from basedsl.prestage.reference import PythonRuntime
+from python_runtime import PythonRuntime
+
+from basedsl.prestage import (
+    CALLBACKS,
+    ControlFlowCallbacks,
+    is_compiler_variable,
+    is_flag,
+    stage_function,
+)
 
 
 def rewrite(tools: Any, text: str, **names: Any) -> str:
@@ -300,5 +307,5 @@ def test_compiler_variables() -> None:
 
 
 def test_the_reference_runtime_implements_the_contract() -> None:
-    runtime: ControlFlow = PythonRuntime()
+    runtime: ControlFlowCallbacks = PythonRuntime()
     assert all(callable(getattr(runtime, name)) for name in CALLBACKS)

@@ -11,9 +11,9 @@ from math import sin
 from typing import Any
 
 import pytest
+from python_runtime import PythonRuntime
 
 from basedsl.prestage import stage_function
-from basedsl.prestage.reference import PythonRuntime
 
 counter = 0
 

@@ -8,10 +8,10 @@ import sys
 from typing import Any
 
 import pytest
+from python_runtime import PythonRuntime
 
 from basedsl.errors import DSLError
 from basedsl.prestage import stage_function
-from basedsl.prestage.reference import PythonRuntime
 from basedsl.prestage.repl import typed_source
 
 

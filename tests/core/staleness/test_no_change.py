@@ -66,9 +66,7 @@ def test_a_list_that_tracing_itself_appends_to(dsl: Any) -> None:
     assert traces == [1]
 
 
-def test_a_global_rebound_while_tracing_is_not_taken_as_what_was_read(
-    dsl: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_global_rebound_while_tracing_is_noticed(dsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def f(x: Any) -> Any:
         y = x + OTHER
         monkeypatch.setitem(globals(), "OTHER", 7)

@@ -227,7 +227,7 @@ REFUSED = {
     "out_dtype='flaot' is no element type": lambda: matmul(
         normal(3, 4), normal(4, 3), out_dtype="flaot"
     ),
-    "operands= is a ndarray": lambda: matmul(
+    "operands= is an ndarray": lambda: matmul(
         normal(3, 4), normal(4, 3), epilogue=lambda x, y: x + y, operands=normal(3)
     ),
     r"an operand of \(7,\) does not broadcast": lambda: matmul(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 
 import ml_dtypes
 import numpy as np
@@ -10,15 +11,13 @@ import pytest
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.mlir import MLIRContext, load_bindings
-from basedsl.objectstage import Pipeline, Step, native, run
-from basedsl.objectstage.lowering import native_steps
+from basedsl.objectstage import native, run
 from basedsl_cute import dialect
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import gpu_launcher
 from basedsl_cute.device.launch_checks import raise_failed_launch
+from basedsl_cute.dsl.pipelines import gpu_pipeline
 from basedsl_cute.hardware.targets import target_for_capability
-from basedsl_cute.lowering.host.launch import STATE, lower_launch
-from basedsl_cute.lowering.pipeline import lower_cute, ptx_steps
 
 pytestmark = pytest.mark.gpu
 
@@ -70,18 +69,11 @@ def launch(request, context):
               threads in (%n, %one, %one) : i32 args({arguments})
             return }} }}"""
         target = target_for_capability(*driver.device(driver.current_device()).capability)
-        tables = []
-        steps = (
-            lower_cute(target),
-            *ptx_steps(target),
-            Step("host", lower_launch),
-            Step("table", lambda op, context: tables.append(context.state[STATE])),
-            *native_steps(),
-        )
         with context.entered():
             module = context.bindings.ir.Module.parse(text)
-            stages = run(Pipeline("gpu", steps, "cute"), module, context)
-        symbols = gpu_launcher(stages.data(request.param), tables[0])
+            stages = run(gpu_pipeline(target), module, context)
+        table = pickle.loads(stages.data("launches"))
+        symbols = gpu_launcher(stages.data(request.param), table)
         code = native.load(stages.data("object"), symbols)
         types = [ctypes.c_uint64] * len(arrays) + [ctypes.c_int32] * 2
         kept.append((symbols, code))

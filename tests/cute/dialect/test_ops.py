@@ -119,6 +119,12 @@ REFUSED = {
         (wgmma(a_type='"i8"', b_type='"i8"', b_major='"mn"'), "b of i8 must have K contiguous"),
         (wgmma(a_steps="array<i64: 0>"), "a and b have different numbers of steps"),
         (wgmma("%g", G), "acc is !cute.memref<f32"),
+        (wgmma("%a", "!llvm.ptr"), "acc is !llvm.ptr, not a tensor in registers"),
+    ],
+    "ptx_wgmma": [
+        (wgmma("%a", "!llvm.ptr", n=12), "n is 12: N is a multiple of 8"),
+        (wgmma(), 'acc is !cute.memref<f32, "rmem align<16>", "(4):(1)">, not an address'),
+        (wgmma("%p", "!llvm.ptr<1>"), "acc is !llvm.ptr<1>, not an address"),
     ],
     "dsmem_store": [
         ("(%p, %p, %i) : (!llvm.ptr<1>, !llvm.ptr<1>, i32) -> ()", "the target is !llvm.ptr<1>"),
@@ -139,7 +145,7 @@ REFUSED = {
 }
 
 ARGUMENTS = f"""%g: {G}, %g16: {G16}, %s: {S}, %s16: {S16}, %r: {R}, %n: {I}, %i: i32, %x: f32,
-  %h: f16, %d: i64, %p: !llvm.ptr<1>, %c: !llvm.ptr<7>,
+  %h: f16, %d: i64, %a: !llvm.ptr, %p: !llvm.ptr<1>, %c: !llvm.ptr<7>,
   %bad: !cute.memref<f32, "moon", "(1):(0)">"""
 
 
@@ -179,7 +185,7 @@ def split_types(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", OPS)
 def test_the_documented_sample_round_trips(cute, name):
-    sample = OPS[name].sample
+    sample = OPS[name].sample()
     assert f'"cute.{name}"' in sample, "the docstring shows no IR"
     ir = cute.ir
     once = str(ir.Module.parse(function(sample, arguments_of(sample))))
@@ -197,6 +203,33 @@ def test_wrong_operands_are_refused_in_words(cute, name, text, message):
         cute.ir.Module.parse(function(f'{result}"cute.{name}"{text}'))
     assert message in str(refused.value)
     assert f"'cute.{name}':" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"(%g) : ({G}) -> f32", "1 operands, where it has memref, index"),
+        (f"(%g, %i, %i) : ({G}, i32, i32) -> f32", "3 operands, where it has memref, index"),
+        (f"(%g, %i) : ({G}, i32) -> (f32, f32)", "2 results, where it has value"),
+        (
+            f"(%g, %i) {{alignment = 16 : i32}} : ({G}, i32) -> f32",
+            "the attribute 'alignment' is 16 : i32, not an integer of 64 bits",
+        ),
+        (f"(%g, %i) {{cache = 3}} : ({G}, i32) -> f32", "'cache' is 3 : i64, not a string"),
+        (f"(%g, %i) {{volatile = 1}} : ({G}, i32) -> f32", "'volatile' is 1 : i64, not a unit"),
+    ],
+)
+def test_what_does_not_fit_the_declaration_is_refused(cute, text, message):
+    result = "%r0:2 = " if "(f32, f32)" in text else "%r0 = "
+    with pytest.raises(cute.ir.MLIRError) as refused:
+        cute.ir.Module.parse(function(f'{result}"cute.load"{text}'))
+    assert message in str(refused.value)
+    assert "'cute.load': " in str(refused.value)
+
+
+def test_a_required_attribute_is_missed_by_name(cute):
+    with pytest.raises(cute.ir.MLIRError, match=r"'cute\.gemm': the attribute 'atom' is missing"):
+        cute.ir.Module.parse(function(f'"cute.gemm"(%r, %r, %r, %r) : ({R}, {R}, {R}, {R}) -> ()'))
 
 
 def test_every_op_has_a_negative_test():

@@ -212,7 +212,7 @@ WHEN_IT_RUNS = {
     "no second fence": ({}, "were written since the last warpgroup.fence()"),
     "three warps multiply": (
         {"consumers": 3},
-        "warps 2 and 3 are of one warpgroup and execute different",
+        "warps 2 and 3 of one warpgroup execute different wgmma",
     ),
 }
 
@@ -226,8 +226,8 @@ def test_when_it_runs(sim, mistake):
 
 RACES = {
     "nobody waits for the barriers": ({}, "this wait and a write by warp 0 touch byte"),
-    "barriers without a fence": ({}, "which warp 0 has initialised with no fence since"),
-    "a store sees no writes": ({}, "with no proxy fence since"),
+    "barriers without a fence": ({}, "missing fence: this copy counts at the mbarrier at byte"),
+    "a store sees no writes": ({}, "missing proxy fence: this read by a TMA store touches byte"),
     "no tail": ({"cluster": 2}, "this arrival is in the shared memory of another block"),
 }
 

@@ -1,14 +1,14 @@
-"""Kernels as MLIR text, taken through `cute-to-nvvm` for the tests of lowering."""
+"""Kernels as MLIR text, taken through the product's pipelines for the tests of lowering."""
 
 from __future__ import annotations
 
 import pytest
 
 from basedsl.mlir import MLIRContext, load_bindings
-from basedsl.objectstage import Pipeline, run
+from basedsl.objectstage import run
 from basedsl_cute import dialect
+from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import TARGETS
-from basedsl_cute.lowering.pipeline import KernelOptions, cute_to_nvvm, lower_cute, ptx_steps
 
 ARGUMENTS = {
     "%g": '!cute.memref<f32, "gmem align<16>", "(?):(1)">',
@@ -44,23 +44,22 @@ class Lowering:
         """All stages down to machine code."""
         with self.context.entered():
             module = self.ir.Module.parse(text)
-            pipeline = cute_to_nvvm(TARGETS[target], options or KernelOptions())
+            pipeline = gpu_pipeline(TARGETS[target], options or KernelOptions())
             return run(pipeline, module, self.context)
 
     def lowered(self, body: str, **more) -> str:
         """The kernel after `lower-cute`."""
         with self.context.entered():
             module = self.ir.Module.parse(self.kernel(body, **more))
-            pipeline = Pipeline("lower", (lower_cute(TARGETS["sim"]),))
+            pipeline = simulator_pipeline(TARGETS["sim"]).until("lower-cute")
             return run(pipeline, module, self.context).text("lower-cute")
 
     def ptx(self, body: str, target: str = "sm_90a", options: KernelOptions | None = None, **more):
         """The kernel's PTX (not assembled)."""
         with self.context.entered():
             module = self.ir.Module.parse(self.kernel(body, **more))
-            steps = ptx_steps(TARGETS[target], options or KernelOptions())
-            kept = (lower_cute(TARGETS[target]), *(s for s in steps if s.name != "cubin"))
-            return run(Pipeline("ptx", kept), module, self.context).artifact
+            pipeline = gpu_pipeline(TARGETS[target], options or KernelOptions()).until("ptx")
+            return run(pipeline, module, self.context).artifact
 
 
 @pytest.fixture(scope="session")

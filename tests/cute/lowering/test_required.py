@@ -12,7 +12,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl.errors import DSLTypeError
-from basedsl.mlir.fatal import LLVMGaveUp, surviving
+from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
 from basedsl_cute.hardware.requirements import INSTRUCTIONS, instruction_requirements
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.lowering.ptx import ptxas
@@ -211,11 +211,13 @@ except DSLError as error:
 
 def test_other_errors_and_results_of_the_thread_come_through(lowering):
     bindings = lowering.context.bindings
-    assert surviving(bindings, lambda: 7) == 7
-    assert surviving(bindings, threading.current_thread) is not threading.current_thread()
+    assert catching_fatal_errors(bindings, lambda: 7) == 7
+    assert (
+        catching_fatal_errors(bindings, threading.current_thread) is not threading.current_thread()
+    )
     with pytest.raises(ZeroDivisionError):
-        surviving(bindings, lambda: 1 // 0)
-    assert not issubclass(LLVMGaveUp, DSLError)
+        catching_fatal_errors(bindings, lambda: 1 // 0)
+    assert not issubclass(LLVMFatalError, DSLError)
 
 
 def test_host_code_that_launches_nothing_compiles_for_a_gpu():

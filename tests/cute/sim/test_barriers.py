@@ -229,15 +229,15 @@ def test_a_barrier_inside_a_diverging_branch(kernel):
 
 def test_a_barrier_that_an_ended_warp_never_reaches(kernel):
     text = fails(kernel, BarrierError, "scf.if %is0 {\n  nvvm.barrier\n}")
-    assert "a barrier that all threads of the block must reach waits forever" in text
+    assert "a barrier that all threads of the block must reach waits for ever" in text
     assert "thread (32, 0, 0) of block (0, 0, 0) has ended without reaching it" in text
 
 
 def test_two_barriers_in_two_branches(kernel):
     text = fails(kernel, BarrierError, "scf.if %is0 {\n  gpu.barrier\n} else {\n  nvvm.barrier\n}")
     assert "threads of one block wait at different barriers" in text
-    assert text.count("kernel.mlir:") >= 4
-    assert "note: the other barrier" in text
+    assert text.count("--> ") == 2
+    assert "waits at this one" in text
 
 
 def test_barriers_with_different_counts(kernel):
@@ -290,7 +290,7 @@ def test_a_loop_that_polls_for_ever_is_a_deadlock(kernel):
     }
     """
     text = fails(kernel, DeadlockError, body, max_spins=50)
-    assert "all that can run polls memory, 51 times with no effect" in text
+    assert "every running warp polls memory, 51 times with no effect" in text
 
 
 def test_warps_wait_for_each_other_through_memory(kernel):

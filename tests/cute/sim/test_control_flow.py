@@ -64,7 +64,7 @@ def test_loop_bounds_that_differ_between_lanes(elementwise, rng):
     assert got["turns"].tolist() == [len(r) for r in ranges]
 
 
-def test_a_loop_inside_a_diverging_loop_keeps_what_lanes_left_with(elementwise):
+def test_nested_loops_keep_the_values_of_lanes_that_left(elementwise):
     n = np.arange(64, dtype=np.int32) % 7
     lines = """
     %zero = arith.constant 0 : i32
@@ -83,7 +83,7 @@ def test_a_loop_inside_a_diverging_loop_keeps_what_lanes_left_with(elementwise):
 
 
 @pytest.mark.parametrize("uniform", [True, False])
-def test_while_passes_other_values_to_its_body_than_it_carries(elementwise, uniform):
+def test_a_while_body_gets_the_operands_of_its_condition(elementwise, uniform):
     start = np.full(70, 13, np.int32) if uniform else np.arange(1, 71, dtype=np.int32)
     first = "%seven = arith.constant 7 : i32" if uniform else ""
     source = "%seven" if uniform else "%start"
@@ -141,7 +141,7 @@ def test_index_switch(elementwise, uniform):
     assert got.tolist() == want
 
 
-def test_what_no_lane_enters_is_not_executed(elementwise):
+def test_a_branch_that_no_lane_takes_is_not_executed(elementwise):
     a = np.arange(40, dtype=np.int32)
     lines = """
     %zero = arith.constant 0 : i32
@@ -174,7 +174,7 @@ def test_masked_lanes_neither_trap_nor_touch_memory(elementwise):
     assert got.tolist() == [0] + [1000000 // x for x in range(1, 40)]
 
 
-def test_loops_count_to_the_type_s_end_without_wrapping(kernel):
+def test_loops_up_to_the_largest_integer_do_not_wrap(kernel):
     body = """
     %lo = arith.constant 2147483640 : i32
     %hi = arith.constant 2147483647 : i32

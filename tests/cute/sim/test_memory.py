@@ -317,7 +317,7 @@ def test_a_negative_index(kernel):
         k.once(1, 1, [np.zeros(5, np.float32)])
 
 
-def test_an_overrun_is_an_error_even_where_another_argument_begins(kernel):
+def test_an_overrun_into_another_argument_is_an_error(kernel):
     both = np.zeros(8, np.float32)
     k = kernel("%x: !llvm.ptr<1>", LOAD)
     memory = Memory()

@@ -47,7 +47,7 @@ def test_byte_permutation(elementwise, rng):
         assert z.tobytes() == bytes(out)
 
 
-def test_what_only_costs_time_does_nothing(kernel):
+def test_hints_do_nothing(kernel):
     body = """
     %t = arith.constant 100 : i32
     "nvvm.nanosleep"(%t) : (i32) -> ()
@@ -118,7 +118,7 @@ def test_global_ids_in_three_dimensions(kernel):
         ("llvm.call @other() : () -> ()", "to the function other"),
     ],
 )
-def test_variants_without_a_rule_say_which(kernel, line, what):
+def test_errors_name_the_form_that_has_no_rule(kernel, line, what):
     body = f"\n%f = arith.constant 1.0 : f32\n{'%r = ' * ('nvvm' in line)}{line}"
     with pytest.raises(MissingRuleError, match=what):
         kernel("", body, "llvm.func @other()")

@@ -57,7 +57,7 @@ def test_lines_come_by_block_barrier_and_warp(kernel, capsys, width):
     assert capsys.readouterr().out.splitlines() == want
 
 
-def test_what_was_printed_before_an_error_is_shown(kernel, capsys):
+def test_output_before_an_error_is_written(kernel, capsys):
     body = 'gpu.printf "here\\n"\n%f = arith.constant false\ncf.assert %f, "no"'
     with pytest.raises(Exception, match="assertion failed: no"):
         kernel("", "\n" + body).once(1, 2, [])

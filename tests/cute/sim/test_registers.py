@@ -58,7 +58,7 @@ def reference(t):
 
 
 @pytest.mark.parametrize("escape", ["", "llvm.store %l, %p64 : !llvm.ptr, !llvm.ptr<1>"])
-def test_both_ways_of_keeping_local_arrays(kernel, escape):
+def test_local_arrays_in_registers_and_in_memory(kernel, escape):
     k = kernel("%out: !llvm.ptr<1>, %p64: !llvm.ptr<1>", BODY.format(escape=escape))
     assert ("load_register" in k.sim.source) == (not escape)
     out, _ = k(1, 40, np.zeros(40, np.float32), np.zeros(1, np.int64))
@@ -81,7 +81,7 @@ def test_out_of_bounds_of_a_local_array(kernel, index):
         kernel("", body).once(1, 4, [])
 
 
-def test_records_survive_pickling_however_long_the_kernel(ir):
+def test_pickling_a_long_kernel_does_not_recurse(ir):
     lines = ["%v0 = arith.addi %n, %n : i32"]
     lines += [f"%v{i} = arith.addi %v{i - 1}, %n : i32" for i in range(1, 3000)]
     text = (
@@ -97,7 +97,7 @@ def test_records_survive_pickling_however_long_the_kernel(ir):
     assert out[0] == 3 * 3001
 
 
-def test_a_kept_kernel_translates_what_it_was_not_asked_for_before(kernel):
+def test_an_unpacked_kernel_translates_another_width_once(kernel):
     k = kernel("%out: !llvm.ptr<1>", BODY.format(escape=""))
     record = k.sim._record()
     asked = []

@@ -62,7 +62,7 @@ def test_a_barrier_of_the_grid(target):
     np.testing.assert_array_equal(out, np.arange(4)[:, None] + np.zeros((1, 5)))
 
 
-def test_what_never_comes_is_still_found(sim):
+def test_waiting_for_a_flag_that_nobody_sets_is_a_deadlock(sim):
     @cute.kernel
     def waits(flags: cute.Tensor):
         i = arch.block_idx()[0]
@@ -74,7 +74,7 @@ def test_what_never_comes_is_still_found(sim):
     def launch(flags: cute.Tensor):
         waits(flags).launch(grid=3, block=32)
 
-    with pytest.raises(DeadlockError, match="all that can run polls memory") as caught:
+    with pytest.raises(DeadlockError, match="every running warp polls memory") as caught:
         launch(np.zeros(3, np.int32))
     text = str(caught.value)
     assert "note: warp 0 of block 0 and warp 0 of block 1 wait for another turn" in text

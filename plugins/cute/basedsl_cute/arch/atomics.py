@@ -12,6 +12,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32, Int32, Int64, Uint32, as_numeric
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import AtomicCAS, AtomicRMW
 from basedsl_cute.tensors.make_tensor import pointer_of
 from basedsl_cute.tensors.pointer import as_element, recast_ptr
 
@@ -27,16 +28,17 @@ def _update(
         kind = "fadd"
     if unsigned is not None and dtype.is_integer and not dtype.signed:
         kind = unsigned
-    old = define(trace.bindings).atomic_rmw(
-        kind,
-        number.ir_value(),
-        pointer.ir_value(),
-        Int64(0).ir_value(),
+    atomic = AtomicRMW(
+        define(trace.bindings),
+        value=number.ir_value(),
+        memref=pointer.ir_value(),
+        index=Int64(0).ir_value(),
+        kind=kind,
         order=sem,
         scope=scope,
         loc=trace.loc(),
     )
-    return dtype.from_value(old)
+    return dtype.from_value(atomic.old)
 
 
 def atomic_add(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
@@ -79,16 +81,17 @@ def atomic_cas(ptr: Any, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str
     what = "atomic_cas()"
     trace = in_kernel(what)
     pointer = pointer_of(ptr, type(as_numeric(val)), what)
-    old = define(trace.bindings).atomic_cas(
-        as_element(pointer.dtype, cmp).ir_value(),
-        as_element(pointer.dtype, val).ir_value(),
-        pointer.ir_value(),
-        Int64(0).ir_value(),
+    atomic = AtomicCAS(
+        define(trace.bindings),
+        expected=as_element(pointer.dtype, cmp).ir_value(),
+        value=as_element(pointer.dtype, val).ir_value(),
+        memref=pointer.ir_value(),
+        index=Int64(0).ir_value(),
         order=sem,
         scope=scope,
         loc=trace.loc(),
     )
-    return pointer.dtype.from_value(old)
+    return pointer.dtype.from_value(atomic.old)
 
 
 def atomic_fmax(

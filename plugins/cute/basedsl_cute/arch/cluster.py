@@ -11,6 +11,7 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import read_register
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import MakeMemRef
 from basedsl_cute.tensors.pointer import RUN, Pointer, memref_type
 
 _ALIGNED = {"aligned": "unit"}
@@ -81,5 +82,5 @@ def map_dsmem_ptr(ptr: Any, peer_cta_rank_in_cluster: Any) -> Pointer:
     trace = require(what)
     address = map_address(ptr.llvm_ptr, peer_cta_rank_in_cluster, what)
     kind = memref_type(trace, ptr.dtype, "dsmem", RUN, ptr.alignment)
-    value = define(trace.bindings).make_memref(address, kind, loc=trace.loc())
-    return Pointer(ptr.dtype, "dsmem", ptr.alignment, value)
+    made = MakeMemRef(define(trace.bindings), pointer=address, type=kind, loc=trace.loc())
+    return Pointer(ptr.dtype, "dsmem", ptr.alignment, made.memref)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Int32, as_numeric
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
@@ -34,7 +34,7 @@ def i32(value: Any) -> Any:
     """`value` as an SSA value of type i32."""
     number = as_numeric(value)
     if type(number).is_float:
-        raise DSLTypeError(f"an integer is needed here, not a {type(number).__name__}")
+        raise DSLTypeError(f"an integer is needed here, not {with_article(type(number))}")
     return (number if number.width == 32 else number.to(Int32)).ir_value()
 
 

@@ -8,6 +8,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int64, as_numeric
 from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.make_tensor import alloc_smem as _alloc_smem
 from basedsl_cute.tensors.make_tensor import pointer_of
 from basedsl_cute.tensors.pointer import Pointer, as_element, element_bytes, recast_ptr
@@ -34,15 +35,18 @@ def load(
     pointer = _typed(ptr, dtype, "load()")
     if sem == "release":
         raise DSLTypeError("a load releases nothing: its sem is relaxed, acquire or volatile")
-    value = define(trace.bindings).load_value(
-        pointer.ir_value(),
-        Int64(0).ir_value(),
+    order, scope = _strength(sem, scope)
+    made = Load(
+        define(trace.bindings),
+        memref=pointer.ir_value(),
+        index=Int64(0).ir_value(),
         cache=cop,
         volatile=sem == _VOLATILE,
+        order=order,
+        scope=scope,
         loc=trace.loc(),
-        **_strength(sem, scope),
     )
-    return pointer.dtype.from_value(value)
+    return pointer.dtype.from_value(made.value)
 
 
 def store(
@@ -53,14 +57,17 @@ def store(
     pointer = _typed(ptr, type(as_numeric(val)), "store()", keep=True)
     if sem == "acquire":
         raise DSLTypeError("a store acquires nothing: its sem is relaxed, release or volatile")
-    define(trace.bindings).store_value(
-        as_element(pointer.dtype, val).ir_value(),
-        pointer.ir_value(),
-        Int64(0).ir_value(),
+    order, scope = _strength(sem, scope)
+    Store(
+        define(trace.bindings),
+        value=as_element(pointer.dtype, val).ir_value(),
+        memref=pointer.ir_value(),
+        index=Int64(0).ir_value(),
         cache=cop,
         volatile=sem == _VOLATILE,
+        order=order,
+        scope=scope,
         loc=trace.loc(),
-        **_strength(sem, scope),
     )
 
 
@@ -69,10 +76,9 @@ def _typed(ptr: Any, dtype: Any, what: str, keep: bool = False) -> Pointer:
     return pointer if keep or dtype is None else recast_ptr(pointer, dtype=dtype)
 
 
-def _strength(sem: str | None, scope: str | None) -> dict[str, Any]:
-    if sem in (None, _WEAK, _VOLATILE):
-        return {}
-    return {"order": sem, "scope": scope or "gpu"}
+def _strength(sem: str | None, scope: str | None) -> tuple[str | None, str | None]:
+    """Order and scope of a strong access; None and None for a weak one."""
+    return (None, None) if sem in (None, _WEAK, _VOLATILE) else (sem, scope or "gpu")
 
 
 def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:

@@ -9,6 +9,7 @@ from basedsl.numeric import Int32
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK, in_kernel
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Barrier
 from basedsl_cute.hardware.targets import WARP_SIZE
 
 
@@ -25,7 +26,7 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     _check(barrier_id, number_of_threads)
     given = (barrier_id, number_of_threads)
     if all(n is None or type(n) is int for n in given):
-        define(trace.bindings).barrier(*given, loc=trace.loc())
+        Barrier(define(trace.bindings), id=barrier_id, count=number_of_threads, loc=trace.loc())
         return
     id_ = 0 if barrier_id is None else barrier_id
     operands = [i32(n) for n in (id_, number_of_threads) if n is not None]

@@ -9,7 +9,9 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import lane_idx
+from basedsl_cute.arch.indices import in_kernel, lane_idx
+from basedsl_cute.dialect import define
+from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue
 from basedsl_cute.tensors.pointer import Pointer
@@ -48,8 +50,15 @@ def replace_stride(ptr: Pointer, mode: int, nbytes: Any) -> None:
 
 def _replace(ptr: Pointer, field: str, value: Any, ordinal: int) -> None:
     what = "update_tma_descriptor()"
-    attributes = {"field": f'"{field}"', "ordinal": f"{ordinal} : i64"}
-    emit_op(what, "cute.tensormap_replace", [map_place(ptr, what), value], attributes=attributes)
+    trace = in_kernel(what)
+    trace.emit(
+        TensormapReplace,
+        define(trace.bindings),
+        map=map_place(ptr, what),
+        value=value,
+        field=field,
+        ordinal=ordinal,
+    )
 
 
 def fence_tma_desc_release() -> None:
@@ -65,8 +74,13 @@ def fence_tma_desc_release() -> None:
 def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
     """A warp copies a tensor map from shared to global memory, for those who acquire it there."""
     what = "cp_fence_tma_desc_release()"
-    operands = [map_place(gmem_ptr, what, "gmem"), map_place(smem_ptr, what, "smem")]
-    emit_op(what, "cute.tensormap_release", operands)
+    trace = in_kernel(what)
+    trace.emit(
+        TensormapRelease,
+        define(trace.bindings),
+        target=map_place(gmem_ptr, what, "gmem"),
+        source=map_place(smem_ptr, what, "smem"),
+    )
 
 
 def fence_tma_desc_acquire(ptr: Pointer) -> None:

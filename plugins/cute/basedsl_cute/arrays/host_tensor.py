@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 
 # dlpack.h: DLDeviceType
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -97,7 +97,7 @@ class HostTensor:
         read = _reader(kind)
         if read is None:
             raise DSLTypeError(
-                f"{_called(name)}is a {type(value).__name__}, not an array",
+                f"{_called(name)}is {with_article(type(value))}, not an array",
                 hint="pass a NumPy, PyTorch, CuPy or JAX array: anything with __dlpack__",
             )
         return read(value, name)

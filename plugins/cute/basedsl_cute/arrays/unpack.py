@@ -20,7 +20,7 @@ from basedsl.native_call import object_layout, runtime, unpackers
 from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import from_dlpack
 from basedsl.objectstage.entry_thunk import slot_format
-from basedsl.objectstage.native import NativeCode
+from basedsl.objectstage.native import LoadedObject
 from basedsl_cute.arrays.host_tensor import CPU, CUDA
 
 Pack = Callable[[Any], bytes | None]
@@ -48,7 +48,7 @@ def python_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
 
 
 @functools.cache
-def _code() -> NativeCode | None:
+def _code() -> LoadedObject | None:
     try:
         return runtime.load((Path(__file__).parent / "unpack.ll").read_text())
     except (DSLError, OSError, AttributeError, KeyError):

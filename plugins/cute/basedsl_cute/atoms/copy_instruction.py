@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Copy, Recast, View
 from basedsl_cute.tensors.pointer import index_value, memref_type, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_vector
@@ -27,7 +28,7 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
     """DSLTypeError unless both are tensors in memory with the same element type."""
     for name, tensor in (("source", source), ("destination", target)):
         if not isinstance(tensor, Tensor):
-            raise DSLTypeError(f"{what}: the {name} is a {type(tensor).__name__}, not a tensor")
+            raise DSLTypeError(f"{what}: the {name} is {with_article(type(tensor))}, not a tensor")
         if not tensor.has_memory:
             raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
     if source.element_type is not target.element_type:
@@ -58,8 +59,11 @@ def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
     kind = memref_type(trace, tensor.element_type, pointer.space, layout, align)
     value = pointer.address.ir_value()
     if at_start:
-        return value if value.type == kind else dialect.recast(value, kind, loc=trace.loc())
-    return dialect.view(value, index_value(index), kind, loc=trace.loc())
+        if value.type == kind:
+            return value
+        return Recast(dialect, source=value, type=kind, loc=trace.loc()).view
+    offset = index_value(index)
+    return View(dialect, source=value, offset=offset, type=kind, loc=trace.loc()).view
 
 
 def move(
@@ -87,8 +91,15 @@ def move(
             store_vector(target, load_vector(source))
         return
     holds = None if predicate is None else predicate.ir_value()
-    define(trace.bindings).copy(
-        *pieces, atom=atom, bits=bits, predicate=holds, cache=cache, loc=trace.loc()
+    Copy(
+        define(trace.bindings),
+        source=pieces[0],
+        target=pieces[1],
+        predicate=holds,
+        atom=atom,
+        bits=bits,
+        cache=cache,
+        loc=trace.loc(),
     )
 
 
@@ -115,7 +126,7 @@ def as_predicate(value: Any) -> Any:
     if isinstance(value, Boolean):
         return bool(value.value)
     raise DSLTypeError(
-        f"a predicate is a Boolean, not a {getattr(type(value), '__name__', value)}",
+        f"a predicate is a Boolean, not {with_article(getattr(type(value), '__name__', value))}",
         hint="make the tensor of predicates with dtype Boolean",
     )
 

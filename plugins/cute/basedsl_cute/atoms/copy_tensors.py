@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl_cute import algebra
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
 from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, when
@@ -211,7 +211,7 @@ def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> 
     if pred is None:
         return 1
     if not isinstance(pred, Tensor):
-        raise DSLTypeError(f"pred is a tensor of Booleans, not a {type(pred).__name__}")
+        raise DSLTypeError(f"pred is a tensor of Booleans, not {with_article(type(pred))}")
     known = int(algebra.size(pred.shape))
     if known == count * n and n > 1:
         raise DSLTypeError(
@@ -234,7 +234,7 @@ def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
         store_vector(dst, load_vector(src))
         return
     if not isinstance(pred, Tensor):
-        raise DSLTypeError(f"pred is a tensor of Booleans, not a {type(pred).__name__}")
+        raise DSLTypeError(f"pred is a tensor of Booleans, not {with_article(type(pred))}")
     size, known = int(algebra.size(src.shape)), int(algebra.size(pred.shape))
     if known == 0 or size % known:
         raise DSLTypeError(

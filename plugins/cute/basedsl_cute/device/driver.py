@@ -16,7 +16,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError, DSLTypeError
+from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MINIMUM_VERSION = 12000  # cuLibraryLoadData
@@ -363,7 +363,7 @@ def stream_handle(stream: Any) -> int:
         with contextlib.suppress(TypeError, ValueError):
             return int(stream)
     raise DSLTypeError(
-        f"a {type(stream).__name__} is no CUDA stream",
+        f"{with_article(type(stream))} is no CUDA stream",
         hint="pass a stream of PyTorch, CuPy or cuda.bindings, or its handle as an integer",
     )
 

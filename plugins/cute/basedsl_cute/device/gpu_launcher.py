@@ -171,7 +171,7 @@ def _encode_again(code: int) -> int:
 
 
 @functools.cache
-def _native_code(encoder: int) -> native.NativeCode:
+def _native_code(encoder: int) -> native.LoadedObject:
     again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
     symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
     return native.load(object_code(launch_llvmir() + _encode_llvmir()), symbols)

@@ -1,7 +1,8 @@
 """The `cute` MLIR dialect, defined from Python: tensors in memory and the ops that touch them."""
 
-from basedsl_cute.dialect.builders import CuteDialect, define, load
-from basedsl_cute.dialect.declare import OPS, Operands, OpSpec
+from basedsl_cute.dialect import cluster, ops, tensor_map, warpgroup
+from basedsl_cute.dialect.declare import OPS, OpView
+from basedsl_cute.dialect.definition import CuteDialect, define, load, note_access
 from basedsl_cute.dialect.types import SPACES, MemRef, Space
 
 __all__ = [
@@ -9,9 +10,13 @@ __all__ = [
     "SPACES",
     "CuteDialect",
     "MemRef",
-    "OpSpec",
-    "Operands",
+    "OpView",
     "Space",
+    "cluster",
     "define",
     "load",
+    "note_access",
+    "ops",
+    "tensor_map",
+    "warpgroup",
 ]

@@ -1,4 +1,4 @@
-"""What `cute.copy` and `cute.gemm` can name: a table of atoms and what each of them allows.
+"""The instruction atoms that `cute.copy` and `cute.gemm` can name, and what each of them allows.
 
 These rows say what is legal in the IR; thread-value layouts of atoms belong to the front end.
 """
@@ -12,8 +12,8 @@ from basedsl_cute.hardware.requirements import COPIES, Requirement, mma_sync
 
 @dataclass(frozen=True)
 class CopyAtom:
-    """A way to copy. Empty `sources`, `targets` or `bits` allow anything; `requirement` says which
-    architectures have it, None that all have.
+    """An instruction that copies. Empty `sources`, `targets` or `bits` allow anything;
+    `requirement` says which architectures have it, None that all have.
     """
 
     name: str
@@ -24,7 +24,7 @@ class CopyAtom:
     requirement: Requirement | None = None
 
     def refuses(self, source: str, target: str, bits: int, cache: str | None) -> str | None:
-        """Why this copy is not one of the atom's, or None."""
+        """Return why the atom cannot do this copy, or None if it can."""
         if self.sources and source not in self.sources:
             return f"{self.name} copies from {' or '.join(self.sources)}, not from {source}"
         if self.targets and target not in self.targets:
@@ -68,8 +68,9 @@ COPY_ATOMS = {
 
 @dataclass(frozen=True)
 class MmaAtom:
-    """A matrix instruction by its element types, in the order d, a, b, c; None: all the same.
-    `requirement` says which architectures have it, None that all have.
+    """A matrix instruction. `elements` are its element types in the order d, a, b, c; None if it
+    takes any type that is the same for all four. `requirement` says which architectures
+    have it, None that all have.
     """
 
     name: str
@@ -77,7 +78,7 @@ class MmaAtom:
     requirement: Requirement | None = None
 
     def refuses(self, d: str, a: str, b: str, c: str) -> str | None:
-        """Why these element types are not the atom's, or None."""
+        """Return why the atom does not take these element types, or None if it does."""
         if self.elements is None:
             same = d == a == b == c
             return None if same else f"{self.name} takes one element type, not {d}, {a}, {b}, {c}"
@@ -92,7 +93,7 @@ _ELEMENTS = {"s8": "i8", "u8": "i8", "s32": "i32", "e4m3": "f8E4M3FN", "e5m2": "
 
 
 def _warp_mma(shape: str, d: str, a: str, b: str) -> MmaAtom:
-    """An mma.sync (PTX ISA 9.7.14.5), by the names PTX has for its element types."""
+    """The atom of an mma.sync (PTX ISA 9.7.14.5), by PTX's names of its element types."""
     elements = tuple(_ELEMENTS.get(x, x) for x in (d, a, b, d))
     name = f"mma_{shape}_{d}{a}{b}{d}"
     return MmaAtom(name, elements, mma_sync(shape, a, b))  # type: ignore[arg-type]

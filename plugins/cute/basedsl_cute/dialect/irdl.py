@@ -1,4 +1,4 @@
-"""The dialect's definition as MLIR reads it: IRDL text, made from the records of `dialect.ops`.
+"""The dialect's definition as MLIR reads it: IRDL text, made from the declared operations.
 
 The bindings' `ext` module would make it from Python classes, with constructors and properties that
 nothing here uses; that takes a tenth of a cold compilation.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from basedsl_cute.dialect.declare import OPS, Operands, OpSpec
+from basedsl_cute.dialect.declare import OPS, Field, OpView
 
 _MEMREF = """\
 irdl.type @memref {
@@ -22,36 +22,37 @@ irdl.type @memref {
 
 
 def text() -> str:
-    """The `irdl.dialect`. What an op's verifier says of types and attributes is not in it."""
-    return f"irdl.dialect @cute {{\n{_MEMREF}{''.join(map(_op, OPS.values()))}}}\n"
+    """Return the `irdl.dialect`; it does not contain what operations verify in Python."""
+    operations = "".join(_operation(name, op) for name, op in OPS.items())
+    return f"irdl.dialect @cute {{\n{_MEMREF}{operations}}}\n"
 
 
-def _op(spec: OpSpec) -> str:
+def _operation(name: str, op: type[OpView]) -> str:
     lines: list[str] = []
 
-    def anything(names: Iterable[str]) -> list[tuple[str, str]]:
+    def anything(fields: Iterable[Field]) -> list[tuple[Field, str]]:
         # A constraint of each one's own: one that is shared would mean that they are equal.
-        made = [(name, f"%{len(lines) + i}") for i, name in enumerate(names)]
+        made = [(field, f"%{len(lines) + i}") for i, field in enumerate(fields)]
         lines.extend(f"{value} = irdl.any" for _, value in made)
         return made
 
-    fields = {"operands": anything(spec.operands), "results": anything(spec.results)}
-    attributes = anything(spec.attributes)
-    for kind, named in fields.items():
-        shown = [f"{n.lstrip('?')}: {'optional ' * (n[0] == '?')}{value}" for n, value in named]
-        if shown:
+    values = {"operands": anything(op.operand_fields), "results": anything(op.result_fields)}
+    attributes = anything(field for field in op.attribute_fields if field.is_required)
+    for kind, fields in values.items():
+        if fields:
+            shown = [f"{f.name}: {'' if f.is_required else 'optional '}{v}" for f, v in fields]
             lines.append(f"irdl.{kind}({', '.join(shown)})")
     if attributes:
-        shown = [f'"{name}" = {value}' for name, value in attributes]
+        shown = [f'"{field.name}" = {value}' for field, value in attributes]
         lines.append(f"irdl.attributes {{{', '.join(shown)}}}")
     body = "".join(f"  {line}\n" for line in lines)
-    return f"irdl.operation @{spec.name} {{\n{body}}}\n"
+    return f"irdl.operation @{name} {{\n{body}}}\n"
 
 
 def memref_class(ir: Any) -> Any:
-    """The class of `!cute.memref` types in Python."""
+    """Make the Python class of `!cute.memref` types."""
 
-    class MemRefType(ir.DynamicType):  # type: ignore[misc, name-defined]
+    class MemRefType(ir.DynamicType):  # type: ignore[misc]
         type_name = "cute.memref"
 
         @classmethod
@@ -67,18 +68,18 @@ def load(dialect: Any, *, again: bool) -> None:
     ir = dialect.ir
     with ir.Location.unknown():
         dialect.bindings.irdl.load_dialects(ir.Module.parse(text()))
-    for spec in OPS.values():
-        ir.DynamicOpTrait.attach(spec.full_name, _verifier(dialect, spec))
+    for op in OPS.values():
+        ir.DynamicOpTrait.attach(op.op_name, _verifier(dialect, op))
     kind = dialect.memref_class
     ir.register_type_caster(ir.DynamicType.lookup_typeid(kind.type_name), replace=again)(kind)
 
 
-def _verifier(dialect: Any, spec: OpSpec) -> type:
+def _verifier(dialect: Any, declared: type[OpView]) -> type:
     def verify_invariants(op: Any) -> bool:
-        wrong = spec.verify(Operands(dialect, spec, op))
+        wrong = declared.refused(dialect, op)
         if wrong is None:
             return True
-        op.location.emit_error(f"'{spec.full_name}': {wrong}")
+        op.location.emit_error(f"'{declared.op_name}': {wrong}")
         return False
 
     return type("Verifier", (), {"verify_invariants": staticmethod(verify_invariants)})

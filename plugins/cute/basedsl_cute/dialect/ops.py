@@ -1,21 +1,34 @@
-"""The ops of the `cute` dialect: what touches memory or hardware, each with an IR sample.
+"""The operations of the `cute` dialect that touch memory or hardware, each with an IR sample.
 
 Layout arithmetic is done at the meta-stage; what of it stays dynamic is `arith`, so every access
 here takes a linear offset counted in elements (i32 or i64). How each op becomes LLVM and NVVM is
-`lowering.rules`; what it computes is the simulator's business, on the lowered ops.
+`lowering.kernel.rules`; what it computes is the simulator's business, on the lowered ops.
 
 There is no print op: IRDL binds a variadic operand to one type, and `gpu.printf` says all of it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLError
 from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
-from basedsl_cute.dialect.declare import Operands, op
+from basedsl_cute.dialect.declare import (
+    OpView,
+    Refused,
+    Value,
+    flag,
+    integer,
+    operand,
+    result,
+    text,
+)
 from basedsl_cute.dialect.types import MemRef
 from basedsl_cute.hardware.targets import WARP_SIZE
+
+if TYPE_CHECKING:
+    from basedsl_cute.dialect.definition import CuteDialect
 
 # PTX ISA 9.7.9.1 (cache operators), 9.7.9.2 (eviction priorities of the L1 cache).
 CACHE_MODES = ("ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt",
@@ -26,12 +39,26 @@ ATOMIC_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 ATOMIC_SCOPES = ("cta", "cluster", "gpu", "sys")
 
 
+# Types of results that follow from the operands --------------------------------------------------
+
+
+def _element_type(dialect: CuteDialect, fields: Mapping[str, Any]) -> Any:
+    return dialect.record_of(fields["memref"]).element
+
+
+def _value_type(dialect: CuteDialect, fields: Mapping[str, Any]) -> Any:
+    return fields["value"].type
+
+
+def _pointer_type(dialect: CuteDialect, fields: Mapping[str, Any]) -> Any:
+    return dialect.pointer_type(dialect.record_of(fields["source"]).address_space)
+
+
 # Loads and stores --------------------------------------------------------------------------------
 
 
-@op("load")
-class Load:
-    """The element at `index`, or `n` consecutive elements as a vector.
+class Load(OpView, name="load"):
+    """Read the element at `index`, or consecutive elements as a vector.
 
         %x = "cute.load"(%m, %i) : (!cute.memref<f32, "gmem", "(?):(1)">, i32) -> f32
         %v = "cute.load"(%a, %i) {alignment = 16 : i64}
@@ -44,17 +71,21 @@ class Load:
     Consistency Model"). With `if_used` there is no access if nothing uses the value.
     """
 
-    operands = ("memref", "index")
-    results = ("value",)
-    optional = ("alignment", "cache", "if_used", "order", "scope", "volatile")
+    memref: Value = operand()
+    index: Value = operand()
+    value: Value = result(alias="type", factory=_element_type)
+    alignment: int | None = integer(default=None)
+    cache: str | None = text(default=None)
+    if_used: bool = flag(default=False)
+    order: str | None = text(default=None)
+    scope: str | None = text(default=None)
+    volatile: bool = flag(default=False)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _access(op, op.value.type)
+    def verify(self) -> str | None:
+        return _access(self)
 
 
-@op("store")
-class Store:
+class Store(OpView, name="store"):
     """Write one element, or a vector of consecutive elements, at `index`.
 
         "cute.store"(%x, %m, %i) : (f32, !cute.memref<f32, "gmem", "(?):(1)">, i32) -> ()
@@ -62,17 +93,21 @@ class Store:
     Attributes as for `cute.load`.
     """
 
-    operands = ("value", "memref", "index")
-    optional = ("alignment", "cache", "order", "scope", "volatile")
+    value: Value = operand()
+    memref: Value = operand()
+    index: Value = operand()
+    alignment: int | None = integer(default=None)
+    cache: str | None = text(default=None)
+    order: str | None = text(default=None)
+    scope: str | None = text(default=None)
+    volatile: bool = flag(default=False)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _access(op, op.value.type)
+    def verify(self) -> str | None:
+        return _access(self)
 
 
-@op("atomic_rmw")
-class AtomicRMW:
-    """Combine `value` into the element at `index` at once; the result is what was there before.
+class AtomicRMW(OpView, name="atomic_rmw"):
+    """Combine `value` atomically with the element at `index`; the result is the element before.
 
         %old = "cute.atomic_rmw"(%x, %m, %i) {kind = "add"}
             : (i32, !cute.memref<i32, "gmem", "(?):(1)">, i32) -> i32
@@ -81,41 +116,44 @@ class AtomicRMW:
     `order` (default relaxed) and `scope` (default gpu) are those of PTX ISA 9.7.13, "atom".
     """
 
-    operands = ("value", "memref", "index")
-    results = ("old",)
-    attributes = ("kind",)
-    optional = ("order", "scope")
+    value: Value = operand()
+    memref: Value = operand()
+    index: Value = operand()
+    old: Value = result(alias="type", factory=_value_type)
+    kind: str = text()
+    order: str | None = text(default=None)
+    scope: str | None = text(default=None)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        if op.text("kind") not in ATOMIC_KINDS:
-            return f"kind {op.text('kind')!r} is none of {', '.join(ATOMIC_KINDS)}"
-        return _atomic(op, op.value, op.old)
+    def verify(self) -> str | None:
+        if self.kind not in ATOMIC_KINDS:
+            return f"kind {self.kind!r} is none of {', '.join(ATOMIC_KINDS)}"
+        return _atomic(self, self.value, self.old)
 
 
-@op("atomic_cas")
-class AtomicCAS:
-    """Write `value` at `index` if `expected` is there, at once; the result is what was there.
+class AtomicCAS(OpView, name="atomic_cas"):
+    """Write `value` at `index` atomically if `expected` is there; the result is the element before.
 
     %old = "cute.atomic_cas"(%expected, %new, %m, %i)
         : (i32, i32, !cute.memref<i32, "gmem", "(?):(1)">, i32) -> i32
     """
 
-    operands = ("expected", "value", "memref", "index")
-    results = ("old",)
-    optional = ("order", "scope")
+    expected: Value = operand()
+    value: Value = operand()
+    memref: Value = operand()
+    index: Value = operand()
+    old: Value = result(alias="type", factory=_value_type)
+    order: str | None = text(default=None)
+    scope: str | None = text(default=None)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _atomic(op, op.expected, op.value, op.old)
+    def verify(self) -> str | None:
+        return _atomic(self, self.expected, self.value, self.old)
 
 
 # Tensors from tensors ----------------------------------------------------------------------------
 
 
-@op("view")
-class View:
-    """The tensor `offset` elements further on, with another layout.
+class View(OpView, name="view"):
+    """Move the beginning of a tensor by `offset` elements and give it another layout.
 
         %r = "cute.view"(%m, %o) : (!cute.memref<f32, "gmem", "(?,64):(64,1)">, i32)
             -> !cute.memref<f32, "gmem", "(64):(1)">
@@ -123,110 +161,96 @@ class View:
     Element type and memory stay; the result's alignment is a claim of whoever built the view.
     """
 
-    operands = ("source", "offset")
-    results = ("view",)
+    source: Value = operand()
+    offset: Value = operand()
+    view: Value = result(alias="type")
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        source, view = _memref(op, op.source), _memref(op, op.view)
-        if isinstance(source, str) or isinstance(view, str):
-            return source if isinstance(source, str) else view  # type: ignore[return-value]
+    def verify(self) -> str | None:
+        source, view = _memref(self, self.source), _memref(self, self.view)
         if source.element != view.element:
             return f"the view's elements are {view.element}, the source's are {source.element}"
         if source.space != view.space:
             return f"the view is in {view.space}, the source in {source.space}"
-        return _index(op.offset, "offset")
+        return _index(self.offset, "offset")
 
 
-@op("recast")
-class Recast:
-    """The same memory seen as elements of another type.
+class Recast(OpView, name="recast"):
+    """Reinterpret the memory of a tensor as elements of another type.
 
     %h = "cute.recast"(%m) : (!cute.memref<f32, "smem", "(64):(1)">)
         -> !cute.memref<f16, "smem", "(128):(1)">
     """
 
-    operands = ("source",)
-    results = ("view",)
+    source: Value = operand()
+    view: Value = result(alias="type")
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        source, view = _memref(op, op.source), _memref(op, op.view)
-        if isinstance(source, str) or isinstance(view, str):
-            return source if isinstance(source, str) else view  # type: ignore[return-value]
+    def verify(self) -> str | None:
+        source, view = _memref(self, self.source), _memref(self, self.view)
         if source.space != view.space:
             return f"the view is in {view.space}, the source in {source.space}"
         return None
 
 
-@op("iterator")
-class Iterator:
-    """The address of a tensor's first element, for ops of other dialects.
+class TensorIterator(OpView, name="iterator"):
+    """Get the address of a tensor's first element, for operations of other dialects.
 
     %p = "cute.iterator"(%m) : (!cute.memref<i64, "smem", "(2):(1)">) -> !llvm.ptr<3>
     """
 
-    operands = ("source",)
-    results = ("pointer",)
+    source: Value = operand()
+    pointer: Value = result(alias="type", factory=_pointer_type)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _pointer(op, op.source, op.pointer)
+    def verify(self) -> str | None:
+        return _pointer(self, self.source, self.pointer)
 
 
-@op("make_memref")
-class MakeMemRef:
-    """A tensor over an address that came from elsewhere.
+class MakeMemRef(OpView, name="make_memref"):
+    """Make a tensor of an address that another dialect's operation gave.
 
     %m = "cute.make_memref"(%p) : (!llvm.ptr<1>) -> !cute.memref<f32, "gmem", "(?):(1)">
     """
 
-    operands = ("pointer",)
-    results = ("memref",)
+    pointer: Value = operand()
+    memref: Value = result(alias="type")
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _pointer(op, op.memref, op.pointer)
+    def verify(self) -> str | None:
+        return _pointer(self, self.memref, self.pointer)
 
 
 # Memory of a block, of a thread ------------------------------------------------------------------
 
 
-@op("alloc_smem")
-class AllocSmem:
-    """Shared memory of the block, `bytes` large: the same memory wherever this op is reached.
+class AllocSmem(OpView, name="alloc_smem"):
+    """Allocate `bytes` of the block's shared memory: the same memory each time this is executed.
     `name` and `fields` ("a:0;b:64") are for messages.
 
     %s = "cute.alloc_smem"() {bytes = 4096 : i64}
         : () -> !cute.memref<f32, "smem align<16>", "(32,32):(32,1)">
     """
 
-    results = ("memref",)
-    attributes = ("bytes",)
-    optional = ("name", "fields")
+    memref: Value = result(alias="type")
+    bytes: int = integer()
+    name: str | None = text(default=None)
+    fields: str | None = text(default=None)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _allocation(op, "smem")
+    def verify(self) -> str | None:
+        return _allocation(self, "smem")
 
 
-@op("dynamic_smem")
-class DynamicSmem:
-    """The shared memory whose size the launch gives (`smem=`); all such ops give its beginning.
+class DynamicSmem(OpView, name="dynamic_smem"):
+    """Get the beginning of the shared memory whose size the launch gives (`smem=`).
 
     %d = "cute.dynamic_smem"() : () -> !cute.memref<i8, "smem align<1024>", "(?):(1)">
     """
 
-    results = ("memref",)
+    memref: Value = result(alias="type")
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _in_space(op, op.memref, "smem")
+    def verify(self) -> str | None:
+        return _in_space(self, self.memref, "smem")
 
 
-@op("alloc_rmem")
-class AllocRmem:
-    """Registers of the thread, `bytes` of them, undefined until written.
+class AllocRmem(OpView, name="alloc_rmem"):
+    """Allocate `bytes` of the thread's registers, undefined until written.
 
         %r = "cute.alloc_rmem"() {bytes = 16 : i64}
             : () -> !cute.memref<f32, "rmem align<16>", "(4):(1)">
@@ -234,20 +258,18 @@ class AllocRmem:
     LLVM keeps them in registers as long as every index into them is static.
     """
 
-    results = ("memref",)
-    attributes = ("bytes",)
+    memref: Value = result(alias="type")
+    bytes: int = integer()
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        return _allocation(op, "rmem")
+    def verify(self) -> str | None:
+        return _allocation(self, "rmem")
 
 
 # Atoms -------------------------------------------------------------------------------------------
 
 
-@op("copy")
-class Copy:
-    """One copy by an atom: `bits` of consecutive memory, from tensor to tensor, by one thread.
+class Copy(OpView, name="copy"):
+    """Copy `bits` of consecutive memory from tensor to tensor by a copy atom, in one thread.
 
         "cute.copy"(%s, %d) {atom = "universal", bits = 128 : i64}
             : (!cute.memref<f32, "gmem align<16>", "(4):(1)">,
@@ -260,23 +282,23 @@ class Copy:
     does nothing and "cp_async" writes zeros. Both tensors must be aligned to the bits copied.
     """
 
-    operands = ("source", "target", "?predicate")
-    attributes = ("atom", "bits")
-    optional = ("cache",)
+    source: Value = operand()
+    target: Value = operand()
+    predicate: Value | None = operand(default=None)
+    atom: str = text()
+    bits: int = integer()
+    cache: str | None = text(default=None)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        atom = COPY_ATOMS.get(op.text("atom") or "")
+    def verify(self) -> str | None:
+        atom = COPY_ATOMS.get(self.atom)
         if atom is None:
-            return f"no copy atom {op.text('atom')!r}; there are {', '.join(COPY_ATOMS)}"
-        source, target = _memref(op, op.source), _memref(op, op.target)
-        if isinstance(source, str) or isinstance(target, str):
-            return source if isinstance(source, str) else target  # type: ignore[return-value]
+            return f"no copy atom {self.atom!r}; there are {', '.join(COPY_ATOMS)}"
+        source, target = _memref(self, self.source), _memref(self, self.target)
         if source.element != target.element:
             return f"copies {source.element} into {target.element}; a copy converts nothing"
-        if op.predicate is not None and str(op.predicate.type) != "i1":
-            return f"the predicate is {op.predicate.type}, not i1"
-        bits = op.integer("bits") or 0
+        if self.predicate is not None and str(self.predicate.type) != "i1":
+            return f"the predicate is {self.predicate.type}, not i1"
+        bits = self.bits
         if bits % source.element_bits:
             return f"{bits} bits are no whole number of {source.element} elements"
         for what, memref in (("source", source), ("target", target)):
@@ -285,12 +307,11 @@ class Copy:
                     f"{bits} bits at once need {bits // 8}-byte alignment; "
                     f"the {what} is known to be aligned to {memref.alignment}"
                 )
-        return atom.refuses(source.space, target.space, bits, op.text("cache"))
+        return atom.refuses(source.space, target.space, bits, self.cache)
 
 
-@op("gemm")
-class Gemm:
-    """One matrix multiply-accumulate by an atom: d = a * b + c over the threads of the atom.
+class Gemm(OpView, name="gemm"):
+    """Multiply and accumulate matrices by an MMA atom: d = a * b + c over the threads of the atom.
 
         "cute.gemm"(%d, %a, %b, %c) {atom = "universal_fma"}
             : (!cute.memref<f32, "rmem", "(1):(0)">, !cute.memref<f32, "rmem", "(1):(0)">,
@@ -299,28 +320,25 @@ class Gemm:
     `atom` names a row of `dialect.atoms.MMA_ATOMS`; the tensors hold one thread's fragments.
     """
 
-    operands = ("d", "a", "b", "c")
-    attributes = ("atom",)
+    d: Value = operand()
+    a: Value = operand()
+    b: Value = operand()
+    c: Value = operand()
+    atom: str = text()
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        atom = MMA_ATOMS.get(op.text("atom") or "")
+    def verify(self) -> str | None:
+        atom = MMA_ATOMS.get(self.atom)
         if atom is None:
-            return f"no MMA atom {op.text('atom')!r}; there are {', '.join(MMA_ATOMS)}"
-        records = [_memref(op, value) for value in (op.d, op.a, op.b, op.c)]
-        for record in records:
-            if isinstance(record, str):
-                return record
-        elements = [str(record.element) for record in records]  # type: ignore[union-attr]
-        return atom.refuses(*elements)
+            return f"no MMA atom {self.atom!r}; there are {', '.join(MMA_ATOMS)}"
+        d, a, b, c = (str(_memref(self, v).element) for v in (self.d, self.a, self.b, self.c))
+        return atom.refuses(d, a, b, c)
 
 
 # Threads together --------------------------------------------------------------------------------
 
 
-@op("barrier")
-class Barrier:
-    """Wait until all threads of the block, or `count` of them at barrier `id`, are here.
+class Barrier(OpView, name="barrier"):
+    """Wait until all threads of the block, or `count` of them at barrier `id`, have arrived.
 
         "cute.barrier"() : () -> ()
         "cute.barrier"() {id = 1 : i64, count = 128 : i64} : () -> ()
@@ -328,12 +346,12 @@ class Barrier:
     Ids are 0 to 15, counts multiples of the warp size (PTX ISA 9.7.13.1, "barrier").
     """
 
-    optional = ("id", "count")
+    id: int | None = integer(default=None)
+    count: int | None = integer(default=None)
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        number, count = op.integer("id", 0), op.integer("count")
-        if not 0 <= (number or 0) <= 15:
+    def verify(self) -> str | None:
+        number, count = self.id or 0, self.count
+        if not 0 <= number <= 15:
             return f"barrier {number}: a block has barriers 0 to 15"
         if count is not None and (count <= 0 or count % WARP_SIZE):
             return f"{count} threads: a barrier counts whole warps, multiples of {WARP_SIZE}"
@@ -343,23 +361,23 @@ class Barrier:
 # What verifiers share ----------------------------------------------------------------------------
 
 
-def _memref(op: Operands, value: Any) -> MemRef | str:
+def _memref(op: OpView, value: Value) -> MemRef:
     try:
         record = op.dialect.record(value.type)
     except DSLError as error:
-        return error.message
-    return record if record is not None else f"{value.type} is no tensor (!cute.memref)"
+        raise Refused(error.message) from None
+    if record is None:
+        raise Refused(f"{value.type} is no tensor (!cute.memref)")
+    return record
 
 
-def _index(value: Any, what: str = "index") -> str | None:
+def _index(value: Value, what: str = "index") -> str | None:
     kind = str(value.type)
     return None if kind in ("i32", "i64") else f"the {what} is {kind}, not i32 or i64"
 
 
-def _access(op: Operands, kind: Any) -> str | None:
-    memref = _memref(op, op.memref)
-    if isinstance(memref, str):
-        return memref
+def _access(op: Load | Store) -> str | None:
+    memref, kind = _memref(op, op.memref), op.value.type
     wrong = _index(op.index)
     if wrong:
         return wrong
@@ -369,27 +387,25 @@ def _access(op: Operands, kind: Any) -> str | None:
             return f"the value is {kind}, the tensor's elements are {memref.element}"
         if len(kind.shape) != 1:
             return f"a vector access has one dimension, not {kind}"
-    alignment = op.integer("alignment")
+    alignment, cache = op.alignment, op.cache
     if alignment is not None and (alignment < 1 or alignment & (alignment - 1)):
         return f"alignment {alignment} is no power of two"
-    cache = op.text("cache")
     if cache is not None and cache not in CACHE_MODES:
         return f"cache {cache!r} is none of {', '.join(CACHE_MODES)}"
     return _strength(op)
 
 
-def _strength(op: Operands) -> str | None:
-    if op.text("order", "relaxed") not in ATOMIC_ORDERS:
-        return f"order {op.text('order')!r} is none of {', '.join(ATOMIC_ORDERS)}"
-    if op.text("scope", "gpu") not in ATOMIC_SCOPES:
-        return f"scope {op.text('scope')!r} is none of {', '.join(ATOMIC_SCOPES)}"
+def _strength(op: Load | Store | AtomicRMW | AtomicCAS) -> str | None:
+    order, scope = op.order, op.scope
+    if order is not None and order not in ATOMIC_ORDERS:
+        return f"order {order!r} is none of {', '.join(ATOMIC_ORDERS)}"
+    if scope is not None and scope not in ATOMIC_SCOPES:
+        return f"scope {scope!r} is none of {', '.join(ATOMIC_SCOPES)}"
     return None
 
 
-def _atomic(op: Operands, *values: Any) -> str | None:
+def _atomic(op: AtomicRMW | AtomicCAS, *values: Value) -> str | None:
     memref = _memref(op, op.memref)
-    if isinstance(memref, str):
-        return memref
     for value in values:
         if value.type != memref.element:
             return f"the value is {value.type}, the tensor's elements are {memref.element}"
@@ -398,22 +414,19 @@ def _atomic(op: Operands, *values: Any) -> str | None:
     return _strength(op) or _index(op.index)
 
 
-def _in_space(op: Operands, value: Any, space: str) -> str | None:
-    memref = _memref(op, value)
-    if isinstance(memref, str):
-        return memref
-    return None if memref.space == space else f"the tensor is in {memref.space}, not in {space}"
+def _in_space(op: OpView, value: Value, space: str) -> str | None:
+    own = _memref(op, value).space
+    return None if own == space else f"the tensor is in {own}, not in {space}"
 
 
-def _allocation(op: Operands, space: str) -> str | None:
-    size = op.integer("bytes") or 0
-    return f"cannot allocate {size} bytes" if size <= 0 else _in_space(op, op.memref, space)
+def _allocation(op: AllocSmem | AllocRmem, space: str) -> str | None:
+    if op.bytes <= 0:
+        return f"cannot allocate {op.bytes} bytes"
+    return _in_space(op, op.memref, space)
 
 
-def _pointer(op: Operands, memref: Any, pointer: Any) -> str | None:
+def _pointer(op: OpView, memref: Value, pointer: Value) -> str | None:
     record = _memref(op, memref)
-    if isinstance(record, str):
-        return record
     wanted = pointer_text(record.address_space)
     if str(pointer.type) != wanted:
         return f"an address in {record.space} is {wanted}, not {pointer.type}"
@@ -421,5 +434,5 @@ def _pointer(op: Operands, memref: Any, pointer: Any) -> str | None:
 
 
 def pointer_text(address_space: int) -> str:
-    """`!llvm.ptr` or `!llvm.ptr<3>`."""
+    """Return the text of a pointer type: `!llvm.ptr` or `!llvm.ptr<3>`."""
     return f"!llvm.ptr<{address_space}>" if address_space else "!llvm.ptr"

@@ -1,12 +1,11 @@
-"""The ops that change tensor maps in memory (PTX ISA 9.7.9.28, "tensormap.replace"), with IR
-samples. `lower-cute` leaves them: the simulator runs them, `ptx-only` makes instructions of them.
+"""The operations that change tensor maps in memory (PTX ISA 9.7.9.28, "tensormap.replace").
+
+The step `lower-cute` keeps them: the simulator runs them, `ptx-only` makes instructions of them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from basedsl_cute.dialect.declare import Operands, op
+from basedsl_cute.dialect.declare import OpView, Value, integer, operand, text
 
 # Field -> the type of its value, and whether it has one for each mode.
 FIELDS = {"global_address": ("i64", False), "global_dim": ("i32", True)}
@@ -15,9 +14,8 @@ MAX_ORDINAL = 4
 _GLOBAL, _SHARED = "!llvm.ptr<1>", "!llvm.ptr<3>"
 
 
-@op("tensormap_replace")
-class TensormapReplace:
-    """One field of the tensor map at an address in global or shared memory gets a new value.
+class TensormapReplace(OpView, name="tensormap_replace"):
+    """Replace one field of the tensor map at an address in global or shared memory.
 
         "cute.tensormap_replace"(%map, %value) {field = "global_dim", ordinal = 1 : i64}
             : (!llvm.ptr<3>, i32) -> ()
@@ -26,40 +24,40 @@ class TensormapReplace:
     mode `ordinal` + 1.
     """
 
-    operands = ("map", "value")
-    attributes = ("field", "ordinal")
+    map: Value = operand()
+    value: Value = operand()
+    field: str = text()
+    ordinal: int = integer()
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        field = op.text("field") or ""
+    def verify(self) -> str | None:
+        field = self.field
         if field not in FIELDS:
             return f"{field!r} is none of the fields {', '.join(FIELDS)}"
         kind, has_ordinal = FIELDS[field]
-        if str(op.value.type) != kind:
-            return f"the value of {field} is {op.value.type}, not {kind}"
+        if str(self.value.type) != kind:
+            return f"the value of {field} is {self.value.type}, not {kind}"
         most = MAX_ORDINAL if has_ordinal else 0
-        if not 0 <= (op.integer("ordinal") or 0) <= most:
+        if not 0 <= self.ordinal <= most:
             return f"the ordinal of {field} is 0 to {most}"
-        return _place(op.map, "map", (_GLOBAL, _SHARED))
+        return _place(self.map, "map", (_GLOBAL, _SHARED))
 
 
-@op("tensormap_release")
-class TensormapRelease:
-    """A warp copies a tensor map of 128 bytes from shared to global memory and releases it to those
-    who acquire it there (PTX ISA 9.7.13.15.17, "tensormap.cp_fenceproxy").
+class TensormapRelease(OpView, name="tensormap_release"):
+    """Copy a tensor map of 128 bytes from shared to global memory by a warp, and release it to
+    threads that acquire it there (PTX ISA 9.7.13.15.17, "tensormap.cp_fenceproxy").
 
         "cute.tensormap_release"(%target, %source) : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()
     """
 
-    operands = ("target", "source")
+    target: Value = operand()
+    source: Value = operand()
 
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        wrong = _place(op.target, "target", (_GLOBAL,))
-        return wrong or _place(op.source, "source", (_SHARED,))
+    def verify(self) -> str | None:
+        wrong = _place(self.target, "target", (_GLOBAL,))
+        return wrong or _place(self.source, "source", (_SHARED,))
 
 
-def _place(value: Any, what: str, kinds: tuple[str, ...]) -> str | None:
+def _place(value: Value, what: str, kinds: tuple[str, ...]) -> str | None:
     if str(value.type) not in kinds:
         return f"{what} is {value.type}, not {' or '.join(kinds)}"
     return None

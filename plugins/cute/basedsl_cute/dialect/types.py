@@ -1,4 +1,4 @@
-"""Tensors in memory as an MLIR type: what a `!cute.memref` says, in plain Python.
+"""The MLIR type of tensors in memory, `!cute.memref`, as plain Python records.
 
     !cute.memref<f32, "gmem align<16>", "(?,1024):(1024,1)">
 
@@ -9,7 +9,7 @@ Dynamic extents are `?` or `?{div=4}`.
 A tensor is ONE SSA value of this type: the address of its first element. The type fixes the static
 part of the layout; dynamic shapes and strides are ordinary i32/i64 values beside it, which the
 front end passes as kernel arguments of their own. So address arithmetic is visible `arith`, and
-a load takes a linear element offset. Building MLIR lives in `dialect.definition`.
+a load takes a linear element offset. Building MLIR types is in `dialect.definition`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from basedsl.errors import DSLTypeError
 
 @dataclass(frozen=True)
 class Space:
-    """One memory. `address_space` is LLVM's number for NVPTX (NVPTX Usage, "Address Spaces").
+    """A memory space. `address_space` is LLVM's number for NVPTX (NVPTX Usage, "Address Spaces").
 
     Registers are stack slots to LLVM (its generic space), which it promotes to real registers.
     """
@@ -51,7 +51,9 @@ _SPACE_TEXT = re.compile(r"(\w+)(?: align<(\d+)>)?")
 
 @dataclass(frozen=True)
 class MemRef:
-    """What a `!cute.memref` type says. `align` is None where only the element's size is known."""
+    """The parts of a `!cute.memref` type. `align` (bytes) is None where only the element's size is
+    known.
+    """
 
     element: Any  # ir.Type
     space: str
@@ -78,7 +80,9 @@ class MemRef:
 
 
 def space_text(space: str, align: int | None) -> str:
-    """`gmem`, `gmem align<16>`; raises DSLTypeError for what is no memory or no alignment."""
+    """Write a memory space with its alignment: `gmem`, `gmem align<16>`. Raises DSLTypeError for an
+    unknown space, or an alignment that is not a power of two.
+    """
     if space not in SPACES:
         raise DSLTypeError(f"{space!r} is no memory space; there are {', '.join(SPACES)}")
     if align is None:
@@ -89,7 +93,7 @@ def space_text(space: str, align: int | None) -> str:
 
 
 def read_space(text: str) -> tuple[str, int | None]:
-    """The inverse of `space_text`."""
+    """Parse a memory space with its alignment, as `space_text` writes it."""
     match = _SPACE_TEXT.fullmatch(text)
     if match is None:
         raise DSLTypeError(f"{text!r} is no memory space; write 'gmem' or 'gmem align<16>'")
@@ -103,7 +107,7 @@ _NAMED_BITS = {"i1": 8, "tf32": 32}
 
 
 def memory_bits(element: Any) -> int:
-    """Bits that one element takes in memory. i1 is a byte; tf32 sits in a 32-bit word."""
+    """Return the bits that one element takes in memory. i1 takes a byte, tf32 a 32-bit word."""
     named = _NAMED_BITS.get(str(element))
     if named is not None:
         return named

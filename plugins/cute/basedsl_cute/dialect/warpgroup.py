@@ -1,16 +1,16 @@
-"""The op of warpgroup matrix instructions (PTX ISA 9.7.15, "wgmma"), with an IR sample."""
+"""The operation of warpgroup matrix instructions (PTX ISA 9.7.15, "wgmma"), in two forms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from basedsl_cute.dialect.declare import Operands, op
+from basedsl_cute.dialect.declare import OpView, Value, flag, integer, integers, operand, text
 
 
 @dataclass(frozen=True)
 class WgmmaType:
-    """What wgmma does with elements of A of one type (PTX ISA 9.7.15.5.14, "wgmma.mma_async").
+    """The shapes and types of wgmma for one element type of A (PTX ISA 9.7.15.5.14,
+    "wgmma.mma_async").
 
     `k` is the extent of K in one instruction, 32 bytes of a row; `accumulators` are the types of D,
     `partners` those of B. Only 16-bit operands may be contiguous in M or N.
@@ -44,7 +44,7 @@ MAJORS = ("k", "mn")
 
 
 def refused_width(n: int, is_integer: bool) -> str | None:
-    """Why there is no wgmma with N = `n`, or None."""
+    """Return why there is no wgmma with N = `n`, or None if there is."""
     if n % 8 or not 8 <= n <= 256:
         return "N is a multiple of 8 from 8 to 256"
     if is_integer and n % 16 and n not in (8, 24):
@@ -52,9 +52,64 @@ def refused_width(n: int, is_integer: bool) -> str | None:
     return None
 
 
-@op("wgmma")
-class Wgmma:
-    """One matrix multiply-accumulate of a warpgroup per step: acc += a * b, on 64 rows.
+class WarpgroupMma(OpView):
+    """The fields of both forms of wgmma: acc += a * b, in one instruction for each step of K."""
+
+    acc: Value = operand()
+    a: Value = operand()
+    b: Value = operand()
+    accumulate: Value | None = operand(default=None)
+    n: int = integer()
+    d_type: str = text()
+    a_type: str = text()
+    b_type: str = text()
+    a_major: str = text()
+    b_major: str = text()
+    a_steps: list[int] = integers()
+    b_steps: list[int] = integers()
+    negate_a: bool = flag(default=False)
+    negate_b: bool = flag(default=False)
+
+    def verify(self) -> str | None:
+        for which, kind, major in (
+            ("a", self.a_type, self.a_major),
+            ("b", self.b_type, self.b_major),
+        ):
+            if kind not in WGMMA_TYPES:
+                return f"{which} of {kind}: there are {', '.join(WGMMA_TYPES)}"
+            if major not in MAJORS:
+                return f"the major mode of {which} is {major!r}, not 'k' or 'mn'"
+            if major == "mn" and not WGMMA_TYPES[kind].has_mn_major:
+                return f"{which} of {kind} must have K contiguous"
+        what = WGMMA_TYPES[self.a_type]
+        if self.b_type not in what.partners:
+            return f"a of {self.a_type} goes with b of {' or '.join(what.partners)}"
+        if self.d_type not in what.accumulators:
+            return f"a of {self.a_type} goes with d of {' or '.join(what.accumulators)}"
+        refused = refused_width(self.n, what.is_integer)
+        if refused is not None:
+            return f"n is {self.n}: {refused}"
+        if what.is_integer and (self.negate_a or self.negate_b):
+            return "integers are not negated"
+        if len(self.a_steps) != len(self.b_steps):
+            return "a and b have different numbers of steps"
+        wrong = self._registers("acc", self.acc)
+        if wrong is None and str(self.a.type) != "i64":
+            wrong = self._registers("a", self.a)
+        if wrong is None and str(self.b.type) != "i64":
+            wrong = f"b is {self.b.type}, not a descriptor (i64)"
+        if wrong is None and self.accumulate is not None and str(self.accumulate.type) != "i1":
+            wrong = f"accumulate is {self.accumulate.type}, not i1"
+        return wrong
+
+    def _registers(self, what: str, value: Value) -> str | None:
+        """Return why `value` does not name registers in this form, or None if it does."""
+        raise NotImplementedError
+
+
+class Wgmma(WarpgroupMma, name="wgmma"):
+    """Multiply and accumulate matrices by a warpgroup, once for each step: acc += a * b, on 64
+    rows.
 
         "cute.wgmma"(%acc, %a, %b, %p) {n = 128 : i64, d_type = "f32", a_type = "f16",
             b_type = "f16", a_major = "k", b_major = "k", a_steps = array<i64: 0, 2>,
@@ -65,50 +120,25 @@ class Wgmma:
     their steps are added, which count 16 bytes. `%a` may be a tensor in registers instead; its
     steps count elements then. Without `%accumulate`, or where it is true, the first step adds to
     what is in `%acc`, else it replaces it. Nothing is complete before the group was waited for.
-
-    `lower-cute` leaves this op, on addresses of registers: the simulator runs it, `ptx-only` makes
-    instructions of it.
     """
 
-    operands = ("acc", "a", "b", "?accumulate")
-    attributes = ("n", "d_type", "a_type", "b_type", "a_major", "b_major", "a_steps", "b_steps")
-    optional = ("negate_a", "negate_b")
-
-    @staticmethod
-    def verify(op: Operands) -> str | None:
-        for which in ("a", "b"):
-            kind, major = op.text(f"{which}_type"), op.text(f"{which}_major")
-            if kind not in WGMMA_TYPES:
-                return f"{which} of {kind}: there are {', '.join(WGMMA_TYPES)}"
-            if major not in MAJORS:
-                return f"the major mode of {which} is {major!r}, not 'k' or 'mn'"
-            if major == "mn" and not WGMMA_TYPES[kind].has_mn_major:
-                return f"{which} of {kind} must have K contiguous"
-        what = WGMMA_TYPES[op.text("a_type") or ""]
-        if op.text("b_type") not in what.partners:
-            return f"a of {op.text('a_type')} goes with b of {' or '.join(what.partners)}"
-        if op.text("d_type") not in what.accumulators:
-            return f"a of {op.text('a_type')} goes with d of {' or '.join(what.accumulators)}"
-        n = op.integer("n") or 0
-        refused = refused_width(n, what.is_integer)
-        if refused is not None:
-            return f"n is {n}: {refused}"
-        if what.is_integer and (op.negate_a is not None or op.negate_b is not None):
-            return "integers are not negated"
-        if len(list(op.a_steps)) != len(list(op.b_steps)):
-            return "a and b have different numbers of steps"
-        wrong = _registers(op, op.acc, "acc")
-        if wrong is None and str(op.a.type) != "i64":
-            wrong = _registers(op, op.a, "a")
-        if wrong is None and str(op.b.type) != "i64":
-            wrong = f"b is {op.b.type}, not a descriptor (i64)"
-        return wrong
-
-
-def _registers(op: Operands, value: Any, what: str) -> str | None:
-    if str(value.type) == "!llvm.ptr":
+    def _registers(self, what: str, value: Value) -> str | None:
+        record = self.dialect.record(value.type)
+        if record is None or record.space != "rmem":
+            return f"{what} is {value.type}, not a tensor in registers"
         return None
-    record = op.dialect.record(value.type)
-    if record is None or record.space != "rmem":
-        return f"{what} is {value.type}, not a tensor in registers"
-    return None
+
+
+class PtxWgmma(WarpgroupMma, name="ptx_wgmma"):
+    """Do a `cute.wgmma` on registers given by their addresses: its form after the step
+    `lower-cute`. The simulator runs it, `ptx-only` makes instructions of it.
+
+        "cute.ptx_wgmma"(%acc, %a, %b, %p) {n = 128 : i64, d_type = "f32", a_type = "f16",
+            b_type = "f16", a_major = "k", b_major = "k", a_steps = array<i64: 0, 2>,
+            b_steps = array<i64: 0, 2>}
+            : (!llvm.ptr, i64, i64, i1) -> ()
+    """
+
+    def _registers(self, what: str, value: Value) -> str | None:
+        kind = str(value.type)
+        return None if kind == "!llvm.ptr" else f"{what} is {kind}, not an address (!llvm.ptr)"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pickle
-import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,23 +13,20 @@ from basedsl.function import DSLFunction
 from basedsl.metastage import Emitter, Trace
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
-from basedsl.objectstage import Pipeline, PipelineContext, Step
-from basedsl.objectstage.lowering import native_steps
+from basedsl.objectstage import Pipeline
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
-from basedsl_cute.dialect.builders import COMPANIONS, HOST_ACCESS
+from basedsl_cute.dialect.definition import COMPANIONS, HOST_ACCESS
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.options import CuteOptions
+from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import Target, target_of
 from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import ON_GPU, tensor_argument
-from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
-from basedsl_cute.lowering.pipeline import KernelOptions, ptx_steps, shared_steps
-from basedsl_cute.lowering.ptx.sass import Disassemble
 
 location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole package
 
@@ -100,28 +94,9 @@ class Cute(DSL):
 
     def pipeline(self, settings: Any) -> Pipeline:
         target = self.target(settings)
-        lowered = (*shared_steps(target), Step("launches", launch_records))
-        host = (Step("host", lower_launch), *native_steps())
-        if not target.is_gpu:
-            translate = Step("programs", simulator_programs)
-            steps = (*lowered, Step("kernels", simulator_records), translate, *host)
-            return Pipeline("cute-to-sim", steps, input="cute")
-        options = KernelOptions(
-            assertions=settings.enable_assertions,
-            line_info=settings.lineinfo,
-            contract=settings.contract,
-            opt_level=settings.opt_level,
-            ptxas=tuple(shlex.split(settings.ptxas_options)),
-        )
-        kernels = ptx_steps(target, options)
-        steps = tuple(step for step in kernels if step.name != "cubin")
-        assembly = tuple(step for step in kernels if step.name == "cubin")
-        if assembly:  # ptxas works while the host's code is compiled
-            assembly = (*assembly, Step("resources", resource_report, suffix=".txt"))
-            if "sass" in settings.keep:
-                sass = Disassemble(settings.nvdisasm_options)
-                assembly = (*assembly, Step("sass", sass, verify=False, suffix=".sass"))
-        return Pipeline("cute-to-nvvm", (*lowered, *steps, *host, *assembly), input="cute")
+        if target.is_gpu:
+            return gpu_pipeline(target, KernelOptions.of(settings))
+        return simulator_pipeline(target)
 
     def executor(
         self,
@@ -153,44 +128,6 @@ def _check_host_access(trace: Trace, span: Any) -> None:
         span,
         hint="do it in a kernel, or in a function of its own that gets an array in host memory",
     )
-
-
-def simulator_records(op: Any, context: PipelineContext) -> bytes:
-    """Lowered kernels as plain Python records, which the simulator translates."""
-    from basedsl_cute.sim.translate.records import read_kernel
-
-    names = [entry.name for entry in launch_table(op, context.bindings).kernels]
-    return pickle.dumps({name: read_kernel(op, name) for name in names})
-
-
-def simulator_programs(op: Any, context: PipelineContext) -> bytes:
-    """The same kernels translated. One that the simulator has no rule for is missing: the error
-    comes if it is launched.
-    """
-    from basedsl_cute.sim import SimKernel, SimOptions
-
-    made = {}
-    options = SimOptions(check_races=context.options.check_races)
-    for name, record in pickle.loads(context.artifacts["kernels"]).items():
-        with contextlib.suppress(DSLError):
-            made[name] = SimKernel(record).prepared(options).pack()
-    return pickle.dumps(made)
-
-
-def launch_records(op: Any, context: PipelineContext) -> bytes:
-    """The table of kernels that the host code launches.
-
-    Taken before kernels become NVVM, where what is passed by value no longer shows.
-    """
-    table = context.state[STATE] = launch_table(op, context.bindings)
-    return pickle.dumps(table)
-
-
-def resource_report(op: Any, context: PipelineContext) -> str:
-    """What ptxas says each kernel takes: registers, spills, shared memory."""
-    made = context.state["assembly"]
-    lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]
-    return "\n".join([*lines, *made.warnings]) + "\n"
 
 
 CUTE = Cute()

@@ -1,1 +1,1 @@
-"""How compiled cute code runs: native host code that launches kernels on a GPU or the simulator."""
+"""Executors of compiled cute code: native host code that launches on a GPU or the simulator."""

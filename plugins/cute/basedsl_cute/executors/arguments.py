@@ -1,4 +1,4 @@
-"""What executors share: the tensors among packed arguments, and raising what a call left behind."""
+"""Parts that the executors share: tensors among packed arguments, and errors of a native call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
 
 
 def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument | PointerArgument]]:
-    """The tensors and pointers among the arguments, each with the place of its first value."""
+    """The tensors and pointers among the arguments, also inside of trees and protocol objects, each
+    with the index of its first value in the packed arguments.
+    """
     found: list[tuple[int, TensorArgument | PointerArgument]] = []
     at = 0
     for argument in _flat(arguments):
@@ -36,6 +38,6 @@ def _flat(arguments: Sequence[Any]) -> list[Any]:
 
 
 def raise_failure() -> None:
-    """Raise what failed in this thread's last native call: a launch, or an assertion."""
+    """Raise the error that this thread's last native call left: of a launch, or of an assertion."""
     raise_failed_launch()
     asserts.raise_failed_assertion()

@@ -1,7 +1,7 @@
-"""Host code whose launches go to the GPU. Arrays in host memory travel there and back.
+"""Executor that launches on the GPU, and copies arrays in host memory there and back.
 
-A tensor of NumPy cannot be reached by a kernel. A call that gets one copies its bytes to the device
-before and back after, and waits; arrays that overlap share one copy, as they do on the host.
+A kernel cannot reach a NumPy array. A call that gets one copies its bytes to the device before and
+back after, and waits; arrays that overlap share one copy, as they share memory on the host.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 def gpu_executor(
     stages: Stages, symbol: str, arguments: Sequence[ArgumentType], results: Results, target: str
 ) -> Callable[[Sequence[Any]], Any]:
-    """A callable on packed arguments. The machine code is loaded on the first call.
-
-    Raises DSLRuntimeError at that call where there is no driver, naming `target`: compiling needs
-    none.
+    """Make a callable on packed arguments. Its first call loads the machine code, and raises
+    DSLRuntimeError, naming `target`, where there is no driver: compiling needs none.
     """
 
-    def load() -> NativeInvoker:
+    def load_native() -> NativeInvoker:
         driver.require(f"target {target}")
         driver.ensure_context()
         table = pickle.loads(stages.data("launches"))
@@ -55,13 +53,13 @@ def gpu_executor(
     # Without kernels the host's code works on the host's memory.
     launches = bool(pickle.loads(stages.data("launches")).kernels)
     on_host = launches and any(tensor.device == "cpu" for _, tensor in tensors(arguments))
-    calls = _Launches(load)
+    calls = _Launches(load_native)
     return _WithCopies(calls, arguments) if on_host else calls
 
 
 class _Launches:
-    """Calls of host code, none of whose arrays is in host memory. `native` is what calls without
-    Python need, once the code is loaded.
+    """Host code whose kernels get no array in host memory. Once it is loaded, `native` is the entry
+    point for calls without Python.
     """
 
     native: NativeCode | None = None
@@ -76,7 +74,7 @@ class _Launches:
         return loaded(packed)
 
     def loaded(self) -> NativeInvoker:
-        """The host code, loaded with its kernels."""
+        """Load the host code with its kernels, the first time."""
         if self._loaded is None:
             self._loaded = self._load()
             self.native = self._loaded.native
@@ -84,7 +82,7 @@ class _Launches:
 
 
 class _WithCopies:
-    """Calls whose arrays in host memory travel."""
+    """Host code whose kernels get arrays in host memory: each call copies them."""
 
     def __init__(self, call: _Launches, arguments: Sequence[ArgumentType]) -> None:
         self._call = call
@@ -96,7 +94,7 @@ class _WithCopies:
         copies = _Copies()
         moved = list(packed)
         for at, tensor in self._tensors:
-            copies.add(at, tensor, packed[at : at + len(tensor.formats)])
+            copies.add_tensor(at, tensor, packed[at : at + len(tensor.formats)])
         try:
             copies.to_device(moved)
             result = self._call(moved)
@@ -108,14 +106,15 @@ class _WithCopies:
 
 
 class _Copies:
-    """The host memory that one call needs on the device, as ranges that do not overlap."""
+    """The host memory that one call needs on the device, as ranges of bytes that do not overlap."""
 
     def __init__(self) -> None:
         self.places: list[tuple[int, int, int, int]] = []  # place in packed, address, low, high
         self.ranges: list[list[Any]] = []  # low, high, writable
         self.buffers: list[tuple[int, int, int, bool]] = []  # device address, low, size, writable
 
-    def add(self, at: int, tensor: Any, packed: Sequence[Any]) -> None:
+    def add_tensor(self, at: int, tensor: Any, packed: Sequence[Any]) -> None:
+        """Add the memory of a tensor, whose values begin at index `at` of the arguments."""
         low, high = tensor.byte_range(packed)
         self.places.append((at, packed[0], low, high))
         if low == high:
@@ -131,6 +130,7 @@ class _Copies:
         self.ranges = [*apart, joined]
 
     def to_device(self, packed: list[Any]) -> None:
+        """Copy the ranges to the device, and set the addresses in `packed` to the copies."""
         for low, high, writable in self.ranges:
             size = high - low
             buffer = driver.allocate(size + low % 256)
@@ -143,10 +143,12 @@ class _Copies:
                     packed[at] = address + (start - low)
 
     def to_host(self) -> None:
+        """Copy the ranges that kernels may write back."""
         for buffer, low, size, writable in self.buffers:
             if writable:
                 driver.copy_to_host(low, buffer + low % 256, size)
 
     def free(self) -> None:
+        """Free the copies."""
         for buffer, *_ in self.buffers:
             driver.free(buffer)

@@ -1,4 +1,4 @@
-"""Host code whose launches run on the CPU simulator, over the memory of the call's own arrays."""
+"""Executor that launches on the CPU simulator, in the memory of the call's own arrays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def simulator_executor(
     results: Results,
     settings: Any,
 ) -> Callable[[Sequence[Any]], Any]:
-    """A callable on packed arguments; each call simulates against its own memory table."""
+    """Make a callable on packed arguments. Each call may touch its own arrays, and those that
+    `reachable` names. Raises DSLRuntimeError for a tensor on another device.
+    """
     programs: dict[str, bytes] = pickle.loads(stages.data("programs"))
     kernels: dict[str, SimKernel] = {}
     call = threading.local()

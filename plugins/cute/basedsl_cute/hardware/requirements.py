@@ -68,7 +68,7 @@ _AMPERE, _ADA, _HOPPER = "sm_80", "sm_89", "sm_90"
 _CLUSTER = ("scope", "cluster")
 
 CLUSTERS = _since("cluster of several blocks", _HOPPER)
-WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.16
+WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 

@@ -23,7 +23,7 @@ MAX_REGISTERS_PER_THREAD = 255
 STATIC_SMEM = 48 * 1024  # bytes of shared memory that a block has without opting in to more
 SYSTEM_SMEM = 1024  # bytes that the system takes beside what a block asks for (8.0 and later)
 PORTABLE_CLUSTER, MAX_CLUSTER = 8, 16  # blocks: on every GPU with clusters; after opting in
-# PTX ISA 9.7.16.5, "wgmma": the warps that execute one of its instructions together.
+# PTX ISA 9.7.15.5, "wgmma": the warps that execute one of its instructions together.
 WARPS_PER_WARPGROUP = 4
 
 # PTX ISA 11.1.2, "Target directive".

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError, DSLTypeError
+from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
 from basedsl_cute.arrays.tensor import Tensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream
@@ -104,7 +104,7 @@ def create_and_permute_torch_tensor(
     if wanted is not None and init_config is None:
         init_config = wanted()
     if wanted is not None and not isinstance(init_config, wanted):
-        raise DSLTypeError(f"{init_type} takes a {wanted.__name__}, not {init_config!r}")
+        raise DSLTypeError(f"{init_type} takes {with_article(wanted)}, not {init_config!r}")
     made = torch.empty(tuple(shape), dtype=torch.float32, device=device)
     if init_type is TensorInitType.SCALAR:
         made.fill_(init_config.value)

@@ -22,6 +22,7 @@ from basedsl_cute.atoms.memory_semantics import (
 )
 from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Gemm
 from basedsl_cute.tensors.pointer import recast_ptr, storage_bits
 from basedsl_cute.tensors.vector_ops import bits_as, extract, from_elements, splat, to_elements
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
@@ -170,8 +171,8 @@ class MmaUniversalOp(MmaOp):
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
         trace = require("gemm")
         bits = storage_bits(self.abacc_dtype)
-        pieces = [word(x, bits) for x in (d, a, b, c)]
-        define(trace.bindings).gemm(*pieces, atom="universal_fma", loc=trace.loc())
+        d, a, b, c = (word(x, bits) for x in (d, a, b, c))
+        Gemm(define(trace.bindings), d=d, a=a, b=b, c=c, atom="universal_fma", loc=trace.loc())
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
         trace = require("gemm")

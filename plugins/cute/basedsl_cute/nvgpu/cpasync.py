@@ -15,8 +15,11 @@ from basedsl.numeric import Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.emit import emit_op
+from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
 from basedsl_cute.atoms.copy_instruction import move, when
+from basedsl_cute.dialect import define
+from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
 from basedsl_cute.nvgpu.common import LoadCacheMode, _no_fields, thread_layout
 from basedsl_cute.nvgpu.tma import (
@@ -131,9 +134,12 @@ class CopyDsmemStoreOp(CopyOp):
         value = words[0]
         if count > 1:
             value = emit_op(what, "vector.from_elements", words, ["vector<4xi32>"]).result
-        operands = [dst.iterator.llvm_ptr, mbar_ptr.llvm_ptr, value]
+        target, barrier = dst.iterator.llvm_ptr, mbar_ptr.llvm_ptr
         with when(pred):
-            emit_op(what, "cute.dsmem_store", operands)
+            trace = in_kernel(what)
+            trace.emit(
+                DsmemStore, define(trace.bindings), target=target, barrier=barrier, value=value
+            )
 
 
 _DSMEM_WORDS = {32: (Int32, 1), 64: (Int64, 1), 128: (Int32, 4)}

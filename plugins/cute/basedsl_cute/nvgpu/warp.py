@@ -29,6 +29,7 @@ from basedsl_cute.atoms.copy_instruction import when
 from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.atoms.operand_registers import Operand, as_pieces
 from basedsl_cute.dialect import define
+from basedsl_cute.dialect.ops import Copy, Gemm
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.common import _no_fields
 from basedsl_cute.tensors.pointer import storage_bits
@@ -208,8 +209,8 @@ def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
         # Read and written by registers.
         operands.append(Operand(tensor, bits, name == "d", what, align=max(32, width) // 8))
     trace = require("gemm")
-    with as_pieces(operands) as pieces:
-        define(trace.bindings).gemm(*pieces, atom=atom, loc=trace.loc())
+    with as_pieces(operands) as (d, a, b, c):
+        Gemm(define(trace.bindings), d=d, a=a, b=b, c=c, atom=atom, loc=trace.loc())
 
 
 # Matrices between shared memory and registers ----------------------------------------------------
@@ -252,8 +253,15 @@ class _MatrixCopy(CopyOp):
     def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
         operands = [Operand(src, bits[0], False, name), Operand(dst, bits[1], True, name)]
         trace = require("a matrix copy")
-        with when(pred), as_pieces(operands) as pieces:
-            define(trace.bindings).copy(*pieces, atom=name, bits=128, loc=trace.loc())
+        with when(pred), as_pieces(operands) as (source, target):
+            Copy(
+                define(trace.bindings),
+                source=source,
+                target=target,
+                atom=name,
+                bits=128,
+                loc=trace.loc(),
+            )
 
 
 @dataclass(frozen=True)

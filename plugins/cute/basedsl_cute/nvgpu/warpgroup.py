@@ -40,7 +40,8 @@ from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
 from basedsl_cute.atoms.mma import MmaOp, disagree, extents
-from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, refused_width
+from basedsl_cute.dialect import define
+from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, Wgmma, refused_width
 from basedsl_cute.nvgpu.matrix_descriptor import DescriptorTensor, descriptors
 from basedsl_cute.nvgpu.operand_modes import (
     Field,
@@ -199,27 +200,26 @@ class _WarpgroupMma(MmaOp):
         b_steps: list[int],
     ) -> None:
         trace = require("a wgmma")
-        ir = trace.ir
-        text = ir.StringAttr.get
-        i64 = ir.IntegerType.get_signless(64)
-        attributes = {
-            "n": ir.IntegerAttr.get(i64, self.shape_mnk[1]),
-            "d_type": text(_TYPE_NAMES[self.acc_dtype]),
-            "a_type": text(_TYPE_NAMES[self.a_dtype]),
-            "b_type": text(_TYPE_NAMES[self.b_dtype]),
-            "a_major": text(str(self.a_major_mode)),
-            "b_major": text(str(self.b_major_mode)),
-            "a_steps": ir.DenseI64ArrayAttr.get(a_steps),
-            "b_steps": ir.DenseI64ArrayAttr.get(b_steps),
-        }
-        for name in ("negate_a", "negate_b"):
-            if fields.get(name):
-                attributes[name] = ir.UnitAttr.get()
-        operands = [acc, a, b.ir_value()]
-        flag = fields["accumulate"]
-        if is_dynamic(flag) or not bool(flag):
-            operands.append(as_numeric(flag).to(Boolean).ir_value())
-        trace.emit(ir.Operation.create, "cute.wgmma", operands=operands, attributes=attributes)
+        descriptor, flag = b.ir_value(), fields["accumulate"]
+        may_replace = is_dynamic(flag) or not bool(flag)
+        trace.emit(
+            Wgmma,
+            define(trace.bindings),
+            acc=acc,
+            a=a,
+            b=descriptor,
+            accumulate=as_numeric(flag).to(Boolean).ir_value() if may_replace else None,
+            n=self.shape_mnk[1],
+            d_type=_TYPE_NAMES[self.acc_dtype],
+            a_type=_TYPE_NAMES[self.a_dtype],
+            b_type=_TYPE_NAMES[self.b_dtype],
+            a_major=str(self.a_major_mode),
+            b_major=str(self.b_major_mode),
+            a_steps=a_steps,
+            b_steps=b_steps,
+            negate_a=bool(fields.get("negate_a")),
+            negate_b=bool(fields.get("negate_b")),
+        )
 
 
 class _OneType(_WarpgroupMma):

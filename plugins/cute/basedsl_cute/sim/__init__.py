@@ -1,6 +1,8 @@
-"""The target `sim`: runs lowered kernels on the CPU, with the checks that hardware does not make.
+"""The simulator, target `sim`: it runs lowered kernels on the CPU, with checks that hardware lacks.
 
-`translate(module, name)` gives a `SimKernel`; its `launch` runs it against a `Memory`.
+`translate(module, name)` gives a `SimKernel`; its `launch` runs it against a `Memory`. Inside,
+`translate` turns a kernel into Python by the `rules`, `launch` runs that for every block of a grid,
+and `machine` is the hardware: memories, barriers, copies, matrix instructions.
 """
 
 from basedsl_cute.sim.errors import (
@@ -17,8 +19,8 @@ from basedsl_cute.sim.errors import (
     WarpError,
 )
 from basedsl_cute.sim.kernel import SimKernel, translate
-from basedsl_cute.sim.launch import SimOptions
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
+from basedsl_cute.sim.options import SimOptions
 
 __all__ = [
     "ArithmeticTrapError",

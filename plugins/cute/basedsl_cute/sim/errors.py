@@ -1,4 +1,4 @@
-"""What a simulated kernel can do wrong. Each error names the kernel's Python line and a thread."""
+"""Errors of simulated kernels. Each names the Python line of the kernel, and a thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from basedsl_cute.sim.site import Site
 
 
 class Thread(NamedTuple):
-    """A thread of a launch: its index in the block, and the block's index in the grid."""
+    """A thread of a launch: its index in the block, and the index of the block in the grid."""
 
     thread: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -24,7 +24,9 @@ def _triple(xyz: tuple[int, int, int]) -> str:
 
 
 class SimulationError(DSLRuntimeError):
-    """A kernel failed in the simulator. `where` is the thread if one is to blame."""
+    """A kernel failed in the simulator. `site` is the operation, `where` the thread to blame, each
+    None if there is none.
+    """
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class SimulationError(DSLRuntimeError):
 
 
 class MemoryAccessError(SimulationError):
-    """Out of bounds, misaligned, read-only, or an address that belongs to nothing."""
+    """An access out of bounds, misaligned, to read-only memory, or to memory of no argument."""
 
 
 class UninitializedReadError(SimulationError):
@@ -55,7 +57,7 @@ class BarrierError(SimulationError):
 
 
 class DeadlockError(SimulationError):
-    """No thread can go on."""
+    """No thread can go on: all wait, or poll memory that nobody writes, or loop for ever."""
 
 
 class RaceError(SimulationError):
@@ -63,7 +65,7 @@ class RaceError(SimulationError):
 
 
 class WarpError(SimulationError):
-    """A warp-wide operation that some thread it names does not execute."""
+    """A warp-wide operation that a lane it names does not execute, or one it does not name does."""
 
 
 class AssertionFailedError(SimulationError):
@@ -71,15 +73,15 @@ class AssertionFailedError(SimulationError):
 
 
 class ArithmeticTrapError(SimulationError):
-    """An integer division by zero."""
+    """An integer division by zero, or a loop whose step is not positive."""
 
 
 class LaunchError(DSLRuntimeError):
-    """A grid, block, argument list or shared-memory size that no GPU would take."""
+    """A grid, block, cluster, argument list or shared-memory size that no GPU would take."""
 
 
 class MissingRuleError(DSLError, NotImplementedError):
-    """An operation the simulator has no rule for."""
+    """An operation, or a form of it, that the simulator has no rule for."""
 
     def __init__(self, site: Site, what: str = "") -> None:
         detail = f": {what}" if what else ""

@@ -1,4 +1,4 @@
-"""The simulator's two calls: `translate` a lowered kernel once, `launch` it many times.
+"""Kernels of the simulator: `translate` a lowered kernel once, `launch` it many times.
 
 Translating loads the table of rules; a kernel that was kept (`pack`, `unpack`) runs without.
 """
@@ -10,60 +10,70 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.errors import LaunchError, RaceError
-from basedsl_cute.sim.launch import Launch, SimOptions, Width, check_configuration, triple
+from basedsl_cute.sim.launch import check_configuration, run_launch, triple
 from basedsl_cute.sim.machine.memory import Memory
-from basedsl_cute.sim.translate.parameter import Parameter
-from basedsl_cute.sim.translate.specialization import Variant
+from basedsl_cute.sim.machine.state import SimLaunch
+from basedsl_cute.sim.options import LockstepWidth, SimOptions
+from basedsl_cute.sim.translate.parameter import KernelParameter
+from basedsl_cute.sim.translate.specialization import Specialization
 
 if TYPE_CHECKING:
-    from basedsl_cute.sim.translate.records import KernelRecord
+    from basedsl_cute.sim.translate.records import KernelRecord  # a kept kernel runs without
 
 
 class SimKernel:
-    """A translated kernel: plain Python, nothing of MLIR. Made by `translate`."""
+    """A translated kernel: plain Python, nothing of MLIR. Made by `translate`.
+
+    `width` is the most lanes that can run in lock step. Raises MissingRuleError for an operation
+    that the simulator has no rule for.
+    """
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.translate.translation import parameters, place, widest
+        from basedsl_cute.sim.rules import RULES
+        from basedsl_cute.sim.translate.placement import assign_addresses
+        from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
         self.name = record.name
-        self._layout = place(record)
-        self._record = lambda: record
-        self._variants: dict[str, Variant] = {}
-        self.width: Width = widest(record)
-        self._variant(self.width)
-        self._parameters = parameters(record)
+        self._memory_map = assign_addresses(record)
+        self._record: Callable[[], KernelRecord] = lambda: record
+        self._specializations: dict[str, Specialization] = {}
+        self.width: LockstepWidth = widest_lockstep(record, RULES)
+        self._specialization(self.width)
+        self._parameters: tuple[KernelParameter, ...] = kernel_parameters(record)
 
     def prepared(self, options: SimOptions) -> SimKernel:
         """This kernel, translated for launches with these options."""
-        self._variant(self._choose(options))
+        self._specialization(self._choose_width(options))
         return self
 
     def pack(self) -> bytes:
-        """What `unpack` makes this kernel of, in another process of the same Python."""
-        return pickle.dumps((self.name, self._parameters, self.width, self._variants))
+        """Serialize this kernel for `unpack`, in another process of the same Python."""
+        return pickle.dumps((self.name, self._parameters, self.width, self._specializations))
 
     @classmethod
     def unpack(cls, data: bytes, record: Callable[[], KernelRecord]) -> SimKernel:
-        """The kernel that `pack` was called on; its `record` is needed only for another width."""
+        """The kernel that `pack` was called on. `record` is called for a width that it was not
+        translated for.
+        """
         self = cls.__new__(cls)
-        self.name, self._parameters, self.width, self._variants = pickle.loads(data)
-        self._layout = self._variants[self.width].layout
+        self.name, self._parameters, self.width, self._specializations = pickle.loads(data)
+        self._memory_map = self._specializations[self.width].memory_map
         self._record = record
         return self
 
     @property
     def source(self) -> str:
         """The Python that runs when the width is "auto"."""
-        return self._variant(self.width).source
+        return self._specialization(self.width).source
 
-    def source_for(self, width: Width) -> str:
+    def source_for(self, width: LockstepWidth) -> str:
         """The Python that runs at `width`."""
-        return self._variant(width).source
+        return self._specialization(width).source
 
     @property
-    def widths(self) -> tuple[Width, ...]:
-        """The widths this kernel can run at, all with the same results."""
-        every: tuple[Width, ...] = ("warp", "block", "grid")
+    def widths(self) -> tuple[LockstepWidth, ...]:
+        """The widths that this kernel can run at, all with the same results."""
+        every: tuple[LockstepWidth, ...] = ("warp", "block", "grid")
         return every[: every.index(self.width) + 1]
 
     def launch(
@@ -79,50 +89,67 @@ class SimKernel:
         cooperative: bool = False,
         dependent: bool = False,
     ) -> None:
-        """Run the kernel on every thread of the grid, blocks of a `cluster` together, or all of a
-        `cooperative` launch. A `dependent` one may begin before the launch in front of it has
-        ended, and the race check has it wait for that.
+        """Run the kernel on every thread of the grid.
 
-        `args` are ints and floats (or NumPy scalars), and addresses for pointers. `memory` says
-        what may be touched. Raises LaunchError before anything runs, SimulationError for what the
-        kernel does; then the memory holds what was written so far.
+        `grid`, `block` and `cluster` are ints or up to three of them. `args` are ints and floats
+        (or NumPy scalars), and host addresses for pointers; `memory` lists the memory that may be
+        touched. `dynamic_smem` is in bytes. The blocks of a cluster run together, and those of a
+        `cooperative` launch all do. A `dependent` launch may begin before the one in front of it
+        has ended: the race check demands that it waits for that.
+
+        Raises LaunchError before anything runs, and SimulationError for an error of the kernel;
+        then the memory holds what was written so far.
         """
         options = options or SimOptions()
         grid, block = triple(grid, "grid"), triple(block, "block")
         if dynamic_smem < 0:
-            raise LaunchError(f"dynamic shared memory of {dynamic_smem} bytes")
+            raise LaunchError(
+                f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
+            )
         cluster = triple(cluster, "cluster")
-        check_configuration(grid, block, cluster, self._layout.shared_size(dynamic_smem))
+        check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
         apart = cluster != (1, 1, 1) or cooperative
-        width = "warp" if apart else self._choose(options)
-        variant = self._variant(width)
+        width = "warp" if apart else self._choose_width(options)
+        specialization = self._specialization(width)
         pointers = {
             i: int(values[i])
             for i, parameter in enumerate(self._parameters)
             if parameter.is_pointer
         }
-        layout = variant.layout
-        launch = Launch(
-            grid, block, layout, dynamic_smem, memory, pointers, options, cluster, cooperative
+        launch = SimLaunch(
+            grid,
+            block,
+            specialization.memory_map,
+            dynamic_smem,
+            memory,
+            pointers,
+            options,
+            cluster,
+            cooperative,
         )
-        launch.run(width, variant.call, values, variant.waits)
+        run_launch(launch, width, specialization.call, values, specialization.waits)
         if dependent and options.check_races and not launch.waited:
             raise RaceError(
-                f"{self.name} was launched with use_pdl=True and never waits: it may begin before "
-                "the kernel in front of it has written what it reads",
+                f"{self.name} was launched with use_pdl=True and never waits",
+                notes=(
+                    (
+                        "it may begin before the kernel in front of it has written what it reads",
+                        None,
+                    ),
+                ),
                 hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
             )
 
-    def _choose(self, options: SimOptions) -> Width:
-        if options.check_races and self._layout.addresses:
+    def _choose_width(self, options: SimOptions) -> LockstepWidth:
+        if options.check_races and self._memory_map.addresses:
             return "warp"
         if options.width == "auto":
             return self.width
         if options.width not in self.widths:
             raise LaunchError(
-                f"kernel {self.name} cannot run {options.width}-wide: some warps wait while others "
-                f"go on; it can run {' or '.join(self.widths)}-wide"
+                f"kernel {self.name} cannot run {options.width}-wide: some of its warps wait alone",
+                hint=f"run it {' or '.join(self.widths)}-wide",
             )
         return options.width
 
@@ -135,23 +162,25 @@ class SimKernel:
         pairs = zip(args, expected, strict=True)
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
-    def _variant(self, width: Width) -> Variant:
-        found = self._variants.get(width)
+    def _specialization(self, width: LockstepWidth) -> Specialization:
+        """This kernel translated for `width`."""
+        found = self._specializations.get(width)
         if found is None:
-            from basedsl_cute.sim.translate.translation import place, translate_at
+            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.translate.translation import specialize
 
-            record = self._record()
-            # Translating asks where each allocation of the record is, which is not kept.
-            layout = self._layout if self._layout.record is record else place(record)
-            found = self._variants[width] = translate_at(record, width, layout)
+            found = specialize(self._record(), width, self._memory_map, RULES)
+            self._specializations[width] = found
         return found
 
 
-def _argument(value: Any, parameter: Parameter, number: int) -> Any:
+def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:
     try:
         return parameter.convert(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise LaunchError(f"argument {number} is {value!r}, which is no {parameter}") from error
+        raise LaunchError(
+            f"argument {number} is {value!r}, not a value of type {parameter}"
+        ) from error
 
 
 def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:
@@ -159,7 +188,7 @@ def translate(module: Any, name: str, bindings: Any = None) -> SimKernel:
 
     `module` is an MLIR operation of any bindings; nothing of it is kept. `bindings` is not needed
     to read it and is accepted for symmetry with the other targets. Raises MissingRuleError for an
-    operation the simulator does not know.
+    operation that the simulator has no rule for, and DSLError if there is no such kernel.
     """
     from basedsl_cute.sim.translate.records import read_kernel
 

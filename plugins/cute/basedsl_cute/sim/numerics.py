@@ -1,7 +1,7 @@
-"""The arithmetic behind the rules: pure functions on NumPy scalars and arrays, exact to the bit.
+"""Arithmetic of generated code: pure functions on NumPy scalars and arrays, exact to the bit.
 
-Integers are signless and held as signed arrays; unsigned operations view them. All of it runs with
-NumPy's floating-point warnings off, and lanes that are masked out may hold anything.
+Integers are signless and held as signed arrays; unsigned operations view them. NumPy's
+floating-point warnings are off, and lanes that are masked out may hold anything.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def spread_vector(x: Array, lanes: int) -> Array:
 
 
 def spread_tuple(x: Any, lanes: int) -> Any:
+    """The members of a tuple with one entry per lane, whether uniform or not."""
     if isinstance(x, tuple):
         return tuple(spread_tuple(item, lanes) for item in x)
     if np.ndim(x) == 0:
@@ -42,7 +43,7 @@ def spread_tuple(x: Any, lanes: int) -> Any:
 
 
 def select(c: Array, a: Any, b: Any) -> Any:
-    """`a` where `c` else `b`, through tuples."""
+    """`a` where `c` holds, `b` elsewhere; of tuples, member by member."""
     if isinstance(a, tuple):
         return tuple(select(c, x, y) for x, y in zip(a, b, strict=True))
     return np.where(c, a, b)
@@ -77,14 +78,14 @@ def keep(m: Mask, new: Any, old: Any) -> Any:
 
 
 def some(x: Array, m: Mask) -> bool:
-    """Whether `x` holds in any active lane."""
+    """True if `x` holds in any active lane."""
     if m is not None:
         x = x & m
     return bool(np.any(x))
 
 
 def trips(lower: Array, upper: Array, step: Array) -> Array:
-    """How often a loop with these bounds runs, per lane."""
+    """The number of turns of a loop with these bounds, int64 per lane."""
     span = np.subtract(upper, lower, dtype=np.int64)
     step = np.maximum(step, 1).astype(np.int64)
     return np.maximum(-(-span // step), 0)
@@ -94,10 +95,12 @@ def trips(lower: Array, upper: Array, step: Array) -> Array:
 
 
 def unsigned(x: Array) -> Array:
+    """The same bits as unsigned integers."""
     return x.view(_UNSIGNED[x.dtype])
 
 
 def signed(x: Array) -> Array:
+    """The same bits as signed integers."""
     return x.view(_SIGNED[x.dtype])
 
 
@@ -113,17 +116,18 @@ def low_bits(x: Array, width: int) -> Array:
 
 
 def div_trunc(a: Array, b: Array) -> Array:
-    """Quotient rounded toward zero."""
+    """The quotient, rounded toward zero."""
     return (a - np.fmod(a, b)) // b
 
 
 def div_ceil(a: Array, b: Array) -> Array:
+    """The quotient, rounded up, of what `//` rounds down."""
     q = a // b
     return q + (q * b != a).astype(q.dtype)
 
 
 def mul_extended(a: Array, b: Array) -> tuple[Array, Array]:
-    """Low and high halves of the product; the operands' signedness is that of their dtype."""
+    """The low and high halves of the product, signed or unsigned as the operands' dtype is."""
     dtype = a.dtype
     bits = dtype.itemsize * 8
     if bits < 64:
@@ -147,7 +151,7 @@ def _high_64(a: Array, b: Array) -> Array:
 
 
 def popcount(x: Array) -> Array:
-    """Number of one bits, in the type of `x`."""
+    """The number of one bits, in the type of `x`."""
     v = unsigned(x).astype(np.uint64)
     u = np.uint64
     v = v - ((v >> u(1)) & u(0x5555555555555555))
@@ -157,6 +161,7 @@ def popcount(x: Array) -> Array:
 
 
 def leading_zeros(x: Array) -> Array:
+    """The number of zero bits above the highest one bit."""
     v = unsigned(x)
     bits = v.dtype.itemsize * 8
     shift = 1
@@ -167,11 +172,13 @@ def leading_zeros(x: Array) -> Array:
 
 
 def trailing_zeros(x: Array) -> Array:
+    """The number of zero bits below the lowest one bit."""
     one = x.dtype.type(1)
     return popcount(~x & (x - one))
 
 
 def reverse_bits(x: Array) -> Array:
+    """The bits in reverse order."""
     v = unsigned(x)
     t = v.dtype.type
     bits = v.dtype.itemsize * 8
@@ -217,25 +224,27 @@ def _ties(a: Array, b: Array, picked: Array, both_bits: Any) -> Array:
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """NaN if either is; -0 < +0."""
+    """The larger operand, NaN if either is NaN; -0 < +0."""
     return _ties(a, b, np.maximum(a, b), np.bitwise_and)
 
 
 def minimum(a: Array, b: Array) -> Array:
+    """The smaller operand, NaN if either is NaN; -0 < +0."""
     return _ties(a, b, np.minimum(a, b), np.bitwise_or)
 
 
 def maxnum(a: Array, b: Array) -> Array:
-    """The other operand if one is NaN; -0 < +0 (PTX max)."""
+    """The larger operand, the other if one is NaN; -0 < +0 (PTX ISA, max)."""
     return _ties(a, b, np.fmax(a, b), np.bitwise_and)
 
 
 def minnum(a: Array, b: Array) -> Array:
+    """The smaller operand, the other if one is NaN; -0 < +0 (PTX ISA, min)."""
     return _ties(a, b, np.fmin(a, b), np.bitwise_or)
 
 
 def to_odd_f32(x: Array) -> Array:
-    """float64 to float32 rounding to odd, so that rounding once more is as rounding once."""
+    """Round float64 to float32, to odd: rounding once more then gives what rounding once does."""
     near = x.astype(np.float32)
     back = near.astype(np.float64)
     inexact = np.isfinite(x) & (back != x) & ((near.view(np.int32) & 1) == 0)
@@ -247,15 +256,16 @@ def to_odd_f32(x: Array) -> Array:
 
 
 def convert(x: Array, dtype: Any) -> Array:
-    """Between float types, rounded once to nearest even."""
+    """Convert between float types, rounded once to nearest even."""
     if x.dtype == np.float64 and np.dtype(dtype).itemsize <= 2 and dtype is not np.float16:
         x = to_odd_f32(x)
     return x.astype(dtype)
 
 
 def convert_saturated(x: Array, dtype: Any) -> Array:
-    """To an 8-bit or narrower float: overflow and infinity give the largest finite value, and so
-    does NaN where the format has none (PTX ISA, cvt with .satfinite)."""
+    """Convert to a float of 8 bits or fewer: overflow and infinity give the largest finite value,
+    and so does NaN where the format has none (PTX ISA, cvt with .satfinite).
+    """
     x = x.astype(np.float32) if x.dtype.itemsize < 8 else to_odd_f32(x)
     info: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     top = np.float32(info.max)
@@ -271,7 +281,7 @@ _WITHOUT_NAN = {
 
 
 def to_tf32(x: Array) -> Array:
-    """float32 rounded to 10 mantissa bits, to nearest even."""
+    """Round float32 to 10 mantissa bits, to nearest even."""
     bits = x.view(np.uint32)
     u = np.uint32
     rounded = (bits + u(0xFFF) + ((bits >> u(13)) & u(1))) & u(0xFFFFE000)
@@ -280,7 +290,9 @@ def to_tf32(x: Array) -> Array:
 
 
 def float_to_int(x: Array, dtype: Any, low: int, high: int) -> Array:
-    """Toward zero, saturating, NaN to 0 (PTX ISA, cvt.rzi; NaN gives 0 for 32-bit and narrower)."""
+    """Convert toward zero to integers from `low` to `high`, saturating; NaN gives 0 (PTX ISA,
+    cvt.rzi; it says so of 32 bits and fewer).
+    """
     wide = x.astype(np.float64) if x.dtype.itemsize < 8 else x
     t = np.trunc(wide)
     limit = np.dtype(dtype)
@@ -301,8 +313,9 @@ _I64 = np.dtype(np.int64)
 
 
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
-    """a*b + c in float32, rounded once. The product is exact in float64; only a sum that lands
-    halfway between two float32 (or below the normals) needs the slower, exact way."""
+    """Compute a*b + c in float32, rounded once. The product is exact in float64; only a sum that
+    lies halfway between two float32, or below the normal ones, needs the slower, exact way.
+    """
     product = a.astype(np.float64) * b
     s = product + c
     if ((s.view(_I64) & _BELOW) == _HALFWAY).any() or (np.abs(s) < _TINY).any():
@@ -311,7 +324,7 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
 
 
 def _sum_to_odd(a: Array, b: Array) -> Array:
-    """a + b in float64 rounded to odd."""
+    """Compute a + b in float64, rounded to odd."""
     s = a + b
     v = s - a
     error = (a - (s - v)) + (b - v)
@@ -329,7 +342,7 @@ def _split(a: Array) -> tuple[Array, Array]:
 
 
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """a*b + c in float64, rounded once (Boldo and Melquiond 2008), barring overflow inside."""
+    """Compute a*b + c in float64, rounded once (Boldo and Melquiond 2008), barring overflow."""
     plain = a * b + c
     uh = a * b
     ah, al = _split(a)
@@ -347,7 +360,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """a*b + c rounded once, in the type of the operands."""
+    """Compute a*b + c in the type of the operands, rounded once."""
     if a.dtype == np.float32:
         return fma_f32(a, b, c)
     if a.dtype == np.float64:
@@ -359,7 +372,7 @@ def fma(a: Array, b: Array, c: Array) -> Array:
 
 
 def in_f32(function: Any, *args: Array) -> Array:
-    """`function` on float32 (float64 stays), rounded back: how narrow floats do math."""
+    """Compute `function` of floats narrower than 32 bits in float32, and round the result back."""
     dtype = args[0].dtype
     if dtype in (np.float32, np.float64):
         return function(*args)
@@ -367,7 +380,7 @@ def in_f32(function: Any, *args: Array) -> Array:
 
 
 def int_to_narrow(x: Array, dtype: Any) -> Array:
-    """An integer to a float narrower than 32 bits, rounded once."""
+    """Convert integers to a float narrower than 32 bits, rounded once."""
     wide = x.astype(np.float64)
     if x.dtype.itemsize == 8:  # float64 rounds: make it sticky first
         low = x - (x & x.dtype.type(0x7FF))
@@ -379,22 +392,24 @@ def int_to_narrow(x: Array, dtype: Any) -> Array:
 
 
 def wrapped(number: int, dtype: Any) -> Array:
-    """A Python int as a NumPy integer of that type, modulo its width."""
+    """Convert a Python int to a NumPy integer of type `dtype`, modulo its width."""
     bits = np.dtype(dtype).itemsize * 8
     half = 1 << (bits - 1)
     return dtype((number + half) % (2 * half) - half)
 
 
 def spread_any(x: Array, lanes: int) -> Array:
-    """One entry per lane, whether there is one already or not."""
+    """An array with one entry per lane, whether `x` has that or is uniform."""
     return np.broadcast_to(x, (lanes,))
 
 
 def everybody(lanes: int) -> Array:
+    """The mask of all lanes, as an array."""
     return np.ones(lanes, np.bool_)
 
 
 def nobody(lanes: int) -> Array:
+    """The mask of no lane, as an array."""
     return np.zeros(lanes, np.bool_)
 
 
@@ -424,7 +439,7 @@ def bitcast(x: Array, old: Any, new: Any, old_count: int, new_count: int) -> Arr
 
 
 def halves_of_bytes(x: Array, count: int) -> Array:
-    """`count` i8 as twice as many i4, the low half of each first, sign-extended."""
+    """Split `count` i8 into twice as many i4, sign-extended, the low half of each first."""
     x = x.reshape(count, -1)
     out = np.empty((2 * count, x.shape[1]), np.int8)
     out[0::2] = sign_of_bits(x & 15, 4)
@@ -433,13 +448,13 @@ def halves_of_bytes(x: Array, count: int) -> Array:
 
 
 def bytes_of_halves(x: Array, count: int) -> Array:
-    """The inverse, of `count` i4."""
+    """Join `count` i4 to half as many i8: the inverse of `halves_of_bytes`."""
     x = x.reshape(count, -1)
     return (x[0::2] & 15) | (x[1::2] << 4)
 
 
 def sign_of_bits(x: Array, width: int) -> Array:
-    """Numbers of so many bits, sign-extended."""
+    """Sign-extend numbers of `width` bits to int8."""
     top = np.int8(1 << (width - 1))
     return ((x ^ top) - top).astype(np.int8)
 
@@ -476,57 +491,66 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf(x: Array) -> Array:
+    """The error function, computed in float64."""
     return np.asarray(_erf(x.astype(np.float64)), np.float64).astype(x.dtype)[()]
 
 
 def erfc(x: Array) -> Array:
+    """The complementary error function, computed in float64."""
     return np.asarray(_erfc(x.astype(np.float64)), np.float64).astype(x.dtype)[()]
 
 
 def exp10(x: Array) -> Array:
+    """10 to the power `x`."""
     return np.power(x.dtype.type(10), x)
 
 
 def rsqrt(x: Array) -> Array:
+    """The reciprocal of the square root, computed in float64."""
     wide = 1.0 / np.sqrt(x.astype(np.float64))
     return wide.astype(x.dtype)
 
 
 def round_away(x: Array) -> Array:
-    """To the nearest integer, halves away from zero; keeps the sign of zero."""
+    """Round to the nearest integer, halves away from zero; keeps the sign of zero."""
     whole = np.trunc(x)
     up = np.abs(x - whole) >= 0.5
     return np.copysign(np.abs(whole) + up.astype(x.dtype), x)
 
 
 def float_power(base: Array, exponent: Array) -> Array:
+    """`base` to an integer power."""
     return np.power(base, exponent.astype(base.dtype))
 
 
 def absolute(x: Array) -> Array:
-    """Clears the sign bit, of NaN too."""
+    """The absolute value: clears the sign bit, of NaN too."""
     bits = _bits(x)
     return (bits & bits.dtype.type(np.iinfo(bits.dtype).max)).view(x.dtype)
 
 
 def copysign(x: Array, sign: Array) -> Array:
+    """`x` with the sign bit of `sign`, of NaN too."""
     low = _bits(x).dtype.type(np.iinfo(_bits(x).dtype).max)
     return ((_bits(x) & low) | (_bits(sign) & ~low)).view(x.dtype)
 
 
 def is_normal(x: Array) -> Array:
+    """True for finite numbers that are neither zero nor subnormal."""
     return np.isfinite(x) & (np.abs(x) >= ml_dtypes.finfo(x.dtype).tiny)  # type: ignore[no-untyped-call]
 
 
 def to_tf32_away(x: Array) -> Array:
-    """float32 rounded to 10 mantissa bits, halves away from zero (PTX cvt.rna.tf32.f32)."""
+    """Round float32 to 10 mantissa bits, halves away from zero (PTX ISA, cvt.rna.tf32.f32)."""
     rounded = ((x.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
     out = np.where(np.isfinite(x), rounded, x)
     return out if out.ndim else out[()]
 
 
 def permute_bytes(low: Array, high: Array, selector: Array) -> Array:
-    """PTX prmt.b32: nibble i of the selector picks byte i; its top bit replicates the sign."""
+    """Pick bytes of a register pair (PTX ISA, prmt.b32): nibble i of the selector picks byte i; its
+    top bit replicates the sign.
+    """
     u = np.uint64
     pair = low.view(np.uint32).astype(u) | (high.view(np.uint32).astype(u) << u(32))
     out: Any = u(0)
@@ -539,7 +563,7 @@ def permute_bytes(low: Array, high: Array, selector: Array) -> Array:
 
 
 def flush(x: Array) -> Array:
-    """float32 subnormals to zero of the same sign (PTX .ftz); other types have none of that."""
+    """Flush float32 subnormals to zero of the same sign (PTX ISA, .ftz); other types stay."""
     if x.dtype != np.float32:
         return x
     out: Any = np.where(np.abs(x) < np.float32(_TINY), np.copysign(np.float32(0), x), x)
@@ -547,6 +571,6 @@ def flush(x: Array) -> Array:
 
 
 def clamp_unit(x: Array) -> Array:
-    """To [0, 1], NaN to 0 (PTX .sat)."""
+    """Clamp to [0, 1], NaN to 0 (PTX ISA, .sat)."""
     out = np.where(x > 0, np.minimum(x, x.dtype.type(1)), x.dtype.type(0))
     return out if out.ndim else out[()]

@@ -1,4 +1,4 @@
-"""Where an operation of a kernel comes from: what errors of the simulator are told at."""
+"""Sites: the places in the user's program that operations of a kernel come from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from basedsl.location import Span, called_from
 
 
 class Site(NamedTuple):
-    """Where an operation comes from: its name, the user's line, and the lines that inlined it."""
+    """The origin of an operation: its name, the user's line, and the lines that inlined it."""
 
     op: str
     span: Span | None
@@ -16,8 +16,10 @@ class Site(NamedTuple):
 
     @property
     def line(self) -> str:
+        """File and line as text."""
         return str(self.span) if self.span else "an unknown line"
 
     @property
     def notes(self) -> tuple[tuple[str, Span | None], ...]:
+        """Notes of an error here: the calls that inlined the operation."""
         return tuple((called_from(span), span) for span in self.callers)

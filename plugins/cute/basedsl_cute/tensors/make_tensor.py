@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import assigned_name
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
 from basedsl_cute import algebra
 from basedsl_cute.dialect import SPACES, define
+from basedsl_cute.dialect.ops import AllocRmem, AllocSmem, MakeMemRef
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import (
@@ -91,7 +92,7 @@ def make_rmem_tensor(
         )
     align = max(min(REGISTER_ALIGN, _power_of_two_up_to(nbytes)), element_bytes(dtype))
     kind = memref_type(trace, dtype, "rmem", layout, align)
-    value = define(trace.bindings).alloc_rmem(kind, nbytes, loc=trace.loc())
+    value = AllocRmem(define(trace.bindings), type=kind, bytes=nbytes, loc=trace.loc()).memref
     return Tensor(Pointer(dtype, "rmem", align, value), layout)
 
 
@@ -151,10 +152,15 @@ def alloc_smem(
     """
     trace = in_kernel(what)
     kind = memref_type(trace, dtype, "smem", layout, align)
-    value = define(trace.bindings).alloc_smem(
-        kind, max(1, nbytes), name=name or assigned_name(), fields=fields, loc=trace.loc()
+    alloc = AllocSmem(
+        define(trace.bindings),
+        type=kind,
+        bytes=max(1, nbytes),
+        name=name or assigned_name(),
+        fields=fields,
+        loc=trace.loc(),
     )
-    return Pointer(dtype, "smem", align, value)
+    return Pointer(dtype, "smem", align, alloc.memref)
 
 
 def make_ptr(
@@ -182,7 +188,7 @@ def make_ptr(
     if isinstance(address, int | Numeric):
         number = as_numeric(address)
         if number.is_float:
-            raise DSLTypeError(f"an address is an integer, not a {type(number).__name__}")
+            raise DSLTypeError(f"an address is an integer, not {with_article(type(number))}")
         wide = number if number.width == 64 else number.to(Int64)
         value = trace.ir.Operation.create(
             "llvm.inttoptr",
@@ -197,7 +203,8 @@ def make_ptr(
                 f"an address in {space} is {pointer_type} or an integer, not "
                 f"{getattr(value, 'type', type(address).__name__)}"
             )
-    return Pointer(dtype, space, align, dialect.make_memref(value, kind, loc=trace.loc()))
+    memref = MakeMemRef(dialect, pointer=value, type=kind, loc=trace.loc()).memref
+    return Pointer(dtype, space, align, memref)
 
 
 def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
@@ -210,7 +217,7 @@ def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
         here = SPACES[space].address_space
         if kind == (f"!llvm.ptr<{here}>" if here else "!llvm.ptr"):
             return make_ptr(dtype, value, "generic" if not here else space)
-    raise DSLTypeError(f"{what} takes a pointer, not a {type(ptr).__name__}")
+    raise DSLTypeError(f"{what} takes a pointer, not {with_article(type(ptr))}")
 
 
 def space_name(space: Any) -> str:

@@ -18,7 +18,7 @@ import sys
 from typing import Any
 
 from basedsl.binding import constexpr_type
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric
 from basedsl_cute.tensors.pointer import as_element
 from basedsl_cute.tensors.smem_struct import annotations_in, declare
@@ -99,7 +99,7 @@ def _set(self: Any, name: str, value: Any) -> None:
             value = as_element(kind, value)
         elif not isinstance(value, kind):
             raise DSLTypeError(
-                f"the field '{name}' is a {kind.__name__}, not a {type(value).__name__}"
+                f"the field '{name}' is {with_article(kind)}, not {with_article(type(value))}"
             )
     object.__setattr__(self, name, value)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
-from basedsl_cute.dialect import define
+from basedsl_cute.dialect import define, note_access
+from basedsl_cute.dialect.ops import Load, MakeMemRef, Recast, Store, TensorIterator, View
 from basedsl_cute.tensors.index_arithmetic import as_int
 
 RUN = "?:1"  # the layout of what a bare pointer points at
@@ -100,7 +101,7 @@ class Address:
         if value.type == self.kind:
             return value
         trace = require("a pointer")
-        return define(trace.bindings).recast(value, self.kind, loc=trace.loc())
+        return Recast(define(trace.bindings), source=value, type=self.kind, loc=trace.loc()).view
 
     def undefined(self) -> Any:
         trace = require("a pointer")
@@ -110,7 +111,7 @@ class Address:
             results=[dialect.pointer_type(self._record.address_space)],
             loc=trace.loc(),
         )
-        return dialect.make_memref(zero.result, self.kind, loc=trace.loc())
+        return MakeMemRef(dialect, pointer=zero.result, type=self.kind, loc=trace.loc()).memref
 
 
 class _Moved(NamedTuple):
@@ -206,13 +207,18 @@ class Pointer:
                 hint="move it by whole bytes, or read and write through it",
             )
         kind = memref_type(trace, self.dtype, self.space, RUN, self.alignment)
-        return define(trace.bindings).view(value, index_value(self.offset), kind, loc=trace.loc())
+        offset = index_value(self.offset)
+        return View(
+            define(trace.bindings), source=value, offset=offset, type=kind, loc=trace.loc()
+        ).view
 
     @property
     def llvm_ptr(self) -> Any:
         """The address as an `!llvm.ptr`, for ops of other dialects."""
         trace = require("llvm_ptr")
-        return define(trace.bindings).iterator(self.ir_value(), loc=trace.loc())
+        return TensorIterator(
+            define(trace.bindings), source=self.ir_value(), loc=trace.loc()
+        ).pointer
 
     def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
         return self.llvm_ptr
@@ -241,7 +247,7 @@ class Pointer:
         value = self.address.ir_value()
         if value.type == kind:
             return self
-        value = define(trace.bindings).recast(value, kind, loc=trace.loc())
+        value = Recast(define(trace.bindings), source=value, type=kind, loc=trace.loc()).view
         return Pointer(self.dtype, self.space, self.base_align, value, self.swizzle, self.offset)
 
     def moved(self, offset: Any, layout: Any = RUN) -> Pointer:
@@ -255,10 +261,14 @@ class Pointer:
         trace = require("moving a pointer")
         align = alignment_after(self.base_align, offset, self.dtype)
         kind = memref_type(trace, self.dtype, self.space, layout, align)
-        value = define(trace.bindings).view(
-            self.address.ir_value(), index_value(offset), kind, loc=trace.loc()
+        view = View(
+            define(trace.bindings),
+            source=self.address.ir_value(),
+            offset=index_value(offset),
+            type=kind,
+            loc=trace.loc(),
         )
-        return Pointer(self.dtype, self.space, align, value)
+        return Pointer(self.dtype, self.space, align, view.view)
 
     def _moved_within(self, offset: Any, layout: Any) -> Pointer:
         """What is whole periods of the swizzle (without one, whole bytes) moves the address, which
@@ -293,7 +303,7 @@ class Pointer:
         n = as_int(n)
         if type(n) is not int and not (isinstance(n, Numeric) and type(n).is_integer):
             raise DSLTypeError(
-                f"a pointer moves by a number of elements, not by a {type(n).__name__}"
+                f"a pointer moves by a number of elements, not by {with_article(type(n))}"
             )
         return self.moved(n)
 
@@ -322,7 +332,8 @@ class Pointer:
             )
         trace = require("align()")
         kind = memref_type(trace, self.dtype, self.space, RUN, nbytes)
-        value = define(trace.bindings).recast(self.address.ir_value(), kind, loc=trace.loc())
+        start = self.address.ir_value()
+        value = Recast(define(trace.bindings), source=start, type=kind, loc=trace.loc()).view
         return Pointer(self.dtype, self.space, nbytes, value, self.swizzle, self.offset)
 
     # Access -------------------------------------------------------------------------------------
@@ -377,19 +388,29 @@ class Pointer:
         """The element, which is read only if the number is used."""
         return self._load(if_used=True)
 
-    def _load(self, **how: Any) -> Any:
+    def _load(self, if_used: bool = False) -> Any:
         trace = require("reading through a pointer")
-        value = define(trace.bindings).load_value(
-            self.address.ir_value(), index_value(self.index(0)), loc=trace.loc(), **how
+        note_access()
+        load = Load(
+            define(trace.bindings),
+            memref=self.address.ir_value(),
+            index=index_value(self.index(0)),
+            if_used=if_used,
+            loc=trace.loc(),
         )
-        return self.dtype.from_value(value)
+        return self.dtype.from_value(load.value)
 
     def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Write the element it points at."""
         trace = require("writing through a pointer")
         number = as_element(self.dtype, value)
-        define(trace.bindings).store_value(
-            number.ir_value(), self.address.ir_value(), index_value(self.index(0)), loc=trace.loc()
+        note_access()
+        Store(
+            define(trace.bindings),
+            value=number.ir_value(),
+            memref=self.address.ir_value(),
+            index=index_value(self.index(0)),
+            loc=trace.loc(),
         )
 
 
@@ -411,7 +432,7 @@ def as_element(kind: Any, value: Any) -> Any:
     if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
         return value.to(kind)
     raise DSLTypeError(
-        f"a {type(value).__name__} is stored into a tensor of {kind.__name__}",
+        f"{with_article(type(value))} is stored into a tensor of {kind.__name__}",
         hint=f"convert it with .to({kind.__name__})"
         if isinstance(value, Numeric)
         else "write an int, or convert it with int(...)",
@@ -450,7 +471,8 @@ def recast_ptr(
         offset = dynamic.floordiv(bits, width)
         trace = require("recast_ptr()")
         kind = memref_type(trace, dtype, ptr.space, RUN, ptr.base_align)
-        address = define(trace.bindings).recast(address.ir_value(), kind, loc=trace.loc())
+        source = address.ir_value()
+        address = Recast(define(trace.bindings), source=source, type=kind, loc=trace.loc()).view
     if swizzle is None and storage_bits(dtype) >= 8:
         return Pointer(dtype, ptr.space, ptr.base_align, address).moved(offset)
     return Pointer(dtype, ptr.space, ptr.base_align, address, swizzle, offset)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from string import Formatter
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
 from basedsl_cute import algebra
-from basedsl_cute.dialect import define
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.tensor_ssa import TensorSSA
 from basedsl_cute.tensors.vector_ops import to_elements
@@ -46,7 +45,9 @@ def _emit(fmt: str, values: Sequence[Any], end: str) -> None:
     text, operands = _format(fmt, list(values))
     values_ir = [x.ir_value() for x in operands]
     text = text if text.endswith("\n") else text + end
-    define(trace.bindings).printf(text, values_ir, loc=trace.loc())
+    # C's format: integers as i32 or i64, floats as f64, widened where C would promote.
+    format = {"format": trace.ir.StringAttr.get(text)}
+    trace.ir.Operation.create("gpu.printf", operands=values_ir, attributes=format, loc=trace.loc())
 
 
 def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
@@ -127,7 +128,7 @@ def _shown_as(value: Any, spec: str) -> tuple[str, list[Any]]:
     number = isinstance(value, Numeric | int | float)
     if match is None or not number:
         raise DSLTypeError(
-            f"printf cannot show a {type(value).__name__} as {{:{spec}}}",
+            f"printf cannot show {with_article(type(value))} as {{:{spec}}}",
             hint="numbers take width, precision and a type, for instance {:8.3f} or {:04x}",
         )
     value = as_numeric(value)
@@ -177,6 +178,7 @@ def _convert(value: Any, kind: str) -> Any:
         return number.to(Float64)
     if type(number).is_float:
         raise DSLTypeError(
-            f"printf got a {type(number).__name__} for %{kind}", hint="use %f, or convert the value"
+            f"printf got {with_article(type(number))} for %{kind}",
+            hint="use %f, or convert the value",
         )
     return number.to(Int64 if number.width > 32 else Int32)

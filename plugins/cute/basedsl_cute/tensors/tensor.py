@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from basedsl.errors import DSLAttributeError, DSLTypeError
+from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
 from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
-from basedsl_cute.dialect import define
+from basedsl_cute.dialect import define, note_access
+from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
@@ -204,10 +205,14 @@ class Tensor(NoVector):
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
-        value = define(trace.bindings).load_value(
-            self._start.address.ir_value(), index_value(self._start.index(offset)), loc=trace.loc()
+        note_access()
+        load = Load(
+            define(trace.bindings),
+            memref=self._start.address.ir_value(),
+            index=index_value(self._start.index(offset)),
+            loc=trace.loc(),
         )
-        return self.element_type.from_value(value)
+        return self.element_type.from_value(load.value)
 
     def __setitem__(self, coord: Any, value: Any) -> None:
         coord = self._checked(coord)
@@ -222,10 +227,12 @@ class Tensor(NoVector):
             return
         start = self.pointer
         number = as_element(self.element_type, value)
-        define(trace.bindings).store_value(
-            number.ir_value(),
-            start.address.ir_value(),
-            index_value(start.index(self.layout(coord))),
+        note_access()
+        Store(
+            define(trace.bindings),
+            value=number.ir_value(),
+            memref=start.address.ir_value(),
+            index=index_value(start.index(self.layout(coord))),
             loc=trace.loc(),
         )
 
@@ -311,7 +318,7 @@ def as_coordinate(coord: Any) -> Any:
     if hasattr(coord, "__index__") and not isinstance(coord, bool | Numeric):
         return int(coord)
     raise DSLTypeError(
-        f"a tensor is indexed with a {type(coord).__name__}",
+        f"a tensor is indexed with {with_article(type(coord))}",
         hint=_coordinate_hint(coord),
     )
 
@@ -335,7 +342,7 @@ def check_partitioned(x: Any, what: str) -> None:
     if not isinstance(x, algebra.Layout | algebra.ComposedLayout) and not hasattr(x, "layout"):
         kind = type(x).__name__
         raise DSLTypeError(
-            f"{what} takes a tensor, not a {kind}",
+            f"{what} takes a tensor, not {with_article(kind)}",
             hint="a vector has no memory: partition the tensor, and load() after it"
             if kind == "TensorSSA"
             else None,
@@ -346,7 +353,7 @@ def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
     """The error for asking a tiled copy or MMA for what one thread's slice of it has."""
     kind = type(tiled).__name__
     return DSLAttributeError(
-        f"{name} is of one thread's slice of a {kind}, not of the {kind}",
+        f"{name} is of one thread's slice of {with_article(kind)}, not of the {kind}",
         hint=f"x.get_slice(tid).{name}(tensor), with tid = cute.arch.thread_idx()[0]",
     )
 

@@ -19,7 +19,8 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.coordinates import compact_col_major
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
-from basedsl_cute.dialect import define
+from basedsl_cute.dialect import define, note_access
+from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.pointer import index_value, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vector_ops import extract, from_elements, pick, splat, to_elements
@@ -198,10 +199,12 @@ def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
     for access in accesses(tensor):
         order = [positions[-1] for positions in access.positions]
         value = extract(vector, order[0]) if len(order) == 1 else pick(vector, order)
-        dialect.store_value(
-            value,
-            tensor.pointer.address.ir_value(),
-            index_value(access.index),
+        note_access()
+        Store(
+            dialect,
+            value=value,
+            memref=tensor.pointer.address.ir_value(),
+            index=index_value(access.index),
             alignment=_alignment(tensor, len(order)),
             cache=cache,
             loc=trace.loc(),
@@ -212,14 +215,16 @@ def _load(trace: Any, tensor: Tensor, access: Access, cache: str | None) -> Any:
     n = len(access.positions)
     element = mlir_type(tensor.element_type, trace.ir)
     kind = element if n == 1 else trace.ir.VectorType.get([n], element)
-    return define(trace.bindings).load_value(
-        tensor.pointer.address.ir_value(),
-        index_value(access.index),
-        kind,
+    note_access()
+    return Load(
+        define(trace.bindings),
+        memref=tensor.pointer.address.ir_value(),
+        index=index_value(access.index),
+        type=kind,
         alignment=_alignment(tensor, n),
         cache=cache,
         loc=trace.loc(),
-    )
+    ).value
 
 
 def _alignment(tensor: Tensor, n: int) -> int | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import logical_not
 from basedsl_cute import algebra
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
@@ -84,7 +84,7 @@ def apply_epilogue(op: Any, acc: TensorSSA, operands: Any, dtype: Any) -> Tensor
         return acc.to(dtype)
     if not callable(op):
         raise DSLTypeError(
-            f"an epilogue is a function of the accumulators, not a {type(op).__name__}",
+            f"an epilogue is a function of the accumulators, not {with_article(type(op))}",
             hint="def relu(acc): return cute.where(acc > 0.0, acc, 0.0)",
         )
     result = op(acc, *operands)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 import re
 import threading
 
 import pytest
 
 from basedsl.errors import CompilerBug, DSLRuntimeError
-from basedsl.objectstage import Pipeline, Step, native, run
-from basedsl.objectstage.lowering import native_steps
+from basedsl.objectstage import Step, native, run
 from basedsl_cute.device.launch_checks import (
     COOPERATIVE,
     PDL,
@@ -20,10 +20,11 @@ from basedsl_cute.device.launch_checks import (
     raise_failed_launch,
     unlaunchable,
 )
+from basedsl_cute.dsl.options import CuteOptions
+from basedsl_cute.dsl.pipelines import simulator_pipeline
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import TARGETS
-from basedsl_cute.lowering.host.launch import STATE, launch_table, lower_launch
-from basedsl_cute.lowering.pipeline import lower_cute
+from basedsl_cute.lowering.host.launch import STATE, launch_table
 
 G = '!cute.memref<f32, "gmem", "(?):(1)">'
 KERNELS = f"""gpu.module @kernels {{
@@ -57,21 +58,11 @@ class Host:
           func.func @host({HOST_ARGUMENTS}) {{ {CONSTANTS}
           {body}
           return }} }}"""
-        tables = []
-
-        def keep_table(op, context):
-            tables.append(context.state[STATE])
-
-        steps = (
-            lower_cute(TARGETS["sim"]),
-            Step("lower-launch", lower_launch),
-            Step("table", keep_table),
-            *native_steps(),
-        )
         with lowering.context.entered():
             module = lowering.ir.Module.parse(text)
-            self.stages = run(Pipeline("host", steps, "cute"), module, lowering.context)
-        self.table = tables[0]
+            pipeline = simulator_pipeline(TARGETS["sim"])
+            self.stages = run(pipeline, module, lowering.context, options=CuteOptions())
+        self.table = pickle.loads(self.stages.data("launches"))
         self.launches = []
         self.failure = None
         self.symbols = python_launcher(self.table, limits or LaunchLimits(), self.start)
@@ -239,15 +230,11 @@ def test_a_launch_of_what_is_not_in_the_table_is_a_bug(lowering):
     def empty_table(op, context):
         context.state[STATE] = LaunchTable()
 
-    steps = (
-        lower_cute(TARGETS["sim"]),
-        Step("table", empty_table),
-        Step("lower-launch", lower_launch),
-    )
+    pipeline = simulator_pipeline(TARGETS["sim"]).after("programs", Step("table", empty_table))
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
         with pytest.raises(CompilerBug, match="no kernel 'k' to launch"):
-            run(Pipeline("host", steps, "cute"), module, lowering.context)
+            run(pipeline, module, lowering.context, options=CuteOptions())
 
 
 def test_the_table_of_a_module(lowering):

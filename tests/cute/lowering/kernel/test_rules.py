@@ -7,9 +7,10 @@ from __future__ import annotations
 import pytest
 
 from basedsl.errors import CompilerBug, DSLTypeError
+from basedsl.objectstage import RuleTable
 from basedsl.testing import filecheck
 from basedsl_cute.dialect import OPS
-from basedsl_cute.lowering.kernel.rewriter import Rewriter
+from basedsl_cute.lowering.kernel.rewriter import LoweringRule, Rewriter
 from basedsl_cute.lowering.kernel.rules import RULES
 
 G = '!cute.memref<f32, "gmem align<16>", "(?):(1)">'
@@ -143,7 +144,14 @@ LOWERED = {
                 b_type = "f16", a_major = "k", b_major = "mn", a_steps = array<i64: 0>, b_steps = array<i64: 0>}}
                 : ({R}, i64, i64) -> ()""",
         """CHECK: %[[ACC:.*]] = llvm.alloca
-           CHECK: "cute.wgmma"(%[[ACC]], %{{.*}}, %{{.*}}) {{.*}} : (!llvm.ptr, i64, i64) -> ()""",
+           CHECK: "cute.ptx_wgmma"(%[[ACC]], %{{.*}}, %{{.*}}) {{.*}} : (!llvm.ptr, i64, i64) -> ()""",
+    ),
+    "ptx_wgmma": (
+        """%at = llvm.mlir.zero : !llvm.ptr
+           "cute.ptx_wgmma"(%at, %at, %l, %p) {n = 8 : i64, d_type = "f32", a_type = "f16",
+               b_type = "f16", a_major = "k", b_major = "k", a_steps = array<i64: 0>, b_steps = array<i64: 0>}
+               : (!llvm.ptr, !llvm.ptr, i64, i1) -> ()""",
+        """CHECK: "cute.ptx_wgmma"(%{{.*}}) {{.*}} : (!llvm.ptr, !llvm.ptr, i64, i1) -> ()""",
     ),
     "dsmem_store": (
         """%at = llvm.mlir.zero : !llvm.ptr<7>
@@ -171,19 +179,15 @@ def test_lowering(lowering, name):
     body, checks = LOWERED[name]
     text = lowering.lowered(body)
     left = text.replace('cute.cache = "', "")
-    for kept in (
-        "wgmma",
-        "dsmem_store",
-        "tensormap_replace",
-        "tensormap_release",
-    ):  # `ptx-only` takes these
+    # `ptx-only` takes these.
+    for kept in ("ptx_wgmma", "dsmem_store", "tensormap_replace", "tensormap_release"):
         left = left.replace(f'"cute.{kept}"', "")
     assert "cute.memref" not in text and '"cute.' not in left
     filecheck(text, checks)
 
 
 def test_every_op_has_a_rule_and_a_test():
-    assert set(RULES) == {spec.full_name for spec in OPS.values()}
+    assert set(RULES) == {op.op_name for op in OPS.values()}
     assert LOWERED.keys() == OPS.keys()
     assert all(rule.doc for rule in RULES.values())
 
@@ -305,7 +309,9 @@ def test_a_missing_rule_names_op_target_and_line(lowering):
         text = lowering.kernel('"cute.barrier"() : () -> () loc("user.py":7:3)')
         module = ir.Module.parse(text)
         with pytest.raises(CompilerBug) as missing:
-            Rewriter(lowering.context.bindings, {}, "sm_42").run(module.operation)
+            Rewriter(lowering.context.bindings, RuleTable("none", LoweringRule), "sm_42").run(
+                module.operation
+            )
     assert missing.value.message == "the target 'sm_42' has no rule for cute.barrier"
     assert str(missing.value.span) == "user.py:7"
 

@@ -11,8 +11,8 @@ from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.objectstage import Step, run
 from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
+from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline
 from basedsl_cute.hardware.targets import TARGETS
-from basedsl_cute.lowering.pipeline import KernelOptions, cute_to_nvvm
 from basedsl_cute.lowering.ptx import ptxas
 
 G = '!cute.memref<f32, "gmem align<16>", "(?):(1)">'
@@ -60,7 +60,7 @@ def test_vector_add(lowering):
 def test_ptxas_takes_it(lowering, target):
     text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
     stages = lowering.stages(text, target)
-    assert stages.artifact[:4] == b"\x7fELF"
+    assert stages.artifacts["cubin"][:4] == b"\x7fELF"
     assert f".target {target}" in stages.artifacts["ptx"]
 
 
@@ -375,7 +375,7 @@ def test_lines_reach_the_machine_code(lowering):
     ptx = stages.artifacts["ptx"]
     assert re.search(r"\.loc\s+\d+ 7 3", ptx) and re.search(r"\.loc\s+\d+ 8 3", ptx)
     assert re.search(r'\.file\s+\d+ "/src/user\.py"', ptx)
-    assert b"debug_line" in stages.artifact
+    assert b"debug_line" in stages.artifacts["cubin"]
 
 
 @needs_ptxas
@@ -400,7 +400,9 @@ def test_what_ptxas_refuses_names_both_lines():
 
 def test_without_ptxas_the_artifact_is_ptx(lowering, monkeypatch):
     monkeypatch.setattr(ptxas, "find_ptxas", lambda: None)
-    assert [s.name for s in cute_to_nvvm(TARGETS["sm_90a"])][-1] == "ptx"
+    names = [step.name for step in gpu_pipeline(TARGETS["sm_90a"])]
+    assert "ptx" in names
+    assert not {"cubin", "resources", "sass"}.intersection(names)
     with pytest.raises(DSLRuntimeError, match="no ptxas"):
         ptxas.assemble("", "sm_90a")
 
@@ -421,13 +423,13 @@ def test_the_same_kernel_gives_the_same_ptx(lowering):
 def test_ptxas_works_while_other_steps_run(lowering):
     seen = []
     text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
-    pipeline = cute_to_nvvm(TARGETS["sm_90a"])
+    pipeline = gpu_pipeline(TARGETS["sm_90a"])
     look = Step("look", lambda op, context: seen.append(context.state["ptxas"].ptx))
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
         stages = run(pipeline.before("cubin", look), module, lowering.context)
     assert seen == [stages.artifacts["ptx"]]
-    assert stages.artifact[:4] == b"\x7fELF"
+    assert stages.artifacts["cubin"][:4] == b"\x7fELF"
 
 
 @needs_ptxas
@@ -439,9 +441,9 @@ def test_ptx_that_an_observer_replaced_is_what_gets_assembled(lowering):
 
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
-        pipeline = cute_to_nvvm(TARGETS["sm_90a"])
+        pipeline = gpu_pipeline(TARGETS["sm_90a"])
         stages = run(pipeline, module, lowering.context, observe=rename)
-    assert b"renamed" in stages.artifact
+    assert b"renamed" in stages.artifacts["cubin"]
 
 
 @needs_ptxas

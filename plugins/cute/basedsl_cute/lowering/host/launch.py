@@ -1,7 +1,7 @@
 """The step `lower-launch`: host code's `gpu.launch_func` ops become calls of a C function.
 
 In: a module after `lower-cute`. Out: the same without its gpu.modules, whose launches are calls of
-`basedsl_launch` (`lowering.interface` has it), ready for `objectstage.native_steps`.
+`basedsl_launch` (declared in `lowering.host.launch_abi`), ready for `objectstage.native_steps`.
 A launch that fails makes the host function return at once: for the native back end it is an
 assertion at the launch's line.
 """
@@ -40,7 +40,7 @@ _PRINTF_TYPE = "!llvm.func<i32 (ptr, ...)>"
 
 
 def launch_table(op: Any, bindings: Any) -> LaunchTable:
-    """The kernels of a module after `lower-cute`, in order."""
+    """List the kernels of a module after `lower-cute`, in order."""
     entries = []
     for module in op.regions[0].blocks[0].operations:
         if module.operation.name != "gpu.module":
@@ -199,7 +199,9 @@ class _HostModule:
         )
 
     def _slot(self, function: Any, kind: Any, count: int = 1) -> Any:
-        """A stack slot at the function's entry, so that a launch in a loop takes no more stack."""
+        """Allocate a stack slot at the function's entry, so that a launch in a loop takes no more
+        stack.
+        """
         outer = self._ip
         entry = function.regions[0].blocks[0]
         self._ip = self.ir.InsertionPoint.at_block_begin(entry)
@@ -275,7 +277,7 @@ class _HostModule:
         return self.emit("arith.addi", [self.i64], [asked, self.constant(kernel.smem_bytes)])
 
     def _word(self, value: Any) -> Any:
-        """A number or an address as an i64, sign-extended: the launcher tells the user."""
+        """Convert a number or an address to an i64, sign-extended; the launcher checks it."""
         kind = str(value.type)
         if kind == "i64":
             return value
@@ -283,7 +285,7 @@ class _HostModule:
         return self.emit("arith.index_cast" if kind == "index" else name, [self.i64], [value])
 
     def _arguments(self, function: Any, values: list[Any], kernel: KernelEntry) -> Any:
-        """An array with the address of each argument."""
+        """Build an array with the address of each argument."""
         array = self._slot(function, self.ptr, max(1, len(values)))
         for i, value in enumerate(values):
             if kernel.arguments[i].startswith(BYVAL):
@@ -296,7 +298,7 @@ class _HostModule:
         return array
 
     def _in_memory(self, value: Any) -> Any:
-        """`value` as a kernel finds it in its parameters."""
+        """Convert `value` to the form that it has in a kernel's parameters."""
         kind = str(value.type)
         if kind == "index":
             return self.emit("arith.index_cast", [self.i64], [value])
@@ -313,7 +315,7 @@ class _HostModule:
     # Printing --------------------------------------------------------------------------------
 
     def _printf(self, op: Any, number: int) -> None:
-        """C's printf; floats go as f64."""
+        """Lower `gpu.printf` to C's printf, with floats as f64."""
         ir = self.ir
         text = ir.StringAttr(op.attributes["format"]).value + "\0"
         name = f"basedsl_format_{number}"

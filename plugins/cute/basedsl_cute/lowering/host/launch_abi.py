@@ -1,4 +1,4 @@
-"""How native host code starts a kernel: the C interface between compiled code and a launcher.
+"""The C interface between compiled host code and the launcher that starts its kernels.
 
 A launch in host code (`lowering.launch`) fills a `LaunchConfig` and an array of pointers to the
 kernel's arguments, then calls
@@ -28,7 +28,7 @@ PDL = 2  # may start while its predecessor ends (..._PROGRAMMATIC_STREAM_SERIALI
 
 
 class LaunchConfig(ctypes.Structure):
-    """What one launch asks for. Zero clusters mean that the launch says nothing about them."""
+    """The configuration of one launch. Zero clusters: the launch says nothing about them."""
 
     _fields_ = [
         ("grid", ctypes.c_int64 * 3),
@@ -50,8 +50,9 @@ CONFIG_INDEX |= {"flags": 12, "args": 13}
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """A kernel as launches know it. `smem_bytes` is dynamic shared memory that the compiler itself
-    uses, which every launch of it gets on top of what the user asks for; `static_smem` is the rest.
+    """The facts about a kernel that launches need. `smem_bytes` is dynamic shared memory that the
+    compiler itself uses, which every launch of it gets on top of what the user asks for;
+    `static_smem` is the rest.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What both rule-driven steps build with: ops at the place and line of the one being replaced."""
+"""The builder of both rule-driven steps: operations at the place and line of the replaced one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from basedsl.mlir import Bindings
+from basedsl_cute.dialect import define
 
 
 class Builder:
-    """An insertion point and a location, and short ways to say common ops."""
+    """An insertion point and a location, with short builders of common operations."""
 
     def __init__(self, bindings: Bindings) -> None:
         self.bindings = bindings
+        self.dialect = define(bindings)
         self.ir: Any = bindings.ir
         self._create = self.ir.Operation.create
         self._ip: Any = None
@@ -26,13 +28,13 @@ class Builder:
         self._integers: dict[tuple[int, int], Any] = {}
 
     def at(self, op: Any) -> None:
-        """From now on insert before `op`, at its location."""
+        """Insert before `op` from now on, at its location."""
         self._ip = self.ir.InsertionPoint(op)
         self._loc = op.location
 
-    def inside(self, block: Any) -> Inside:
-        """While entered, `emit` appends to `block`."""
-        return Inside(self, self.ir.InsertionPoint(block))
+    def inside(self, block: Any) -> InsertionScope:
+        """Make `emit` append to `block` while entered."""
+        return InsertionScope(self, self.ir.InsertionPoint(block))
 
     def emit(
         self,
@@ -42,7 +44,7 @@ class Builder:
         attributes: Mapping[str, Any] | None = None,
         regions: int = 0,
     ) -> Any:
-        """An operation; its result if it has exactly one."""
+        """Build an operation. Returns its result if it has exactly one, else the operation."""
         op = self._create(
             name,
             results=results,
@@ -55,7 +57,7 @@ class Builder:
         return op.result if len(results) == 1 else op
 
     def integer(self, value: int, bits: int = 64) -> Any:
-        """An integer attribute, made once."""
+        """Return an integer attribute, made once."""
         found = self._integers.get((value, bits))
         if found is None:
             kind = self.ir.IntegerType.get_signless(bits)
@@ -63,28 +65,30 @@ class Builder:
         return found
 
     def constant(self, value: int, type: Any = None) -> Any:
-        """An integer `arith.constant`, i32 unless told."""
+        """Build an integer `arith.constant`, by default an i32."""
         attribute = self.ir.IntegerAttr.get(type or self.i32, value)
         return self.emit("arith.constant", [type or self.i32], [], {"value": attribute})
 
     def multiply(self, x: Any, factor: float) -> Any:
-        """An f32 times a constant."""
+        """Multiply an f32 by a constant."""
         value = {"value": self.ir.FloatAttr.get(self.f32, factor)}
         return self.emit(
             "arith.mulf", [self.f32], [x, self.emit("arith.constant", [self.f32], [], value)]
         )
 
     def bitcast(self, value: Any, type: Any) -> Any:
-        """The same bits as another scalar type."""
+        """Reinterpret the bits of a scalar as another type."""
         return value if value.type == type else self.emit("arith.bitcast", [type], [value])
 
     def extract(self, vector: Any, index: int) -> Any:
-        """An element of a vector of one dimension."""
+        """Extract an element of a vector of one dimension."""
         position = {"static_position": self.ir.DenseI64ArrayAttr.get([index])}
         return self.emit("vector.extract", [vector.type.element_type], [vector], position)
 
     def elementwise(self, value: Any, element: Any, compute: Callable[[Any], Any]) -> Any:
-        """`compute` on a scalar, or on each element of a vector; `element` is its result's type."""
+        """Apply `compute` to a scalar, or to each element of a vector; `element` is its result's
+        type.
+        """
         shape = getattr(value.type, "shape", None)
         if shape is None:
             return compute(value)
@@ -92,13 +96,13 @@ class Builder:
         return self.emit("vector.from_elements", [self.ir.VectorType.get(shape, element)], results)
 
     def extract_value(self, aggregate: Any, index: int, type: Any) -> Any:
-        """A field of an LLVM struct."""
+        """Extract a field of an LLVM struct."""
         position = {"position": self.ir.DenseI64ArrayAttr.get([index])}
         return self.emit("llvm.extractvalue", [type], [aggregate], position)
 
     def intrinsic(self, name: str, result: Any, operands: Sequence[Any]) -> Any:
-        """An LLVM intrinsic by its name without type suffix. (The llvm dialect's own ops for some
-        of them are what `convert-gpu-to-nvvm` makes libdevice calls of.)
+        """Call an LLVM intrinsic by its name without type suffix. (The llvm dialect's own ops for
+        some of them are what `convert-gpu-to-nvvm` makes libdevice calls of.)
         """
         ir = self.ir
         attributes = {
@@ -117,7 +121,7 @@ class Builder:
         *,
         has_side_effects: bool = False,
     ) -> Any:
-        """Inline PTX in LLVM's notation; several results come as a struct."""
+        """Build inline PTX in LLVM's notation; several results come as a struct."""
         ir = self.ir
         attributes = {
             "asm_string": ir.StringAttr.get(text),
@@ -131,8 +135,8 @@ class Builder:
         return self.emit("llvm.inline_asm", kinds, operands, attributes)
 
 
-class Inside:
-    """Where a builder inserts, for a while."""
+class InsertionScope:
+    """Makes a builder insert at another point while entered."""
 
     def __init__(self, builder: Builder, point: Any) -> None:
         self._builder = builder

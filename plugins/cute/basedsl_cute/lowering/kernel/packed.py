@@ -1,4 +1,4 @@
-"""Elements of 4 and 6 bits, which share bytes: what loads, stores and views of them become.
+"""Loads, stores and views of elements of 4 and 6 bits, which share bytes.
 
 Two elements of 4 bits are a byte, four of 6 bits are three bytes, the first in the lowest bits.
 Vectors begin at a whole byte and are bytes: bitcast, or for 6 bits, which LLVM has no such vectors
@@ -10,26 +10,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl_cute.dialect import Operands
+from basedsl.objectstage import Keep, Replace, RuleResult
 from basedsl_cute.dialect.attributes import KEEPS
+from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.lowering.kernel.storage import PACKED_BITS, element_of
 
 _HALF = 4
 
 
 def is_packed(stored: Any) -> bool:
-    """Whether a storage type is that of elements which share bytes."""
+    """Return True for the storage type of elements that share bytes."""
     return getattr(stored, "width", 8) in PACKED_BITS
 
 
 def pointer(b: Any, base: Any, index: Any, stored: Any) -> Any:
-    """The byte that the element at `index` begins in, if it begins a byte."""
+    """Compute the address of the byte that the element at `index` begins in."""
     place = _Place(b, index, stored.width)
     return b.element_pointer(base, place.byte, b.i8)
 
 
-def load(b: Any, op: Operands, stored: Any, attributes: dict[str, Any]) -> Any:
-    """The element, or the elements, as integers of type `stored`."""
+def load(b: Any, op: Load, stored: Any, attributes: dict[str, Any]) -> Any:
+    """Load the element, or the elements, as integers of type `stored`."""
     place = _Place(b, op.index, stored.width)
     kind = op.value.type
     if element_of(kind) == kind:
@@ -43,8 +44,8 @@ def load(b: Any, op: Operands, stored: Any, attributes: dict[str, Any]) -> Any:
     return b.emit("vector.bitcast", [b.ir.VectorType.get([n], stored)], [raw])
 
 
-def store(b: Any, op: Operands, raw: Any, attributes: dict[str, Any]) -> None:
-    """Write `raw`, the bits of an element or of a vector."""
+def store(b: Any, op: Store, raw: Any, attributes: dict[str, Any]) -> None:
+    """Store `raw`, the bits of an element or of a vector."""
     stored = element_of(raw.type)
     place = _Place(b, op.index, stored.width)
     if stored != raw.type:
@@ -74,8 +75,8 @@ def store(b: Any, op: Operands, raw: Any, attributes: dict[str, Any]) -> None:
 
 
 class _Place:
-    """Where an element lies: its first byte and its last (None if that is always the first), and by
-    how many bits it lies up in them.
+    """The place of an element: its first byte, its last (None if that is always the first), and the
+    number of its lowest bit in them.
     """
 
     def __init__(self, b: Any, index: Any, width: int) -> None:
@@ -102,8 +103,8 @@ class _Place:
         return b.emit("arith.cmpi", [i1], [self.byte, self.last], {"predicate": b.integer(1)})
 
 
-def _word(b: Any, op: Operands, place: _Place, attributes: dict[str, Any]) -> Any:
-    """The bytes of a single element, as an i16."""
+def _word(b: Any, op: Load | Store, place: _Place, attributes: dict[str, Any]) -> Any:
+    """Load the bytes of a single element, as an i16."""
     address = b.element_pointer(op.memref, place.byte, b.i8)
     low = b.emit("llvm.load", [b.i8], [address], attributes)
     word = b.emit("arith.extui", [b.i16], [low])
@@ -117,9 +118,9 @@ def _word(b: Any, op: Operands, place: _Place, attributes: dict[str, Any]) -> An
 
 
 def _load_groups(
-    b: Any, op: Operands, place: _Place, n: int, stored: Any, attributes: dict[str, Any]
+    b: Any, op: Load, place: _Place, n: int, stored: Any, attributes: dict[str, Any]
 ) -> Any:
-    """n elements of 6 bits, in fours."""
+    """Load n elements of 6 bits, in groups of four."""
     elements = []
     for first in range(0, n * 6 // 8, 3):
         word = None
@@ -134,7 +135,7 @@ def _load_groups(
 
 
 def _store_groups(
-    b: Any, op: Operands, place: _Place, n: int, raw: Any, attributes: dict[str, Any]
+    b: Any, op: Store, place: _Place, n: int, raw: Any, attributes: dict[str, Any]
 ) -> None:
     for group in range(n // 4):
         word = None
@@ -147,8 +148,8 @@ def _store_groups(
             b.emit("llvm.store", [], [b.emit("arith.trunci", [b.i8], [own]), address], attributes)
 
 
-def _bytes(b: Any, op: Operands, place: _Place, first: int) -> list[Any]:
-    """The addresses of three bytes, from the `first` behind a place on."""
+def _bytes(b: Any, op: Load | Store, place: _Place, first: int) -> list[Any]:
+    """Compute the addresses of three bytes, `first` bytes behind a place."""
     kind = place.byte.type
     at = [b.emit("arith.addi", [kind], [place.byte, b.constant(first + i, kind)]) for i in range(3)]
     return [b.element_pointer(op.memref, byte, b.i8) for byte in at]
@@ -161,21 +162,21 @@ def _up(b: Any, word: Any, bits: int) -> Any:
 # In PTX ------------------------------------------------------------------------------------------
 
 
-def recast(b: Any, op: Any) -> Any:
-    """`vector.bitcast` between bytes and 4-bit elements in arithmetic on whole registers; None for
+def recast(b: Any, op: Any) -> RuleResult:
+    """Replace `vector.bitcast` between bytes and 4-bit elements by arithmetic on registers; keep
     others. The registers go through a `mov`, without which LLVM would make vectors of i4 of the
     loads and stores, and take those apart; ptxas removes it.
     """
     source, kind = op.operands[0], op.results[0].type
     if _HALF not in (_width(source.type), _width(kind)) or source.type == kind:
-        return None
+        return Keep()
     (n,) = (kind if _width(kind) == _HALF else source.type).shape
     bits = next(w for w in (32, 16, 8) if n * _HALF % w == 0)
     word = b.ir.IntegerType.get_signless(bits)
     words = b.ir.VectorType.get([n * _HALF // bits], word)
     if _width(kind) == _HALF:
-        return _split(b, b.emit("vector.bitcast", [words], [source]), kind, word)
-    return b.emit("vector.bitcast", [kind], [_joined(b, source, words, word)])
+        return Replace(_split(b, b.emit("vector.bitcast", [words], [source]), kind, word))
+    return Replace(b.emit("vector.bitcast", [kind], [_joined(b, source, words, word)]))
 
 
 def _width(type: Any) -> int:

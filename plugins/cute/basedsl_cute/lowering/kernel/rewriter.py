@@ -8,45 +8,43 @@ function signatures) change type in place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import CompilerBug, DSLError
+from basedsl.errors import DSLError
 from basedsl.location import Span
 from basedsl.mlir import Bindings
-from basedsl.objectstage import span_of_location
-from basedsl_cute.dialect import CuteDialect, MemRef, Operands, define
+from basedsl.objectstage import Rule, RuleResult, RuleTable, apply_result, span_of_location
+from basedsl_cute.dialect import MemRef
 from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_NAMES_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
     STATIC_SMEM_ATTRIBUTE,
 )
+from basedsl_cute.dialect.ops import AllocSmem
 from basedsl_cute.hardware.targets import STATIC_SMEM, target_of
-from basedsl_cute.lowering.kernel.builder import Builder, Inside
+from basedsl_cute.lowering.kernel.builder import Builder, InsertionScope
 
 SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
 DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
 
-RuleFunction = Callable[["Rewriter", Operands], Any]
+# A rule takes the operation as an instance of the class that declares it.
+RuleFunction = Callable[["Rewriter", Any], RuleResult]
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How one op is lowered. `lower` builds what replaces it and returns the value that stands for
-    the op's result (None for an op without one). With `reads_types` it may ask for what the
-    tensors it takes were before they became addresses (`Rewriter.records`).
+@dataclass(frozen=True, slots=True)
+class LoweringRule(Rule[RuleFunction]):
+    """The lowering of one operation. With `reads_types` the rule may read the types that its
+    operands had before they became addresses (`Rewriter.records`).
     """
 
-    op: str
-    lower: RuleFunction
     reads_types: bool = False
 
-    @property
-    def doc(self) -> str:
-        return (self.lower.__doc__ or "").strip()
+
+LoweringRules = RuleTable[RuleFunction, LoweringRule]
 
 
 @dataclass
@@ -76,9 +74,8 @@ class _Function:
 class Rewriter(Builder):
     """One run of `lower-cute`: the table, the dialect and where to insert."""
 
-    def __init__(self, bindings: Bindings, rules: Mapping[str, Rule], target: str) -> None:
+    def __init__(self, bindings: Bindings, rules: LoweringRules, target: str) -> None:
         super().__init__(bindings)
-        self.dialect: CuteDialect = define(bindings)
         self.rules = rules
         self.target = target
         self._memref_class: Any = self.dialect.memref_class
@@ -94,14 +91,14 @@ class Rewriter(Builder):
     # Building --------------------------------------------------------------------------------
 
     def pointer(self, address_space: int) -> Any:
-        """`!llvm.ptr<address_space>`, made once."""
+        """Return the type `!llvm.ptr<address_space>`, made once."""
         found = self._pointers.get(address_space)
         if found is None:
             found = self._pointers[address_space] = self.dialect.pointer_type(address_space)
         return found
 
     def element_pointer(self, base: Any, index: Any, element: Any) -> Any:
-        """The address `index` elements of the LLVM type `element` behind `base`."""
+        """Compute the address `index` elements of the LLVM type `element` behind `base`."""
         attributes = self._offsets.get(element)
         if attributes is None:
             attributes = self._offsets[element] = {
@@ -111,7 +108,7 @@ class Rewriter(Builder):
         return self.emit("llvm.getelementptr", [base.type], [base, index], attributes)
 
     def byte_pointer(self, base: Any, offset: int) -> Any:
-        """The address `offset` bytes behind `base`."""
+        """Compute the address `offset` bytes behind `base`."""
         if not offset:
             return base
         ir = self.ir
@@ -122,19 +119,19 @@ class Rewriter(Builder):
         return self.emit("llvm.getelementptr", [base.type], [base], attributes)
 
     def cast(self, pointer: Any, type: Any) -> Any:
-        """`pointer` in another address space."""
+        """Cast `pointer` to another address space."""
         if pointer.type == type:
             return pointer
         return self.emit("llvm.addrspacecast", [type], [pointer])
 
-    def at_entry(self) -> Inside:
-        """While entered, `emit` inserts at the beginning of the current function."""
+    def at_entry(self) -> InsertionScope:
+        """Make `emit` insert at the beginning of the current function while entered."""
         assert self.function is not None
         block = self.function.op.regions[0].blocks[0]
-        return Inside(self, self.ir.InsertionPoint.at_block_begin(block))
+        return InsertionScope(self, self.ir.InsertionPoint.at_block_begin(block))
 
     def global_array(self, symbol: str, bytes: int, alignment: int, linkage: str) -> Any:
-        """Shared memory under a name: `llvm.mlir.global` in address space 3."""
+        """Declare shared memory under a name: `llvm.mlir.global` in address space 3."""
         ir = self.ir
         array = ir.Type.parse(f"!llvm.array<{bytes} x i8>")
         return self._create(
@@ -152,12 +149,12 @@ class Rewriter(Builder):
         )
 
     def address_of(self, symbol: str) -> Any:
-        """The address of shared memory that `global_array` named."""
+        """Get the address of shared memory that `global_array` declared."""
         name = self.ir.FlatSymbolRefAttr.get(symbol)
         return self.emit("llvm.mlir.addressof", [self.pointer(3)], [], {"global_name": name})
 
     def dynamic_smem_base(self) -> Any:
-        """The address of dynamic shared memory, declared once for each gpu.module."""
+        """Get the address of dynamic shared memory, which each gpu.module declares once."""
         if self._dynamic_smem is None:
             self._dynamic_smem = self.global_array(
                 DYNAMIC_SMEM_SYMBOL, 0, DYNAMIC_SMEM_ALIGNMENT, "external"
@@ -167,7 +164,9 @@ class Rewriter(Builder):
     def name_dynamic_smem(
         self, offset: int, name: str | None, fields: str | None, span: Span | None
     ) -> None:
-        """Remember what lies at `offset`: a struct with `fields`, or an allocation at `span`."""
+        """Record what lies at `offset` of dynamic shared memory, for the simulator's messages: a
+        struct with `fields`, or an allocation at `span`.
+        """
         assert self.function is not None
         if fields:
             parts = [part.rpartition(":") for part in fields.split(";")]
@@ -196,7 +195,7 @@ class Rewriter(Builder):
         records = self._plan(ops, names)
         for op, name in zip(ops, names, strict=True):
             if name.startswith("cute."):
-                rule = self._rule(name, op)
+                rule = self.rules.for_op(op, self.target)
                 self.records = next(records) if rule.reads_types else ()
                 self._lower(rule, op)
             elif name == "gpu.launch_func":
@@ -204,32 +203,21 @@ class Rewriter(Builder):
             elif name in _CARRIERS:
                 self._retype(name, op)
 
-    def _rule(self, name: str, op: Any) -> Rule:
-        rule = self.rules.get(name)
-        if rule is None:
-            raise CompilerBug(
-                f"the target {self.target!r} has no rule for {name}",
-                span=span_of_location(op.location),
-            )
-        return rule
-
     def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
-        """What has to be read before anything changes: types, and sums of shared memory."""
+        """Read what the walk changes: types of operands, and sums of shared memory."""
         records: list[tuple[MemRef | None, ...]] = []
         for op, name in zip(ops, names, strict=True):
             reads = name == "gpu.launch_func"
-            if reads or (name.startswith("cute.") and self._rule(name, op).reads_types):
+            if name.startswith("cute."):
+                reads = self.rules.for_op(op, self.target).reads_types
+            if reads:
                 records.append(tuple(self.dialect.record(v.type) for v in op.operands))
         self._plan_shared_memory(ops, names)
         return iter(records)
 
-    def _lower(self, rule: Rule, op: Any) -> None:
+    def _lower(self, rule: LoweringRule, op: Any) -> None:
         self.at(op)
-        fields = self.dialect.fields(op)
-        value = rule.lower(self, fields)
-        if value is not None:
-            op.results[0].replace_all_uses_with(value)
-        op.erase()
+        apply_result(rule, op, rule.apply(self, self.dialect.view(op)))
 
     def _retype(self, name: str, op: Any) -> None:
         if name in _FUNCTIONS:
@@ -260,7 +248,7 @@ class Rewriter(Builder):
         op.attributes["function_type"] = ir.TypeAttr.get(changed)
 
     def lowered_type(self, type: Any) -> Any:
-        """What values of a type become: tensors addresses, others themselves."""
+        """Convert a type: tensors become addresses, other types stay."""
         if not isinstance(type, self._memref_class):
             return type
         record = self.dialect.record(type)
@@ -268,7 +256,9 @@ class Rewriter(Builder):
         return self.pointer(0 if self._on_host else record.address_space)
 
     def _cast_arguments(self, op: Any, records: tuple[MemRef | None, ...]) -> None:
-        """A kernel takes addresses in global memory; on the host they are ordinary ones."""
+        """Cast the addresses that a launch passes: ordinary ones on the host, global memory in a
+        kernel.
+        """
         self.at(op)
         for i, record in enumerate(records):
             if record is not None:
@@ -281,7 +271,9 @@ class Rewriter(Builder):
     # Shared memory ---------------------------------------------------------------------------
 
     def _plan_shared_memory(self, ops: list[Any], names: list[str]) -> None:
-        """Add up what each kernel allocates; beyond the static limit it all becomes dynamic."""
+        """Add up the shared memory of each kernel; beyond the static limit all of it becomes
+        dynamic.
+        """
         functions: list[_Function] = []
         ends: list[int] = []
         for op, name in zip(ops, names, strict=True):
@@ -289,14 +281,13 @@ class Rewriter(Builder):
                 functions.append(_Function(op, str(op.attributes["sym_name"].value), []))
                 ends.append(0)
             elif name == "cute.alloc_smem" and functions:
-                fields = self.dialect.fields(op)
-                record = self.dialect.record(fields.memref.type)
-                assert record is not None
+                alloc = AllocSmem.of(self.dialect, op)
+                record = self.dialect.record_of(alloc.memref)
                 align = max(record.alignment, SMEM_ALIGNMENT)
                 start = -(-ends[-1] // align) * align
                 functions[-1].offsets.append(start)
                 functions[-1].last = op.location
-                ends[-1] = start + (fields.integer("bytes") or 0)
+                ends[-1] = start + alloc.bytes
         for function, end in zip(functions, ends, strict=True):
             most = target_of(self.target).smem_per_block
             if end > most:

@@ -1,4 +1,4 @@
-"""How elements are kept in memory where LLVM has no such type: booleans and narrow floats.
+"""The storage types of elements that LLVM has no type for: booleans and narrow floats.
 
 Two 4-bit elements are a byte, four 6-bit elements three bytes. An i1 is a byte (zero is false,
 anything else true; written as 0 or 1, as NumPy and PyTorch do), an 8-bit float is its byte, tf32 an
@@ -20,17 +20,19 @@ PACKED_BITS = (4, 6)  # of elements that share bytes, the first in the lowest bi
 
 
 def element_of(type: Any) -> Any:
-    """The element type of a vector; a scalar's own type."""
+    """Return the element type of a vector; a scalar type itself."""
     return getattr(type, "element_type", type)
 
 
 def is_float(element: Any) -> bool:
-    """True for every float type, narrow ones included."""
+    """Return True for every float type, narrow ones included."""
     return str(element).startswith(("f", "bf", "tf"))
 
 
 def storage_type(b: Builder, element: Any) -> Any:
-    """The type that elements of `element` are loaded and stored as."""
+    """Return the type that elements of `element` are loaded and stored as. Raises DSLTypeError for
+    elements that share bytes other than 4- and 6-bit ones.
+    """
     found = b.storage_types.get(element)
     if found is None:
         found = b.storage_types[element] = _storage_type(b, element)
@@ -57,13 +59,13 @@ def _storage_type(b: Builder, element: Any) -> Any:
 
 
 def with_element(b: Builder, type: Any, element: Any) -> Any:
-    """`type` (a scalar or vector type) with another element type."""
+    """Return `type` (a scalar or vector type) with another element type."""
     shape = getattr(type, "shape", None)
     return element if shape is None else b.ir.VectorType.get(list(shape), element)
 
 
 def from_storage(b: Builder, raw: Any, type: Any) -> Any:
-    """A value of `type` from what was loaded."""
+    """Convert what was loaded to a value of `type`."""
     if raw.type == type:
         return raw
     text = str(element_of(type))
@@ -80,7 +82,7 @@ def from_storage(b: Builder, raw: Any, type: Any) -> Any:
 
 
 def to_storage(b: Builder, value: Any, stored: Any) -> Any:
-    """What is stored for a value: the same bits as elements of type `stored`."""
+    """Convert a value to what is stored: the same bits as elements of type `stored`."""
     raw = with_element(b, value.type, stored)
     if raw == value.type:
         return value

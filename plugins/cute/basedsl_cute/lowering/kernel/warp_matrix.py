@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from basedsl_cute.dialect import Operands
 from basedsl_cute.dialect.atoms import MMA_ATOMS
+from basedsl_cute.dialect.ops import Copy, Gemm
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.lowering.kernel.storage import storage_type
 from basedsl_cute.lowering.required import require
@@ -26,14 +26,13 @@ _WIDTH = {
 }  # fmt: skip
 
 
-def multiply(b: Rewriter, op: Operands) -> None:
-    """`nvvm.mma.sync` with operands from, and results to, the fragments' registers."""
-    name = op.text("atom") or ""
-    match = _ATOM.fullmatch(name)
-    assert match is not None, name
+def multiply(b: Rewriter, op: Gemm) -> None:
+    """Emit `nvvm.mma.sync` with operands from, and results to, the fragments' registers."""
+    match = _ATOM.fullmatch(op.atom)
+    assert match is not None, op.atom
     m, n, k = shape = tuple(int(x) for x in match.group(1, 2, 3))
     d_type, a_type, b_type = match.group(4, 5, 6)
-    require(MMA_ATOMS[name].requirement, b.target, op.op)
+    require(MMA_ATOMS[op.atom].requirement, b.target, op.op)
     a = _fragment(b, op.a, 0, m * k, a_type)
     x = _fragment(b, op.b, 1, n * k, b_type)
     c = _fragment(b, op.c, 2, m * n, d_type)
@@ -70,12 +69,12 @@ def _mma_attributes(
 
 
 def _is_text(shape: Any, a_type: str) -> bool:
-    """Whether this is an instruction that the nvvm dialect does not have."""
+    """Return True for an instruction that the nvvm dialect does not have."""
     return a_type in ("e4m3", "e5m2") or (a_type == "f64" and shape[0] == 16)
 
 
 def _text(b: Rewriter, shape: Any, types: Any, a: list[Any], x: list[Any], c: list[Any]) -> Any:
-    """An mma.sync as PTX text: D's registers, then those of A, B and C."""
+    """Emit an mma.sync as PTX text: D's registers, then those of A, B and C."""
     m, n, k = shape
     at = 0
     groups = []
@@ -91,7 +90,7 @@ def _text(b: Rewriter, shape: Any, types: Any, a: list[Any], x: list[Any], c: li
 
 
 def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -> list[Any]:
-    """A lane's registers of an operand with so many `elements` of the PTX type `kind`."""
+    """Load a lane's registers of an operand with so many `elements` of the PTX type `kind`."""
     bits = elements * _WIDTH[kind] // WARP_SIZE
     if kind == "f64":
         size = {"alignment": b.integer(8)}
@@ -104,8 +103,8 @@ def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -
     return _registers(b, address, b.records[1 + index], bits // 32, as_words)
 
 
-def load_matrix(b: Rewriter, op: Operands) -> None:
-    """`nvvm.ldmatrix`; its words go to the target's registers."""
+def load_matrix(b: Rewriter, op: Copy) -> None:
+    """Emit `nvvm.ldmatrix` and store its words in the target's registers."""
     number, attributes = _matrix(b, op)
     words = [b.i32] * number
     if number > 1:
@@ -115,12 +114,12 @@ def load_matrix(b: Rewriter, op: Operands) -> None:
     _store_words(b, op, values)
 
 
-def load_byte_matrix(b: Rewriter, op: Operands) -> None:
-    """`nvvm.ldmatrix` of 16x16 matrices of bytes. A lane gets four rows of a column in a word, and
-    of the column 8 to the right in the next; the atom gives two rows of both columns in a word, as
-    stmatrix takes them and CuTe's copy_sm100.hpp makes them.
+def load_byte_matrix(b: Rewriter, op: Copy) -> None:
+    """Emit `nvvm.ldmatrix` of 16x16 matrices of bytes. A lane gets four rows of a column in a word,
+    and of the column 8 to the right in the next; the atom gives two rows of both columns in a word,
+    as stmatrix takes them and CuTe's copy_sm100.hpp makes them.
     """
-    number = int((op.text("atom") or "")[-1])
+    number = int(op.atom[-1])
     parse = b.ir.Attribute.parse
     attributes = {
         "layout": parse("#nvvm.mma_layout<col>"),
@@ -146,7 +145,7 @@ def load_byte_matrix(b: Rewriter, op: Operands) -> None:
     _store_words(b, op, values)
 
 
-def _store_words(b: Rewriter, op: Operands, values: list[Any]) -> None:
+def _store_words(b: Rewriter, op: Copy, values: list[Any]) -> None:
     record = b.records[1]
     assert record is not None
     element = storage_type(b, record.element)
@@ -155,16 +154,16 @@ def _store_words(b: Rewriter, op: Operands, values: list[Any]) -> None:
         b.emit("llvm.store", [], [elements, b.byte_pointer(op.target, 4 * i)], _word(b))
 
 
-def store_matrix(b: Rewriter, op: Operands) -> None:
-    """`nvvm.stmatrix` of the words in the source's registers."""
+def store_matrix(b: Rewriter, op: Copy) -> None:
+    """Emit `nvvm.stmatrix` of the words in the source's registers."""
     number, attributes = _matrix(b, op)
     words = _registers(b, op.source, b.records[0], number, True)
     b.emit("nvvm.stmatrix", [], [op.target, *words], attributes)
 
 
-def _matrix(b: Rewriter, op: Operands) -> tuple[int, dict[str, Any]]:
-    """How many matrices, and what both instructions are told."""
-    _, number, *turned = (op.text("atom") or "").split("_")
+def _matrix(b: Rewriter, op: Copy) -> tuple[int, dict[str, Any]]:
+    """Return the number of matrices and the attributes that both instructions share."""
+    _, number, *turned = op.atom.split("_")
     parse = b.ir.Attribute.parse
     attributes = {
         "layout": parse(f"#nvvm.mma_layout<{'col' if turned else 'row'}>"),
@@ -175,8 +174,8 @@ def _matrix(b: Rewriter, op: Operands) -> tuple[int, dict[str, Any]]:
 
 
 def _registers(b: Rewriter, address: Any, record: Any, count: int, as_words: bool) -> list[Any]:
-    """The consecutive elements at `address` as registers of 32 bits: a scalar or a pair of f16, or
-    with `as_words` an i32.
+    """Load the consecutive elements at `address` as registers of 32 bits: a scalar or a pair of
+    f16, or with `as_words` an i32.
     """
     element = storage_type(b, record.element)
     per_word = 32 // element.width

@@ -1,4 +1,4 @@
-"""Which loops can run their copies ahead: what `loop_pipeline` needs to know, or why not.
+"""Analysis of loops whose copies shall run ahead: their parts, or why it is impossible.
 
 Copies of iteration i + n happen while iteration i computes. That means the same if
 
@@ -23,7 +23,7 @@ PREFETCH = "basedsl.prefetch_stages"
 
 
 class Refused(Exception):
-    """Why a loop cannot be pipelined, and the op that is in the way."""
+    """Raised where a loop cannot be pipelined, with the reason and the op that is in the way."""
 
     def __init__(self, why: str, op: Any = None, hint: str | None = None) -> None:
         super().__init__(why)
@@ -48,7 +48,7 @@ class CopyLoop:
     derived_outside: set[Any] = field(default_factory=set)
 
     def bits(self, load: Any) -> int:
-        """How much one access reads."""
+        """Return the number of bits that one access reads."""
         kind = load.results[0].type
         count = kind.shape[0] if hasattr(kind, "shape") else 1
         record = self.dialect.record(load.operands[0].type)
@@ -56,7 +56,7 @@ class CopyLoop:
         return int(count * record.element_bits)
 
     def is_swizzled(self, tile: Any) -> bool:
-        """Whether accesses of a tile may be swizzled by their addresses."""
+        """Return True if accesses of a tile may be swizzled by their addresses."""
         records = [self.dialect.record(value.type) for value in (tile, *self.derived)]
         return any("S<" in record.layout for record in records if record is not None)
 
@@ -83,13 +83,13 @@ TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 
 
 def defining(value: Any) -> Any:
-    """The op that computes a value; None for an argument of a block."""
+    """Return the op that computes a value; None for an argument of a block."""
     owner = value.owner
     return None if hasattr(owner, "arguments") else owner.operation
 
 
 def analyse(dialect: CuteDialect, loop: Any) -> CopyLoop:
-    """The parts of a loop that can be pipelined; raises Refused for another."""
+    """Find the parts of a loop that can be pipelined. Raises Refused for another."""
     return _Analysis(dialect, loop).run()
 
 
@@ -138,7 +138,7 @@ class _Analysis:
         return self._loaded_by(op) is not None
 
     def _loaded_by(self, op: Any) -> Any:
-        """The load of global memory whose result `op` stores to shared memory."""
+        """Find the load of global memory whose result `op` stores to shared memory."""
         if op.name != "cute.store" or self._space(op.operands[1]) != "smem":
             return None
         load = defining(op.operands[0])
@@ -152,7 +152,7 @@ class _Analysis:
         return any(self._is_copy(inner) for inner in walk(op))
 
     def _check_copies(self, op: Any) -> None:
-        """An op of the body that copies: by itself, or in branches and loops of its own."""
+        """Check an op of the body that copies: by itself, or in branches and loops of its own."""
         for inner in walk(op):
             if inner.name in ("scf.if", "scf.for"):
                 bounds = list(inner.operands)[: 1 if inner.name == "scf.if" else 3]
@@ -241,7 +241,7 @@ class _Analysis:
     # Values ----------------------------------------------------------------------------------
 
     def _is_fixed(self, value: Any, inner: Any = None) -> bool:
-        """Whether a value is the same in every iteration, and every time the loop is run."""
+        """Return True if a value is the same in every iteration, and every time the loop is run."""
         op = defining(value)
         if op is None:
             owner = value.owner.owner.operation
@@ -273,7 +273,7 @@ class _Analysis:
     # Tiles -----------------------------------------------------------------------------------
 
     def _follow(self, tile: Any) -> None:
-        """Every use of a tile: inside of the loop, and reading apart from the copies."""
+        """Check every use of a tile: it is inside of the loop, and only copies write it."""
         left = [tile]
         self.plan.derived.add(tile)
         while left:
@@ -300,7 +300,7 @@ class _Analysis:
                     raise Refused("it changes a tile that it copies into", op)
 
     def _slice(self, roots: list[Any]) -> None:
-        """The ops of the body that the copies need, in order."""
+        """Collect the ops of the body that the copies need, in order."""
         needed: set[Any] = set()
         left = list(roots)
         arguments = list(self.block.arguments)
@@ -334,7 +334,7 @@ class _Analysis:
             self.place.pop(op)
 
     def _loaded(self, op: Any) -> list[Any]:
-        """What the copies need besides, for a load that they depend on: of registers that the loop
+        """Collect what a load needs that the copies depend on: of registers that the loop
         writes too, every op of the body that touches them.
         """
         space = self._space(op.operands[0])
@@ -366,7 +366,7 @@ class _Analysis:
         return list(tops)
 
     def _users(self, root: Any) -> list[Any]:
-        """The ops that access what an allocation holds."""
+        """Collect the ops that access what an allocation holds."""
         left, out = [root], []
         while left:
             for use in left.pop().uses:
@@ -378,7 +378,7 @@ class _Analysis:
         return out
 
     def _top(self, op: Any) -> Any:
-        """The op of the body that an op of the loop is in."""
+        """Find the op of the body that an op of the loop is in."""
         while op not in self.place:
             op = op.parent.operation
         return op
@@ -386,7 +386,7 @@ class _Analysis:
     # The rest --------------------------------------------------------------------------------
 
     def _barrier(self, roots: list[Any]) -> None:
-        """The first barrier of all threads after the copies; the tiles are read after it only."""
+        """Find the first barrier of all threads after the copies; tiles are read only after it."""
         last = max(self.place[op] for op in roots)
         for op in self.ops[last + 1 :]:
             if op.name == "cute.barrier" and "id" not in op.attributes:
@@ -443,7 +443,7 @@ class _Analysis:
 
 
 def check_effect(dialect: CuteDialect, op: Any) -> None:
-    """Refused if an op beside the copies does what they could see."""
+    """Raise Refused if an op beside the copies has an effect that they could observe."""
     if is_pure(op) or op.name.startswith("nvvm.read.ptx.sreg"):
         return
     if op.name not in _HARMLESS:
@@ -465,17 +465,17 @@ def check_effect(dialect: CuteDialect, op: Any) -> None:
 
 
 def is_pure(op: Any) -> bool:
-    """Whether an op only computes."""
+    """Return True if an op only computes."""
     return op.name in _PURE or op.name.startswith(_PURE_DIALECTS)
 
 
 def is_strong(load: Any) -> bool:
-    """Whether a load may wait for what other threads write."""
+    """Return True if a load may wait for what other threads write."""
     return any(name in load.attributes for name in ("volatile", "order", "scope"))
 
 
 def walk(op: Any) -> Iterator[Any]:
-    """An op and all ops inside of it."""
+    """Yield an op and all ops inside of it."""
     yield op
     for region in op.regions:
         for block in region.blocks:

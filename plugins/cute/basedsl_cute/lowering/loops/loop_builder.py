@@ -1,4 +1,4 @@
-"""What builds the loops that replace one with `prefetch_stages=`: ops, and how far ahead it is."""
+"""The builder of loops that replace one with `prefetch_stages=`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class LoopBuilder:
         self.i32 = self.ir.IntegerType.get_signless(32)
 
     def attributes(self) -> dict[str, Any]:
-        """Those of the loop, for the one that replaces it."""
+        """Return the loop's attributes, for the one that replaces it."""
         attributes = self.loop.attributes
         names = [item if isinstance(item, str) else item.name for item in attributes]
         return {name: attributes[name] for name in names if name != PREFETCH}
 
     def further(self, index: Any, iterations: int) -> tuple[Any, Any]:
-        """The index so many iterations on, and whether it is below the upper bound: computed in 64
-        bits, where it cannot wrap.
+        """Compute the index so many iterations on, and if it is below the upper bound: in 64 bits,
+        where it cannot wrap.
         """
         i64 = self.ir.IntegerType.get_signless(64)
 

@@ -32,6 +32,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.objectstage import PipelineContext, span_of_location
 from basedsl_cute.dialect import CuteDialect, define
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
+from basedsl_cute.dialect.ops import AllocSmem, Barrier, Copy, TensorIterator, View
 from basedsl_cute.lowering.loops.loop_analysis import (
     PREFETCH,
     TMA_LOAD,
@@ -49,7 +50,7 @@ _SUSPEND_TICKS = 0x989680  # nanoseconds a wait may sleep, as in arch.mbarrier
 
 
 def pipeline_loops(op: Any, context: PipelineContext) -> None:
-    """The step."""
+    """Run the step `pipeline-loops` on a module."""
     bindings = context.bindings
     ir = bindings.ir
     found: list[Any] = []
@@ -92,7 +93,7 @@ def _run_ahead(dialect: CuteDialect, loop: Any, stages: int) -> None:
 
 
 def _check_place(load: Any, ir: Any) -> None:
-    """A TMA load without a barrier is in a loop that gives it one."""
+    """Check that a TMA load without a barrier is in a loop that gives it one."""
     parent = load.parent
     while parent is not None and PREFETCH not in parent.operation.attributes:
         parent = parent.operation.parent
@@ -115,7 +116,7 @@ def _error(loop: Any, refused: Refused) -> DSLTypeError:
 
 
 class _Pipeline(LoopBuilder):
-    """Builds the pipeline of one loop, and takes the loop away."""
+    """Builds the pipeline of one loop, and erases the loop."""
 
     def __init__(self, dialect: CuteDialect, loop: Any, plan: CopyLoop, stages: int) -> None:
         super().__init__(dialect, loop)
@@ -151,26 +152,23 @@ class _Pipeline(LoopBuilder):
     # Tiles -----------------------------------------------------------------------------------
 
     def _allocate(self, old: Any) -> None:
-        """Room for one tile more than copies are ahead. Tiles are a whole swizzle period apart."""
-        record = self.dialect.record(old.type)
-        assert record is not None
+        """Allocate one tile more than copies are ahead. Tiles are a whole swizzle period apart."""
+        record = self.dialect.record_of(old)
         op = defining(old)
-        size = self.ir.IntegerAttr(op.attributes["bytes"]).value
+        alloc = AllocSmem.of(self.dialect, op)
         period = max(record.alignment, 1024 if self.plan.is_swizzled(old) else 16)
-        apart = -(-size // period) * period
-        attributes = {"name": op.attributes["name"]} if "name" in op.attributes else {}
-        i64 = self.ir.IntegerType.get_signless(64)
-        attributes["bytes"] = self.ir.IntegerAttr.get(i64, apart * (self.stages + 1))
+        apart = -(-alloc.bytes // period) * period
+        size = apart * (self.stages + 1)
         with self.ir.InsertionPoint(op), op.location:
-            new = self.emit("cute.alloc_smem", [], [old.type], attributes).result
+            new = AllocSmem(self.dialect, type=old.type, bytes=size, name=alloc.name).memref
         self.tiles.append((old, new, apart * 8 // record.element_bits))
 
     def _tiles_at(self, number: Any) -> dict[Any, Any]:
-        """Each allocation's tile `number`."""
+        """Compute each allocation's tile `number`."""
         out = {}
         for old, new, apart in self.tiles:
             offset = self.emit("arith.muli", [number, self.number(apart)], [self.i32]).result
-            out[old] = self.dialect.view(new, offset, old.type)
+            out[old] = View(self.dialect, source=new, offset=offset, type=old.type).view
         return out
 
     # The loop --------------------------------------------------------------------------------
@@ -213,7 +211,7 @@ class _Pipeline(LoopBuilder):
         return new
 
     def _wait(self, current: Any, parity: Any) -> None:
-        """For the copies of this iteration."""
+        """Wait for the copies of this iteration."""
         attributes = {"n": self.ir.IntegerAttr.get(self.i32, self.stages - 1)}
         self.emit("nvvm.cp.async.wait.group", [], [], attributes)
         if self.plan.loads:
@@ -228,18 +226,20 @@ class _Pipeline(LoopBuilder):
         with self.ir.InsertionPoint(defining(self.plan.tiles[0])):
             i64 = self.ir.IntegerType.get_signless(64)
             kind = self.dialect.memref_type(i64, "smem", f"{count}:1", 16)
-            words = self.dialect.alloc_smem(kind, 8 * count, name="barriers")
-        self.barriers = self.dialect.iterator(words)
+            words = AllocSmem(self.dialect, type=kind, bytes=8 * count, name="barriers").memref
+        self.barriers = TensorIterator(self.dialect, source=words).pointer
         with self._one_thread():
             for j in range(count):
                 at = self._barrier(self.number(j))
                 self.emit("nvvm.mbarrier.init", [at, self.number(1)])
         self.emit("nvvm.fence.mbarrier.init")
-        self.dialect.barrier()
+        Barrier(self.dialect)
 
     def _end_barriers(self) -> None:
-        """Everyone is past the last wait: the words may be something else from now on."""
-        self.dialect.barrier()
+        """Invalidate the barriers when all threads are past the last wait: their memory may be
+        reused.
+        """
+        Barrier(self.dialect)
         with self._one_thread():
             for j in range(self.stages + 1):
                 self.emit("nvvm.mbarrier.inval", [self._barrier(self.number(j))])
@@ -256,7 +256,7 @@ class _Pipeline(LoopBuilder):
 
     @contextlib.contextmanager
     def _one_thread(self) -> Iterator[None]:
-        """What is built inside is done by the first thread of the block."""
+        """Make what is built inside run in the first thread of the block."""
         ids = [self.emit(f"nvvm.read.ptx.sreg.tid.{axis}", [], [self.i32]).result for axis in "xyz"]
         any_bit = self.emit("arith.ori", ids[:2], [self.i32]).result
         any_bit = self.emit("arith.ori", [any_bit, ids[2]], [self.i32]).result
@@ -267,7 +267,7 @@ class _Pipeline(LoopBuilder):
             self.emit("scf.yield")
 
     def _stepped(self, number: Any, by: int) -> Any:
-        """(number + by) mod (stages + 1), for by in 0..stages."""
+        """Compute (number + by) mod (stages + 1), for by in 0..stages."""
         count = self.number(self.stages + 1)
         further = self.emit("arith.addi", [number, self.number(by)], [self.i32]).result
         wraps = self.compare("sge", further, count)
@@ -292,7 +292,7 @@ class _Pipeline(LoopBuilder):
             self.emit("scf.yield")
 
     def _issue(self, loads: list[Any], copier: _Copier, number: Any) -> None:
-        """One thread announces the bytes of the TMA loads and issues them."""
+        """Issue the TMA loads from one thread, which first announces their bytes."""
         total = sum(self.ir.IntegerAttr(op.attributes[UNBOUND_BYTES]).value for op in loads)
         with self._one_thread():
             barrier = self._barrier(number)
@@ -317,7 +317,7 @@ class _Copier:
         self.values = values
 
     def value(self, old: Any) -> Any:
-        """What stands for a value of the old loop."""
+        """Return the value that stands for one of the old loop."""
         if old not in self.values and old in self.plan.derived_outside:
             self.copy(defining(old))
         return self.values.get(old, old)
@@ -343,40 +343,37 @@ class _Copier:
         return new
 
     def _make_asynchronous(self, op: Any) -> None:
-        source, target, *predicate = op.operands
-        spaces = [self.dialect.record(value.type).space for value in (source, target)]  # type: ignore[union-attr]
-        if spaces != ["gmem", "smem"] or self.ir.StringAttr(op.attributes["atom"]).value != (
-            "universal"
-        ):
+        copy = Copy.of(self.dialect, op)
+        source, target, bits = copy.source, copy.target, copy.bits
+        spaces = [self.dialect.record_of(value).space for value in (source, target)]
+        if spaces != ["gmem", "smem"] or copy.atom != "universal":
             return
-        bits = self.ir.IntegerAttr(op.attributes["bits"]).value
-        if not predicate:
+        if copy.predicate is None:
             op.attributes["atom"] = self.ir.StringAttr.get("cp_async")
             if "cache" in op.attributes:
                 del op.attributes["cache"]
             return
         # A false predicate means: leave the tile alone. For cp.async it would mean zeros.
         with self.ir.InsertionPoint(op), op.location:
-            branch = self.ir.Operation.create("scf.if", operands=predicate, regions=2)
+            branch = self.ir.Operation.create("scf.if", operands=[copy.predicate], regions=2)
             with self.ir.InsertionPoint(branch.regions[0].blocks.append()):
-                self.dialect.copy(source, target, atom="cp_async", bits=bits)
+                Copy(self.dialect, source=source, target=target, atom="cp_async", bits=bits)
                 self.ir.Operation.create("scf.yield")
         op.erase()
 
     def _copy_elements(self, op: Any, load: Any) -> None:
-        """A store of what has just been loaded, as a copy."""
+        """Build a copy in place of a store of what has just been loaded."""
         with op.location:
             bits = self.plan.bits(load)
             source = self._element(load.operands[0], load.operands[1], bits)
             target = self._element(op.operands[1], op.operands[2], bits)
-            self.dialect.copy(source, target, atom="cp_async", bits=bits)
+            Copy(self.dialect, source=source, target=target, atom="cp_async", bits=bits)
 
     def _element(self, memory: Any, index: Any, bits: int) -> Any:
-        """The tensor of one access at `index`; how it is aligned has been checked."""
+        """View the tensor of one access at `index`; its alignment has been checked."""
         memory, index = self.value(memory), self.value(index)
-        record = self.dialect.record(memory.type)
-        assert record is not None
+        record = self.dialect.record_of(memory)
         count = bits // record.element_bits
         layout = f"{count}:1" if count > 1 else "1:0"
         kind = self.dialect.memref_type(record.element, record.space, layout, bits // 8)
-        return self.dialect.view(memory, index, kind)
+        return View(self.dialect, source=memory, offset=index, type=kind).view

@@ -48,7 +48,7 @@ _CONSUMES = {*_WAITS, "nvvm.mbarrier.arrive", "nvvm.mapa"}
 
 
 def has_producer(loop: Any) -> bool:
-    """Whether a loop has TMA loads that complete barriers of the program's own."""
+    """Return True if a loop has TMA loads that complete barriers of the program's own."""
     return any(op.name == TMA_LOAD and UNBOUND_BYTES not in op.attributes for op in walk(loop))
 
 
@@ -73,7 +73,7 @@ class ProducerLoop(LoopBuilder):
     # The parts -------------------------------------------------------------------------------
 
     def _producer(self) -> list[Any]:
-        """The ops with effects that are the producer's."""
+        """Collect the ops with effects that are the producer's."""
         loads = [op for op in self.ops if any(inner.name == TMA_LOAD for inner in walk(op))]
         last = self.place[loads[-1]]
         produces = []
@@ -87,7 +87,7 @@ class ProducerLoop(LoopBuilder):
         return produces
 
     def _check_before(self, op: Any) -> None:
-        """What comes before a load without being the producer's comes after it from now on."""
+        """Check the ops before a load that are not the producer's: they will run after it."""
         for inner in walk(op):
             moves = inner.name == "cute.load" and not is_strong(inner)
             moves |= inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
@@ -101,7 +101,7 @@ class ProducerLoop(LoopBuilder):
                 )
 
     def _check_barriers(self, produces: list[Any]) -> None:
-        """Every load completes a barrier of a pipeline from which a stage is acquired."""
+        """Check that each load completes a barrier of a pipeline from which a stage is acquired."""
         inside = [inner for op in produces for inner in walk(op)]
         rings = {_root(op.operands[0]) for op in inside if ACQUIRES in op.attributes}
         for op in inside:
@@ -148,7 +148,7 @@ class ProducerLoop(LoopBuilder):
         return "" if record is None else record.space
 
     def _acts(self, op: Any) -> bool:
-        """Whether an op does more than compute: it is in one part only, and not repeated."""
+        """Return True if an op does more than compute: it is in one part only, and not repeated."""
         if op.name.startswith("nvvm.read.ptx.sreg"):
             return False
         return not is_pure(op)
@@ -156,8 +156,8 @@ class ProducerLoop(LoopBuilder):
     def _part(
         self, roots: list[Any], values: list[Any], check: Callable[[Any], None]
     ) -> tuple[list[Any], list[int]]:
-        """The ops that compute `values` and what `roots` need, with them, and the numbers of the
-        carried values among that. `check` is given each op with effects besides the roots.
+        """Collect the ops that compute `values` and what `roots` need, with them, and the numbers
+        of the carried values among that. `check` is given each op with effects besides the roots.
         """
         arguments = {argument: i for i, argument in enumerate(self.carried)}
         found: set[int] = set()
@@ -206,7 +206,7 @@ class ProducerLoop(LoopBuilder):
     # The loop --------------------------------------------------------------------------------
 
     def build(self, iterations: int) -> None:
-        """Put the new loop in the place of the old one; Refused if there are too few stages."""
+        """Replace the old loop by the new one. Raises Refused if there are too few stages."""
         self._check_stages(iterations)
         ir, loop = self.ir, self.loop
         here, ahead = self.here, self.ahead
@@ -248,7 +248,9 @@ class ProducerLoop(LoopBuilder):
                     )
 
     def _produce_if_there(self, place: tuple[Any, Any], states: dict[int, Any]) -> dict[int, Any]:
-        """The producer's part at an index, if the loop gets there; its state afterwards."""
+        """Build the producer's part at an index, if the loop gets there. Returns its state
+        afterwards.
+        """
         index, there = place
         ahead = sorted(states)
         kinds = [states[i].type for i in ahead]
@@ -262,7 +264,7 @@ class ProducerLoop(LoopBuilder):
         return dict(zip(ahead, branch.results, strict=True))
 
     def _cloned(self, ops: list[Any], index: Any, carried: dict[int, Any]) -> dict[int, Any]:
-        """Clone a part of the body; the carried values for the next iteration."""
+        """Clone a part of the body. Returns the carried values for the next iteration."""
         values = {self.index_argument: index}
         values.update((self.carried[i], value) for i, value in carried.items())
         for op in ops:
@@ -276,7 +278,7 @@ class ProducerLoop(LoopBuilder):
 
 
 def _root(value: Any) -> Any:
-    """The allocation that an address is in."""
+    """Find the allocation that an address is in."""
     while (made := defining(value)) is not None and made.name in ADDRESSES:
         value = made.operands[0]
     return value

@@ -1,4 +1,4 @@
-"""Floats that LLVM does not know, in PTX: Float8 and narrower, and tf32.
+"""Floats that LLVM has no type for, in PTX: Float8 and narrower, and tf32.
 
 In kernels on the way to PTX their values are integers (an f8 its byte) or f32 (tf32); conversions
 are the instructions `cvt.rn.satfinite.e4m3x2.f32` and its like (PTX ISA 9.7.9.21, "cvt"): to
@@ -14,12 +14,12 @@ import ml_dtypes
 import numpy as np
 
 from basedsl.errors import DSLTypeError
-from basedsl.objectstage import span_of_location
+from basedsl.objectstage import Keep, Replace, RuleResult, span_of_location
 from basedsl.objectstage.storage_floats import ENCODINGS, StorageFloats
 from basedsl_cute.hardware.requirements import CONVERSIONS
 from basedsl_cute.lowering.kernel.storage import element_of, with_element
 
-# What PTX and LLVM call a pair of these.
+# The names of a pair of these in PTX and LLVM.
 _PAIRS = {"f8E4M3FN": "e4m3x2", "f8E5M2": "e5m2x2"}
 
 _DTYPES = {
@@ -49,7 +49,7 @@ class NarrowFloats:
     # Types -----------------------------------------------------------------------------------
 
     def carried(self, type: Any) -> Any:
-        """The type that values of `type` travel as."""
+        """Return the type that carries values of `type`."""
         found = self._types.get(type)
         if found is None:
             element = str(element_of(type))
@@ -63,7 +63,7 @@ class NarrowFloats:
         return found
 
     def retype(self, name: str, op: Any) -> None:
-        """Change what an op that only passes values on gives and takes."""
+        """Change the types of an op that only passes values on."""
         if not name.startswith(_CARRIERS):
             return
         for result in op.results:
@@ -84,7 +84,7 @@ class NarrowFloats:
     # Parameters ------------------------------------------------------------------------------
 
     def _passed(self, type: Any) -> Any:
-        """The type that a kernel takes a value of `type` as: at least a byte."""
+        """Return the type of a kernel's parameter for a value of `type`: at least a byte."""
         carried = self.carried(type)
         return self.b.i8 if 1 < getattr(carried, "width", 8) < 8 else carried
 
@@ -107,7 +107,7 @@ class NarrowFloats:
                 argument.replace_all_uses_except(value, value.owner.operation)
 
     def convert_arguments(self, launch: Any) -> None:
-        """Give a kernel what its parameters are now."""
+        """Convert the arguments of a launch to the types that the kernel's parameters have now."""
         self.b.at(launch)
         for i, value in enumerate(launch.operands):
             carried, passed = self.carried(value.type), self._passed(value.type)
@@ -120,8 +120,8 @@ class NarrowFloats:
 
     # Conversions -----------------------------------------------------------------------------
 
-    def truncate(self, op: Any) -> Any:
-        """`arith.truncf` to a narrow float; None for others."""
+    def truncate(self, op: Any) -> RuleResult:
+        """Replace `arith.truncf` to a narrow float; keep others."""
         b = self.b
         name = str(element_of(op.results[0].type))
         if name == "tf32":
@@ -129,44 +129,46 @@ class NarrowFloats:
             def round_one(x: Any) -> Any:
                 return b.bitcast(b.intrinsic("llvm.nvvm.f2tf32.rna", b.i32, [x]), b.f32)
 
-            return b.elementwise(self._as_f32(op.operands[0]), b.f32, round_one)
+            return Replace(b.elementwise(self._as_f32(op.operands[0]), b.f32, round_one))
         if name not in _BITS:
-            return None
+            return Keep()
         value = self._as_f32(op.operands[0])
         instruction = self._instruction(name)
         if instruction is None:
-            return self._arithmetic.encoded(value, name)
-        return self._to_bytes(value, instruction)
+            return Replace(self._arithmetic.encoded(value, name))
+        return Replace(self._to_bytes(value, instruction))
 
-    def extend(self, op: Any, source_type: Any) -> Any:
-        """`arith.extf` from a narrow float, which `source_type` was; None for others."""
+    def extend(self, op: Any, source_type: Any) -> RuleResult:
+        """Replace `arith.extf` from a narrow float, which `source_type` was; keep others."""
         name = str(element_of(source_type))
         if name == "tf32":
-            return self._from_f32(op.operands[0], op.results[0].type)
+            return Replace(self._from_f32(op.operands[0], op.results[0].type))
         if name not in _BITS:
-            return None
+            return Keep()
         code, instruction = op.operands[0], self._instruction(name)
         if instruction is None:
             wide = self._arithmetic.decoded(code, name)
         else:
             wide = self._from_bytes(code, instruction)
-        return self._from_f32(wide, op.results[0].type)
+        return Replace(self._from_f32(wide, op.results[0].type))
 
-    def bitcast(self, op: Any, source_type: Any) -> Any:
-        """`arith.bitcast` from or to a narrow float; None for others."""
+    def bitcast(self, op: Any, source_type: Any) -> RuleResult:
+        """Replace `arith.bitcast` from or to a narrow float; keep others."""
         target = op.results[0].type
         carried = self.carried(target)
         if carried == target and self.carried(source_type) == source_type:
-            return None
+            return Keep()
         value = op.operands[0]
-        return value if value.type == carried else self.b.emit("arith.bitcast", [carried], [value])
+        if value.type != carried:
+            value = self.b.emit("arith.bitcast", [carried], [value])
+        return Replace(value)
 
-    def constant(self, op: Any) -> Any:
-        """`arith.constant` of a narrow float: of its byte, or of an f32; None for others."""
+    def constant(self, op: Any) -> RuleResult:
+        """Replace `arith.constant` of a narrow float by its byte, or by an f32; keep others."""
         ir, type = self.b.ir, op.results[0].type
         carried = self.carried(type)
         if carried == type:
-            return None
+            return Keep()
         attribute = op.attributes["value"]
         is_vector = getattr(type, "shape", None) is not None
         if is_vector and not attribute.is_splat:
@@ -185,10 +187,10 @@ class NarrowFloats:
             made = ir.IntegerAttr.get(element, signed)
         if is_vector:
             made = ir.DenseElementsAttr.get_splat(carried, made)
-        return self.b.emit("arith.constant", [carried], [], {"value": made})
+        return Replace(self.b.emit("arith.constant", [carried], [], {"value": made}))
 
     def _instruction(self, name: str) -> str | None:
-        """What the GPU's `cvt` calls a pair of these; None if it has none."""
+        """Return the name of a pair of these in the GPU's `cvt`; None if it has none."""
         requirement = CONVERSIONS.get(name)
         if requirement is None or not requirement.is_met_by(self.b.target):
             return None

@@ -1,12 +1,12 @@
-"""The step `ptx-only`: what PTX says in its own way, on kernels the simulator takes as they are.
+"""The step `ptx-only`: a walk over kernels by a rule table, for what only PTX has.
 
-One walk by a rule table, in kernels only:
+The simulator takes the same kernels without this step. The rules are for:
 
 - math with an instruction of its own (fabs, floor, sqrt, fma, population count, ...), and what
-  `fastmath<afn>` allows to be approximate; what is left is libdevice's,
+  `fastmath<afn>` allows to be approximate; libdevice has the rest,
 - cache operators on loads and stores,
-- conversions to and from floats that LLVM does not know (`lowering.narrow_floats`),
-- mbarriers on targets before sm_90 (`lowering.before_hopper`),
+- conversions to and from floats that LLVM does not know (`lowering.ptx.narrow_floats`),
+- mbarriers on targets before sm_90 (`lowering.ptx.before_hopper`),
 - assertions, which are dropped unless the option asks for them.
 """
 
@@ -17,40 +17,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.mlir import Bindings
-from basedsl.objectstage import PipelineContext
+from basedsl.objectstage import (
+    Erase,
+    Keep,
+    PipelineContext,
+    Replace,
+    Rule,
+    RuleResult,
+    RuleTable,
+    apply_result,
+)
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
+from basedsl_cute.dialect.cluster import DsmemStore
+from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
+from basedsl_cute.dialect.warpgroup import PtxWgmma
 from basedsl_cute.hardware.requirements import CLUSTERS, TRY_WAIT, missing_requirement
 from basedsl_cute.hardware.targets import Target
-from basedsl_cute.lowering.kernel import packed, tensor_map_update, warpgroup
+from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
-from basedsl_cute.lowering.ptx import before_hopper, narrow_floats
+from basedsl_cute.lowering.ptx import before_hopper, narrow_floats, tensor_map_update, warpgroup
 from basedsl_cute.lowering.required import require
 
-RuleFunction = Callable[["Lowering", Any], Any]
-
-
-@dataclass(frozen=True)
-class PtxRule:
-    """How an op of an upstream dialect is said in PTX. `lower` returns the replacing value, or
-    None to leave the op as it is.
-    """
-
-    op: str
-    lower: RuleFunction
-
-
-RULES: dict[str, PtxRule] = {}
-
-
-def rule(*ops: str) -> Callable[[RuleFunction], RuleFunction]:
-    """Enter a function into the table for some ops."""
-
-    def enter(function: RuleFunction) -> RuleFunction:
-        RULES.update({op: PtxRule(op=op, lower=function) for op in ops})
-        return function
-
-    return enter
+# A rule takes the operation: a cute one as an instance of the class that declares it.
+RuleFunction = Callable[["PtxRewriter", Any], RuleResult]
+RULES: RuleTable[RuleFunction, Rule[RuleFunction]] = RuleTable("ptx-only", Rule)
 
 
 # Passes that few kernels need, and the ops that make them needed.
@@ -77,14 +68,14 @@ class PtxOnly:
     assertions: bool = False
 
     def __call__(self, op: Any, context: PipelineContext) -> None:
-        names = Lowering(context.bindings, self.target, self.assertions).run(op)
+        names = PtxRewriter(context.bindings, self.target, self.assertions).run(op)
         passes = [name for name, ops in _EXPANSIONS.items() if not names.isdisjoint(ops)]
         if passes:
             manager = context.bindings.passmanager.PassManager
             manager.parse(f"builtin.module({','.join(passes)})").run(op)
 
 
-class Lowering(Builder):
+class PtxRewriter(Builder):
     """One run of the step."""
 
     def __init__(self, bindings: Bindings, target: Target, assertions: bool) -> None:
@@ -95,7 +86,9 @@ class Lowering(Builder):
         self.floats = narrow_floats.NarrowFloats(self)
 
     def run(self, module: Any) -> set[str]:
-        """Apply the table to every kernel below `module`; the names of the ops that were there."""
+        """Apply the table to every kernel below `module`. Returns the names of the ops that were
+        there.
+        """
         ops: list[tuple[str, Any, Any]] = []
 
         def collect(op: Any) -> Any:
@@ -115,7 +108,7 @@ class Lowering(Builder):
                 require(CLUSTERS, self.target, op)  # LLVM would leave the cluster out
             self.source_type = source
             found = RULES.get(name)
-            if found is None or not self._replace(found, op):
+            if found is None or not self._apply(found, op):
                 self.floats.retype(name, op)
         if self.floats.in_parameters:
             self._convert_arguments(module)
@@ -135,18 +128,11 @@ class Lowering(Builder):
         for launch in launches:
             self.floats.convert_arguments(launch)
 
-    def _replace(self, found: PtxRule, op: Any) -> bool:
+    def _apply(self, rule: Rule[RuleFunction], op: Any) -> bool:
+        """Apply a rule to `op`. Returns True if `op` is gone."""
         self.at(op)
-        value = found.lower(self, op)
-        if value is None:
-            return False
-        if value is not ERASED:
-            op.results[0].replace_all_uses_with(value)
-        op.erase()
-        return True
-
-
-ERASED: Any = object()  # what a rule returns for an op without results that it has replaced
+        view = self.dialect.view(op) if rule.op.startswith("cute.") else op
+        return apply_result(rule, op, rule.apply(self, view))
 
 
 # Math --------------------------------------------------------------------------------------------
@@ -164,72 +150,74 @@ _INTRINSICS = {
 }
 
 
-@rule(*_INTRINSICS)
-def intrinsic(b: Lowering, op: Any) -> Any:
-    """The LLVM intrinsic, which NVPTX has an instruction for."""
-    return b.intrinsic(_INTRINSICS[op.name], op.results[0].type, list(op.operands))
+@RULES.register(*_INTRINSICS)
+def intrinsic(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by the LLVM intrinsic, which NVPTX has an instruction for."""
+    name = _INTRINSICS[op.name]
+    return Replace(b.intrinsic(name, op.results[0].type, list(op.operands)))
 
 
-@rule("math.ctlz", "math.cttz", "math.absi")
-def flagged_intrinsic(b: Lowering, op: Any) -> Any:
-    """llvm.ctlz, llvm.cttz, llvm.abs: the flag says that zero (the least integer) is defined."""
+@RULES.register("math.ctlz", "math.cttz", "math.absi")
+def flagged_intrinsic(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by llvm.ctlz, llvm.cttz, llvm.abs, whose flag says that zero (the least integer) is
+    defined.
+    """
     name = {"math.ctlz": "llvm.ctlz", "math.cttz": "llvm.cttz", "math.absi": "llvm.abs"}[op.name]
     no = b.constant(0, b.ir.IntegerType.get_signless(1))
-    return b.intrinsic(name, op.results[0].type, [op.operands[0], no])
+    return Replace(b.intrinsic(name, op.results[0].type, [op.operands[0], no]))
 
 
 # LLVM, FPClassTest: which classes of floats each test accepts.
 _CLASSES = {"math.isnan": 0x003, "math.isinf": 0x204, "math.isfinite": 0x1F8}
 
 
-@rule(*_CLASSES)
-def classify(b: Lowering, op: Any) -> Any:
-    """llvm.is.fpclass."""
+@RULES.register(*_CLASSES)
+def classify(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by llvm.is.fpclass."""
     mask = b.constant(_CLASSES[op.name], b.i32)
-    return b.intrinsic("llvm.is.fpclass", op.results[0].type, [op.operands[0], mask])
+    result = op.results[0].type
+    return Replace(b.intrinsic("llvm.is.fpclass", result, [op.operands[0], mask]))
 
 
-@rule("math.sqrt")
-def sqrt(b: Lowering, op: Any) -> Any:
-    """sqrt.rn, rounded correctly; sqrt.approx for f32 if it may be approximate."""
+@RULES.register("math.sqrt")
+def sqrt(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by sqrt.rn, rounded correctly; by sqrt.approx for f32 if it may be approximate."""
     if _may_approximate(op) and str(element_of(op.operands[0].type)) == "f32":
         return _approximate(b, op, "sqrt.approx.f32 $0, $1;")
     if str(element_of(op.operands[0].type)) in ("f32", "f64"):
-        return b.intrinsic("llvm.sqrt", op.results[0].type, list(op.operands))
+        return Replace(b.intrinsic("llvm.sqrt", op.results[0].type, list(op.operands)))
     return _in_f32(b, op, lambda x: b.intrinsic("llvm.sqrt", b.f32, [x]))
 
 
-@rule("math.rsqrt")
-def rsqrt(b: Lowering, op: Any) -> Any:
-    """rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; f64 is libdevice's."""
+@RULES.register("math.rsqrt")
+def rsqrt(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by rsqrt.approx.f32 (2 ulp, PTX ISA 9.7.3.20), as CUDA's rsqrtf; not for f64."""
     return _instruction(b, op, "rsqrt.approx.f32 $0, $1;")
 
 
-@rule("math.exp2")
-def exp2(b: Lowering, op: Any) -> Any:
-    """ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; f64 is libdevice's."""
+@RULES.register("math.exp2")
+def exp2(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by ex2.approx.f32 (2 ulp, PTX ISA 9.7.3.23), as CUDA's exp2f; not for f64."""
     return _instruction(b, op, "ex2.approx.f32 $0, $1;")
 
 
-@rule("math.log2", "math.sin", "math.cos", "math.tanh")
-def approximate(b: Lowering, op: Any) -> Any:
-    """The f32 instruction if the op may be approximate (PTX ISA 9.7.3.18 and following)."""
-    return (
-        _instruction(b, op, f"{_APPROXIMATE[op.name]}.approx.f32 $0, $1;")
-        if _may_approximate(op)
-        else None
-    )
+@RULES.register("math.log2", "math.sin", "math.cos", "math.tanh")
+def approximate(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by the f32 instruction (PTX ISA 9.7.3.18 and following) if it may be approximate."""
+    if not _may_approximate(op):
+        return Keep()
+    return _instruction(b, op, f"{_APPROXIMATE[op.name]}.approx.f32 $0, $1;")
 
 
 _APPROXIMATE = {"math.log2": "lg2", "math.sin": "sin", "math.cos": "cos", "math.tanh": "tanh"}
 _LOG2_E, _LN_2 = 1.4426950408889634, 0.6931471805599453
 
 
-@rule("math.exp")
-def exp(b: Lowering, op: Any) -> Any:
-    """ex2.approx(x * log2(e)) if it may be approximate."""
+@RULES.register("math.exp")
+def exp(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by ex2.approx(x * log2(e)) if it may be approximate."""
     if not _may_approximate(op):
-        return None
+        return Keep()
 
     def through_exp2(x: Any) -> Any:
         return _asm(b, "ex2.approx.f32 $0, $1;", b.multiply(x, _LOG2_E))
@@ -237,11 +225,11 @@ def exp(b: Lowering, op: Any) -> Any:
     return _in_f32(b, op, through_exp2)
 
 
-@rule("math.log")
-def log(b: Lowering, op: Any) -> Any:
-    """lg2.approx(x) * ln(2) if it may be approximate."""
+@RULES.register("math.log")
+def log(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by lg2.approx(x) * ln(2) if it may be approximate."""
     if not _may_approximate(op):
-        return None
+        return Keep()
     return _in_f32(b, op, lambda x: b.multiply(_asm(b, "lg2.approx.f32 $0, $1;", x), _LN_2))
 
 
@@ -251,26 +239,28 @@ def _may_approximate(op: Any) -> bool:
     return "afn" in flags or "fast>" in flags
 
 
-def _asm(b: Lowering, text: str, x: Any) -> Any:
+def _asm(b: PtxRewriter, text: str, x: Any) -> Any:
     return b.assembly(text, "=f,f", [b.f32], [x])
 
 
-def _instruction(b: Lowering, op: Any, text: str) -> Any:
+def _instruction(b: PtxRewriter, op: Any, text: str) -> RuleResult:
     if str(element_of(op.operands[0].type)) == "f64":
-        return None
+        return Keep()
     return _approximate(b, op, text)
 
 
-def _approximate(b: Lowering, op: Any, text: str) -> Any:
+def _approximate(b: PtxRewriter, op: Any, text: str) -> RuleResult:
     return _in_f32(b, op, lambda x: _asm(b, text, x))
 
 
-def _in_f32(b: Lowering, op: Any, compute: Callable[[Any], Any]) -> Any:
-    """`compute` on each element as an f32; None for f64, which it would not be exact enough for."""
+def _in_f32(b: PtxRewriter, op: Any, compute: Callable[[Any], Any]) -> RuleResult:
+    """Replace `op` by `compute` on each element as an f32; keep it for f64, where that is not exact
+    enough.
+    """
     element = element_of(op.operands[0].type)
     kind = str(element)
     if kind == "f64":
-        return None
+        return Keep()
 
     def one(x: Any) -> Any:
         if kind == "f32":
@@ -278,18 +268,18 @@ def _in_f32(b: Lowering, op: Any, compute: Callable[[Any], Any]) -> Any:
         wide = b.emit("arith.extf", [b.f32], [x])
         return b.emit("arith.truncf", [element], [compute(wide)])
 
-    return b.elementwise(op.operands[0], element, one)
+    return Replace(b.elementwise(op.operands[0], element, one))
 
 
 # Memory ------------------------------------------------------------------------------------------
 
 
-@rule("llvm.load")
-def load(b: Lowering, op: Any) -> Any:
-    """`ld` with a cache operator (PTX ISA 9.7.9.8) where one was asked for."""
+@RULES.register("llvm.load")
+def load(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by `ld` with a cache operator (PTX ISA 9.7.9.8) where one was asked for."""
     cache = _cache_of(op)
     if cache is None:
-        return None
+        return Keep()
     words = _Words(b, op.results[0].type)
     head = f"ld{_space_of(op.operands[0])}.{cache}"
     parts: list[Any] = []
@@ -303,15 +293,15 @@ def load(b: Lowering, op: Any) -> Any:
             parts.append(loaded)
         else:
             parts += [b.extract_value(loaded, i, words.type) for i in range(count)]
-    return words.join(parts)
+    return Replace(words.join(parts))
 
 
-@rule("llvm.store")
-def store(b: Lowering, op: Any) -> Any:
-    """`st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for."""
+@RULES.register("llvm.store")
+def store(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by `st` with a cache operator (PTX ISA 9.7.9.11) where one was asked for."""
     cache = _cache_of(op)
     if cache is None:
-        return None
+        return Keep()
     value, address = op.operands[0], op.operands[1]
     words = _Words(b, value.type)
     head = f"st{_space_of(address)}.{cache}"
@@ -322,25 +312,25 @@ def store(b: Lowering, op: Any) -> Any:
         constraints = ",".join(["l", *[words.constraint] * count])
         taken, parts = parts[:count], parts[count:]
         b.assembly(text, constraints, [], [address, *taken], has_side_effects=True)
-    return ERASED
+    return Erase()
 
 
-@rule("nvvm.cp.async.shared.global")
-def copy_async(b: Lowering, op: Any) -> Any:
-    """With a predicate, which `lower-cute` makes a size of: cp.async's operand `ignore-src` (PTX
-    ISA 9.7.9.25.3.1), which costs nothing; for a size in a register ptxas computes addresses.
+@RULES.register("nvvm.cp.async.shared.global")
+def copy_async(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace a predicated copy by one with the operand `ignore-src` (PTX ISA 9.7.9.25.3.1), which
+    costs nothing: for a size in a register, as `lower-cute` makes it, ptxas computes addresses.
     """
     if len(op.operands) < 3:
-        return None
+        return Keep()
     chosen = op.operands[2].owner
     if getattr(chosen, "name", "") != "arith.select":
-        return None
+        return Keep()
     cache = str(op.attributes["modifier"]).rpartition(" ")[2].rstrip(">")
     size = int(op.attributes["size"])
     text = f"cp.async.{cache}.shared.global [$0], [$1], {size}, !$2;"
     operands = [op.operands[0], op.operands[1], chosen.operands[0]]
     b.assembly(text, "r,l,b", [], operands, has_side_effects=True)
-    return ERASED
+    return Erase()
 
 
 def _braced(registers: list[str]) -> str:
@@ -358,9 +348,9 @@ def _space_of(pointer: Any) -> str:
 
 
 class _Words:
-    """The registers that a value of 8 to 256 bits travels in."""
+    """The registers that carry a value of 8 to 256 bits."""
 
-    def __init__(self, b: Lowering, type: Any) -> None:
+    def __init__(self, b: PtxRewriter, type: Any) -> None:
         self.b = b
         self.value_type = type
         self.element = element_of(type)
@@ -374,17 +364,17 @@ class _Words:
         self.constraint = {8: "h", 16: "h", 32: "r", 64: "l"}[width]
 
     def accesses(self) -> list[tuple[int, int]]:
-        """Byte offset and number of words of each instruction: 128 bits at most (256 only from
-        sm_100 on).
+        """Return byte offset and number of words of each instruction: at most 128 bits (256 only
+        from sm_100 on).
         """
         return [(8 * i, min(2, self.count - i)) for i in range(0, self.count, 2)]
 
     def instruction(self, head: str, count: int) -> str:
-        """`ld.global.cs.v2.b64`."""
+        """Return the instruction's name for `count` words, as `ld.global.cs.v2.b64`."""
         return f"{head}.v{count}.{self.kind}" if count > 1 else f"{head}.{self.kind}"
 
     def join(self, parts: list[Any]) -> Any:
-        """The value from its words."""
+        """Build the value from its words."""
         b, ir = self.b, self.b.ir
         word = ir.IntegerType.get_signless(self.width)
         if self.type != word:
@@ -396,7 +386,7 @@ class _Words:
         return b.emit("vector.bitcast", [vector], [words]) if words.type != vector else words
 
     def split(self, value: Any) -> list[Any]:
-        """The words of a value."""
+        """Split a value into its words."""
         b, ir = self.b, self.b.ir
         word = ir.IntegerType.get_signless(self.width)
         if self.lanes == 1:
@@ -413,9 +403,11 @@ class _Words:
 # Parameters --------------------------------------------------------------------------------------
 
 
-@rule("gpu.func")
-def function(b: Lowering, op: Any) -> Any:
-    """Keep what is said of parameters that are passed by value; the function stays."""
+@RULES.register("gpu.func")
+def function(b: PtxRewriter, op: Any) -> RuleResult:
+    """Keep the function, and save the attributes of parameters that are passed by value, which
+    `convert-gpu-to-nvvm` drops, for `restore_parameters`.
+    """
     ir = b.ir
     if "arg_attrs" in op.attributes:
         marks = [ir.DictAttr(mark) for mark in ir.ArrayAttr(op.attributes["arg_attrs"])]
@@ -427,11 +419,11 @@ def function(b: Lowering, op: Any) -> Any:
                     named["nvvm.grid_constant"] = ir.UnitAttr.get()
                 kept.append(ir.DictAttr.get(named))
             op.attributes[PARAMETERS] = ir.ArrayAttr.get(kept)
-    return None
+    return Keep()
 
 
 def restore_parameters(op: Any) -> None:
-    """Give the llvm.func kernels of a module their parameters' attributes back."""
+    """Restore the attributes of the parameters of a module's kernels, now llvm.func ops."""
     for module in op.regions[0].blocks[0].operations:
         if module.operation.name != "gpu.module":
             continue
@@ -442,17 +434,17 @@ def restore_parameters(op: Any) -> None:
                 del attributes[PARAMETERS]
 
 
-@rule("cute.wgmma")
-def wgmma(b: Lowering, op: Any) -> Any:
-    """`wgmma.mma_async` as inline PTX, one block for all its steps."""
+@RULES.register("cute.ptx_wgmma")
+def wgmma(b: PtxRewriter, op: PtxWgmma) -> RuleResult:
+    """Replace by `wgmma.mma_async` as inline PTX, one block for all steps."""
     warpgroup.to_ptx(b, op)
-    return ERASED
+    return Erase()
 
 
-@rule("cute.dsmem_store")
-def dsmem_store(b: Lowering, op: Any) -> Any:
-    """`st.async` as inline PTX."""
-    target, barrier, value = op.operands
+@RULES.register("cute.dsmem_store")
+def dsmem_store(b: PtxRewriter, op: DsmemStore) -> RuleResult:
+    """Replace by `st.async` as inline PTX."""
+    value = op.value
     wide = str(value.type) == "vector<4xi32>"
     words = [value]
     if wide:
@@ -462,76 +454,75 @@ def dsmem_store(b: Lowering, op: Any) -> Any:
     given = "{$2, $3, $4, $5}" if wide else "$2"
     text = f"st.async.shared::cluster.mbarrier::complete_tx::bytes{kind} [$0], {given}, [$1];"
     constraints = ",".join(["r", "r", *[letter] * len(words), "~{memory}"])
-    b.assembly(text, constraints, [], [target, barrier, *words], has_side_effects=True)
-    return ERASED
+    b.assembly(text, constraints, [], [op.target, op.barrier, *words], has_side_effects=True)
+    return Erase()
 
 
-@rule("cute.tensormap_replace")
-def tensormap_replace(b: Lowering, op: Any) -> Any:
-    """`tensormap.replace` as inline PTX."""
+@RULES.register("cute.tensormap_replace")
+def tensormap_replace(b: PtxRewriter, op: TensormapReplace) -> RuleResult:
+    """Replace by `tensormap.replace` as inline PTX."""
     tensor_map_update.replace_to_ptx(b, op)
-    return ERASED
+    return Erase()
 
 
-@rule("cute.tensormap_release")
-def tensormap_release(b: Lowering, op: Any) -> Any:
-    """`tensormap.cp_fenceproxy` as inline PTX."""
+@RULES.register("cute.tensormap_release")
+def tensormap_release(b: PtxRewriter, op: TensormapRelease) -> RuleResult:
+    """Replace by `tensormap.cp_fenceproxy` as inline PTX."""
     tensor_map_update.release_to_ptx(b, op)
-    return ERASED
+    return Erase()
 
 
 # The rest ----------------------------------------------------------------------------------------
 
 
-@rule(*before_hopper.STAND_INS)
-def stand_in(b: Lowering, op: Any) -> Any:
-    """What targets before sm_90 have instead."""
+@RULES.register(*before_hopper.STAND_INS)
+def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by the instructions that targets before sm_90 have instead."""
     if TRY_WAIT.is_met_by(b.target):
-        return None
-    value = before_hopper.STAND_INS[op.name](b, op)
-    return ERASED if value is None else value
+        return Keep()
+    return before_hopper.STAND_INS[op.name](b, op)
 
 
-@rule("cf.assert")
-def assertion(b: Lowering, op: Any) -> Any:
-    """Nothing, unless assertions are asked for."""
-    return None if b.assertions else ERASED
+@RULES.register("cf.assert")
+def assertion(b: PtxRewriter, op: Any) -> RuleResult:
+    """Erase, unless assertions are asked for."""
+    return Keep() if b.assertions else Erase()
 
 
-@rule("arith.fptosi", "arith.fptoui")
-def to_integer(b: Lowering, op: Any) -> Any:
-    """llvm.fptosi.sat: `cvt.rzi` saturates and makes zero of NaN; without it LLVM may fold a
+@RULES.register("arith.fptosi", "arith.fptoui")
+def to_integer(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace by llvm.fptosi.sat: `cvt.rzi` saturates and makes zero of NaN; else LLVM may fold a
     constant that is out of range into anything.
     """
     name = {"arith.fptosi": "llvm.fptosi.sat", "arith.fptoui": "llvm.fptoui.sat"}[op.name]
-    return b.intrinsic(name, op.results[0].type, [op.operands[0]])
+    return Replace(b.intrinsic(name, op.results[0].type, [op.operands[0]]))
 
 
-@rule("arith.truncf")
-def truncate(b: Lowering, op: Any) -> Any:
-    """Conversions to floats that LLVM does not know."""
+@RULES.register("arith.truncf")
+def truncate(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace conversions to floats that LLVM has no type for."""
     return b.floats.truncate(op)
 
 
-@rule("arith.extf")
-def extend(b: Lowering, op: Any) -> Any:
-    """Conversions from floats that LLVM does not know."""
+@RULES.register("arith.extf")
+def extend(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace conversions from floats that LLVM has no type for."""
     return b.floats.extend(op, b.source_type)
 
 
-@rule("vector.bitcast")
-def recast_vector(b: Lowering, op: Any) -> Any:
-    """Between bytes and what shares them."""
+@RULES.register("vector.bitcast")
+def recast_vector(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace conversions between bytes and elements that share them."""
     return packed.recast(b, op)
 
 
-@rule("arith.bitcast")
-def reinterpret(b: Lowering, op: Any) -> Any:
-    """Bits of floats that LLVM does not know."""
+@RULES.register("arith.bitcast")
+def reinterpret(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace reinterpretations of the bits of floats that LLVM has no type for."""
     return b.floats.bitcast(op, b.source_type)
 
 
-@rule("arith.constant")
-def constant(b: Lowering, op: Any) -> Any:
-    """Constants of floats that LLVM does not know are such of their bits."""
+@RULES.register("arith.constant")
+def constant(b: PtxRewriter, op: Any) -> RuleResult:
+    """Replace constants of floats that LLVM has no type for by their bits."""
     return b.floats.constant(op)

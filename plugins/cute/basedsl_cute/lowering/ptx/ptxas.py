@@ -1,4 +1,4 @@
-"""ptxas: PTX text to machine code, with what it says about resources and errors.
+"""ptxas: PTX text to machine code, with its report of resources and its errors.
 
 It comes with the package nvidia-cuda-nvcc; a CUDA toolkit's is taken otherwise. Where there is
 none the driver compiles PTX when it loads it (`runtime.driver`).
@@ -25,7 +25,7 @@ TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What one kernel takes, as ptxas -v reports it. Sizes are bytes."""
+    """The resources of one kernel, as ptxas -v reports them. Sizes are bytes."""
 
     registers: int = 0
     spill_stores: int = 0
@@ -51,12 +51,12 @@ class Assembly:
 
 @functools.cache
 def find_ptxas() -> Path | None:
-    """The ptxas of the installed package, of PATH, or of a toolkit that the environment names."""
+    """Find the ptxas of the installed package, of PATH, or of a toolkit in the environment."""
     return find_tool("ptxas", "nvidia.cu13", "nvidia.cuda_nvcc")
 
 
 def find_tool(name: str, *packages: str) -> Path | None:
-    """A program of the CUDA toolkit: from a package, PATH, or a toolkit the environment names."""
+    """Find a program of the CUDA toolkit: in a package, PATH, or a toolkit in the environment."""
     for folder in _package_folders(*packages):
         found = folder / "bin" / name
         if found.exists():
@@ -73,7 +73,7 @@ def find_tool(name: str, *packages: str) -> Path | None:
 
 @functools.cache
 def toolkit_version() -> tuple[int, int] | None:
-    """The CUDA version of the ptxas that is used; None without one."""
+    """Return the CUDA version of the ptxas that is used; None without one."""
     found = find_ptxas()
     if found is None:
         return None
@@ -84,7 +84,7 @@ def toolkit_version() -> tuple[int, int] | None:
 
 @functools.cache
 def find_libdevice() -> Path | None:
-    """libdevice.10.bc of the package nvidia-nvvm, or of a toolkit that the environment names."""
+    """Find libdevice.10.bc, in the package nvidia-nvvm or a toolkit that the environment names."""
     folders = [f / "nvvm" for f in _package_folders("nvidia.cu13", "nvidia.cuda_nvcc")]
     roots = [os.environ[v] for v in TOOLKIT_VARIABLES if os.environ.get(v)]
     folders += [Path(root) / "nvvm" for root in (*roots, "/usr/local/cuda")]
@@ -139,8 +139,8 @@ class Running:
         )
 
     def finish(self) -> Assembly:
-        """The machine code; DSLError with the PTX line that ptxas refuses, and the Python line it
-        came from if the PTX carries line information.
+        """Wait for the machine code. Raises DSLError with the PTX line that ptxas refuses, and the
+        Python line it came from if the PTX carries line information.
         """
         process = self._process
         assert process is not None, "finished twice"
@@ -169,7 +169,7 @@ class Running:
 def start(
     ptx: str, arch: str, *, line_info: bool = False, options: tuple[str, ...] = ()
 ) -> Running:
-    """Have ptxas compile PTX for `arch` ("sm_90a") beside this process. `options` go to it as they
+    """Start ptxas on PTX for `arch` ("sm_90a") beside this process. `options` go to it as they
     are. Raises DSLRuntimeError without a ptxas.
     """
     return Running(ptx, arch, line_info, options)
@@ -178,7 +178,7 @@ def start(
 def assemble(
     ptx: str, arch: str, *, line_info: bool = False, options: tuple[str, ...] = ()
 ) -> Assembly:
-    """`start`, and wait for the machine code."""
+    """Compile PTX to machine code: `start`, and wait."""
     return start(ptx, arch, line_info=line_info, options=options).finish()
 
 
@@ -187,7 +187,7 @@ _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 
 
 def read_report(text: str) -> dict[str, KernelResources]:
-    """Resources by kernel from the output of `ptxas -v`."""
+    """Read the resources of each kernel from the output of `ptxas -v`."""
     kernels: dict[str, KernelResources] = {}
     name, frame = "", (0, 0, 0)
     for line in text.splitlines():
@@ -247,8 +247,8 @@ def _place(files: dict[int, str], file: str, line: str, column: str) -> Span | N
 
 
 def source_line(lines: list[str], number: int) -> Span | None:
-    """The Python line that line `number` of a PTX text comes from, by its `.loc` directives; its
-    caller is where that was inlined.
+    """Find the Python line that line `number` of a PTX text comes from, by its `.loc` directives;
+    its caller is where that was inlined.
     """
     files = {
         int(m[1]): m[2] for line in lines if (m := re.match(r'\s*\.file\s+(\d+)\s+"([^"]*)"', line))

@@ -15,7 +15,7 @@ from basedsl_cute.lowering.ptx.ptxas import find_tool
 
 
 def disassemble(cubin: bytes, options: str) -> str:
-    """What nvdisasm says of `cubin`; DSLRuntimeError where it is missing or refuses."""
+    """Disassemble `cubin` by nvdisasm. Raises DSLRuntimeError where it is missing or fails."""
     found = find_tool("nvdisasm", "nvidia.cu13", "nvidia.cuda_nvdisasm")
     if found is None:
         raise DSLRuntimeError(
@@ -25,7 +25,7 @@ def disassemble(cubin: bytes, options: str) -> str:
     with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
         source = Path(folder, "kernel.cubin")
         source.write_bytes(cubin)
-        command = [found, *shlex.split(options), source]
+        command = [str(found), *shlex.split(options), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DSLRuntimeError(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric
 
 
@@ -169,7 +169,7 @@ def _library(kind: Any) -> Library:
     if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
         return _made(_CuPy)
     raise DSLTypeError(
-        f"matmul takes arrays of PyTorch, CuPy or NumPy, not a {kind.__name__}",
+        f"matmul takes arrays of PyTorch, CuPy or NumPy, not {with_article(kind)}",
         hint="wrap it without a copy: torch.from_dlpack(x) or cupy.from_dlpack(x)",
     )
 

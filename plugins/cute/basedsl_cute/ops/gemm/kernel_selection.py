@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.arrays.host_tensor import HostTensor
 from basedsl_cute.dsl.machine import current_target
@@ -218,7 +218,7 @@ def choose(
         else:
             config = ampere_gemm.choose(*problem)
     elif not isinstance(config, ampere_gemm.Config):
-        raise DSLTypeError(f"config is a {type(config).__name__}, no Config of a kernel in ops")
+        raise DSLTypeError(f"config is {with_article(type(config))}, no Config of a kernel in ops")
     elif isinstance(config, gemm_tma.Config) and not tma.loads:
         raise DSLTypeError("TMA reads arrays whose addresses and strides are multiples of 16 bytes")
     by_tma = isinstance(config, gemm_tma.Config)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLTypeError, with_article
 from basedsl_cute.arrays.host_tensor import HostTensor
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
@@ -127,8 +127,9 @@ def _is_users(epilogue: Any) -> bool:
 
 def _key(lib: Library, x: Any, name: str) -> Any:
     if library(x) is not lib:
+        given = with_article(f"{type(x).__module__}.{type(x).__name__}")
         raise DSLTypeError(
-            f"matmul: {name} is a {type(x).__module__}.{type(x).__name__}, unlike a",
+            f"matmul: {name} is {given}, unlike a",
             hint="pass arrays of one library",
         )
     return lib.key(x)
@@ -145,7 +146,7 @@ def _extras(
     own = tuple([x for x in (alpha, bias, residual) if x is not None])
     if not isinstance(operands, tuple | list):
         raise DSLTypeError(
-            f"operands= is a {type(operands).__name__}",
+            f"operands= is {with_article(type(operands))}",
             hint="pass a tuple of arrays and numbers: operands=(x,)",
         )
     if epilogue is None:

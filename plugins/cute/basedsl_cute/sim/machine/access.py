@@ -1,47 +1,42 @@
-"""Loads and stores of a group's lanes: gather and scatter through views, with every check.
+"""Records of loads and stores: what translating a kernel fixes about each of them.
 
-The fast way guesses the segment (from the argument the pointer comes from, or where the same op
-went last) and checks bounds and alignment with two reductions. What does not pass goes the slow
-way, which sorts lanes by segment and finds whom to blame.
+They are part of the translated kernel and hold no state of a launch.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.errors import MemoryAccessError, UninitializedReadError
-from basedsl_cute.sim.machine.memory import (
-    CLUSTER_SHIFT,
-    LOCAL_WINDOW,
-    NO_ARGUMENT,
-    SHARED_WINDOW,
-    Segment,
-)
-from basedsl_cute.sim.machine.registers import RegisterArray
 from basedsl_cute.sim.site import Site
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
 
-Mask = Any
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegisterArray:
+    """A local array that is kept in registers: `size` bytes from the local address `base`, as
+    elements of `itemsize` bytes. `multiplied` says that a wgmma reads or writes it.
+    """
 
-CLUSTER_SPACE = 7  # LLVM's NVPTX address space "shared cluster"
-_U64 = np.dtype(np.uint64)
-_any_bit = np.bitwise_or.reduce
-_every_bit = np.bitwise_and.reduce
-_highest = np.maximum.reduce
+    base: int
+    size: int
+    itemsize: int
+    multiplied: bool = False
+    name: str = "a local array"
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Access:
-    """One load or store: a scalar, or a vector of `shape`, aligned to `align` bytes.
+class MemoryAccess:
+    """One load, store or atomic of a kernel: a scalar, or a vector of `shape`, of NumPy `dtype`.
 
-    `root` is the kernel argument the pointer comes from, if known; `space` is the pointer's.
-    It is part of the translated kernel and holds no state of a launch.
+    The address must be a multiple of `align` bytes. `space` is the pointer's address space as LLVM
+    numbers them (0 generic, 1 global, 3 shared, 5 local, 7 shared memory of the cluster), `root`
+    the number of the kernel argument that the pointer comes from, if that is known. `element` and
+    `verb` are for error messages: "f32", "read". `boolean` marks an i1, which is a byte in memory.
+    `register` is the local array that the pointer points into, if that is kept in registers.
+    `keeps` marks a read of what shares a byte with what is written next: it may be uninitialized.
     """
 
     dtype: Any
@@ -54,12 +49,12 @@ class Access:
     verb: str = "read"
     boolean: bool = False
     register: RegisterArray | None = None
-    keeps: bool = False  # a read of what shares a byte with what is written next
-    count: int = field(init=False)
+    keeps: bool = False
+    count: int = field(init=False)  # elements
     nbytes: int = field(init=False)
     low_bits: int = field(init=False)  # of an address, that must be zero
     shift: int = field(init=False)  # from bytes to elements
-    rows: Any = field(init=False)  # added to a lane's index for each element of a vector
+    rows: Any = field(init=False)  # (count, 1), added to a lane's index: a vector's elements
 
     def __post_init__(self) -> None:
         self.count = math.prod(self.shape)
@@ -67,336 +62,3 @@ class Access:
         self.low_bits = self.align - 1
         self.shift = self.dtype.itemsize.bit_length() - 1
         self.rows = np.arange(self.count)[:, None] if self.shape else None
-
-
-def load(g: Group, a: Access, address: Any, m: Mask) -> Any:
-    """What the lanes in `m` read at `address` (one per lane); anything in the other lanes."""
-    if m is not None:  # masked lanes read what the first active lane reads
-        address = np.where(m, address, address[m.argmax()])
-    segment = _guess(g, a)
-    if segment is not None and _inside(a, segment, address):
-        return _read(g, a, segment, address - segment.base, m)
-    out = None
-    for home, local, chosen in _homes(g, a, address, m, None):
-        first = local[chosen.argmax()]
-        got = _read(g, a, home, np.where(chosen, local, first) - home.base, chosen)
-        out = got if out is None else np.where(chosen, got, out)
-    return out
-
-
-def store(g: Group, a: Access, address: Any, value: Any, m: Mask) -> None:
-    """Write `value` (per lane, or uniform) at `address` for the lanes in `m`.
-
-    Where lanes write to the same place the highest lane wins.
-    """
-    who = None
-    if m is not None:
-        who = np.flatnonzero(m)
-        address = address[who]
-        if value.ndim and value.shape[-1] == m.size:
-            value = value[..., who]
-    segment = _guess(g, a)
-    if segment is not None and _inside(a, segment, address):
-        _write(g, a, segment, address - segment.base, value, who)
-        return
-    for home, local, chosen in _homes(g, a, address, None, who):
-        part = np.flatnonzero(chosen)
-        some = value[..., part] if value.ndim and value.shape[-1] == chosen.size else value
-        lanes = part if who is None else who[part]
-        _write(g, a, home, local[part] - home.base, some, lanes)
-
-
-def load_uniform(g: Group, a: Access, address: Any, m: Mask) -> Any:
-    """A read at one address for all lanes: a scalar, or a vector `(n, 1)`."""
-    segment = _guess(g, a)
-    size = a.dtype.itemsize
-    if segment is not None and g.races is None and segment.written is None:
-        at = int(address)
-        offset = at - segment.base
-        inside = 0 <= offset <= segment.size - a.nbytes and not at & (a.low_bits)
-        if inside and not offset % size:
-            start = offset // size
-            view = segment.view(a.dtype)
-            if not a.shape:
-                return view[start] != 0 if a.boolean else view[start]
-            got = view[start : start + a.count].copy()
-            got = got != 0 if a.boolean else got
-            return got.reshape(*a.shape, 1)
-    got = load(g, a, np.full(g.lanes, address), m)
-    lane = 0 if m is None else int(m.argmax())
-    return got[..., lane : lane + 1] if a.shape else got[lane]
-
-
-def locate(g: Group, a: Access, address: Any, who: Any) -> list[tuple[Segment, Any, Any]]:
-    """For atomics: the segments that the lanes `who` go to, which lanes go there, and indices into
-    the segment's view.
-
-    Counts as reading and writing for the checks.
-    """
-    out = []
-    for segment, local, chosen in _homes(g, a, address, None, who):
-        lanes = who[chosen]
-        offset = local[chosen] - segment.base
-        races = _races(g, segment)
-        if races is not None:
-            races.write(g, a, offset, lanes, atomic=True)
-        index = _index(g, a, segment, offset, lanes)
-        if segment.written is not None:
-            written = segment.written_view(a.dtype.itemsize).take(index)
-            if (written != -1).any():
-                _check_written(g, a, segment, offset, written, None, lanes)
-        out.append((segment, lanes, index))
-    return out
-
-
-def check(g: Group, a: Access, address: Any, m: Mask) -> None:
-    """Raise the error of an access that is to happen later."""
-    who = None
-    if m is not None:
-        who = np.flatnonzero(m)
-        address = address[who]
-    segment = _guess(g, a)
-    if segment is None or not _inside(a, segment, address):
-        _homes(g, a, address, None, who)
-
-
-def put(g: Group, a: Access, address: Any, data: Any, lanes: Any) -> None:
-    """Bytes `(count, lanes)` that arrive in shared memory, past the race check."""
-    index = _byte_index(g, a, g.shared, address - g.shared.base, lanes)
-    g.shared.raw[index] = data.T
-    if g.shared.written is not None:
-        g.shared.written[index] = 255
-
-
-# Where the lanes go ----------------------------------------------------------------------------
-
-
-def _guess(g: Group, a: Access) -> Segment | None:
-    if a.space == 3:
-        return g.shared
-    if a.space == 5:
-        return g.local
-    if a.root is not None:
-        return g.roots[a.root]
-    return g.recent.get(a)
-
-
-def _inside(a: Access, segment: Segment, address: Any) -> bool:
-    if a.low_bits and _any_bit(address) & a.low_bits:
-        return False
-    return bool(_highest((address - segment.base).view(_U64)) <= segment.size - a.nbytes)
-
-
-def _homes(g: Group, a: Access, address: Any, m: Mask, who: Any) -> list[tuple[Segment, Any, Any]]:
-    """The segments that lanes go to, each with its lanes' addresses in it and which lanes they are.
-
-    Raises the error of the first lane that goes nowhere. `who` names the lanes in `address`.
-    """
-    left = np.ones(address.size, np.bool_) if m is None else m.copy()
-    out = []
-    while left.any():
-        lane = int(left.argmax())
-        at = int(address[lane])
-        blamed = lane if who is None else int(who[lane])
-        segment, shift = _home(g, a, at, blamed)
-        if at & (a.low_bits):
-            _misaligned(g, a, at - shift, segment, blamed)
-        local = address - shift
-        if segment is None or not 0 <= at - shift - segment.base <= segment.size - a.nbytes:
-            raise _out_of_bounds(g, a, at - shift, segment, blamed)
-        offset = (local - segment.base).view(_U64)
-        chosen = left & (offset <= np.uint64(segment.size - a.nbytes))
-        if a.align > 1:
-            chosen &= (local & (a.low_bits)) == 0
-        out.append((segment, local, chosen))
-        left &= ~chosen
-    if len(out) == 1 and out[0][0].kind == "global":
-        g.recent[a] = out[0][0]
-    return out
-
-
-def _home(g: Group, a: Access, at: int, lane: int) -> tuple[Segment | None, int]:
-    """The segment of one address, and what to subtract to make it an address in that segment."""
-    if a.space == 3:
-        return g.shared, 0
-    if a.space == 5:
-        return g.local, 0
-    if a.space == 0 and at >= LOCAL_WINDOW:
-        return g.local, 0
-    if a.space == 0 and at >= SHARED_WINDOW:
-        return g.shared, SHARED_WINDOW
-    if a.space == CLUSTER_SPACE:
-        return _peer(g, a, at, lane)
-    if a.root is not None:
-        first = g.roots[a.root]
-        for segment in g.aliases[a.root]:
-            if segment.base <= at <= segment.end - a.nbytes:
-                return segment, 0
-        return first, 0
-    return g.memory.find(at), 0
-
-
-def _peer(g: Group, a: Access, at: int, lane: int) -> tuple[Segment, int]:
-    """The shared memory of a block of the cluster; one without a rank in it is the block's own."""
-    rank = at >> CLUSTER_SHIFT
-    if not rank:
-        return g.shared, 0
-    blocks = g.block.cluster.blocks
-    if rank > len(blocks):
-        raise MemoryAccessError(
-            f"{_access(a)} in the shared memory of block {rank - 1} of the cluster, which has "
-            f"{len(blocks)}",
-            a.site,
-            g.thread(lane),
-        )
-    return blocks[rank - 1].shared, rank << CLUSTER_SHIFT
-
-
-def _races(g: Group, segment: Segment) -> Any:
-    """Who watches the block that this shared memory belongs to; None if nobody does."""
-    if g.races is None or segment.kind != "shared" or segment is g.shared:
-        return g.races if segment.kind == "shared" else None
-    return next(block.races for block in g.block.cluster.blocks if block.shared is segment)
-
-
-# Reading and writing in one segment ------------------------------------------------------------
-
-
-def _index(g: Group, a: Access, segment: Segment, offset: Any, who: Any) -> Any:
-    """Element indices into the segment's view: `(lanes,)`, or `(n, lanes)` for vectors."""
-    if segment.stride:
-        copies = g.copy_offset(segment)
-        if copies is not None:
-            offset = offset + (copies if who is None else copies[who])
-    index = offset >> a.shift
-    return index + a.rows if a.shape else index
-
-
-def _byte_index(g: Group, a: Access, segment: Segment, offset: Any, who: Any) -> Any:
-    if segment.stride:
-        copies = g.copy_offset(segment)
-        if copies is not None:
-            offset = offset + (copies if who is None else copies[who])
-    return offset[:, None] + np.arange(a.nbytes)
-
-
-def _odd(a: Access, segment: Segment) -> bool:
-    """True when elements do not sit at multiples of their size from the segment's base."""
-    size = a.dtype.itemsize
-    return bool(segment.base & (size - 1)) or a.align < size
-
-
-def _read(g: Group, a: Access, segment: Segment, offset: Any, m: Mask) -> Any:
-    races = _races(g, segment)
-    if races is not None:
-        races.read(g, a, offset, m)
-    if _odd(a, segment):
-        bytes_ = segment.raw[_byte_index(g, a, segment, offset, None)]
-        got = bytes_.view(a.dtype).T if a.shape else bytes_.view(a.dtype)[:, 0]
-    else:
-        index = _index(g, a, segment, offset, None)
-        if segment.written is not None:
-            written = segment.written_view(a.dtype.itemsize).take(index)
-            if _every_bit(written, axis=None) != -1:
-                _check_written(g, a, segment, offset, written, m)
-        got = segment.view(a.dtype).take(index)
-    if a.boolean:
-        got = got != 0
-    return got.reshape(*a.shape, -1) if len(a.shape) > 1 else got
-
-
-def _write(g: Group, a: Access, segment: Segment, offset: Any, value: Any, who: Any) -> None:
-    if not segment.writable:
-        lane = 0 if who is None else int(who[0])
-        raise MemoryAccessError(
-            f"write to `{segment.name}`, which is read-only", a.site, g.thread(lane)
-        )
-    g.launch.stores += 1
-    races = _races(g, segment)
-    if races is not None:
-        races.write(g, a, offset, who)
-    if a.boolean:
-        value = value.astype(np.uint8)
-    if a.shape:
-        value = value.reshape(a.count, value.shape[-1])
-    if _odd(a, segment):
-        value = np.broadcast_to(value, (*value.shape[:-1], offset.size))
-        bytes_ = np.ascontiguousarray(value.T).view(np.uint8).reshape(offset.size, a.nbytes)
-        index = _byte_index(g, a, segment, offset, who)
-        segment.raw[index] = bytes_
-        if segment.written is not None:
-            segment.written[index] = 255
-        return
-    index = _index(g, a, segment, offset, who)
-    segment.view(a.dtype)[index] = value
-    if segment.written is not None:
-        segment.written_view(a.dtype.itemsize)[index] = -1
-
-
-# Whom to blame ---------------------------------------------------------------------------------
-
-
-def _check_written(
-    g: Group, a: Access, segment: Segment, offset: Any, written: Any, m: Mask, who: Any = None
-) -> None:
-    if a.keeps:
-        return
-    bad = (written != -1).any(axis=0) if a.shape else written != -1
-    if m is not None:
-        bad = bad & m
-    if not bad.any():
-        return
-    lane = int(bad.argmax())
-    raise UninitializedReadError(
-        f"read of shared memory that no thread has written: {_place(g, a, segment, offset[lane])}",
-        a.site,
-        g.thread(lane if who is None else int(who[lane])),
-        hint="store to it first, and put a barrier between the store and this read",
-    )
-
-
-def _place(g: Group, a: Access, segment: Segment, offset: int) -> str:
-    offset = int(offset)
-    if segment.kind == "shared":
-        name, start, size = g.shared_variable(offset + segment.base)
-        offset = offset + segment.base - start
-    else:
-        name, size = segment.name or "an unnamed buffer", segment.size
-    element = a.dtype.itemsize
-    count = f"{size // element} elements of {a.element}"
-    return (
-        f"byte offset {offset} (element {offset // element}) of `{name}`, "
-        f"which has {size} bytes ({count})"
-    )
-
-
-def _access(a: Access) -> str:
-    return f"{a.verb} of {a.nbytes} bytes"
-
-
-def _misaligned(g: Group, a: Access, at: int, segment: Segment | None, lane: int) -> None:
-    where = f"address {at:#x}"
-    if segment is not None:
-        where = _place(g, a, segment, at - segment.base)
-    raise MemoryAccessError(
-        f"misaligned {_access(a)}: it must start at a multiple of {a.align}, but starts "
-        f"{at % a.align} bytes after one, at {where}",
-        a.site,
-        g.thread(lane),
-    )
-
-
-def _out_of_bounds(
-    g: Group, a: Access, at: int, segment: Segment | None, lane: int
-) -> MemoryAccessError:
-    if segment is not None:
-        message = f"out-of-bounds {_access(a)} at {_place(g, a, segment, at - segment.base)}"
-        hint = "compare the index with the extent before: if i < cute.size(x)"
-        return MemoryAccessError(message, a.site, g.thread(lane), hint=hint)
-    if at == 0:
-        return MemoryAccessError(f"{_access(a)} through a null pointer", a.site, g.thread(lane))
-    message = f"out-of-bounds {_access(a)} at address {at:#x}, which belongs to no argument"
-    near = g.memory.nearest(at)
-    if near is not None:
-        message += f"; the closest is {_place(g, a, near, at - near.base)}"
-    return MemoryAccessError(message, a.site, g.thread(lane), hint=NO_ARGUMENT)

@@ -1,18 +1,17 @@
-"""Atomic read-modify-write by many lanes: as if the lanes went one after another, lowest first."""
+"""Atomic read-modify-write by many lanes: the lanes go one after another, lowest first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from basedsl_cute.sim import numerics
 from basedsl_cute.sim.errors import MemoryAccessError
-from basedsl_cute.sim.machine.access import Access, locate
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.load_store import locate_atomic
+from basedsl_cute.sim.machine.state import Group, Mask
 
 Combine = Callable[[Any, Any], Any]
 
@@ -22,11 +21,12 @@ def _unsigned(ufunc: Any) -> Combine:
 
 
 def _increment(a: Any, b: Any) -> Any:
-    """PTX atom.inc: back to 0 at the bound."""
+    """One more, or 0 at the bound `b` (PTX ISA, atom.inc)."""
     return np.where(numerics.unsigned(a) >= numerics.unsigned(b), 0, a + 1).astype(a.dtype)
 
 
 def _decrement(a: Any, b: Any) -> Any:
+    """One less, or the bound `b` from 0 and from beyond it (PTX ISA, atom.dec)."""
     over = (a == 0) | (numerics.unsigned(a) > numerics.unsigned(b))
     return np.where(over, b, a - 1).astype(a.dtype)
 
@@ -52,17 +52,17 @@ COMBINE: dict[int, Combine] = {
     16: _decrement,
 }
 
-# Those that a ufunc does in place without old values, in lane order.
+# Operations that a ufunc does in place, in lane order, when nobody needs the old values.
 _AT = {1: np.add, 2: np.subtract, 3: np.bitwise_and, 5: np.bitwise_or, 6: np.bitwise_xor}
 _AT |= {7: np.maximum, 8: np.minimum, 11: np.add, 12: np.subtract}
 
 
-def _places(g: Group, a: Access, address: Any, m: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """For each array that active lanes go to: these lanes, their elements' view, and the index of
-    each lane's element in it.
+def _places(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Iterator[tuple[Any, Any, Any]]:
+    """For each segment that active lanes go to: these lanes, the segment as elements, and the index
+    of each lane's element.
     """
     who = np.arange(g.lanes) if m is None else np.flatnonzero(m)
-    for segment, lanes, index in locate(g, a, address[who], who):
+    for segment, lanes, index in locate_atomic(g, a, address[who], who):
         if not segment.writable:
             raise MemoryAccessError(
                 f"{a.verb} of `{segment.name}`, which is read-only", a.site, g.thread(int(lanes[0]))
@@ -70,8 +70,12 @@ def _places(g: Group, a: Access, address: Any, m: Any) -> Iterator[tuple[Any, An
         yield lanes, segment.view(a.dtype), index
 
 
-def update(g: Group, a: Access, operation: int, address: Any, value: Any, m: Any, old: bool) -> Any:
-    """llvm.atomicrmw; the old values if `old`, else None."""
+def atomic_update(
+    g: Group, a: MemoryAccess, operation: int, address: Any, value: Any, m: Mask, old: bool
+) -> Any:
+    """Combine memory at `address` with `value` as llvm.atomicrmw does; `operation` is a key of
+    `COMBINE`. Gives the old values, `(..., lanes)`, if `old`, else None.
+    """
     out = np.zeros((*a.shape, g.lanes), a.dtype) if old else None
     for who, view, index in _places(g, a, address, m):
         before = _updated(a, operation, view, index, value[..., who], old)
@@ -80,7 +84,7 @@ def update(g: Group, a: Access, operation: int, address: Any, value: Any, m: Any
     return out
 
 
-def _updated(a: Access, operation: int, view: Any, index: Any, value: Any, old: bool) -> Any:
+def _updated(a: MemoryAccess, operation: int, view: Any, index: Any, value: Any, old: bool) -> Any:
     """Combine elements of one array with values in lane order; the old elements if `old`."""
     combine = COMBINE[operation]
     if not old and operation in _AT and value.dtype.kind in "iuf":
@@ -103,7 +107,7 @@ def _updated(a: Access, operation: int, view: Any, index: Any, value: Any, old: 
 
 
 def _running_sum(view: Any, index: Any, value: Any) -> Any:
-    """Add in lane order where lanes meet; what each lane found."""
+    """Add in lane order where lanes meet; the value that each lane found."""
     order = np.argsort(index, kind="stable")
     where, part = index[order], value[order]
     total = np.cumsum(part, dtype=part.dtype)
@@ -117,8 +121,12 @@ def _running_sum(view: Any, index: Any, value: Any) -> Any:
     return out
 
 
-def exchange(g: Group, a: Access, address: Any, compare: Any, new: Any, m: Any) -> tuple[Any, Any]:
-    """llvm.cmpxchg: the old values, and where they were what was expected."""
+def compare_and_swap(
+    g: Group, a: MemoryAccess, address: Any, compare: Any, new: Any, m: Mask
+) -> tuple[Any, Any]:
+    """Store `new` where memory equals `compare` (llvm.cmpxchg): the old values, and where they were
+    equal, `(lanes,)` each.
+    """
     before = np.zeros(g.lanes, a.dtype)
     same = np.zeros(g.lanes, np.bool_)
     for who, view, index in _places(g, a, address, m):

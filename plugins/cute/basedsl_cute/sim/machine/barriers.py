@@ -1,58 +1,69 @@
-"""Barriers as generated code uses them: enter, wait, leave; or, in lock step, all at once."""
+"""Barriers of a block (PTX ISA, bar and barrier): arrive, wait, leave; or, in lock step, all at
+once. A block has 16 of them, which count threads in whole warps.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from basedsl.location import Span
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.schedule import Wait
+from basedsl_cute.sim.machine.state import Block, BlockBarrier, Group, Mask
 from basedsl_cute.sim.site import Site
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.block import NamedBarrier
-    from basedsl_cute.sim.machine.group import Group
-
-Mask = Any
+BARRIERS = 16
 
 
-def require_whole_group(g: Group, m: Any, site: Site, branch: Site | None) -> None:
-    """A barrier needs every lane: raise if some lanes of the group do not reach it."""
+def require_whole_group(g: Group, m: Mask, site: Site, branch: Site | None) -> None:
+    """Raise BarrierError if some lanes of the group do not reach an operation that needs all.
+    `branch` is the innermost branch or loop that divided them.
+    """
     if m is None:
         return
-    missing = g.thread(int((~m).argmax()))
-    notes = (("threads part ways here", branch.span),) if branch is not None else ()
+    here, missing = g.thread(int(m.argmax())), g.thread(int((~m).argmax()))
+    notes: list[tuple[str, Span | None]] = [
+        (f"{here} reaches it, {missing} of the same warp does not", None)
+    ]
+    if branch is not None:
+        notes.append(("threads part ways here", branch.span))
     raise BarrierError(
-        f"a barrier in divergent control flow: {g.thread(int(m.argmax()))} reaches it, "
-        f"{missing} of the same warp does not",
+        "a barrier in divergent control flow: not all threads of the warp reach it",
         site,
-        notes=notes,
+        notes=tuple(notes),
         hint="move the barrier out of the branch or loop, so that all threads reach it",
     )
 
 
-def one(g: Group, value: Any, m: Mask, site: Site, what: str) -> int:
-    """An operand that must be the same in all active lanes, as an int."""
+def uniform_int(g: Group, value: Any, m: Mask, site: Site, name: str) -> int:
+    """The value of an operand that must be the same in all active lanes, as an int. Raises
+    SimulationError, which calls it `name`, if it differs.
+    """
     if np.ndim(value) == 0:
         return int(value)
     active = value if m is None else value[m]
     if (active != active[0]).any():
-        raise SimulationError(f"{what} differs between lanes of one warp", site, g.thread(0))
+        raise SimulationError(f"{name} differs between lanes of one warp", site, g.thread(0))
     return int(active[0])
 
 
-def in_step(g: Group, m: Mask, site: Site, branch: Site | None) -> None:
-    """A barrier of the whole block where all its lanes run together."""
+# In lock step ------------------------------------------------------------------------------------
+
+
+def sync_in_step(g: Group, m: Mask, site: Site, branch: Site | None) -> None:
+    """A barrier of all threads of the block, all of whose lanes run together."""
     require_whole_group(g, m, site, branch)
-    g.block.passed()
+    _pass_block_barrier(g.block)
 
 
 def reduce_in_step(
     g: Group, kind: str, predicate: Any, m: Mask, site: Site, branch: Site | None
 ) -> Any:
-    """The same with a vote: per lane, the outcome in its block."""
-    in_step(g, m, site, branch)
+    """A barrier with a vote (`popc`, `and`, `or`): the outcome in each lane's block, int32."""
+    sync_in_step(g, m, site, branch)
     blocks = np.not_equal(predicate, 0).reshape(g.shape.blocks, -1)
     return np.repeat(_outcome(kind, blocks), g.shape.threads)
 
@@ -63,7 +74,10 @@ def _outcome(kind: str, votes: Any) -> Any:
     return (votes.all(axis=-1) if kind == "and" else votes.any(axis=-1)).astype(np.int32)
 
 
-def enter(
+# By warp -----------------------------------------------------------------------------------------
+
+
+def enter_barrier(
     g: Group,
     m: Mask,
     site: Site,
@@ -71,44 +85,139 @@ def enter(
     number: Any = 0,
     count: Any = None,
     votes: Any = None,
-) -> tuple[NamedBarrier, int, Wait | None]:
-    """The warp arrives at barrier `number`: the barrier, its generation, and what to wait for."""
+) -> tuple[BlockBarrier, int, Wait | None]:
+    """Let the warp arrive at barrier `number`, of `count` threads or, if that is None, all of the
+    block: the barrier, its generation before, and the wait for its completion, None if it is
+    complete.
+    """
     require_whole_group(g, m, site, branch)
-    number = one(g, number, m, site, "the barrier's number")
-    threads = None if count is None else one(g, count, m, site, "the barrier's thread count")
+    number = uniform_int(g, number, m, site, "the barrier's number")
+    threads = None
+    if count is not None:
+        threads = uniform_int(g, count, m, site, "the barrier's thread count")
     known = g.block.barriers.get(number)
     before = known.generation if known is not None else 0
-    barrier = g.block.arrive(g, site, number, threads, votes)
-    return barrier, before, g.block.wait_for(barrier, before, g, site, threads is None)
+    barrier = _arrive(g, site, number, threads, votes)
+    if barrier.generation > before:
+        return barrier, before, None
+    what = f"barrier {barrier.number}"
+    what += " of all threads" if threads is None else f" of {barrier.expected} threads"
+    wait = Wait(
+        lambda: barrier.generation > before, lambda: what, site, whole_block=threads is None
+    )
+    return barrier, before, wait
 
 
-def leave(g: Group, barrier: NamedBarrier) -> None:
-    """The warp goes on: it knows what the others did before they arrived."""
-    if g.races is not None:
-        g.races.order.acquire(("barrier", g.block.linear, barrier.number), g.agent)
+def leave_barrier(g: Group, barrier: BlockBarrier) -> None:
+    """Let the warp go on, with knowledge of what the others did before they arrived."""
+    if g.shadow is not None:
+        g.shadow.order.acquire(_token(g.block, barrier.number), g.agent)
 
 
-def outcome(g: Group, barrier: NamedBarrier, kind: str) -> Any:
-    """The result of a barrier's vote, for every lane."""
+def barrier_outcome(g: Group, barrier: BlockBarrier, kind: str) -> Any:
+    """The result of a barrier's vote (`popc`, `and`, `or`), int32, for every lane."""
     votes = np.concatenate([np.not_equal(v, 0) for v in barrier.outcome])
     return np.full(g.lanes, _outcome(kind, votes), np.int32)
 
 
-def arrive(g: Group, m: Mask, site: Site, branch: Site | None, number: Any, count: Any) -> None:
-    """The warp arrives and does not wait."""
+def arrive_at_barrier(
+    g: Group, m: Mask, site: Site, branch: Site | None, number: Any, count: Any
+) -> None:
+    """Let the warp arrive at barrier `number` of `count` threads, and not wait."""
     require_whole_group(g, m, site, branch)
-    number = one(g, number, m, site, "the barrier's number")
-    threads = one(g, count, m, site, "the barrier's thread count")
-    g.block.arrive(g, site, number, threads)
+    number = uniform_int(g, number, m, site, "the barrier's number")
+    threads = uniform_int(g, count, m, site, "the barrier's thread count")
+    _arrive(g, site, number, threads)
+
+
+def _arrive(
+    g: Group, site: Site, number: int, count: int | None, votes: Any = None
+) -> BlockBarrier:
+    """Count the warp as arrived, and complete the barrier if it is the last one."""
+    if not 0 <= number < BARRIERS:
+        raise SimulationError(
+            f"barrier {number} does not exist: they are numbered 0 to {BARRIERS - 1}",
+            site,
+            g.thread(0),
+        )
+    block = g.block
+    barrier = block.barriers.setdefault(number, BlockBarrier(number))
+    whole = block.warps * WARP_SIZE
+    expected = whole if count is None else count
+    if expected <= 0 or expected % WARP_SIZE:
+        raise BarrierError(
+            f"a barrier of {expected} threads: it must be a positive multiple of {WARP_SIZE}",
+            site,
+            g.thread(0),
+        )
+    _check_agreement(barrier, g, site, expected, count is None)
+    barrier.expected = expected
+    barrier.arrived += WARP_SIZE
+    barrier.sites.append((g, site))
+    if votes is not None:
+        barrier.votes.append(votes)
+    if block.shadow is not None:
+        block.shadow.order.release(_token(block, number), g.agent)
+    if barrier.arrived >= expected:
+        barrier.generation += 1
+        barrier.arrived = 0
+        barrier.sites = []
+        barrier.outcome, barrier.votes = barrier.votes, []
+        if expected == whole:
+            _pass_block_barrier(block)
+        if block.shadow is not None:
+            block.shadow.order.publish(_token(block, number))
+    return barrier
+
+
+def _token(block: Block, number: int) -> tuple[str, int, int]:
+    """The race check's token of a barrier."""
+    return ("barrier", block.linear, number)
+
+
+def _pass_block_barrier(block: Block) -> None:
+    """Note that all threads of the block have reached a barrier."""
+    block.epoch += 1
+    block.shared.settle_writes()
+
+
+def _check_agreement(
+    barrier: BlockBarrier, g: Group, site: Site, expected: int, whole: bool
+) -> None:
+    """Raise if the warps that have arrived wait for something else than this one does."""
+    if not barrier.sites:
+        return
+    other, first = barrier.sites[0]
+    if barrier.expected != expected:
+        raise BarrierError(
+            f"barrier {barrier.number} is waited at for {expected} threads here and for "
+            f"{barrier.expected} elsewhere",
+            site,
+            g.thread(0),
+            notes=((f"{other.thread(0)} is here", first.span),),
+        )
+    if whole and first is not site:
+        raise BarrierError(
+            "threads of one block wait at different barriers",
+            site,
+            g.thread(0),
+            notes=((f"{other.thread(0)} waits at this one", first.span),),
+            hint="move the barrier out of the branch, so that all threads reach the same one",
+        )
+
+
+# Fences, which only the race check minds ---------------------------------------------------------
 
 
 def fence_proxy(g: Group) -> None:
-    """The asynchronous proxy sees what the warp knows of."""
-    if g.races is not None:
-        g.races.order.fence(g.agent)
+    """Let the asynchronous proxy see what the warp knows (PTX ISA, fence.proxy.async)."""
+    if g.shadow is not None:
+        g.shadow.order.fence_proxy(g.agent)
 
 
 def fence_mbarriers(g: Group) -> None:
-    """The cluster knows the mbarriers that the warp has made."""
-    if g.races is not None:
-        g.races.order.fence_mbarriers(g.agent)
+    """Let the cluster know the mbarriers that the warp has initialised (PTX ISA,
+    fence.mbarrier_init).
+    """
+    if g.shadow is not None:
+        g.shadow.order.fence_mbarriers(g.agent)

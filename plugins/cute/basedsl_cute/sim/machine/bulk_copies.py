@@ -1,48 +1,52 @@
-"""Copies of contiguous memory by the TMA unit as generated code uses them (PTX ISA, cp.async.bulk).
+"""Copies of contiguous memory by the TMA unit (PTX ISA, cp.async.bulk).
 
-They happen as late as the program lets them, as copies of tensors do (`tma`).
+They are performed as late as the program lets them, as copies of tensors are (`tma`).
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from basedsl_cute.sim.errors import MemoryAccessError
+from basedsl_cute.sim.machine import races
+from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
+from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import Segment
-from basedsl_cute.sim.machine.tensor_maps import active
+from basedsl_cute.sim.machine.state import Group, Mask
+from basedsl_cute.sim.machine.tensor_maps import active_lanes
 from basedsl_cute.sim.machine.tma import read_shared
 from basedsl_cute.sim.site import Site
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
-
-Mask = Any
 
 _UNIT = 16  # bytes: of the size and of both addresses
 
 
-def load(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any, mbar: Any) -> None:
-    """From global memory to the block's own shared memory; counts at the mbarrier."""
-    for lane in active(g, m):
+def bulk_load(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any, mbar: Any) -> None:
+    """Copy `sizes` bytes of each lane from the global address `source` to the address `to` in the
+    block's own shared memory; they count at the mbarrier at `mbar`.
+    """
+    for lane in active_lanes(g, m):
         at, first, size = int(to[lane]), int(source[lane]), int(sizes[lane])
         place = _shared_place(g, at, size, lane, site)
         segment = _global_place(g, first, size, lane, site, "read")
         barrier = int(mbar[lane])
-        g.block.mbarrier(barrier, g, site, lane)
+        find_mbarrier(g.block, barrier, g, site, lane)
         stamp = None
-        if g.races is not None:
-            stamp = g.races.async_write(g, site, "write by a bulk load", place, lane)
+        if g.shadow is not None:
+            stamp = races.begin_async_write(g.shadow, g, site, "write by a bulk load", place, lane)
         start = first - segment.base
         data = segment.raw[start : start + size].copy().reshape(size, 1)
-        g.block.send(barrier, functools.partial(g.block.land, barrier, place, data, stamp))
+        land = functools.partial(land_bytes, g.block, barrier, place, data, stamp)
+        send_to_mbarrier(g.block, barrier, land)
 
 
-def store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) -> None:
-    """From shared to global memory, in the lane's bulk group."""
-    for lane in active(g, m):
+def bulk_store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) -> None:
+    """Copy `sizes` bytes of each lane from the shared address `source` to the global address `to`,
+    in the lane's bulk group.
+    """
+    for lane in active_lanes(g, m):
         first, at, size = int(to[lane]), int(source[lane]), int(sizes[lane])
         place = _shared_place(g, at, size, lane, site)
         segment = _global_place(g, first, size, lane, site, "write")
@@ -51,11 +55,11 @@ def store(g: Group, m: Mask, site: Site, to: Any, source: Any, sizes: Any) -> No
                 f"write to `{segment.name}`, which is read-only", site, g.thread(lane)
             )
         stamp = None
-        if g.races is not None:
-            stamp = g.races.async_read(g, site, "read by a bulk store", place, lane)
+        if g.shadow is not None:
+            stamp = races.begin_async_read(g.shadow, g, site, "read by a bulk store", place, lane)
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_put, segment, first - segment.base)
-        g.bulk.issue(lane, read, write, site, stamp)
+        issue_bulk_store(g, lane, read, write, site, stamp)
 
 
 def _put(segment: Segment, start: int, data: Any) -> None:

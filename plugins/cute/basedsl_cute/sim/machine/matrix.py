@@ -1,16 +1,15 @@
-"""mma.sync, ldmatrix and stmatrix on a group's warps.
+"""Matrix instructions of warps: mma.sync, ldmatrix and stmatrix.
 
-Who holds which element is what `algebra.warp_mma` says, a transcription of PTX ISA 9.7.14.5,
-"Matrix Fragments for mma". Products and sums are made in float64, which holds them exactly for
-operands of 8 and 16 bits and integers, and rounded once; the hardware's order of additions is not
-specified.
+`algebra.warp_mma` says which lane holds which element, a transcription of PTX ISA 9.7.14.5, "Matrix
+Fragments for mma". Products and sums are computed in float64, which holds them exactly for operands
+of 8 and 16 bits and integers, and rounded once; the hardware's order of additions is not specified.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,12 +17,11 @@ import numpy as np
 from basedsl_cute.algebra import warp_mma
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import UninitializedReadError, WarpError
-from basedsl_cute.sim.machine.access import Access, load, store
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.load_store import load_memory, store_memory
+from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.warp import FULL, check_members
 from basedsl_cute.sim.site import Site
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
 
 _DTYPES: dict[str, Any] = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f32": np.float32,
@@ -34,8 +32,8 @@ TYPES = frozenset(_DTYPES)
 
 
 @dataclass(frozen=True)
-class Mma:
-    """One instruction: its shape, the element types of D (and C), of A and of B."""
+class MmaInstruction:
+    """An mma.sync: its shape (m, n, k) and the element types of D (and C), of A and of B."""
 
     shape: tuple[int, int, int]
     d: str
@@ -45,14 +43,16 @@ class Mma:
 
 
 def registers(elements: int, kind: str) -> int:
-    """How many registers of 32 bits (64 for f64) of a lane hold its part of `elements`."""
-    bits = np.dtype(_DTYPES[kind]).itemsize * 8
+    """The number of registers of 32 bits (64 for f64) in which a lane holds its part of `elements`
+    elements of the type `kind`.
+    """
+    bits: int = np.dtype(_DTYPES[kind]).itemsize * 8
     return elements * bits // WARP_SIZE // max(32, bits)
 
 
 @functools.cache
 def _positions(shape: tuple[int, int, int], bits: int, operand: str) -> Any:
-    """For each (lane, value) the column-major index in the operand's matrix."""
+    """The column-major index in the operand's matrix of each lane's values, `(32, values)`."""
     layout = getattr(warp_mma(shape, bits), f"tv_layout_{operand}")
     values = layout[1]
     count = int(np.prod(np.array(_flat(values.shape))))
@@ -63,8 +63,12 @@ def _flat(x: Any) -> list[int]:
     return [leaf for part in x for leaf in _flat(part)] if isinstance(x, tuple) else [x]
 
 
-def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: Any) -> Any:
-    """The registers of D, as a tuple."""
+def mma_sync(
+    g: Group, what: MmaInstruction, a: list[Any], b: list[Any], c: list[Any], m: Mask
+) -> Any:
+    """The registers of D = A B + C as a tuple, from lists of the registers of A, B and C. Raises
+    WarpError for a part of a warp, and UninitializedReadError.
+    """
     _whole_warps(g, m, what.site)
     _check_sums(g, c, what)
     rows, columns, depth = what.shape
@@ -86,17 +90,17 @@ def multiply(g: Group, what: Mma, a: list[Any], b: list[Any], c: list[Any], m: A
     return tuple(np.ascontiguousarray(v) for v in values)
 
 
-def _check_sums(g: Group, c: list[Any], what: Mma) -> None:
-    """An error where all that a lane adds to is what registers hold before they are written.
+def _check_sums(g: Group, c: list[Any], what: MmaInstruction) -> None:
+    """Raise where all that a lane adds to has the bits that registers hold before they are written.
 
-    Of Float32 only, which operands that were never written cannot make of a sum.
+    For float32 only, where no sum gives these bits.
     """
     if what.d != "f32" or not np.isnan(c[0].flat[0]):
         return
     never = np.all([np.ascontiguousarray(r).view(np.int32) == -1 for r in c], axis=0)
     if never.any():
         raise UninitializedReadError(
-            "the sums that mma.sync adds to are registers that nobody has written",
+            "mma.sync adds to accumulators that nobody has written",
             what.site,
             g.thread(int(never.argmax())),
             hint="fill the accumulator before the loop: acc.fill(0)",
@@ -104,7 +108,7 @@ def _check_sums(g: Group, c: list[Any], what: Mma) -> None:
 
 
 def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, columns: int) -> Any:
-    """The operand of every warp, (warps, rows, columns), from what its lanes hold."""
+    """The operand of every warp, `(warps, rows, columns)` in float64, from its lanes' registers."""
     values = np.concatenate([_elements(r, kind, g.lanes) for r in registers])  # (values, lanes)
     wide = values.astype(np.float64)
     per_lane = wide.T.reshape(-1, WARP_SIZE, len(values))
@@ -114,7 +118,7 @@ def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, c
 
 
 def _elements(register: Any, kind: str, lanes: int) -> Any:
-    """The elements in a register, (elements, lanes)."""
+    """The elements in a register, `(elements, lanes)`."""
     dtype = np.dtype(_DTYPES[kind])
     if register.ndim == 2:
         return np.broadcast_to(register, (register.shape[0], lanes))
@@ -126,7 +130,7 @@ def _elements(register: Any, kind: str, lanes: int) -> Any:
     return words.view(dtype).reshape(lanes, -1).T
 
 
-def _whole_warps(g: Group, m: Any, site: Site) -> None:
+def _whole_warps(g: Group, m: Mask, site: Site) -> None:
     check_members(g, FULL, m, site)
     if (
         m is not None
@@ -145,11 +149,15 @@ def _whole_warps(g: Group, m: Any, site: Site) -> None:
 # Matrices between shared memory and registers ----------------------------------------------------
 
 
-def load_matrix(g: Group, read: Access, number: int, turned: bool, address: Any, m: Any) -> Any:
-    """ldmatrix: a word, or a tuple of words, for each lane."""
+def load_matrix(
+    g: Group, read: MemoryAccess, number: int, turned: bool, address: Any, m: Mask
+) -> Any:
+    """Load `number` 8x8 matrices of 16 bits (ldmatrix), transposed if `turned`: one register per
+    lane, int32, or a tuple of them. Lane l of a warp addresses row l % 8 of matrix l / 8.
+    """
     _whole_warps(g, m, read.site)
     asked = g.shape.lane < 8 * number
-    rows = load(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    rows = load_memory(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
     matrices = rows.T.reshape(-1, 4, 8, 8)[:, :number]  # warp, matrix, row, column
     if turned:
         matrices = matrices.transpose(0, 1, 3, 2)
@@ -159,15 +167,15 @@ def load_matrix(g: Group, read: Access, number: int, turned: bool, address: Any,
     return out if number > 1 else out[0]
 
 
-def load_byte_matrix(g: Group, read: Access, number: int, address: Any, m: Any) -> Any:
-    """ldmatrix of shape m16n16: lane l addresses row l % 16 of matrix l / 16.
+def load_byte_matrix(g: Group, read: MemoryAccess, number: int, address: Any, m: Mask) -> Any:
+    """Load `number` 16x16 matrices of bytes (ldmatrix m16n16): two registers per lane for each.
 
-    Of each matrix, it gets the rows 4 (l % 4) to + 3 of column l / 4 in one word, and of column
-    l / 4 + 8 in the next.
+    Lane l addresses row l % 16 of matrix l / 16. Of each matrix, it gets the rows 4 (l % 4) to + 3
+    of column l / 4 in one register, and of column l / 4 + 8 in the next.
     """
     _whole_warps(g, m, read.site)
     asked = g.shape.lane < 16 * number
-    rows = load(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    rows = load_memory(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
     raw = (
         np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, WARP_SIZE, 16)
     )  # warp, row, column
@@ -181,9 +189,9 @@ def load_byte_matrix(g: Group, read: Access, number: int, address: Any, m: Any) 
 
 
 def store_matrix(
-    g: Group, write: Access, turned: bool, address: Any, words: list[Any], m: Any
+    g: Group, write: MemoryAccess, turned: bool, address: Any, words: list[Any], m: Mask
 ) -> None:
-    """stmatrix: the inverse."""
+    """Store a matrix for each of `words` (stmatrix): the inverse of `load_matrix`."""
     _whole_warps(g, m, write.site)
     number = len(words)
     held = np.stack([np.ascontiguousarray(w).reshape(-1, WARP_SIZE) for w in words], axis=1)
@@ -193,4 +201,4 @@ def store_matrix(
     rows = np.zeros((len(pairs), 4, 8, 8), np.uint16)
     rows[:, :number] = pairs
     asked = g.shape.lane < 8 * number
-    store(g, write, address, rows.reshape(-1, 8).T.copy(), asked if m is None else asked & m)
+    store_memory(g, write, address, rows.reshape(-1, 8).T.copy(), asked if m is None else asked & m)

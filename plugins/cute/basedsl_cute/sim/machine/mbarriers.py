@@ -1,40 +1,116 @@
-"""mbarrier operations as generated code uses them, lane by lane (PTX ISA, mbarrier).
+"""mbarrier operations, lane by lane (PTX ISA, mbarrier).
 
-An mbarrier lives at a shared address; its eight bytes are opaque, its state is kept by the block.
-The state token that arriving returns is the number of the phase arrived at.
+An mbarrier lies at a shared address; its eight bytes are opaque, its state is kept by the block.
+Its phase ends when no arrivals and no transaction bytes are pending. The state token that arriving
+returns is the number of the phase arrived at. Asynchronous operations that count at an mbarrier
+happen when somebody next looks at it, as late as the program lets them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from basedsl_cute.sim.errors import SimulationError
-from basedsl_cute.sim.machine.block import Block, MBarrier
-from basedsl_cute.sim.machine.cluster import home
+from basedsl_cute.sim.machine import races
+from basedsl_cute.sim.machine.async_copy import complete_copies
+from basedsl_cute.sim.machine.cluster import owner_block
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.machine.schedule import Wait
+from basedsl_cute.sim.machine.state import Block, Group, Mask, MBarrier
+from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.site import Site
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.async_copy import CopyQueue
-    from basedsl_cute.sim.machine.group import Group
-
-Mask = Any
 MAX_COUNT = (1 << 20) - 1
 
 
-def _lanes(g: Group, address: Any, m: Mask) -> Iterator[tuple[int, int]]:
-    """Active lanes with the shared address they mean."""
+# What counts at an mbarrier ----------------------------------------------------------------------
+
+
+def find_mbarrier(block: Block, address: int, g: Group, site: Site, lane: int) -> MBarrier:
+    """The mbarrier at a shared address of `block`. Raises SimulationError if nobody initialised
+    one.
+    """
+    found = block.mbarriers.get(address)
+    if found is None:
+        name, start, _ = g.shared_variable(address)
+        raise SimulationError(
+            f"no mbarrier was initialised at byte offset {address - start} of `{name}`",
+            site,
+            g.thread(lane),
+            hint="initialise it in one thread and put a barrier before its first use",
+        )
+    return found
+
+
+def send_to_mbarrier(block: Block, address: int, land: Callable[[], None]) -> None:
+    """Queue an asynchronous operation that counts at an mbarrier; `land` completes it."""
+    block.in_flight.setdefault(address, []).append(land)
+
+
+def land_bytes(block: Block, address: int, place: Any, data: Any, stamp: Stamp | None) -> None:
+    """Put bytes that count at an mbarrier at `place`, their offsets in shared memory."""
+    block.shared.raw[place] = data
+    if block.shared.written is not None:
+        block.shared.written[place] = 255
+    block.mbarriers[address].transactions -= data.nbytes
+    if stamp is not None and block.shadow is not None:
+        block.shadow.order.release_access(_token(block, address), stamp)
+
+
+def _receive(block: Block, address: int) -> None:
+    """Complete what counts at an mbarrier."""
+    if address in block.in_flight:
+        for land in block.in_flight.pop(address):
+            land()
+        _settle(block, address)
+
+
+def _settle(block: Block, address: int) -> None:
+    """End the phase of an mbarrier if nothing of it is pending."""
+    barrier = block.mbarriers[address]
+    if barrier.pending == 0 and barrier.transactions == 0:
+        barrier.phase += 1
+        barrier.pending = barrier.count
+        barrier.arrived.clear()
+        if block.shadow is not None:
+            block.shadow.order.publish(_token(block, address))
+
+
+def _token(block: Block, address: int) -> tuple[str, int, int]:
+    """The race check's token of an mbarrier."""
+    return ("mbarrier", block.linear, address)
+
+
+def _count_arrivals(g: Group, barrier: MBarrier, number: int, site: Site, lane: int) -> None:
+    if number > barrier.pending:
+        raise SimulationError(
+            f"{number} arrivals at an mbarrier that waits for {barrier.pending} of "
+            f"{barrier.count} in this phase",
+            site,
+            g.thread(lane),
+        )
+    barrier.pending -= number
+    barrier.arrived[site] = barrier.arrived.get(site, 0) + number
+
+
+# Operations, on one address per lane -------------------------------------------------------------
+
+
+def _addresses(g: Group, address: Any, m: Mask) -> Iterator[tuple[int, int]]:
+    """Active lanes, each with the shared address that it means."""
     for lane in range(g.lanes) if m is None else np.flatnonzero(m).tolist():
         at = int(address[lane])
         yield lane, at - SHARED_WINDOW if at >= SHARED_WINDOW else at
 
 
-def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
-    for lane, at in _lanes(g, address, m):
+def init_mbarrier(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
+    """Initialise an mbarrier for `count` arrivals a phase (mbarrier.init). Raises SimulationError
+    for a bad address or count, and for an mbarrier that is in use.
+    """
+    for lane, at in _addresses(g, address, m):
         number = int(count[lane])
         inside = g.shared.base <= at <= g.shared.end - 8
         if at % 8 or not inside:
@@ -54,92 +130,85 @@ def init(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
                 hint="a pipeline of n stages has 2 n of them, 8 bytes each",
                 notes=(("it was initialised here", before.site.span),),
             )
-        if g.races is not None:
-            g.races.initialise(g, site, at - g.shared.base, lane)
+        if g.shadow is not None:
+            races.check_mbarrier_init(g.shadow, g, site, at - g.shared.base, lane)
         g.block.mbarriers[at] = MBarrier(number, number, site)
         if g.shared.written is not None:
             g.shared.written[at - g.shared.base : at - g.shared.base + 8] = 255
 
 
-def invalidate(g: Group, address: Any, m: Mask, site: Site) -> None:
-    for lane, at in _lanes(g, address, m):
-        g.block.mbarrier(at, g, site, lane)
+def invalidate_mbarrier(g: Group, address: Any, m: Mask, site: Site) -> None:
+    """Give the memory of an mbarrier back to other uses (mbarrier.inval)."""
+    for lane, at in _addresses(g, address, m):
+        find_mbarrier(g.block, at, g, site, lane)
         del g.block.mbarriers[at]
 
 
-def arrive(
+def arrive_at_mbarrier(
     g: Group, address: Any, count: Any, transactions: Any, m: Mask, site: Site, drop: bool = False
 ) -> Any:
-    """Arrive `count` times, first expecting `transactions` more bytes; the phases arrived at."""
+    """Arrive `count` times, first expecting `transactions` more bytes; the phases arrived at, int64
+    per lane. With `drop`, later phases expect that many arrivals fewer (mbarrier.arrive_drop).
+    """
     tokens = np.zeros(g.lanes, np.int64)
-    for lane, at in _lanes(g, address, m):
-        block, at = home(g, at, lane, site)
-        barrier = block.mbarrier(at, g, site, lane)
-        _used(g, block, at, site, lane, "arrival")
+    for lane, at in _addresses(g, address, m):
+        block, at = owner_block(g, at, lane, site)
+        barrier = find_mbarrier(block, at, g, site, lane)
+        _check_use(g, block, at, site, lane, "arrival")
         tokens[lane] = barrier.phase
         barrier.transactions += int(transactions[lane])
         number = int(count[lane])
-        _check_count(g, barrier, number, site, lane)
+        _count_arrivals(g, barrier, number, site, lane)
         if drop:
             barrier.count -= number
-        barrier.arrive(number, site)
-        if g.races is not None:
-            g.races.order.release(block.token(at), g.agent)
-        block.settle(at)
+        if g.shadow is not None:
+            g.shadow.order.release(_token(block, at), g.agent)
+        _settle(block, at)
     return tokens
 
 
-def _used(g: Group, block: Block, at: int, site: Site, lane: int, verb: str) -> None:
-    if block.races is not None:
-        block.races.use(g, site, verb, at - block.shared.base, lane)
+def _check_use(g: Group, block: Block, at: int, site: Site, lane: int, verb: str) -> None:
+    if block.shadow is not None:
+        races.check_mbarrier_use(block.shadow, g, site, verb, at - block.shared.base, lane)
 
 
-def follow(g: Group, address: Any, counted: bool, m: Mask, site: Site) -> None:
-    """Arrive when the cp.async of the lane so far are complete; unless `counted`, the phase
-    expects one arrival more for it.
+def arrive_after_copies(g: Group, address: Any, counted: bool, m: Mask, site: Site) -> None:
+    """Arrive when the cp.async of the lane so far are complete (cp.async.mbarrier.arrive); unless
+    `counted`, the phase expects one arrival more for it.
     """
-    assert g.copies is not None
-    queue, serial = g.copies, g.copies.issued
-    for lane, at in _lanes(g, address, m):
-        barrier = g.block.mbarrier(at, g, site, lane)
+    serial = g.copies.issued
+    for lane, at in _addresses(g, address, m):
+        barrier = find_mbarrier(g.block, at, g, site, lane)
         barrier.pending += not counted
-        g.block.send(at, _arrival(g, queue, serial, lane, at, site))
+        send_to_mbarrier(g.block, at, _arrival_after_copies(g, serial, lane, at, site))
 
 
-def _arrival(g: Group, queue: CopyQueue, serial: int, lane: int, at: int, site: Site) -> Any:
+def _arrival_after_copies(
+    g: Group, serial: int, lane: int, at: int, site: Site
+) -> Callable[[], None]:
     def land() -> None:
         only = np.zeros(g.lanes, np.bool_)
         only[lane] = True
-        stamps = queue.land(g, serial, only)
-        barrier = g.block.mbarrier(at, g, site, lane)
-        _check_count(g, barrier, 1, site, lane)
-        barrier.arrive(1, site)
-        if g.races is not None:
+        stamps = complete_copies(g, serial, only)
+        _count_arrivals(g, find_mbarrier(g.block, at, g, site, lane), 1, site, lane)
+        if g.shadow is not None:
             for stamp in stamps:
-                g.races.order.land(g.block.token(at), stamp)
+                g.shadow.order.release_access(_token(g.block, at), stamp)
 
     return land
 
 
-def _check_count(g: Group, barrier: MBarrier, number: int, site: Site, lane: int) -> None:
-    if number > barrier.pending:
-        raise SimulationError(
-            f"{number} arrivals at an mbarrier that waits for {barrier.pending} of "
-            f"{barrier.count} in this phase",
-            site,
-            g.thread(lane),
-        )
-
-
-def transact(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int) -> None:
-    """Expect (`sign` 1) or complete (-1) some bytes of the current phase."""
-    for lane, at in _lanes(g, address, m):
-        block, at = home(g, at, lane, site)
-        barrier = block.mbarrier(at, g, site, lane)
-        _used(g, block, at, site, lane, "count of bytes")
+def count_transactions(g: Group, address: Any, nbytes: Any, m: Mask, site: Site, sign: int) -> None:
+    """Expect (`sign` 1) or complete (-1) some bytes of the current phase (mbarrier.expect_tx and
+    complete_tx).
+    """
+    for lane, at in _addresses(g, address, m):
+        block, at = owner_block(g, at, lane, site)
+        barrier = find_mbarrier(block, at, g, site, lane)
+        _check_use(g, block, at, site, lane, "count of bytes")
         barrier.transactions += sign * int(nbytes[lane])
         if sign < 0:
-            block.settle(at)
+            _settle(block, at)
 
 
 def _done_token(barrier: MBarrier, token: int) -> bool:
@@ -153,30 +222,34 @@ def _done_parity(barrier: MBarrier, parity: int) -> bool:
 _DONE: dict[bool, Callable[[MBarrier, int], bool]] = {False: _done_token, True: _done_parity}
 
 
-def test(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) -> Any:
-    """Whether the phase of a token, or the last one of a parity, is complete, per lane."""
+def test_mbarrier(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) -> Any:
+    """True in the lanes whose phase is complete: that of the token `which`, or, with `parity`, the
+    last one of that parity.
+    """
     out = np.zeros(g.lanes, np.bool_)
-    for lane, at in _lanes(g, address, m):
-        barrier = g.block.mbarrier(at, g, site, lane)
-        _used(g, g.block, at, site, lane, "wait")
-        g.block.receive(at)
+    for lane, at in _addresses(g, address, m):
+        barrier = find_mbarrier(g.block, at, g, site, lane)
+        _check_use(g, g.block, at, site, lane, "wait")
+        _receive(g.block, at)
         out[lane] = _DONE[parity](barrier, int(which[lane]))
-        if out[lane] and g.races is not None:
-            g.races.order.acquire(g.block.token(at), g.agent)
+        if out[lane] and g.shadow is not None:
+            g.shadow.order.acquire(_token(g.block, at), g.agent)
     return out
 
 
-def wait(g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site) -> Wait | None:
-    """What to wait for until `test` holds in every active lane; None when it does already."""
+def wait_for_mbarrier(
+    g: Group, address: Any, which: Any, parity: bool, m: Mask, site: Site
+) -> Wait | None:
+    """The wait until `test_mbarrier` holds in every active lane; None if it does already."""
     goals = {
-        (at, int(which[lane])): g.block.mbarrier(at, g, site, lane)
-        for lane, at in _lanes(g, address, m)
+        (at, int(which[lane])): find_mbarrier(g.block, at, g, site, lane)
+        for lane, at in _addresses(g, address, m)
     }
     done = _DONE[parity]
 
     def ready() -> bool:
         for at, _ in goals:
-            g.block.receive(at)
+            _receive(g.block, at)
         return all(done(barrier, goal) for (_, goal), barrier in goals.items())
 
     if ready():

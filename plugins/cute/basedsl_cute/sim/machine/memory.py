@@ -1,4 +1,4 @@
-"""Memory as segments: the allocation table of a launch, and one block's shared and local memory.
+"""Memory as segments: the allocation table of a launch, and a block's shared and local memory.
 
 Global pointers are host addresses. Shared pointers are small offsets; as generic pointers they lie
 in a window far above any host address, where local pointers always are.
@@ -18,7 +18,7 @@ import numpy as np
 from basedsl_cute.hardware.targets import SYSTEM_SMEM
 
 SHARED_BASE = SYSTEM_SMEM
-"""Where shared memory starts: address 0 is never valid, as on sm_90 (1 KB is the system's)."""
+"""The first address of shared memory: 0 is never valid, as on sm_90 (1 KB is the system's)."""
 
 CLUSTER_SHIFT = 40
 """An address in the shared memory of block r of the cluster has r + 1 in the bits from here on."""
@@ -31,16 +31,18 @@ NO_ARGUMENT = (
     "an array whose address a kernel reads from memory is not an argument: "
     "`with basedsl_cute.sim.reachable(array, ...):` around the call"
 )
-"""What to do about an address that belongs to no argument."""
+"""The hint for an address that belongs to no argument."""
 
-NEVER_WRITTEN = 0xFF  # what shared memory holds before the first store: NaN for every float type
+NEVER_WRITTEN = 0xFF  # each byte of fresh shared memory: NaN for every float type
 
 
 class Segment:
-    """`size` bytes from address `base`. `raw` holds them, one copy after another if several blocks
-    or threads have their own: then `stride` bytes lie between copies.
+    """A range of `size` bytes from address `base`; `name` is for messages, `kind` is "global",
+    "shared" or "local". `raw` holds the bytes, uint8, one copy after another if several blocks or
+    threads have their own: then `stride` bytes lie between the beginnings of copies.
 
-    `written` shadows `raw` with 255 for each byte that was written, or is None if nobody asks.
+    `written` shadows `raw` with 255 for each byte that was written; it is None if that is not
+    checked. `keepalive` owns the bytes.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Segment:
 
     @property
     def end(self) -> int:
+        """The address after the last byte."""
         return self.base + self.size
 
     def view(self, dtype: Any) -> Any:
@@ -89,11 +92,12 @@ class Segment:
         return found
 
     def track_writes(self) -> None:
+        """Note from now on which bytes are written."""
         self.written = np.zeros(self.raw.size, np.uint8)
         self._written_views.clear()
 
     def settle_writes(self) -> None:
-        """Stop tracking once every byte was written."""
+        """Stop noting writes once every byte was written."""
         if self.written is not None:
             copies = self.written.reshape(-1, self.stride) if self.stride else self.written
             if copies[..., : self.size].all():
@@ -104,7 +108,9 @@ class Segment:
 
 
 class Memory:
-    """The allocation table: what a kernel may touch through global pointers."""
+    """The allocation table of a launch: the segments, by address, that a kernel may touch through
+    global pointers.
+    """
 
     def __init__(self) -> None:
         self._segments: list[Segment] = []
@@ -118,10 +124,10 @@ class Memory:
         writable: bool = True,
         keepalive: object = None,
     ) -> Segment:
-        """Allow access to `nbytes` bytes from `address`; `keepalive` owns them.
+        """Allow access to `nbytes` bytes from the host address `address`; `keepalive` owns them.
 
-        `name` is what error messages call them: the name of the argument. Segments may overlap: the
-        same array passed twice.
+        Error messages call them `name`, the name of the argument. Segments may overlap: the same
+        array passed twice. A kernel that writes to one that is not `writable` fails.
         """
         if nbytes:
             buffer: Any = (ctypes.c_uint8 * nbytes).from_address(address)
@@ -145,13 +151,14 @@ class Memory:
         return start
 
     def insert(self, segment: Segment) -> Segment:
+        """Allow access to a segment; returns it."""
         i = bisect.bisect_right(self._bases, segment.base)
         self._bases.insert(i, segment.base)
         self._segments.insert(i, segment)
         return segment
 
     def copy(self) -> Memory:
-        """A table with the same segments, to which a launch adds its own."""
+        """A new table with the same segments, to which a launch adds its own."""
         other = Memory()
         other._segments = list(self._segments)
         other._bases = list(self._bases)
@@ -166,7 +173,7 @@ class Memory:
         return sorted(found, key=lambda s: (-s.end, s.base))
 
     def find(self, address: int) -> Segment | None:
-        """The segment that holds `address`."""
+        """The segment that holds `address`, of several the last one; None if none does."""
         i = bisect.bisect_right(self._bases, address) - 1
         if i >= 0 and address < self._segments[i].end:
             return self._segments[i]
@@ -174,7 +181,7 @@ class Memory:
         return found[0] if found else None
 
     def nearest(self, address: int) -> Segment | None:
-        """The segment whose bytes are closest to `address`."""
+        """The segment whose bytes are closest to `address`; None in an empty table."""
         return min(
             self._segments,
             key=lambda s: max(s.base - address, address - s.end + 1, 0),
@@ -187,8 +194,8 @@ _reachable = threading.local()
 
 @contextlib.contextmanager
 def reachable(*arrays: Any) -> Iterator[None]:
-    """Kernels that this thread starts inside may touch these NumPy arrays, though they get their
-    addresses from memory and not as arguments.
+    """Let kernels that this thread starts inside touch these NumPy arrays, whose addresses they get
+    from memory and not as arguments.
     """
     outer = reachable_arrays()
     _reachable.arrays = (*outer, *arrays)
@@ -199,7 +206,7 @@ def reachable(*arrays: Any) -> Iterator[None]:
 
 
 def reachable_arrays() -> tuple[Any, ...]:
-    """What `reachable` has said."""
+    """The arrays that `reachable` names in this thread."""
     arrays: tuple[Any, ...] = getattr(_reachable, "arrays", ())
     return arrays
 
@@ -207,7 +214,9 @@ def reachable_arrays() -> tuple[Any, ...]:
 def private_segment(
     base: int, size: int, copies: int, name: str, kind: str, track: bool
 ) -> Segment:
-    """`copies` of `size` fresh bytes: shared memory of blocks, or local memory of threads."""
+    """A segment of `copies` times `size` fresh bytes: shared memory of blocks, or local memory of
+    threads. `track` notes which bytes are written.
+    """
     stride = -(-max(size, 1) // 1024) * 1024 if kind == "shared" else -(-size // 16) * 16
     stride = max(stride, 16)
     raw = np.full(stride * copies, NEVER_WRITTEN, np.uint8)

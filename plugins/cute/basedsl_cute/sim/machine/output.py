@@ -1,6 +1,6 @@
-"""What kernels print: formatted as C does, written in an order that does not depend on scheduling.
+"""Output of printf in kernels: formatted as C does, in an order that no scheduling changes.
 
-Lines come out by block, then by the barriers passed, then by warp, then as the warp printed them.
+Texts come out by block, then by the barriers passed, then by warp, then as the warp printed them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ _CONVERSION = re.compile(
 )
 
 
-class Output:
-    """The prints of one launch."""
+class KernelOutput:
+    """The texts that one launch has printed and not yet written out."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[int, int, int, int, str]] = []
 
-    def add(self, block: int, epoch: int, warp: int, text: str) -> None:
+    def add_text(self, block: int, epoch: int, warp: int, text: str) -> None:
+        """Keep a text by a warp of a block that has passed `epoch` barriers of all threads."""
         self._parts.append((block, epoch, warp, len(self._parts), text))
 
     def flush(self) -> None:
@@ -32,7 +33,7 @@ class Output:
 
 
 def argument_count(fmt: str) -> int:
-    """How many arguments the conversions in `fmt` take."""
+    """The number of arguments that the conversions in `fmt` take."""
     count = 0
     for _, width, precision, _, kind in _CONVERSION.findall(fmt):
         count += (kind != "%") + (width == "*") + (precision == "*")
@@ -40,7 +41,7 @@ def argument_count(fmt: str) -> int:
 
 
 def conversions(fmt: str) -> list[str]:
-    """The conversion letters in `fmt`, each with its length modifier, `*` for widths."""
+    """The conversions in `fmt` that take an argument: length and letter, or `*` for a width."""
     out = []
     for _, width, precision, length, kind in _CONVERSION.findall(fmt):
         out += ["*"] * ((width == "*") + (precision == "*"))
@@ -50,7 +51,7 @@ def conversions(fmt: str) -> list[str]:
 
 
 def format_c(fmt: str, args: list[Any], bits: list[int]) -> str:
-    """`fmt` with `args` as C's printf does; `bits` is each argument's width, for unsigned forms."""
+    """Format `args` as C's printf does; `bits` are their widths, for unsigned forms."""
     position = 0
 
     def take() -> tuple[Any, int]:

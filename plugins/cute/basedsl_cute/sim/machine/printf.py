@@ -1,42 +1,50 @@
-"""printf from lanes: a format with values per lane, or CUDA's vprintf with a packed buffer."""
+"""printf by lanes: of a format with values per lane, or CUDA's vprintf with a packed buffer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.machine.access import Access, load
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.load_store import load_memory
 from basedsl_cute.sim.machine.output import conversions, format_c
+from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
+
+def _print(g: Group, text: str, lane: int) -> None:
+    """Keep what `lane` prints; the launch writes it out in order."""
+    number = int(g.shape.block_number[lane])
+    warp = int(g.shape.warp[lane])
+    g.launch.output.add_text(g.block.linear + number, g.block.epoch, warp, text)
 
 
-def _active(g: Group, m: Any) -> Any:
+def _active(g: Group, m: Mask) -> Any:
     return range(g.lanes) if m is None else np.flatnonzero(m).tolist()
 
 
-def printf(g: Group, fmt: str, args: tuple[Any, ...], bits: list[int], m: Any) -> None:
-    """Every lane in `m` prints `fmt` with its values, in lane order."""
+def printf(g: Group, fmt: str, args: tuple[Any, ...], bits: list[int], m: Mask) -> None:
+    """Print `fmt` with the values of every lane in `m`, in lane order: `args`, `(lanes,)` each, of
+    `bits` bits.
+    """
     if not args:
         text = format_c(fmt, [], [])
         for lane in _active(g, m):
-            g.print(text, lane)
+            _print(g, text, lane)
         return
     columns = [
         arg.tolist() if arg.dtype.kind in "biuf" else arg.astype(float).tolist() for arg in args
     ]
     for lane in _active(g, m):
-        g.print(format_c(fmt, [column[lane] for column in columns], bits), lane)
+        _print(g, format_c(fmt, [column[lane] for column in columns], bits), lane)
 
 
 def _bytes(g: Group, address: int, count: int, lane: int, site: Site) -> Any:
-    a = Access(np.dtype(np.uint8), (count,), 1, 0, None, site, "i8")
+    a = MemoryAccess(np.dtype(np.uint8), (count,), 1, 0, None, site, "i8")
     m = np.zeros(g.lanes, np.bool_)
     m[lane] = True
-    return np.ascontiguousarray(load(g, a, np.full(g.lanes, address), m)[:, lane])
+    return np.ascontiguousarray(load_memory(g, a, np.full(g.lanes, address), m)[:, lane])
 
 
 def _c_string(g: Group, address: int, lane: int, site: Site) -> str:
@@ -48,9 +56,10 @@ def _c_string(g: Group, address: int, lane: int, site: Site) -> str:
         out.append(byte)
 
 
-def vprintf(g: Group, fmt: Any, buffer: Any, site: Site, m: Any) -> None:
-    """CUDA's vprintf: arguments lie in `buffer` like the fields of a C struct, integers as 4 or 8
-    bytes, floats as double."""
+def vprintf(g: Group, fmt: Any, buffer: Any, site: Site, m: Mask) -> None:
+    """Print as CUDA's vprintf does: the arguments lie in `buffer` like the fields of a C struct,
+    integers as 4 or 8 bytes, floats as double.
+    """
     texts: dict[int, str] = {}
     for lane in _active(g, m):
         address = int(fmt[lane])
@@ -70,4 +79,4 @@ def vprintf(g: Group, fmt: Any, buffer: Any, site: Site, m: Any) -> None:
             values.append(number)
             bits.append(size * 8)
             at += size
-        g.print(format_c(text, values, bits), lane)
+        _print(g, format_c(text, values, bits), lane)

@@ -1,39 +1,26 @@
-"""Local arrays as registers, where `register_uses` finds that they can be.
+"""Loads and stores of local arrays that are kept as registers (`register_uses` finds which).
 
-Such an array is kept as rows of elements with one entry per lane, so that an element at an index
-that all lanes share is one row. Other allocas lie in each thread's local memory.
+Such an array is rows of elements with one entry per lane, `(elements, lanes)`, so that an element
+at an index that all lanes share is one row. Other allocas lie in each thread's local memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from basedsl_cute.sim.errors import MemoryAccessError
+from basedsl_cute.sim.machine import wgmma_queue
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.state import Group, Mask
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.access import Access
-    from basedsl_cute.sim.machine.group import Group
 
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RegisterArray:
-    """`size` bytes from address `base`, as elements of `itemsize` bytes. `multiplied` says that
-    wgmma reads or writes it.
+def load_register(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
+    """The values at `address`, which is one for all lanes or one per lane: `(lanes,)`, or
+    `(n, ..., lanes)` for a vector. Raises MemoryAccessError for an address outside of the array.
     """
-
-    base: int
-    size: int
-    itemsize: int
-    multiplied: bool = False
-    name: str = "a local array"
-
-
-def load_register(g: Group, a: Access, address: Any, m: Any) -> Any:
-    """What each lane has at `address`, which is one for all lanes or one per lane."""
-    rows = g.rows(a)
+    rows = _rows(g, a)
     index = _index(g, a, address, m)
     if a.register.multiplied:  # type: ignore[union-attr]
         _touch(g, a, index, False)
@@ -45,9 +32,9 @@ def load_register(g: Group, a: Access, address: Any, m: Any) -> Any:
     return got.reshape(*a.shape, -1) if len(a.shape) > 1 else got
 
 
-def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> None:
-    """Set the element at `address` in the lanes of `m`."""
-    rows = g.rows(a)
+def store_register(g: Group, a: MemoryAccess, address: Any, value: Any, m: Mask) -> None:
+    """Set the element or vector at `address` in the lanes of `m`. Raises MemoryAccessError."""
+    rows = _rows(g, a)
     index = _index(g, a, address, m)
     if a.register.multiplied:  # type: ignore[union-attr]
         _touch(g, a, index, True)
@@ -66,23 +53,40 @@ def store_register(g: Group, a: Access, address: Any, value: Any, m: Any) -> Non
     rows[index, lanes] = value
 
 
-def _touch(g: Group, a: Access, index: Any, writes: bool) -> None:
+def register_range(g: Group, a: MemoryAccess, address: Any) -> tuple[int, int]:
+    """The first row and the end of an access at one address for all lanes."""
+    first = int(_index(g, a, int(np.ravel(address)[0]), None))
+    return first, first + a.count
+
+
+def _rows(g: Group, a: MemoryAccess) -> Any:
+    """The array of an access as `(elements, lanes)` of its type."""
+    array = a.register
+    assert array is not None
+    key = (array, a.dtype)
+    found = g.register_rows.get(key)
+    if found is None:
+        store = g.register_rows.get((array, None))
+        if store is None:
+            count = array.size // array.itemsize
+            # All bits set, as memory that was never written: NaN for every float type.
+            store = np.full((count, g.lanes), -1, f"i{array.itemsize}")
+            g.register_rows[array, None] = store
+        found = g.register_rows[key] = store.view(a.dtype)
+    return found
+
+
+def _touch(g: Group, a: MemoryAccess, index: Any, writes: bool) -> None:
     assert a.register is not None
     if np.ndim(index) == 0:
         first = int(index)
         end = first + (a.count if a.shape else 1)
     else:
         first, end = int(index.min()), int(index.max()) + (a.count if a.shape else 1)
-    g.products.touch(g, a.register, first, end, writes, a.site)
+    wgmma_queue.touch_registers(g, a.register, first, end, writes, a.site)
 
 
-def register_range(g: Group, a: Access, address: Any) -> tuple[int, int]:
-    """The rows of a register array that an access at one address for all lanes means."""
-    first = int(_index(g, a, int(np.ravel(address)[0]), None))
-    return first, first + a.count
-
-
-def _index(g: Group, a: Access, address: Any, m: Any) -> Any:
+def _index(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     """The row at `address`: an int, or one per lane."""
     array = a.register
     assert array is not None

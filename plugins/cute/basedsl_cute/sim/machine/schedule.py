@@ -1,29 +1,25 @@
-"""Coroutines that wait for each other: what a group may wait for, and who runs next.
+"""Scheduler of groups that wait for each other: each is a coroutine that yields a `Wait`.
 
-A group's generator yields a `Wait`. New kinds of waiting need no change here: only a `ready`
-function that says when it is over and a text for the report when it never is.
+A new kind of waiting needs no change here: only a `ready` function that says when it is over, and a
+text for the report when it never is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from basedsl_cute.sim.errors import BarrierError, DeadlockError, SimulationError
+from basedsl_cute.sim.machine.state import Block, Group
 from basedsl_cute.sim.site import Site
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.block import Block
-    from basedsl_cute.sim.machine.group import Group
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Wait:
-    """A group waits until `ready()`. `describe()` says what for, as things stand.
+    """A wait of a group until `ready()`. `describe()` says for what, as things stand.
 
-    A wait that is not `patient` may end without being ready, when nothing else can go on: a loop
-    that polls memory. `whole_block` marks barriers of all threads.
+    A wait that is not `patient` may end without being ready, when nothing else can go on: that of a
+    loop that polls memory. `whole_block` marks barriers of all threads.
     """
 
     ready: Callable[[], bool]
@@ -34,7 +30,7 @@ class Wait:
 
 
 def spin(site: Site) -> Wait:
-    """One more turn of a loop that may be polling memory: let the others go first."""
+    """The wait of a loop that may be polling memory, before its next turn: others go first."""
     return Wait(lambda: False, lambda: "another turn of a polling loop", site, patient=False)
 
 
@@ -62,9 +58,10 @@ def run_together(
 ) -> None:
     """Run all groups to their end, in order, each until it waits.
 
-    Where all that can run polls memory, `more` blocks may be what it waits for: on a GPU they run
-    at the same time. Raises BarrierError or DeadlockError when none can go on, or when all they
-    did was poll, about `max_spins` times in all: `stores` counts the stores made so far.
+    When every group that can run polls memory, they may be waiting for blocks that have not
+    started, which on a GPU run at the same time: `more` starts some. Raises BarrierError or
+    DeadlockError when no group can go on, or when all have only polled, about `max_spins` times in
+    all; `stores` gives the number of stores made so far.
     """
     live = [_Task(group, run) for group, run in tasks]
     ended: list[_Task] = []
@@ -114,10 +111,10 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     if blocks and ended and len(places) == 1:
         gone = ended[0].group
         return BarrierError(
-            "a barrier that all threads of the block must reach waits forever: "
-            f"{gone.thread(0)} has ended without reaching it",
+            "a barrier that all threads of the block must reach waits for ever",
             blocks[0].site,
             waits[0][0].thread(0),
+            notes=((f"{gone.thread(0)} has ended without reaching it", None),),
         )
     what = _extent([task.group.block for task in (*live, *ended)])
     notes = []
@@ -129,20 +126,22 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     message = f"deadlock: no thread of the {what} can go on"
     hint = None
     if spins:
-        message = f"deadlock: all that can run polls memory, {spins} times with no effect"
+        message = f"deadlock: every running warp polls memory, {spins} times with no effect"
         hint = "if the loop is right but long, raise SimOptions.max_spins"
     return DeadlockError(message, waits[0][1].site, waits[0][0].thread(0), hint, tuple(notes))
 
 
 def _extent(blocks: list[Block]) -> str:
-    """How much runs together: one block, the blocks of a cluster or several of the grid."""
+    """The name of what runs together: one block, the cluster's blocks, or several of the grid."""
     if len({id(block.cluster) for block in blocks}) > 1:
         return "grid"
     return "cluster" if len(blocks[0].cluster.blocks) > 1 else "block"
 
 
 def _warps(groups: list[Group], extent: str) -> str:
-    """Warps by number, and by block where several run: by rank in a cluster, else as linear id."""
+    """The warps by number, with their block where several run: its rank in a cluster, else its
+    linear index.
+    """
     by_block: dict[str, list[str]] = {}
     for group in groups:
         number = group.block.rank if extent == "cluster" else group.block.linear

@@ -1,7 +1,7 @@
-"""Copies of the TMA unit as generated code uses them (PTX ISA, cp.async.bulk.tensor).
+"""Tensor copies of the TMA unit (PTX ISA, cp.async.bulk.tensor).
 
-Both happen as late as the program lets them: a load lands when someone next looks at its mbarrier,
-a store reads its source and writes its target when they are waited for (`bulk`).
+They are performed as late as the program lets them: a load lands when someone next looks at its
+mbarrier, a store reads its source and writes its target when they are waited for (`bulk_groups`).
 
 A store writes whole 16 bytes of the contiguous mode, even where its extent ends within them, and a
 reduction combines them; it begins at such 16 bytes, and not before the tensor. (Seen on an H200,
@@ -16,7 +16,7 @@ bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -24,26 +24,28 @@ import numpy as np
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, TYPE_NAMES
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
+from basedsl_cute.sim.machine import races
+from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
+from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import NO_ARGUMENT
-from basedsl_cute.sim.machine.tensor_maps import active, find
+from basedsl_cute.sim.machine.state import Block, Group, Mask
+from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.block import Block
-    from basedsl_cute.sim.machine.group import Group
-
-Mask = Any
 
 _PIECE = 16  # bytes that a store writes at once
 _ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
 
 
-def load(
+def tma_load(
     g: Group, m: Mask, site: Site, maps: Any, to: Any, mbar: Any, masks: Any, coordinates: Any
 ) -> None:
-    """A box from global to shared memory; `masks` are the blocks of the cluster that get it."""
-    for lane in active(g, m):
-        tensor = find(g, int(maps[lane]), lane, site)
+    """Copy a box from global to shared memory. Per lane: the address of the tensor map, the shared
+    address `to`, the address of the mbarrier that counts the bytes, and a bit per block of the
+    cluster that gets the box, at the same addresses (`masks` None: the lane's own). `coordinates`
+    are an array per mode, the contiguous one first.
+    """
+    for lane in active_lanes(g, m):
+        tensor = find_tensor_map(g, int(maps[lane]), lane, site)
         start = tuple(int(c[lane]) for c in coordinates)
         at, barrier = int(to[lane]), int(mbar[lane])
         _check_place(g, tensor, at, lane, site)
@@ -51,24 +53,28 @@ def load(
         box = _read_global(g, tensor, start, lane, site)
         targets = [g.block]
         if masks is not None:
-            targets = _chosen(g, int(masks[lane]) & 0xFFFF, lane, site)
+            targets = _multicast_blocks(g, int(masks[lane]) & 0xFFFF, lane, site)
         for block in targets:
-            block.mbarrier(barrier, g, site, lane)
+            find_mbarrier(block, barrier, g, site, lane)
             stamp = None
-            if block.races is not None:
-                block.races.promise(g, site, barrier - block.shared.base, lane)
-                stamp = block.races.async_write(g, site, "write by a TMA load", place, lane)
-            block.send(barrier, functools.partial(block.land, barrier, place, box, stamp))
+            if block.shadow is not None:
+                offset = barrier - block.shared.base
+                races.check_mbarrier_fenced(block.shadow, g, site, offset, lane)
+                stamp = races.begin_async_write(
+                    block.shadow, g, site, "write by a TMA load", place, lane
+                )
+            land = functools.partial(land_bytes, block, barrier, place, box, stamp)
+            send_to_mbarrier(block, barrier, land)
 
 
-def prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
-    """A box of global memory into the L2 cache."""
-    for lane in active(g, m):
-        tensor = find(g, int(maps[lane]), lane, site)
+def tma_prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
+    """Check a copy of a box into the L2 cache, which changes no memory."""
+    for lane in active_lanes(g, m):
+        tensor = find_tensor_map(g, int(maps[lane]), lane, site)
         _elements(g, tensor, tuple(int(c[lane]) for c in coordinates), lane, site)
 
 
-def store(
+def tma_store(
     g: Group,
     m: Mask,
     site: Site,
@@ -77,9 +83,11 @@ def store(
     coordinates: Any,
     reduction: str | None = None,
 ) -> None:
-    """A box from shared to global memory, or combined into it."""
-    for lane in active(g, m):
-        tensor = find(g, int(maps[lane]), lane, site)
+    """Copy a box from shared to global memory in the lane's bulk group, or combine it into that by
+    `reduction` (a key of `_REDUCTIONS`).
+    """
+    for lane in active_lanes(g, m):
+        tensor = find_tensor_map(g, int(maps[lane]), lane, site)
         at = int(source[lane])
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
@@ -87,14 +95,15 @@ def store(
         _check_start(g, tensor, start, lane, site)
         _check_reduction(g, tensor, reduction, lane, site)
         stamp = None
-        if g.races is not None:
-            stamp = g.races.async_read(g, site, "read by a TMA store", place, lane)
+        if g.shadow is not None:
+            stamp = races.begin_async_read(g.shadow, g, site, "read by a TMA store", place, lane)
         read = functools.partial(read_shared, g, place, lane, site)
         write = functools.partial(_write_global, g, tensor, start, lane, site, reduction)
-        g.bulk.issue(lane, read, write, site, stamp)
+        issue_bulk_store(g, lane, read, write, site, stamp)
 
 
 def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
+    """The bytes of shared memory at the offsets `place`. Raises UninitializedReadError."""
     written = g.shared.written
     if written is not None and (written[place] != 255).any():
         bad = int(place[written[place] != 255].min())
@@ -108,7 +117,8 @@ def read_shared(g: Group, place: Any, lane: int, site: Site) -> Any:
     return g.shared.raw[place]
 
 
-def _chosen(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
+def _multicast_blocks(g: Group, mask: int, lane: int, site: Site) -> list[Block]:
+    """The blocks of the cluster whose bits are set in `mask`."""
     blocks: list[Block] = g.block.cluster.blocks
     if mask >> len(blocks):
         raise SimulationError(
@@ -125,10 +135,11 @@ def _check_start(
     if start[0] * tensor.itemsize % _PIECE == 0 and min(start) >= 0:
         return
     raise SimulationError(
-        f"a TMA store begins at {start}, the contiguous mode first: no coordinate may be negative, "
-        f"and the first is a multiple of {_PIECE // tensor.itemsize} elements ({_PIECE} bytes)",
+        f"a TMA store begins at {start}, the contiguous mode first",
         site,
         g.thread(lane),
+        hint="no coordinate may be negative, and the first must be a multiple of "
+        f"{_PIECE // tensor.itemsize} elements ({_PIECE} bytes)",
     )
 
 
@@ -169,8 +180,8 @@ def _elements(
     site: Site,
     whole_pieces: bool = False,
 ) -> tuple[Any, Any]:
-    """Byte offsets from the tensor's beginning of a box's elements, and which are inside of it: or,
-    with `whole_pieces`, in 16 bytes that begin inside.
+    """Byte offsets of a box's elements from the tensor's beginning, and which of them are inside of
+    it, `(elements,)`; with `whole_pieces`, also those in 16 bytes that begin inside.
     """
     if len(start) != tensor.rank:
         raise SimulationError(
@@ -196,7 +207,7 @@ def _elements(
 def _global_bytes(
     g: Group, tensor: TensorMap, offset: Any, lane: int, site: Site, verb: str
 ) -> tuple[Any, Any]:
-    """The segment of global memory and the byte indices into it."""
+    """The segment of global memory, and byte indices into it, `(elements, itemsize)`."""
     low, high = int(offset.min()), int(offset.max()) + tensor.itemsize
     segment = g.memory.find(tensor.address + low)
     if segment is None or tensor.address + high > segment.end:
@@ -211,7 +222,7 @@ def _global_bytes(
 
 
 def _beyond_the_extent(tensor: TensorMap) -> str | None:
-    """Why a store that is clipped at the tensor's extents may still be too long."""
+    """A hint why a store that is clipped at the tensor's extents may still be too long."""
     unit, extent = _PIECE // tensor.itemsize, tensor.extents[0]
     if extent % unit == 0:
         return None
@@ -267,7 +278,7 @@ def _check_reduction(
         )
 
 
-# How elements are combined, by the number of the tensor map's data type.
+# By the number of a tensor map's data type.
 _DTYPES = tuple(
     np.dtype(ml_dtypes.bfloat16 if name == "BFloat16" else name.lower().removeprefix("t"))
     for name in TYPE_NAMES

@@ -1,23 +1,22 @@
-"""Warp-wide operations on a group's lanes: shuffles, votes, reductions (PTX ISA, parallel
-synchronization and communication instructions).
+"""Warp-wide operations: shuffles, votes, matches, reductions (PTX ISA, parallel synchronization and
+communication instructions).
 
 A group may hold many warps; lane arithmetic is per warp. A lane that an instruction's member mask
-names must execute it, and a lane that executes it must be named.
+names must execute it, and a lane that executes it must be named. `members` is that mask, an int32
+for all lanes or one per lane; values and results are `(lanes,)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import WarpError
+from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
 
 FULL = -1
 
@@ -29,13 +28,13 @@ def _per_warp(g: Group, ufunc: Any, lanes: Any) -> Any:
 
 
 def ballot(g: Group, chosen: Any) -> Any:
-    """Per lane, the bits of its warp's lanes where `chosen` holds, as uint32."""
+    """The bits of each lane's warp in which `chosen` holds, uint32 per lane."""
     bits = np.where(chosen, np.uint32(1) << g.shape.lane.astype(np.uint32), np.uint32(0))
     return _per_warp(g, np.bitwise_or, bits)
 
 
-def check_members(g: Group, members: Any, m: Any, site: Site) -> None:
-    """Raise unless exactly the lanes named by `members` (that exist) are active together."""
+def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
+    """Raise WarpError unless exactly the lanes that `members` names (and that exist) are active."""
     if m is None and np.ndim(members) == 0 and int(members) == FULL:
         return
     named = np.broadcast_to(np.asarray(members), (g.lanes,)).astype(np.int64) & 0xFFFFFFFF
@@ -66,7 +65,7 @@ def check_members(g: Group, members: Any, m: Any, site: Site) -> None:
         )
 
 
-def _teams(g: Group, members: Any, m: Any) -> Iterator[tuple[Any, Any]]:
+def _teams(g: Group, members: Any, m: Mask) -> Iterator[tuple[Any, Any]]:
     """The active lanes, by distinct member mask."""
     active = np.ones(g.lanes, np.bool_) if m is None else m
     if np.ndim(members) == 0:
@@ -80,11 +79,12 @@ def _teams(g: Group, members: Any, m: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def shuffle(
-    g: Group, kind: str, members: Any, value: Any, b: Any, c: Any, m: Any, site: Site
+    g: Group, kind: str, members: Any, value: Any, b: Any, c: Any, m: Mask, site: Site
 ) -> tuple[Any, Any]:
-    """shfl.sync: the value of another lane, and whether there was one (PTX ISA, shfl.sync).
+    """The values of other lanes, and booleans that say where there was one (PTX ISA, shfl.sync).
 
-    Operand `b` is the lane or offset, `c` holds the clamp (bits 0-4) and segment mask (8-12).
+    `kind` is up, down, bfly (or xor) or idx. Operand `b` is the lane or offset, `c` holds the clamp
+    (bits 0-4) and segment mask (8-12). Raises WarpError.
     """
     check_members(g, members, m, site)
     lane = g.shape.lane
@@ -120,8 +120,10 @@ def _take(value: Any, at: Any) -> Any:
 # Votes -----------------------------------------------------------------------------------------
 
 
-def vote(g: Group, kind: str, members: Any, predicate: Any, m: Any, site: Site) -> Any:
-    """vote.sync: `ballot` gives bits as int32, `any`, `all` and `uni` a boolean."""
+def vote(g: Group, kind: str, members: Any, predicate: Any, m: Mask, site: Site) -> Any:
+    """The outcome of a vote (PTX ISA, vote.sync): bits as int32 for the kind `ballot`, booleans for
+    `any`, `all` and `uni`. Raises WarpError.
+    """
     check_members(g, members, m, site)
     out = np.zeros(g.lanes, np.uint32)
     for _, team in _teams(g, members, m):
@@ -138,16 +140,18 @@ def vote(g: Group, kind: str, members: Any, predicate: Any, m: Any, site: Site) 
     return out.astype(np.uint32).view(np.int32) if kind == "ballot" else out != 0
 
 
-def elect(g: Group, members: Any, m: Any, site: Site) -> Any:
-    """elect.sync: true in the lowest active lane of each warp."""
+def elect(g: Group, members: Any, m: Mask, site: Site) -> Any:
+    """True in the lowest active lane of each warp (PTX ISA, elect.sync). Raises WarpError."""
     check_members(g, members, m, site)
     active = np.ones(g.lanes, np.bool_) if m is None else m
     lowest = _per_warp(g, np.minimum, np.where(active, g.shape.lane, WARP_SIZE))
     return active & (g.shape.lane == lowest)
 
 
-def match(g: Group, kind: str, members: Any, value: Any, m: Any, site: Site) -> tuple[Any, Any]:
-    """match.sync: the lanes with the same value (`any`), or all or none of them (`all`)."""
+def match(g: Group, kind: str, members: Any, value: Any, m: Mask, site: Site) -> tuple[Any, Any]:
+    """The lanes with the same value, as bits (`any`), or all or none of them (`all`), and where all
+    agree (PTX ISA, match.sync). Raises WarpError.
+    """
     check_members(g, members, m, site)
     out = np.zeros(g.lanes, np.uint32)
     agree = np.zeros(g.lanes, np.bool_)
@@ -169,9 +173,13 @@ def match(g: Group, kind: str, members: Any, value: Any, m: Any, site: Site) -> 
 
 
 def redux(
-    g: Group, kind: str, value: Any, members: Any, m: Any, absolute: bool, nan: bool, site: Site
+    g: Group, kind: str, value: Any, members: Any, m: Mask, absolute: bool, nan: bool, site: Site
 ) -> Any:
-    """redux.sync: a reduction over the lanes of each member mask, given to all of them."""
+    """A reduction over the lanes of each member mask, given to all of them (PTX ISA, redux.sync).
+
+    `kind` is a key of the table below. `absolute` reduces absolute values; with `nan`, fmin and
+    fmax give NaN if a value is NaN. Raises WarpError.
+    """
     check_members(g, members, m, site)
     if absolute:
         value = np.abs(value)

@@ -1,32 +1,32 @@
-"""wgmma as generated code uses it: a warp computes its 16 of the warpgroup's 64 rows.
+"""Warpgroup matrix instructions (PTX ISA, wgmma): a warp computes its 16 of the group's 64 rows.
 
 Operands in shared memory are found through descriptors (PTX ISA, "Matrix Descriptor Format"), laid
 out canonically (PTX ISA, "Shared Memory Matrix Layout"; the formulas are those of CuTe's header
 mma_sm90_desc.hpp). Products are exact. Sums of integers wrap; sums of floats are float32, rounded
 to float16 after each instruction if D is float16: the hardware's order and precision are not
 specified (PTX ISA, "wgmma.mma_async", semantics). Instructions complete
-when they are waited for (`products`).
+when they are waited for (`wgmma_queue`).
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from basedsl_cute.hardware.targets import WARP_SIZE, WARPS_PER_WARPGROUP
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
-from basedsl_cute.sim.machine.access import Access, load, store
-from basedsl_cute.sim.machine.races import Stamp
+from basedsl_cute.sim.machine import races
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.load_store import load_memory, store_memory
 from basedsl_cute.sim.machine.registers import load_register, register_range, store_register
-from basedsl_cute.sim.machine.wgmma_queue import Held
+from basedsl_cute.sim.machine.state import Group, Mask, PendingRegisters
+from basedsl_cute.sim.machine.vector_clock import Stamp
+from basedsl_cute.sim.machine.wgmma_queue import issue_wgmma
 from basedsl_cute.sim.site import Site
-
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.group import Group
 
 _DTYPES: dict[str, Any] = {
     "f16": np.float16,
@@ -42,8 +42,12 @@ _SWIZZLE_BITS = {0: 0, 1: 3, 2: 2, 3: 1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wgmma:
-    """One op: what is static about it. `a_registers` is None for A in shared memory."""
+class WgmmaInstruction:
+    """One op `cute.wgmma`, as translating fixes it: several instructions of shape 64 x `n` x `k`.
+
+    Pairs are for A and B. `steps` are what each instruction adds to the operand: units of a
+    descriptor, or rows of registers. `a_registers` is None for A in shared memory.
+    """
 
     n: int
     k: int
@@ -51,34 +55,39 @@ class Wgmma:
     majors: tuple[str, str]
     negated: tuple[bool, bool]
     steps: tuple[tuple[int, ...], tuple[int, ...]]
-    accumulator: Access
-    a_registers: Access | None
+    accumulator: MemoryAccess
+    a_registers: MemoryAccess | None
     site: Site
 
 
-def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -> None:
-    """Issue all steps of one op."""
+def mma_async(
+    g: Group, w: WgmmaInstruction, acc: Any, a: Any, b: Any, accumulate: Any, m: Mask
+) -> None:
+    """Issue all instructions of one op. `acc`, `a` and `b` are addresses of registers, or
+    descriptors of shared memory. Raises SimulationError for a part of a warp or warpgroup, for
+    operands outside of shared memory, and for registers that no fence orders.
+    """
     if m is not None or g.lanes != WARP_SIZE:
         raise SimulationError(
             "wgmma in divergent control flow: all lanes of the warp must be here", w.site
         )
     if g.first_warp // WARPS_PER_WARPGROUP >= g.block.warps // WARPS_PER_WARPGROUP:
         raise SimulationError(
-            f"wgmma by warp {g.first_warp} of a block of {g.block.warps} warps: it takes the four "
-            "warps of a warpgroup, 4 n to 4 n + 3",
+            f"wgmma by warp {g.first_warp} of a block of {g.block.warps} warps",
             w.site,
             g.thread(0),
+            hint="a wgmma is executed by the four warps of a warpgroup, 4 n to 4 n + 3",
         )
-    held = [_held(g, w.accumulator, acc, True)]
+    used = [_registers_of(g, w.accumulator, acc, True)]
     reads = []  # byte offsets of the operands in shared memory, a list of steps for each
     if w.a_registers is None:
         reads.append(_steps(g, w, 0, a, 16 * (g.first_warp % 4), 16))
         registers = None
     else:
         registers = _from_registers(g, w, a)
-        held.append(_held(g, w.a_registers, a, False))
+        used.append(_registers_of(g, w.a_registers, a, False))
     reads.append(_steps(g, w, 1, b, 0, w.n))
-    stamps = () if g.races is None else tuple(_stamp(g, w, parts) for parts in reads)
+    stamps = () if g.shadow is None else tuple(_stamp(g, w, parts) for parts in reads)
     accumulates = bool(np.ravel(accumulate)[0])
 
     def perform() -> None:
@@ -91,40 +100,42 @@ def run(g: Group, w: Wgmma, acc: Any, a: Any, b: Any, accumulate: Any, m: Any) -
             before = np.zeros_like(before)
         _store(g, w.accumulator, acc, _multiplied(w, left, right, before))
 
-    g.products.issue(g, w.site, perform, tuple(h for h in held if h is not None), stamps)
+    issue_wgmma(g, w.site, perform, tuple(u for u in used if u is not None), stamps)
 
 
-def _held(g: Group, access: Access, address: Any, is_accumulator: bool) -> Held | None:
+def _registers_of(
+    g: Group, access: MemoryAccess, address: Any, is_accumulator: bool
+) -> PendingRegisters | None:
     if access.register is None:
         return None
     first, end = register_range(g, access, address)
-    return Held(access.register, first, end, is_accumulator, access.site)
+    return PendingRegisters(access.register, first, end, is_accumulator, access.site)
 
 
-def _stamp(g: Group, w: Wgmma, parts: list[Any]) -> Stamp:
-    assert g.races is not None
+def _stamp(g: Group, w: WgmmaInstruction, parts: list[Any]) -> Stamp:
+    assert g.shadow is not None
     size = np.dtype(_DTYPES[w.types[0]]).itemsize
     touched = np.unique(np.concatenate(parts, axis=1))[:, None] + np.arange(size)
-    return g.races.async_read(g, w.site, "read by wgmma", touched, 0)
+    return races.begin_async_read(g.shadow, g, w.site, "read by wgmma", touched, 0)
 
 
-def _load(g: Group, access: Access, address: Any) -> Any:
-    """A fragment, `(values, 32)`."""
+def _load(g: Group, access: MemoryAccess, address: Any) -> Any:
+    """The registers of a fragment, `(values, 32)`."""
     if access.register is not None:
         return load_register(g, access, address, None)
-    return load(g, access, np.broadcast_to(address, (WARP_SIZE,)), None)
+    return load_memory(g, access, np.broadcast_to(address, (WARP_SIZE,)), None)
 
 
-def _store(g: Group, access: Access, address: Any, values: Any) -> None:
+def _store(g: Group, access: MemoryAccess, address: Any, values: Any) -> None:
     if access.register is not None:
         store_register(g, access, address, values, None)
     else:
-        store(g, access, np.broadcast_to(address, (WARP_SIZE,)), values, None)
+        store_memory(g, access, np.broadcast_to(address, (WARP_SIZE,)), values, None)
 
 
-def _check_written(g: Group, w: Wgmma, before: Any) -> None:
-    """Raise for registers that hold what all hold at first: a NaN of bits that no float32 sum has,
-    and float16 sums not in all of a lane.
+def _check_written(g: Group, w: WgmmaInstruction, before: Any) -> None:
+    """Raise for accumulators with the bits that registers hold before they are written: a NaN that
+    no float32 sum gives, and that float16 sums do not give in all values of a lane.
     """
     if before.dtype.kind != "f":
         return
@@ -140,7 +151,7 @@ def _check_written(g: Group, w: Wgmma, before: Any) -> None:
         )
 
 
-def _multiplied(w: Wgmma, left: list[Any], right: list[Any], before: Any) -> Any:
+def _multiplied(w: WgmmaInstruction, left: list[Any], right: list[Any], before: Any) -> Any:
     """The accumulators after all steps, `(n / 2, 32)`."""
     rows, columns = _fragment(w.n)
     if before.dtype == np.float16:
@@ -156,9 +167,9 @@ def _multiplied(w: Wgmma, left: list[Any], right: list[Any], before: Any) -> Any
     return before + product
 
 
-def _wide(w: Wgmma, which: int, values: Any) -> Any:
-    """An operand in a type that holds its products exactly: those of integers in float64, which is
-    faster than integers, and holds the sums too.
+def _wide(w: WgmmaInstruction, which: int, values: Any) -> Any:
+    """An operand in a type that holds its products exactly: float32, or for integers float64, which
+    is faster than integers and holds the sums too.
     """
     kind = w.types[which]
     if kind in ("i8", "ui8"):
@@ -171,15 +182,17 @@ def _wide(w: Wgmma, which: int, values: Any) -> Any:
 
 @functools.cache
 def _fragment(n: int) -> tuple[Any, Any]:
-    """Row and column of each accumulator of each lane, `(n / 2, 32)`."""
+    """Rows and columns of the accumulators of each lane, `(n / 2, 32)` both."""
     lane, value = np.arange(WARP_SIZE)[None, :], np.arange(n // 2)[:, None]
     row = lane // 4 + 8 * (value >> 1 & 1)
     column = 2 * (lane % 4) + (value & 1) + 8 * (value >> 2)
     return row, column
 
 
-def _from_registers(g: Group, w: Wgmma, a: Any) -> list[Any]:
-    """A's 16 rows of each step, from the lanes' fragments (PTX ISA, "Register Fragments")."""
+def _from_registers(g: Group, w: WgmmaInstruction, a: Any) -> list[Any]:
+    """The warp's 16 rows of A, `(16, k)` for each step, from the fragments of the lanes (PTX ISA,
+    "Register Fragments").
+    """
     access = w.a_registers
     assert access is not None
     packed = w.k // 8
@@ -196,7 +209,9 @@ def _from_registers(g: Group, w: Wgmma, a: Any) -> list[Any]:
     return out
 
 
-def _steps(g: Group, w: Wgmma, which: int, base: Any, first: int, rows: int) -> list[Any]:
+def _steps(
+    g: Group, w: WgmmaInstruction, which: int, base: Any, first: int, rows: int
+) -> list[Any]:
     """Byte offsets into shared memory of an operand's rows, `(rows, k)` for each step."""
     size = np.dtype(_DTYPES[w.types[which]]).itemsize
     is_k = w.majors[which] == "k"
@@ -216,8 +231,10 @@ def _steps(g: Group, w: Wgmma, which: int, base: Any, first: int, rows: int) -> 
     return out
 
 
-def _read(g: Group, w: Wgmma, which: int, offset: Any) -> Any:
-    """An operand's elements at these byte offsets."""
+def _read(g: Group, w: WgmmaInstruction, which: int, offset: Any) -> Any:
+    """The elements of an operand at byte offsets into shared memory. Raises
+    UninitializedReadError.
+    """
     dtype = np.dtype(_DTYPES[w.types[which]])
     index = offset // dtype.itemsize
     if g.shared.written is not None and (

@@ -1,1 +1,46 @@
-"""Rules of the simulator by family of operations: the Python text that each operation becomes."""
+"""Rules of the simulator, one module per family of operations.
+
+Importing this package fills the table, `RULES`.
+"""
+
+from basedsl_cute.sim.rules import (
+    arith,
+    async_copy,
+    atomic,
+    barrier,
+    cluster,
+    gpu,
+    llvm,
+    math,
+    matrix,
+    mbarrier,
+    memory,
+    nvvm,
+    scf,
+    tma,
+    vector,
+    warp,
+    wgmma,
+)
+from basedsl_cute.sim.translate.rule_table import RULES
+
+__all__ = [
+    "RULES",
+    "arith",
+    "async_copy",
+    "atomic",
+    "barrier",
+    "cluster",
+    "gpu",
+    "llvm",
+    "math",
+    "matrix",
+    "mbarrier",
+    "memory",
+    "nvvm",
+    "scf",
+    "tma",
+    "vector",
+    "warp",
+    "wgmma",
+]

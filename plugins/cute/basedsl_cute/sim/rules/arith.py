@@ -1,4 +1,4 @@
-"""Rules of `arith` and of the LLVM ops that mean the same. Elementwise, on scalars and vectors.
+"""Rules of `arith` and of the LLVM ops that mean the same, elementwise on scalars and vectors.
 
 Shift amounts at or above the width give 0 (or the sign), as PTX shl and shr do (PTX ISA, logic and
 shift instructions); float to integer conversion saturates as cvt.rzi does.
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine import checks
 from basedsl_cute.sim.translate.attributes import parse_constant
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import always, rule
 from basedsl_cute.sim.translate.types import (
@@ -30,12 +31,13 @@ from basedsl_cute.sim.translate.types import (
 
 
 def int_type(value: Value) -> IntType:
+    """The integer type of a value's elements; i64 for pointers."""
     type_ = element_type(value.type)
     return type_ if isinstance(type_, IntType) else IntType(64)
 
 
 def fit(value: Value, expression: str) -> str:
-    """Wrap an integer expression to the width of `value` where NumPy does not."""
+    """An integer expression, wrapped to the width of `value` where NumPy does not do that."""
     type_ = int_type(value)
     if type_.native or type_.width == 1:
         return expression
@@ -43,7 +45,7 @@ def fit(value: Value, expression: str) -> str:
 
 
 @rule("arith.constant", "llvm.mlir.constant", uniform=always)
-def _constant(e: Emitter, op: Op) -> None:
+def _constant(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     if is_aggregate(result.type):
         raise MissingRuleError(op.site, f"a constant of type {result.type}")
@@ -54,12 +56,12 @@ def _constant(e: Emitter, op: Op) -> None:
 
 
 @rule("ub.poison", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.zero", uniform=always)
-def _zero(e: Emitter, op: Op) -> None:
+def _zero(e: PythonEmitter, op: Op) -> None:
     e.set_constant(op.results[0], zero_of(op.results[0].type, op))
 
 
 def zero_of(type_: Type, op: Op) -> Any:
-    """All-zero bits of a type, uniform."""
+    """The uniform value of a type whose bits are all zero. Raises MissingRuleError."""
     if isinstance(type_, OpaqueType):
         raise MissingRuleError(op.site, f"no values of type {type_}")
     if isinstance(type_, VectorType):
@@ -69,7 +71,7 @@ def zero_of(type_: Type, op: Op) -> Any:
     return dtype_of(type_).type(0)
 
 
-# name: (for integers of any width, for i1)
+# Expressions by operation: for integers of any width, and for i1.
 _BINARY_INT = {
     "addi": ("{0} + {1}", "{0} ^ {1}"),
     "subi": ("{0} - {1}", "{0} ^ {1}"),
@@ -102,10 +104,10 @@ _LLVM_INT = {
 }
 
 
-def _binary_int(name: str) -> Callable[[Emitter, Op], None]:
+def _binary_int(name: str) -> Callable[[PythonEmitter, Op], None]:
     wide, narrow = _BINARY_INT[name]
 
-    def emit(e: Emitter, op: Op) -> None:
+    def emit_binary(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
         refs = e.refs(op)
         type_ = int_type(result)
@@ -125,7 +127,7 @@ def _binary_int(name: str) -> Callable[[Emitter, Op], None]:
             expression = wide.format(*refs)
         e.let(result, fit(result, expression))
 
-    return emit
+    return emit_binary
 
 
 for _name in _BINARY_INT:
@@ -133,7 +135,7 @@ for _name in _BINARY_INT:
     rule(f"arith.{_name}", *_aliases)(_binary_int(_name))
 
 
-# Division: the operands, then whether they are unsigned.
+# Expressions of divisions, and True for those of unsigned operands.
 _DIVISIONS = {
     "arith.divsi": ("num.div_trunc({0}, {1})", False),
     "llvm.sdiv": ("num.div_trunc({0}, {1})", False),
@@ -150,12 +152,13 @@ _DIVISIONS = {
 
 
 @rule(*_DIVISIONS)
-def _divide(e: Emitter, op: Op) -> None:
+def _divide(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     divisor = e.constant(op.operands[1])
     if divisor is None or not np.all(divisor):
+        e.globals["checks"] = checks
         e.line(f"if np.any({e.ref(op.operands[1])} == 0):")
-        e.line(f"    g.check_divisor({e.ref(op.operands[1])}, {e.mask}, {e.at()})")
+        e.line(f"    checks.check_divisor(g, {e.ref(op.operands[1])}, {e.mask}, {e.at()})")
     expression, is_unsigned = _DIVISIONS[op.name]
     refs = e.refs(op)
     type_ = int_type(result)
@@ -173,7 +176,7 @@ def _divide(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.addui_extended")
-def _add_extended(e: Emitter, op: Op) -> None:
+def _add_extended(e: PythonEmitter, op: Op) -> None:
     total, carry = op.results
     a, b = e.refs(op)
     type_ = int_type(total)
@@ -184,7 +187,7 @@ def _add_extended(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.mulsi_extended", "arith.mului_extended")
-def _mul_extended(e: Emitter, op: Op) -> None:
+def _mul_extended(e: PythonEmitter, op: Op) -> None:
     low, high = op.results
     a, b = e.refs(op)
     if not int_type(low).native:
@@ -214,11 +217,11 @@ _FLOAT = {
 }
 
 
-def _elementwise(template: str) -> Callable[[Emitter, Op], None]:
-    def emit(e: Emitter, op: Op) -> None:
+def _elementwise(template: str) -> Callable[[PythonEmitter, Op], None]:
+    def emit_elementwise(e: PythonEmitter, op: Op) -> None:
         e.let(op.results[0], template.format(*e.refs(op)))
 
-    return emit
+    return emit_elementwise
 
 
 for _names, _template in _FLOAT.items():
@@ -231,7 +234,7 @@ _CMPI = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 
 
 @rule("arith.cmpi", "llvm.icmp")
-def _cmpi(e: Emitter, op: Op) -> None:
+def _cmpi(e: PythonEmitter, op: Op) -> None:
     predicate = op.integer("predicate")
     a, b = e.refs(op)
     type_ = int_type(op.operands[0])
@@ -264,7 +267,7 @@ _CMPF = (
 
 
 @rule("arith.cmpf", "llvm.fcmp")
-def _cmpf(e: Emitter, op: Op) -> None:
+def _cmpf(e: PythonEmitter, op: Op) -> None:
     predicate = op.integer("predicate")
     a, b = e.refs(op)
     template = _CMPF[predicate]
@@ -276,7 +279,7 @@ def _cmpf(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.select", "llvm.select")
-def _select(e: Emitter, op: Op) -> None:
+def _select(e: PythonEmitter, op: Op) -> None:
     condition, yes, no = op.operands
     (result,) = op.results
     c = e.ref(condition)
@@ -292,14 +295,14 @@ def _select(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.extsi", "llvm.sext")
-def _extsi(e: Emitter, op: Op) -> None:
+def _extsi(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     to = e.dtype(result.type)
     expression = f"{e.ref(source)}.astype({to})"
     e.let(result, f"-{expression}" if int_type(source).width == 1 else expression)
 
 
-def _zero_extended(e: Emitter, value: Value) -> str:
+def _zero_extended(e: PythonEmitter, value: Value) -> str:
     type_ = int_type(value)
     if type_.width == 1:
         return e.ref(value)
@@ -309,12 +312,12 @@ def _zero_extended(e: Emitter, value: Value) -> str:
 
 
 @rule("arith.extui", "llvm.zext")
-def _extui(e: Emitter, op: Op) -> None:
+def _extui(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     e.let(result, f"{_zero_extended(e, source)}.astype({e.dtype(result.type)})")
 
 
-def truncate(e: Emitter, expression: str, result: Value) -> str:
+def truncate(e: PythonEmitter, expression: str, result: Value) -> str:
     """An integer expression cut to the width of `result`."""
     if int_type(result).width == 1:
         return f"({expression} & 1) != 0"
@@ -322,12 +325,12 @@ def truncate(e: Emitter, expression: str, result: Value) -> str:
 
 
 @rule("arith.trunci", "llvm.trunc")
-def _trunci(e: Emitter, op: Op) -> None:
+def _trunci(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], truncate(e, e.ref(op.operands[0]), op.results[0]))
 
 
 @rule("arith.index_cast", "arith.index_castui")
-def _index_cast(e: Emitter, op: Op) -> None:
+def _index_cast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     if int_type(source).width >= int_type(result).width:
         e.let(result, truncate(e, e.ref(source), result))
@@ -338,9 +341,10 @@ def _index_cast(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.extf", "arith.truncf", "arith.convertf", "llvm.fpext", "llvm.fptrunc")
-def _convert_float(e: Emitter, op: Op) -> None:
-    """Narrow floats as the instructions that do it round: to tf32 halves away from zero (PTX
-    cvt.rna.tf32), to 8 bits and fewer with saturation (cvt.rn.satfinite)."""
+def _convert_float(e: PythonEmitter, op: Op) -> None:
+    """Round to narrow floats as PTX does: to tf32 halves away from zero (cvt.rna.tf32), to 8 bits
+    and fewer with saturation (cvt.rn.satfinite).
+    """
     source, (result,) = op.operands[0], op.results
     to = e.dtype(result.type)
     type_ = element_type(result.type)
@@ -355,7 +359,7 @@ def _convert_float(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.sitofp", "llvm.sitofp")
-def _sitofp(e: Emitter, op: Op) -> None:
+def _sitofp(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     expression = e.ref(source)
     if int_type(source).width == 1:
@@ -364,12 +368,12 @@ def _sitofp(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.uitofp", "llvm.uitofp")
-def _uitofp(e: Emitter, op: Op) -> None:
+def _uitofp(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     e.let(result, _int_to_float(e, _zero_extended(e, source), result))
 
 
-def _int_to_float(e: Emitter, expression: str, result: Value) -> str:
+def _int_to_float(e: PythonEmitter, expression: str, result: Value) -> str:
     to = e.dtype(result.type)
     if to in ("f32", "f64"):
         return f"{expression}.astype({to})"
@@ -377,7 +381,7 @@ def _int_to_float(e: Emitter, expression: str, result: Value) -> str:
 
 
 @rule("arith.fptosi", "arith.fptoui", "llvm.fptosi", "llvm.fptoui")
-def _float_to_int(e: Emitter, op: Op) -> None:
+def _float_to_int(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     type_ = int_type(result)
     to = e.dtype(result.type)
@@ -393,7 +397,7 @@ def _float_to_int(e: Emitter, op: Op) -> None:
 
 
 @rule("arith.bitcast")
-def _bitcast(e: Emitter, op: Op) -> None:
+def _bitcast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     old, new = str(element_type(source.type)), str(element_type(result.type))
     if e.dtype(source.type) == e.dtype(result.type):

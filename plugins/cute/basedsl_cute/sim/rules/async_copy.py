@@ -6,49 +6,56 @@ import dataclasses
 
 import numpy as np
 
-from basedsl_cute.sim.machine import mbarriers
+from basedsl_cute.sim.machine import async_copy, mbarriers
 from basedsl_cute.sim.rules.memory import access_of
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import IntType, VectorType
 
 
 @rule("nvvm.cp.async.shared.global")
-def _copy(e: Emitter, op: Op) -> None:
-    """Both addresses must be aligned to the copy's size; `cpSize` bytes are read, the rest is 0."""
+def _copy(e: PythonEmitter, op: Op) -> None:
+    """Both addresses must be aligned to the size of the copy; `cpSize` bytes are read, the rest is
+    0.
+    """
     to, source, *sizes = op.operands
     size = op.integer("size")
     bytes_ = VectorType((size,), IntType(8))
     read = access_of(e, op, source, bytes_, "asynchronous read", size)
     write = access_of(e, op, to, bytes_, "asynchronous write", size)
     read, write = (dataclasses.replace(a, dtype=np.dtype(np.uint8)) for a in (read, write))
+    e.globals["async_copy"] = async_copy
     valid = e.ref(sizes[0]) if sizes else "None"
     e.line(
-        f"g.copies.issue(g, {e.const(read, 'read')}, {e.const(write, 'write')}, {e.lanes(to)}, "
-        f"{e.lanes(source)}, {valid}, {e.mask})"
+        f"async_copy.issue_copy(g, {e.const(read, 'read')}, {e.const(write, 'write')}, "
+        f"{e.lanes(to)}, {e.lanes(source)}, {valid}, {e.mask})"
     )
 
 
 @rule("nvvm.cp.async.commit.group")
-def _commit(e: Emitter, op: Op) -> None:
-    e.line(f"g.copies.commit({e.mask})")
+def _commit(e: PythonEmitter, op: Op) -> None:
+    e.globals["async_copy"] = async_copy
+    e.line(f"async_copy.commit_copies(g, {e.mask})")
 
 
 @rule("nvvm.cp.async.wait.group")
-def _wait_group(e: Emitter, op: Op) -> None:
-    e.line(f"g.copies.wait(g, {op.integer('n')}, {e.mask})")
+def _wait_group(e: PythonEmitter, op: Op) -> None:
+    e.globals["async_copy"] = async_copy
+    e.line(f"async_copy.wait_for_copies(g, {op.integer('n')}, {e.mask})")
 
 
 @rule("nvvm.cp.async.wait.all")
-def _wait_all(e: Emitter, op: Op) -> None:
-    e.line(f"g.copies.wait(g, None, {e.mask})")
+def _wait_all(e: PythonEmitter, op: Op) -> None:
+    e.globals["async_copy"] = async_copy
+    e.line(f"async_copy.wait_for_copies(g, None, {e.mask})")
 
 
 @rule("nvvm.cp.async.mbarrier.arrive", "nvvm.cp.async.mbarrier.arrive.shared", sync="warp")
-def _arrive(e: Emitter, op: Op) -> None:
+def _arrive(e: PythonEmitter, op: Op) -> None:
     """Each lane arrives when its copies so far are complete. Without `noinc` the pending count is
-    raised first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive)."""
+    raised first, so that the arrival is not counted (PTX ISA, cp.async.mbarrier.arrive).
+    """
     e.globals["mbarriers"] = mbarriers
     address = e.lanes(op.operands[0])
-    e.line(f"mbarriers.follow(g, {address}, {op.flag('noinc')}, {e.mask}, {e.at()})")
+    e.line(f"mbarriers.arrive_after_copies(g, {address}, {op.flag('noinc')}, {e.mask}, {e.at()})")

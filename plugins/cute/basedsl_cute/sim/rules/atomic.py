@@ -1,17 +1,17 @@
-"""Rules of atomics. Ordering and scope do not matter: all stores are seen at once."""
+"""Rules of atomics. Ordering and scope change nothing: all stores are seen at once."""
 
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import atomics
 from basedsl_cute.sim.rules.memory import access_of
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import never, rule
 
 
 @rule("llvm.atomicrmw", uniform=never, volatile=True)
-def _atomicrmw(e: Emitter, op: Op) -> None:
+def _atomicrmw(e: PythonEmitter, op: Op) -> None:
     pointer, value = op.operands
     (result,) = op.results
     operation = op.integer("bin_op")
@@ -19,21 +19,21 @@ def _atomicrmw(e: Emitter, op: Op) -> None:
         raise MissingRuleError(op.site, f"operation {operation}")
     what = e.const(access_of(e, op, pointer, value.type, "atomic update"), "atomic")
     e.globals["atomics"] = atomics
-    used = result in e.variance.used
+    used = result in e.uniformity.used
     e.let(
         result,
-        f"atomics.update(g, {what}, {operation}, {e.lanes(pointer)}, {e.lanes(value)}, {e.mask}, "
-        f"{used})",
+        f"atomics.atomic_update(g, {what}, {operation}, {e.lanes(pointer)}, {e.lanes(value)}, "
+        f"{e.mask}, {used})",
     )
 
 
 @rule("llvm.cmpxchg", uniform=never, volatile=True)
-def _cmpxchg(e: Emitter, op: Op) -> None:
+def _cmpxchg(e: PythonEmitter, op: Op) -> None:
     pointer, compare, new = op.operands
     what = e.const(access_of(e, op, pointer, compare.type, "atomic exchange"), "atomic")
     e.globals["atomics"] = atomics
     e.let(
         op.results[0],
-        f"atomics.exchange(g, {what}, {e.lanes(pointer)}, {e.lanes(compare)}, {e.lanes(new)}, "
-        f"{e.mask})",
+        f"atomics.compare_and_swap(g, {what}, {e.lanes(pointer)}, {e.lanes(compare)}, "
+        f"{e.lanes(new)}, {e.mask})",
     )

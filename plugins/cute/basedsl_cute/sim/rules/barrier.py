@@ -1,9 +1,9 @@
-"""Rules of the block's barriers and of fences."""
+"""Rules of a block's barriers, and of fences."""
 
 from __future__ import annotations
 
 from basedsl_cute.sim.machine import barriers
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import Sync, never, rule
 
@@ -13,29 +13,29 @@ def _sync_of(op: Op) -> Sync:
     return "warp" if numbered else "block"
 
 
-def _wait(e: Emitter, number: str = "0", count: str = "None", votes: str = "None") -> str:
-    """Write the barrier of a warp; gives the name of the barrier object."""
+def _wait(e: PythonEmitter, number: str = "0", count: str = "None", votes: str = "None") -> str:
+    """Write a barrier of a warp; returns the name of the barrier object."""
     barrier, before, wait = e.temporary("b"), e.temporary("n"), e.temporary("w")
     e.line(
-        f"{barrier}, {before}, {wait} = barriers.enter(g, {e.mask}, {e.at()}, {e.branch()}, "
-        f"{number}, {count}, {votes})"
+        f"{barrier}, {before}, {wait} = barriers.enter_barrier(g, {e.mask}, {e.at()}, "
+        f"{e.branch()}, {number}, {count}, {votes})"
     )
     e.line(f"if {wait} is not None: yield {wait}")
-    e.line(f"barriers.leave(g, {barrier})")
+    e.line(f"barriers.leave_barrier(g, {barrier})")
     return barrier
 
 
 @rule("gpu.barrier", "nvvm.barrier0", sync="block")
-def _barrier(e: Emitter, op: Op) -> None:
+def _barrier(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     if e.coroutine:
         _wait(e)
     else:
-        e.line(f"barriers.in_step(g, {e.mask}, {e.at()}, {e.branch()})")
+        e.line(f"barriers.sync_in_step(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.barrier", uniform=never, sync=_sync_of)
-def _nvvm_barrier(e: Emitter, op: Op) -> None:
+def _nvvm_barrier(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     segments = op.segments() or [[], [], []]
     number, count, predicate = ([e.ref(v) for v in part] for part in segments)
@@ -49,22 +49,22 @@ def _nvvm_barrier(e: Emitter, op: Op) -> None:
             votes[0] if votes else "None",
         )
         if op.results:
-            e.let(op.results[0], f"barriers.outcome(g, {barrier}, {kind!r})")
+            e.let(op.results[0], f"barriers.barrier_outcome(g, {barrier}, {kind!r})")
     elif predicate:
         e.let(
             op.results[0],
             f"barriers.reduce_in_step(g, {kind!r}, {votes[0]}, {e.mask}, {e.at()}, {e.branch()})",
         )
     else:
-        e.line(f"barriers.in_step(g, {e.mask}, {e.at()}, {e.branch()})")
+        e.line(f"barriers.sync_in_step(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.barrier.arrive", sync="warp")
-def _arrive(e: Emitter, op: Op) -> None:
+def _arrive(e: PythonEmitter, op: Op) -> None:
     e.globals["barriers"] = barriers
     *numbers, count = e.refs(op)
     number = numbers[0] if numbers else "0"
-    e.line(f"barriers.arrive(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
+    e.line(f"barriers.arrive_at_barrier(g, {e.mask}, {e.at()}, {e.branch()}, {number}, {count})")
 
 
 @rule(
@@ -77,20 +77,20 @@ def _arrive(e: Emitter, op: Op) -> None:
     "nvvm.membar.gl",
     "nvvm.membar.sys",
 )
-def _fence(e: Emitter, op: Op) -> None:
+def _fence(e: PythonEmitter, op: Op) -> None:
     """Nothing to do: stores are seen at once and in order."""
 
 
 @rule("nvvm.fence.mbarrier.init")
-def _made(e: Emitter, op: Op) -> None:
-    """Only the race check minds: past a relaxed barrier of the cluster the mbarriers are known."""
+def _made(e: PythonEmitter, op: Op) -> None:
+    """Only the race check minds: the mbarriers are known past a relaxed barrier of the cluster."""
     e.globals["barriers"] = barriers
     e.line("barriers.fence_mbarriers(g)")
 
 
 @rule("nvvm.fence.proxy")
-def _proxy(e: Emitter, op: Op) -> None:
-    """Only the race check minds: asynchronous units see what was written before."""
+def _proxy(e: PythonEmitter, op: Op) -> None:
+    """Only the race check minds: asynchronous units see the writes before the fence."""
     if op.word("kind") in ("async", "shared"):  # the last word of async.shared
         e.globals["barriers"] = barriers
         e.line("barriers.fence_proxy(g)")

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from basedsl_cute.dialect.cluster import STORED
-from basedsl_cute.sim.machine import cluster
+from basedsl_cute.sim.machine import cluster, dsmem
 from basedsl_cute.sim.machine.memory import CLUSTER_SHIFT
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 
 
 @rule("nvvm.cluster.arrive", "nvvm.cluster.arrive.relaxed", sync="warp")
-def _arrive(e: Emitter, op: Op) -> None:
+def _arrive(e: PythonEmitter, op: Op) -> None:
     e.globals["cluster"] = cluster
-    e.line(f"cluster.arrive(g, {e.mask}, {e.at()}, {e.branch()})")
+    e.line(f"cluster.cluster_arrive(g, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.cluster.wait", sync="warp")
-def _wait(e: Emitter, op: Op) -> None:
+def _wait(e: PythonEmitter, op: Op) -> None:
     e.globals["cluster"] = cluster
-    e.wait(f"cluster.wait(g, {e.mask}, {e.at()}, {e.branch()})")
-    e.line("cluster.leave(g)")
+    e.wait(f"cluster.cluster_wait(g, {e.mask}, {e.at()}, {e.branch()})")
+    e.line("cluster.leave_cluster_barrier(g)")
 
 
 @rule("nvvm.mapa")
-def _mapa(e: Emitter, op: Op) -> None:
+def _mapa(e: PythonEmitter, op: Op) -> None:
     address, rank = e.refs(op)
     e.let(op.results[0], f"{address} + (({rank}).astype(i64) + 1 << {CLUSTER_SHIFT})")
 
 
 @rule("cute.dsmem_store", sync="warp")
-def _store(e: Emitter, op: Op) -> None:
-    e.globals["cluster"] = cluster
+def _store(e: PythonEmitter, op: Op) -> None:
+    e.globals["dsmem"] = dsmem
     target, barrier, value = op.operands
     size = STORED[str(op.operands[2].type)]
     e.line(
-        f"cluster.store(g, {e.mask}, {e.at()}, {e.lanes(target)}, {e.lanes(barrier)}, "
+        f"dsmem.store_async(g, {e.mask}, {e.at()}, {e.lanes(target)}, {e.lanes(barrier)}, "
         f"{e.lanes(value)}, {size})"
     )

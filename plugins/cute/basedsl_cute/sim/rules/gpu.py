@@ -7,7 +7,7 @@ from collections.abc import Callable
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import printf
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import always, never, per_block, rule
 from basedsl_cute.sim.translate.types import IntType, element_type
@@ -16,54 +16,54 @@ _AXES = "xyz"
 
 
 @rule("gpu.thread_id", uniform=never)
-def _thread_id(e: Emitter, op: Op) -> None:
+def _thread_id(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"g.tid_index[{_AXES.index(op.word('dimension'))}]")
 
 
 @rule("gpu.block_id", uniform=per_block)
-def _block_id(e: Emitter, op: Op) -> None:
+def _block_id(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"g.ctaid({_AXES.index(op.word('dimension'))}).astype(i64)")
 
 
 @rule("gpu.block_dim", uniform=always)
-def _block_dim(e: Emitter, op: Op) -> None:
+def _block_dim(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"i64(g.block_dim[{_AXES.index(op.word('dimension'))}])")
 
 
 @rule("gpu.grid_dim", uniform=always)
-def _grid_dim(e: Emitter, op: Op) -> None:
+def _grid_dim(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"i64(g.grid_dim[{_AXES.index(op.word('dimension'))}])")
 
 
 @rule("gpu.global_id", uniform=never)
-def _global_id(e: Emitter, op: Op) -> None:
+def _global_id(e: PythonEmitter, op: Op) -> None:
     axis = _AXES.index(op.word("dimension"))
     block = f"g.ctaid({axis}).astype(i64) * g.block_dim[{axis}]"
     e.let(op.results[0], f"{block} + g.tid_index[{axis}]")
 
 
 @rule("gpu.lane_id", uniform=never)
-def _lane_id(e: Emitter, op: Op) -> None:
+def _lane_id(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], "g.shape.lane.astype(i64)")
 
 
 @rule("gpu.subgroup_id", uniform=never)
-def _subgroup_id(e: Emitter, op: Op) -> None:
+def _subgroup_id(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], "g.shape.warp.astype(i64)")
 
 
 @rule("gpu.subgroup_size", uniform=always)
-def _subgroup_size(e: Emitter, op: Op) -> None:
+def _subgroup_size(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"i64({WARP_SIZE})")
 
 
 @rule("gpu.num_subgroups", uniform=always)
-def _num_subgroups(e: Emitter, op: Op) -> None:
+def _num_subgroups(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], "i64(g.block.warps)")
 
 
 @rule("gpu.printf")
-def _printf(e: Emitter, op: Op) -> None:
+def _printf(e: PythonEmitter, op: Op) -> None:
     """Each active lane prints, in lane order."""
     e.globals["printf"] = printf.printf
     fmt = e.const(op.string("format"), f"format{op.site.span.line if op.site.span else ''}")
@@ -76,8 +76,8 @@ def _printf(e: Emitter, op: Op) -> None:
 
 
 @rule("llvm.call")
-def _call(e: Emitter, op: Op) -> None:
-    """Only vprintf(format, buffer), which CUDA's printf is (CUDA's vprintf system call)."""
+def _call(e: PythonEmitter, op: Op) -> None:
+    """Only vprintf(format, buffer), the system call that CUDA's printf becomes."""
     name = op.attributes.get("callee", "").lstrip("@").strip('"')
     if name != "vprintf":
         raise MissingRuleError(op.site, f"to the function {name}")
@@ -88,7 +88,7 @@ def _call(e: Emitter, op: Op) -> None:
         e.let(result, "num.spread(i32(1), lanes)" if e.varying(result) else "i32(1)")
 
 
-# Special registers (PTX ISA, special registers): name, expression, how uniform.
+# Special registers (PTX ISA, special registers) by name: expression, and when it is uniform.
 _REGISTERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "laneid": ("g.shape.lane", never),
     "warpid": ("g.shape.warp", never),
@@ -126,7 +126,7 @@ for _i, _axis in enumerate(_AXES):
 
 def _register(name: str, expression: str, uniform: Callable[..., bool]) -> None:
     @rule(f"nvvm.read.ptx.sreg.{name}", uniform=uniform)
-    def emit(e: Emitter, op: Op) -> None:
+    def read_register(e: PythonEmitter, op: Op) -> None:
         (result,) = op.results
         dtype = e.dtype(result.type)
         wide = "i64" if "i64(" in expression else "i32"

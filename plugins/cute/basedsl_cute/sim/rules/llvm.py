@@ -1,4 +1,4 @@
-"""Rules of LLVM's pointers, aggregates and intrinsics; its arithmetic sits with `arith`.
+"""Rules of LLVM's pointers, aggregates and intrinsics; those of its arithmetic are in `arith`.
 
 A pointer is a 64-bit integer: a host address, or an offset for shared and local memory.
 """
@@ -6,16 +6,17 @@ A pointer is a 64-bit integer: a host address, or an offset for shared and local
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine import checks
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.rules.arith import int_type, truncate
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import always, rule
 from basedsl_cute.sim.translate.types import (
     ArrayType,
     IntType,
+    LLVMStructType,
     PtrType,
-    StructType,
     Type,
     VectorType,
     dtype_of,
@@ -28,20 +29,20 @@ _DYNAMIC = -(2**31)
 
 
 @rule("llvm.mlir.addressof", uniform=always)
-def _address_of(e: Emitter, op: Op) -> None:
+def _address_of(e: PythonEmitter, op: Op) -> None:
     name = op.attributes["global_name"].lstrip("@").strip('"')
     e.set_address(op.results[0], name)
 
 
 @rule("llvm.alloca", uniform=always)
-def _alloca(e: Emitter, op: Op) -> None:
+def _alloca(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
-    e.set_constant(result, dtype_of(PtrType()).type(e.layout.local[result]))
+    e.set_constant(result, dtype_of(PtrType()).type(e.memory_map.local[result.number]))
 
 
 def _step_into(type_: Type, index: int | None) -> tuple[Type, int]:
-    """The member type, and the byte offset of `index` (or the stride for a dynamic one)."""
-    if isinstance(type_, StructType):
+    """The type of a member, and the byte offset of `index`; for a dynamic one, None, the stride."""
+    if isinstance(type_, LLVMStructType):
         assert index is not None
         return type_.fields[index], type_.offsets[index]
     assert isinstance(type_, ArrayType | VectorType)
@@ -51,7 +52,7 @@ def _step_into(type_: Type, index: int | None) -> tuple[Type, int]:
 
 
 @rule("llvm.getelementptr")
-def _gep(e: Emitter, op: Op) -> None:
+def _gep(e: PythonEmitter, op: Op) -> None:
     base, *dynamic = op.operands
     type_ = parse_type(op.attributes["elem_type"])
     terms, offset = [], 0
@@ -88,7 +89,7 @@ def _window(space: int) -> int:
 
 
 @rule("llvm.addrspacecast")
-def _addrspacecast(e: Emitter, op: Op) -> None:
+def _addrspacecast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     assert isinstance(source.type, PtrType) and isinstance(result.type, PtrType)
     shift = _window(source.type.space) - _window(result.type.space)
@@ -96,14 +97,14 @@ def _addrspacecast(e: Emitter, op: Op) -> None:
 
 
 @rule("llvm.ptrtoint", "llvm.ptrtoaddr")
-def _ptrtoint(e: Emitter, op: Op) -> None:
+def _ptrtoint(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     wide = int_type(result).width >= 64
     e.let(result, e.ref(source) if wide else truncate(e, e.ref(source), result))
 
 
 @rule("llvm.inttoptr")
-def _inttoptr(e: Emitter, op: Op) -> None:
+def _inttoptr(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     if int_type(source).width == 64:
         e.let(result, e.ref(source))
@@ -112,7 +113,7 @@ def _inttoptr(e: Emitter, op: Op) -> None:
 
 
 @rule("llvm.bitcast")
-def _bitcast(e: Emitter, op: Op) -> None:
+def _bitcast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     if isinstance(source.type, PtrType) or source.type == result.type:
         e.let(result, e.ref(source))
@@ -130,13 +131,13 @@ def _bitcast(e: Emitter, op: Op) -> None:
 
 
 @rule("llvm.extractvalue")
-def _extractvalue(e: Emitter, op: Op) -> None:
+def _extractvalue(e: PythonEmitter, op: Op) -> None:
     path = "".join(f"[{i}]" for i in op.integers("position"))
     e.let(op.results[0], e.ref(op.operands[0]) + path)
 
 
 @rule("llvm.insertvalue")
-def _insertvalue(e: Emitter, op: Op) -> None:
+def _insertvalue(e: PythonEmitter, op: Op) -> None:
     container, value = op.operands
     (result,) = op.results
     path = tuple(op.integers("position"))
@@ -150,30 +151,32 @@ def _insertvalue(e: Emitter, op: Op) -> None:
 
 
 @rule("llvm.extractelement")
-def _extractelement(e: Emitter, op: Op) -> None:
+def _extractelement(e: PythonEmitter, op: Op) -> None:
     extract(e, op.results[0], op.operands[0], [op.operands[1]])
 
 
 @rule("llvm.insertelement")
-def _insertelement(e: Emitter, op: Op) -> None:
+def _insertelement(e: PythonEmitter, op: Op) -> None:
     vector, value, position = op.operands
     insert(e, op.results[0], vector, value, [position])
 
 
 @rule("llvm.shufflevector")
-def _shufflevector(e: Emitter, op: Op) -> None:
+def _shufflevector(e: PythonEmitter, op: Op) -> None:
     shuffle(e, op, op.integers("mask"))
 
 
-def shuffle(e: Emitter, op: Op, mask: list[int]) -> None:
-    """Concatenate two vectors along the first axis and pick rows."""
+def shuffle(e: PythonEmitter, op: Op, mask: list[int]) -> None:
+    """Write the rows of two concatenated vectors that `mask` picks."""
     a, b = (e.like(v, op.results[0]) for v in op.operands)
     picks = [max(i, 0) for i in mask]
     e.let(op.results[0], f"np.concatenate(({a}, {b}))[{picks}]")
 
 
-def extract(e: Emitter, result: Value, vector: Value, position: list[Value | int]) -> None:
-    """One element or sub-vector of `vector` at a static or dynamic position."""
+def extract(e: PythonEmitter, result: Value, vector: Value, position: list[Value | int]) -> None:
+    """Write one element or sub-vector of `vector`, at a static or dynamic position. Raises
+    MissingRuleError for a sub-vector at a position that differs between lanes.
+    """
     indices, lanes = _indices(e, position)
     whole = isinstance(vector.type, VectorType) and len(position) == len(vector.type.shape)
     if lanes and not isinstance(result.type, VectorType):
@@ -187,9 +190,9 @@ def extract(e: Emitter, result: Value, vector: Value, position: list[Value | int
 
 
 def insert(
-    e: Emitter, result: Value, vector: Value, value: Value, position: list[Value | int]
+    e: PythonEmitter, result: Value, vector: Value, value: Value, position: list[Value | int]
 ) -> None:
-    """`vector` with one element or sub-vector replaced."""
+    """Write `vector` with one element or sub-vector replaced. Raises as `extract` does."""
     indices, lanes = _indices(e, position)
     if lanes and isinstance(value.type, VectorType):
         raise MissingRuleError(e.site, "with a position that differs between lanes")
@@ -200,7 +203,7 @@ def insert(
         e.line(f"{e.ref(result)}[{indices or '...'}] = {e.ref(value)}")
 
 
-def _indices(e: Emitter, position: list[Value | int]) -> tuple[str, bool]:
+def _indices(e: PythonEmitter, position: list[Value | int]) -> tuple[str, bool]:
     parts, lanes = [], False
     for item in position:
         if isinstance(item, int):
@@ -224,32 +227,35 @@ def _indices(e: Emitter, position: list[Value | int]) -> tuple[str, bool]:
     "llvm.intr.experimental.noalias.scope.decl",
     "llvm.fence",
 )
-def _nothing(e: Emitter, op: Op) -> None:
-    """No effect on what a kernel computes: lanes see each other's stores at once."""
+def _nothing(e: PythonEmitter, op: Op) -> None:
+    """Nothing to write: lanes see each other's stores at once."""
 
 
 @rule("llvm.freeze", "llvm.intr.ssa.copy", "llvm.intr.expect")
-def _same(e: Emitter, op: Op) -> None:
+def _same(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], e.ref(op.operands[0]))
 
 
 @rule("llvm.intr.trap", "llvm.unreachable", "ub.unreachable")
-def _trap(e: Emitter, op: Op) -> None:
-    e.line(f"g.check_assert(np.False_, {e.mask}, {op.name + ' was reached'!r}, {e.at()})")
+def _trap(e: PythonEmitter, op: Op) -> None:
+    e.globals["checks"] = checks
+    e.line(f"checks.check_assert(g, np.False_, {e.mask}, {op.name + ' was reached'!r}, {e.at()})")
 
 
 @rule("cf.assert")
-def _assert(e: Emitter, op: Op) -> None:
+def _assert(e: PythonEmitter, op: Op) -> None:
     holds = e.ref(op.operands[0])
     message = op.string("msg") if "msg" in op.attributes else ""
-    e.line(f"if not np.all({holds}): g.check_assert({holds}, {e.mask}, {message!r}, {e.at()})")
+    e.globals["checks"] = checks
+    arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
+    e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")
 
 
 # Intrinsics ------------------------------------------------------------------------------------
 
 
 @rule("llvm.intr.fshl", "llvm.intr.fshr")
-def _funnel(e: Emitter, op: Op) -> None:
+def _funnel(e: PythonEmitter, op: Op) -> None:
     type_ = int_type(op.results[0])
     if not isinstance(type_, IntType) or not type_.native:
         raise MissingRuleError(op.site, f"on {type_}")
@@ -266,7 +272,7 @@ _SATURATING = {
 
 
 @rule(*_SATURATING)
-def _saturating(e: Emitter, op: Op) -> None:
+def _saturating(e: PythonEmitter, op: Op) -> None:
     sign, is_signed = _SATURATING[op.name]
     width = int_type(op.results[0]).width
     if width > 32:

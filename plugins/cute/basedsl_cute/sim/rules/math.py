@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.rules.arith import int_type
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 
-# name in `math`: (NumPy function of floats, LLVM intrinsic or None)
+# By name in `math`: the NumPy function of floats, and the LLVM intrinsic or None.
 _FUNCTIONS = {
     "acos": ("np.arccos", "acos"),
     "acosh": ("np.arccosh", None),
@@ -50,11 +50,11 @@ _FUNCTIONS = {
 _MORE_NAMES = {"roundeven": ("rint", "nearbyint"), "exp": (), "exp2": ()}
 
 
-def _function(name: str) -> Callable[[Emitter, Op], None]:
-    def emit(e: Emitter, op: Op) -> None:
+def _function(name: str) -> Callable[[PythonEmitter, Op], None]:
+    def emit_function(e: PythonEmitter, op: Op) -> None:
         e.let(op.results[0], f"num.in_f32({name}, {', '.join(e.refs(op))})")
 
-    return emit
+    return emit_function
 
 
 for _name, (_numpy, _llvm) in _FUNCTIONS.items():
@@ -76,11 +76,11 @@ _TEMPLATES = {
 }
 
 
-def _template(text: str) -> Callable[[Emitter, Op], None]:
-    def emit(e: Emitter, op: Op) -> None:
+def _template(text: str) -> Callable[[PythonEmitter, Op], None]:
+    def emit_template(e: PythonEmitter, op: Op) -> None:
         e.let(op.results[0], text.format(*e.refs(op)))
 
-    return emit
+    return emit_template
 
 
 for _names, _text in _TEMPLATES.items():
@@ -88,7 +88,7 @@ for _names, _text in _TEMPLATES.items():
 
 
 @rule("math.sincos")
-def _sincos(e: Emitter, op: Op) -> None:
+def _sincos(e: PythonEmitter, op: Op) -> None:
     for function, result in zip(("np.sin", "np.cos"), op.results, strict=True):
         e.let(result, f"num.in_f32({function}, {e.ref(op.operands[0])})")
 
@@ -106,14 +106,14 @@ _INTEGER = {
 }
 
 
-def _integer(text: str) -> Callable[[Emitter, Op], None]:
-    def emit(e: Emitter, op: Op) -> None:
+def _integer(text: str) -> Callable[[PythonEmitter, Op], None]:
+    def emit_integer(e: PythonEmitter, op: Op) -> None:
         type_ = int_type(op.results[0])
         if not type_.native:
             raise MissingRuleError(op.site, f"on {type_}")
         e.let(op.results[0], text.format(*e.refs(op)))
 
-    return emit
+    return emit_integer
 
 
 for _names, _text in _INTEGER.items():

@@ -1,4 +1,4 @@
-"""Rules of a warp's matrix instructions."""
+"""Rules of matrix instructions of warps, and of inline PTX."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import matrix
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate import ptx_text
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import never, rule
-from basedsl_cute.sim.translate.types import IntType, StructType, VectorType, element_type
+from basedsl_cute.sim.translate.types import IntType, LLVMStructType, VectorType, element_type
 
 _SHAPE = re.compile(r"m = (\d+), n = (\d+), k = (\d+)")
 
 
 @rule("nvvm.mma.sync", uniform=never)
-def _mma(e: Emitter, op: Op) -> None:
+def _mma(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
-    assert isinstance(result.type, StructType)
+    assert isinstance(result.type, LLVMStructType)
     sizes = op.integers("operandSegmentSizes")
     shape = _SHAPE.search(op.attributes["shape"])
     kinds = [
@@ -43,8 +43,8 @@ _TEXT = re.compile(
 
 
 @rule("llvm.inline_asm", uniform=never)
-def _mma_text(e: Emitter, op: Op) -> None:
-    """The shapes and types that the nvvm dialect has no mma.sync for, and what `ptx_text` knows."""
+def _mma_text(e: PythonEmitter, op: Op) -> None:
+    """The mma.sync of shapes and types that the nvvm dialect lacks, and the PTX of `ptx_text`."""
     text = op.string("asm_string")
     match = _TEXT.fullmatch(text)
     if match is None or not set(match.group(4, 5, 6)) <= matrix.TYPES:
@@ -56,30 +56,31 @@ def _mma_text(e: Emitter, op: Op) -> None:
     _multiply(e, op, (shape, d, a, b), op.operands, sizes)
 
 
-def _one_instruction(e: Emitter, op: Op, text: str) -> None:
-    found = ptx_text.read(text, len(op.operands)) if len(op.results) == 1 else None
+def _one_instruction(e: PythonEmitter, op: Op, text: str) -> None:
+    found = ptx_text.parse_instruction(text, len(op.operands)) if len(op.results) == 1 else None
     if found is None:
         raise MissingRuleError(op.site, f"of PTX text: {text.strip()!r}")
     name, sources = found
     e.globals["ptx_text"] = ptx_text
-    # A number as written is one value for all lanes, but the table of lop3, which is no operand.
+    # A number as written is one value for all lanes; the truth table of lop3 stays a number.
     arguments = [
         e.lanes(op.operands[source])
         if isinstance(source, int)
         else (source if name.startswith("lop3") else f"np.full(1, {source}).astype(np.int32)")
         for source in sources
     ]
-    e.let(op.results[0], f"ptx_text.run({name!r}, {', '.join(arguments)})")
+    e.let(op.results[0], f"ptx_text.execute_instruction({name!r}, {', '.join(arguments)})")
 
 
-def _multiply(e: Emitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
+def _multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
     e.globals["matrix"] = matrix
-    record = e.const(matrix.Mma(*what, op.site), "mma")
+    shape, d, a, b = what
+    record = e.const(matrix.MmaInstruction(shape, d, a, b, op.site), "mma")
     lanes = [e.lanes(operand) for operand in operands]
     ends = np.cumsum(sizes).tolist()
     groups = [lanes[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     texts = ", ".join(f"[{', '.join(group)}]" for group in groups)
-    e.let(op.results[0], f"matrix.multiply(g, {record}, {texts}, {e.mask})")
+    e.let(op.results[0], f"matrix.mma_sync(g, {record}, {texts}, {e.mask})")
 
 
 def _turned(op: Op) -> bool:
@@ -92,7 +93,7 @@ _ROW = VectorType((8,), IntType(16))
 
 
 @rule("nvvm.ldmatrix", uniform=never)
-def _ldmatrix(e: Emitter, op: Op) -> None:
+def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     (pointer,), (result,) = op.operands, op.results
     read = access_of(e, op, pointer, _ROW, "read", 16)
@@ -107,7 +108,7 @@ def _ldmatrix(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.stmatrix")
-def _stmatrix(e: Emitter, op: Op) -> None:
+def _stmatrix(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     pointer, *words = op.operands
     write = access_of(e, op, pointer, _ROW, "write", 16)

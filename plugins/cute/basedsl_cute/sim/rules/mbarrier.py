@@ -1,9 +1,9 @@
-"""Rules of mbarrier operations. Whoever waits is one warp among several, so groups are warps."""
+"""Rules of mbarrier operations. One warp waits while others go on, so groups are warps."""
 
 from __future__ import annotations
 
 from basedsl_cute.sim.machine import mbarriers
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import never, rule
 from basedsl_cute.sim.translate.types import IntType, element_type
@@ -15,13 +15,13 @@ def _names(*names: str) -> list[str]:
     return [f"nvvm.mbarrier.{name}{suffix}" for name in names for suffix in _SHARED]
 
 
-def _lanes(e: Emitter, values: list[Value]) -> list[str]:
+def _lanes(e: PythonEmitter, values: list[Value]) -> list[str]:
     e.globals["mbarriers"] = mbarriers
     return [e.lanes(value) for value in values]
 
 
-def _predicated(e: Emitter, op: Op, extra: int) -> str:
-    """The mask, narrowed by an optional predicate operand after `extra` others."""
+def _predicated(e: PythonEmitter, op: Op, extra: int) -> str:
+    """The mask, narrowed by the predicate operand after `extra` others if the op has one."""
     if len(op.operands) <= extra:
         return e.mask
     mask = e.temporary("m")
@@ -31,15 +31,15 @@ def _predicated(e: Emitter, op: Op, extra: int) -> str:
 
 
 @rule(*_names("init"), sync="warp")
-def _init(e: Emitter, op: Op) -> None:
+def _init(e: PythonEmitter, op: Op) -> None:
     address, count = _lanes(e, op.operands[:2])
-    e.line(f"mbarriers.init(g, {address}, {count}, {_predicated(e, op, 2)}, {e.at()})")
+    e.line(f"mbarriers.init_mbarrier(g, {address}, {count}, {_predicated(e, op, 2)}, {e.at()})")
 
 
 @rule(*_names("inval"), sync="warp")
-def _inval(e: Emitter, op: Op) -> None:
+def _inval(e: PythonEmitter, op: Op) -> None:
     (address,) = _lanes(e, op.operands)
-    e.line(f"mbarriers.invalidate(g, {address}, {e.mask}, {e.at()})")
+    e.line(f"mbarriers.invalidate_mbarrier(g, {address}, {e.mask}, {e.at()})")
 
 
 _ONES = "num.spread(i32(1), lanes)"
@@ -51,11 +51,11 @@ _NONE = "num.spread(i32(0), lanes)"
     uniform=never,
     sync="warp",
 )
-def _arrive(e: Emitter, op: Op) -> None:
+def _arrive(e: PythonEmitter, op: Op) -> None:
     address, *count = _lanes(e, op.operands)
     call = (
-        f"mbarriers.arrive(g, {address}, {count[0] if count else _ONES}, {_NONE}, {e.mask}, "
-        f"{e.at()}, {'arrive_drop' in op.name})"
+        f"mbarriers.arrive_at_mbarrier(g, {address}, {count[0] if count else _ONES}, {_NONE}, "
+        f"{e.mask}, {e.at()}, {'arrive_drop' in op.name})"
     )
     if op.results:
         e.let(op.results[0], call)
@@ -64,11 +64,11 @@ def _arrive(e: Emitter, op: Op) -> None:
 
 
 @rule(*_names("arrive.expect_tx", "arrive_drop.expect_tx"), uniform=never, sync="warp")
-def _arrive_expect(e: Emitter, op: Op) -> None:
+def _arrive_expect(e: PythonEmitter, op: Op) -> None:
     address, nbytes = _lanes(e, op.operands[:2])
     mask = _predicated(e, op, 2)
     call = (
-        f"mbarriers.arrive(g, {address}, {_ONES}, {nbytes}, {mask}, {e.at()}, "
+        f"mbarriers.arrive_at_mbarrier(g, {address}, {_ONES}, {nbytes}, {mask}, {e.at()}, "
         f"{'arrive_drop' in op.name})"
     )
     if op.results:
@@ -78,15 +78,15 @@ def _arrive_expect(e: Emitter, op: Op) -> None:
 
 
 @rule(*_names("expect_tx"), sync="warp")
-def _expect(e: Emitter, op: Op) -> None:
+def _expect(e: PythonEmitter, op: Op) -> None:
     address, nbytes = _lanes(e, op.operands)
-    e.line(f"mbarriers.transact(g, {address}, {nbytes}, {e.mask}, {e.at()}, 1)")
+    e.line(f"mbarriers.count_transactions(g, {address}, {nbytes}, {e.mask}, {e.at()}, 1)")
 
 
 @rule(*_names("complete_tx"), sync="warp")
-def _complete(e: Emitter, op: Op) -> None:
+def _complete(e: PythonEmitter, op: Op) -> None:
     address, nbytes = _lanes(e, op.operands)
-    e.line(f"mbarriers.transact(g, {address}, {nbytes}, {e.mask}, {e.at()}, -1)")
+    e.line(f"mbarriers.count_transactions(g, {address}, {nbytes}, {e.mask}, {e.at()}, -1)")
 
 
 def _is_parity(op: Op) -> bool:
@@ -96,20 +96,20 @@ def _is_parity(op: Op) -> bool:
 
 
 @rule(*_names("test.wait", "try_wait"), uniform=never, sync="warp", volatile=True)
-def _test(e: Emitter, op: Op) -> None:
-    """Whether the phase is complete by now. A `try_wait` may wait for it, or not: so that a kernel
-    which forgets what to do then is seen to, it does not.
+def _test(e: PythonEmitter, op: Op) -> None:
+    """Hardware may block in `try_wait`; the simulator never does, so that a kernel that ignores a
+    false result fails here.
     """
     address, which = _lanes(e, op.operands[:2])
     e.let(
         op.results[0],
-        f"mbarriers.test(g, {address}, {which}, {_is_parity(op)}, {e.mask}, {e.at()})",
+        f"mbarriers.test_mbarrier(g, {address}, {which}, {_is_parity(op)}, {e.mask}, {e.at()})",
     )
 
 
 @rule(*_names("try_wait.parity"), sync="warp")
-def _wait_parity(e: Emitter, op: Op) -> None:
+def _wait_parity(e: PythonEmitter, op: Op) -> None:
     """MLIR lowers this to a loop that ends when the phase is complete."""
     address, which = _lanes(e, op.operands[:2])
-    e.wait(f"mbarriers.wait(g, {address}, {which}, True, {e.mask}, {e.at()})")
-    e.line(f"mbarriers.test(g, {address}, {which}, True, {e.mask}, {e.at()})")
+    e.wait(f"mbarriers.wait_for_mbarrier(g, {address}, {which}, True, {e.mask}, {e.at()})")
+    e.line(f"mbarriers.test_mbarrier(g, {address}, {which}, True, {e.mask}, {e.at()})")

@@ -1,4 +1,4 @@
-"""Rules of loads and stores, and of bulk zeroing and copying through pointers."""
+"""Rules of loads and stores through pointers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import numpy as np
 
 from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import access as memory_access
-from basedsl_cute.sim.machine import registers
-from basedsl_cute.sim.machine.access import Access
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.machine import load_store, registers
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import (
@@ -21,14 +20,18 @@ from basedsl_cute.sim.translate.types import (
     element_type,
     is_aggregate,
 )
-from basedsl_cute.sim.translate.uniformity import Variance
+from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 WIDEST = 16
-"""Bytes of the widest access of a thread: longer vectors go in pieces (PTX ISA, ld: .v4.b32)."""
+"""Bytes of the widest access of a thread; longer vectors take several (PTX ISA, ld: .v4.b32)."""
 
 
-def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0) -> Access:
-    """What `op` does at `pointer`: a value of `type_`, aligned as the op says or as its type is."""
+def access_of(
+    e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0
+) -> MemoryAccess:
+    """The access that `op` makes at `pointer`: of a value of `type_`, aligned to `align` bytes or,
+    by default, as its type is. Raises MissingRuleError for a type that memory cannot hold.
+    """
     element = element_type(type_)
     if is_aggregate(type_):
         raise MissingRuleError(op.site, f"of a whole {type_}")
@@ -38,9 +41,12 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
     shape = type_.shape if isinstance(type_, VectorType) else ()
     if boolean and shape:
         raise MissingRuleError(op.site, f"of {type_}, whose elements are packed")
-    root = e.variance.root(pointer)
+    root = e.uniformity.root(pointer)
     assert isinstance(pointer.type, PtrType)
-    return Access(
+    register = None
+    if root is not None and root.local is not None:
+        register = e.memory_map.registers.get(root.local.number)
+    return MemoryAccess(
         dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
         shape=shape,
         align=min(align or type_.align, WIDEST),
@@ -50,7 +56,7 @@ def access_of(e: Emitter, op: Op, pointer: Value, type_: Type, verb: str, align:
         element=str(element),
         verb=verb,
         boolean=boolean,
-        register=e.layout.registers.get(root.local) if root and root.local else None,
+        register=register,
         keeps=KEEPS in op.attributes,
     )
 
@@ -59,13 +65,13 @@ def _ordered(op: Op) -> bool:
     return op.integer("ordering", 0) != 0 or "volatile_" in op.attributes
 
 
-def _uniform_load(variance: Variance, op: Op) -> bool:
+def _uniform_load(uniformity: UniformityAnalysis, op: Op) -> bool:
     pointer = op.operands[0]
-    return pointer not in variance.varying and variance.same_memory(pointer)
+    return pointer not in uniformity.varying and uniformity.same_memory(pointer)
 
 
 @rule("llvm.load", uniform=_uniform_load, volatile=_ordered)
-def _load(e: Emitter, op: Op) -> None:
+def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     what = e.const(access, "read")
@@ -73,15 +79,16 @@ def _load(e: Emitter, op: Op) -> None:
         e.globals["load_register"] = registers.load_register
         e.let(result, f"load_register(g, {what}, {e.ref(pointer)}, {e.mask})")
         return
-    e.globals["load"], e.globals["load_uniform"] = memory_access.load, memory_access.load_uniform
+    e.globals["load_memory"] = load_store.load_memory
+    e.globals["load_uniform"] = load_store.load_uniform
     if e.varying(result):
-        e.let(result, f"load(g, {what}, {e.lanes(pointer)}, {e.mask})")
+        e.let(result, f"load_memory(g, {what}, {e.lanes(pointer)}, {e.mask})")
     else:
         e.let(result, f"load_uniform(g, {what}, {e.ref(pointer)}, {e.mask})")
 
 
 @rule("llvm.store")
-def _store(e: Emitter, op: Op) -> None:
+def _store(e: PythonEmitter, op: Op) -> None:
     value, pointer = op.operands
     access = access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0))
     what = e.const(access, "write")
@@ -89,5 +96,5 @@ def _store(e: Emitter, op: Op) -> None:
         e.globals["store_register"] = registers.store_register
         e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
         return
-    e.globals["store"] = memory_access.store
-    e.line(f"store(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")
+    e.globals["store_memory"] = load_store.store_memory
+    e.line(f"store_memory(g, {what}, {e.lanes(pointer)}, {e.ref(value)}, {e.mask})")

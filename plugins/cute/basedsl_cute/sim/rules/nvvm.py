@@ -1,10 +1,13 @@
-"""Rules of NVVM's arithmetic, conversions and hints. Approximate functions are computed exactly."""
+"""Rules of NVVM's arithmetic, conversions and hints.
+
+Approximate functions give the exact result rounded once.
+"""
 
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import register_pool
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 
@@ -18,7 +21,7 @@ def _rounding(op: Op) -> None:
 
 
 def _flushed(op: Op, refs: list[str], template: str) -> str:
-    """`template` on `refs`, with subnormal inputs and results made zero if the op says `ftz`."""
+    """Fill `template` with `refs`; with `ftz`, subnormal inputs and results become zero."""
     if not op.flag("ftz"):
         return template.format(*refs)
     return f"num.flush({template.format(*(f'num.flush({r})' for r in refs))})"
@@ -32,7 +35,7 @@ _ARITHMETIC = {
 
 
 @rule(*_ARITHMETIC)
-def _float_op(e: Emitter, op: Op) -> None:
+def _float_op(e: PythonEmitter, op: Op) -> None:
     _rounding(op)
     for flag in ("relu", "oob"):
         if op.flag(flag):
@@ -52,18 +55,18 @@ _UNARY = {
 
 
 @rule(*_UNARY)
-def _unary(e: Emitter, op: Op) -> None:
+def _unary(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], _flushed(op, e.refs(op), _UNARY[op.name]))
 
 
 @rule("nvvm.rcp.approx.ftz.f")
-def _rcp(e: Emitter, op: Op) -> None:
+def _rcp(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"num.flush(f32(1) / num.flush({e.ref(op.operands[0])}))")
 
 
 @rule("nvvm.convert.float.to.tf32")
-def _to_tf32(e: Emitter, op: Op) -> None:
-    """The bits of a float32 cut to tf32; `rna` rounds halves away from zero."""
+def _to_tf32(e: PythonEmitter, op: Op) -> None:
+    """Round a float32 to the bits of a tf32; `rna` rounds halves away from zero."""
     mode = op.word("rnd", "rna")
     if mode not in ("rn", "rna"):
         raise MissingRuleError(op.site, f"with rounding mode {mode}")
@@ -72,27 +75,27 @@ def _to_tf32(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.prmt")
-def _prmt(e: Emitter, op: Op) -> None:
-    """Bytes of a register pair picked by a selector, in the default mode (PTX ISA, prmt)."""
+def _prmt(e: PythonEmitter, op: Op) -> None:
+    """Pick bytes of a register pair by a selector, in the default mode (PTX ISA, prmt)."""
     if op.word("mode", "default") != "default":
         raise MissingRuleError(op.site, f"in mode {op.word('mode')}")
     e.let(op.results[0], "num.permute_bytes({}, {}, {})".format(*e.refs(op)))
 
 
 @rule("nvvm.setmaxregister", sync="warp")
-def _setmaxregister(e: Emitter, op: Op) -> None:
+def _setmaxregister(e: PythonEmitter, op: Op) -> None:
     e.globals["register_pool"] = register_pool
     count = op.integer("regCount")
-    e.wait(f"register_pool.change(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
+    e.wait(f"register_pool.set_max_registers(g, {count}, {e.mask}, {e.at()}, {e.branch()})")
 
 
 @rule("nvvm.griddepcontrol")
-def _griddepcontrol(e: Emitter, op: Op) -> None:
-    """Kernels run one after another; only whether one waits is of interest."""
+def _griddepcontrol(e: PythonEmitter, op: Op) -> None:
+    """Kernels run one after another, so this only records that the kernel waits."""
     if op.word("kind") == "wait":
         e.line("g.launch.waited = True")
 
 
 @rule("nvvm.nanosleep", "nvvm.pmevent", "nvvm.prefetch")
-def _hint(e: Emitter, op: Op) -> None:
+def _hint(e: PythonEmitter, op: Op) -> None:
     """Timing and resources only."""

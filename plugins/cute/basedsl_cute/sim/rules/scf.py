@@ -1,24 +1,26 @@
-"""Rules of structured control flow: plain Python where lanes agree, masks where they part.
+"""Rules of structured control flow: plain Python where lanes agree, masks where they diverge.
 
-Loop-carried values of a diverging loop keep what a lane had when it left.
+In a diverging loop, a lane that leaves keeps the loop-carried values that it left with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from basedsl_cute.sim.translate.emitter import Emitter
-from basedsl_cute.sim.translate.records import Op, Region, Value
+from basedsl_cute.sim.machine import checks
+from basedsl_cute.sim.machine.schedule import spin
+from basedsl_cute.sim.translate.emitter import PythonEmitter
+from basedsl_cute.sim.translate.records import Op, OpRegion, Value
 from basedsl_cute.sim.translate.rule_table import RULES, rule
 from basedsl_cute.sim.translate.types import is_aggregate
 
 
 @rule("scf.yield", "scf.condition", "gpu.return", "gpu.terminator")
-def _terminator(e: Emitter, op: Op) -> None:
-    """The op around it takes its operands."""
+def _terminator(e: PythonEmitter, op: Op) -> None:
+    """Nothing to write: the op around it takes its operands."""
 
 
-def _assign(e: Emitter, targets: Sequence[Value], sources: Sequence[Value]) -> None:
+def _assign(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value]) -> None:
     """Bind all targets at once, each spread over lanes if it varies."""
     pairs = [(e.ref(t), e.like(s, t)) for t, s in zip(targets, sources, strict=True)]
     pairs = [(t, s) for t, s in pairs if t != s]
@@ -27,16 +29,16 @@ def _assign(e: Emitter, targets: Sequence[Value], sources: Sequence[Value]) -> N
         e.line(f"{', '.join(names)} = {', '.join(values)}")
 
 
-def _is_empty(region: Region) -> bool:
+def _is_empty(region: OpRegion) -> bool:
     return len(region.ops) <= 1
 
 
 @rule("scf.if")
-def _if(e: Emitter, op: Op) -> None:
+def _if(e: PythonEmitter, op: Op) -> None:
     then, otherwise = op.regions
     (condition,) = op.operands
     c = e.ref(condition)
-    if op not in e.variance.diverging:
+    if op not in e.uniformity.diverging:
         with e.indented(f"if {c}:"):
             e.body(then)
             _assign(e, op.results, then.terminator.operands)
@@ -63,12 +65,12 @@ def _if(e: Emitter, op: Op) -> None:
 
 
 @rule("scf.index_switch")
-def _switch(e: Emitter, op: Op) -> None:
+def _switch(e: PythonEmitter, op: Op) -> None:
     (selector,) = op.operands
     default, *cases = op.regions
     values = op.integers("cases")
     s = e.ref(selector)
-    if op not in e.variance.diverging:
+    if op not in e.uniformity.diverging:
         for i, (value, region) in enumerate(zip(values, cases, strict=True)):
             with e.indented(f"{'elif' if i else 'if'} {s} == {value}:"):
                 e.body(region)
@@ -91,7 +93,7 @@ def _switch(e: Emitter, op: Op) -> None:
     _case(e, op, default, left)
 
 
-def _case(e: Emitter, op: Op, region: Region, mask: str) -> None:
+def _case(e: PythonEmitter, op: Op, region: OpRegion, mask: str) -> None:
     with e.indented(f"if {mask} is not False:"), e.under(mask, op.site):
         e.body(region)
         for result, value in zip(op.results, region.terminator.operands, strict=True):
@@ -99,21 +101,22 @@ def _case(e: Emitter, op: Op, region: Region, mask: str) -> None:
 
 
 @rule("scf.for")
-def _for(e: Emitter, op: Op) -> None:
+def _for(e: PythonEmitter, op: Op) -> None:
     lower, upper, step, *initial = op.operands
     (body,) = op.regions
     counter, *carried = body.args
     for result, arg in zip(op.results, carried, strict=True):
         e.alias(result, e.ref(arg))
     _assign(e, carried, initial)
-    if op in e.variance.diverging:
+    if op in e.uniformity.diverging:
         _diverging_for(e, op)
         return
     bounds = [e.ref(v) for v in (lower, upper, step)]
     if op.flag("unsignedCmp"):
         bounds = [f"num.unsigned({b})" for b in bounds]
     if e.constant(step) is None or e.constant(step) <= 0:
-        e.line(f"if {bounds[2]} <= 0: g.bad_step({bounds[2]}, {e.at()})")
+        e.globals["checks"] = checks
+        e.line(f"if {bounds[2]} <= 0: checks.bad_step({bounds[2]}, {e.at()})")
     number = e.temporary("turn")
     with e.indented(f"for {number} in range({', '.join(bounds)}):"):
         dtype = e.dtype(counter.type)
@@ -125,7 +128,7 @@ def _for(e: Emitter, op: Op) -> None:
         _assign(e, carried, body.terminator.operands)
 
 
-def _diverging_for(e: Emitter, op: Op) -> None:
+def _diverging_for(e: PythonEmitter, op: Op) -> None:
     lower, upper, step = op.operands[:3]
     (body,) = op.regions
     counter, *carried = body.args
@@ -133,7 +136,8 @@ def _diverging_for(e: Emitter, op: Op) -> None:
     if op.flag("unsignedCmp"):
         bounds = [f"num.unsigned({b}).astype(i64)" for b in bounds]
     if e.constant(step) is None or not (e.constant(step) > 0).all():
-        e.line(f"if num.some({bounds[2]} <= 0, {e.mask}): g.bad_step({bounds[2]}, {e.at()})")
+        e.globals["checks"] = checks
+        e.line(f"if num.some({bounds[2]} <= 0, {e.mask}): checks.bad_step({bounds[2]}, {e.at()})")
     trips, turn, mask = e.temporary("n"), e.temporary("k"), e.temporary("m")
     e.line(f"{trips} = num.spread_any(num.trips({', '.join(bounds)}), lanes)")
     e.line(f"{turn} = 0")
@@ -147,8 +151,8 @@ def _diverging_for(e: Emitter, op: Op) -> None:
         e.line(f"{mask} = num.narrow({mask}, {trips} > {turn}, lanes)")
 
 
-def _keep(e: Emitter, targets: Sequence[Value], sources: Sequence[Value], mask: str) -> None:
-    """Bind targets in the lanes of `mask`; the others keep what they have."""
+def _keep(e: PythonEmitter, targets: Sequence[Value], sources: Sequence[Value], mask: str) -> None:
+    """Bind targets in the lanes of `mask`; the other lanes keep their values."""
     if not targets:
         return
     news = [
@@ -158,16 +162,16 @@ def _keep(e: Emitter, targets: Sequence[Value], sources: Sequence[Value], mask: 
 
 
 def _may_spin(op: Op) -> bool:
-    """True when something in the loop reads what other threads may change."""
+    """True when an op in the loop reads what other threads may change."""
     return any(RULES[inner.name].is_volatile(inner) for inner in op.walk() if inner.name in RULES)
 
 
-# What neither writes nor waits, and gives the same again.
+# Ops that neither write nor wait, and give the same again.
 _STEADY = ("arith.", "math.", "scf.", "vector.", "llvm.load", "llvm.getelementptr", "llvm.mlir.")
 
 
 def _changes_nothing(op: Op) -> bool:
-    """True for a loop that carries nothing and does nothing: going on once, it goes on forever."""
+    """True for a loop that carries and changes nothing: once it goes round, it does so for ever."""
     before, after = op.regions
     if before.args or after.args or _may_spin(op):
         return False
@@ -180,7 +184,7 @@ def _changes_nothing(op: Op) -> bool:
 
 
 @rule("scf.while")
-def _while(e: Emitter, op: Op) -> None:
+def _while(e: PythonEmitter, op: Op) -> None:
     before, after = op.regions
     condition, *passed = before.terminator.operands
     spins = e.coroutine and _may_spin(op)
@@ -188,7 +192,7 @@ def _while(e: Emitter, op: Op) -> None:
     for result, arg in zip(op.results, after.args, strict=True):
         e.alias(result, e.ref(arg))
     _assign(e, before.args, op.operands)
-    diverging = op in e.variance.diverging
+    diverging = op in e.uniformity.diverging
     mask = e.mask
     if diverging:
         mask = e.temporary("m")
@@ -206,8 +210,10 @@ def _while(e: Emitter, op: Op) -> None:
             _assign(e, after.args, passed)
             e.line(f"if not {e.ref(condition)}: break")
         if endless:
-            e.line(f"g.endless({mask if diverging else None}, {e.at()})")
+            e.globals["checks"] = checks
+            e.line(f"checks.infinite_loop(g, {mask if diverging else None}, {e.at()})")
         if spins:
-            e.line(f"yield g.spin({e.at()})")
+            e.globals["spin"] = spin
+            e.line(f"yield spin({e.at()})")
         e.body(after)
         _assign(e, before.args, after.terminator.operands)

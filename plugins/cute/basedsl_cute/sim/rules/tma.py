@@ -1,16 +1,16 @@
-"""Rules of the TMA unit's copies, of tensors and of contiguous memory, and of bulk groups."""
+"""Rules of the TMA unit: copies of tensors and of contiguous memory, bulk groups, tensor maps."""
 
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import bulk_copies, tensor_maps, tma
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.machine import bulk_copies, bulk_groups, tensor_maps, tma
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import PtrType
 
 
-def _lanes(e: Emitter, values: list[Value]) -> str:
+def _lanes(e: PythonEmitter, values: list[Value]) -> str:
     return f"({''.join(f'{e.lanes(value)}, ' for value in values)})"
 
 
@@ -20,101 +20,104 @@ def _only_tiles(op: Op) -> None:
 
 
 @rule("nvvm.cp.async.bulk.tensor.shared.cluster.global", sync="warp")
-def _load(e: Emitter, op: Op) -> None:
+def _load(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
     to, map_, coordinates, barrier, offsets, mask, _, predicate = op.segments()
     if offsets or predicate:
         raise MissingRuleError(op.site, "with im2col offsets or a predicate")
     e.line(
-        f"tma.load(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(to[0])}, "
+        f"tma.tma_load(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(to[0])}, "
         f"{e.lanes(barrier[0])}, {e.lanes(mask[0]) if mask else None}, {_lanes(e, coordinates)})"
     )
 
 
 @rule("nvvm.cp.async.bulk.tensor.global.shared.cta", sync="warp")
-def _store(e: Emitter, op: Op) -> None:
+def _store(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _, predicate = op.segments()
     if predicate:
         raise MissingRuleError(op.site, "with a predicate")
     e.line(
-        f"tma.store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
+        f"tma.tma_store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
         f"{_lanes(e, coordinates)})"
     )
 
 
 @rule("nvvm.cp.async.bulk.shared.cluster.global", sync="warp")
-def _bulk_load(e: Emitter, op: Op) -> None:
+def _bulk_load(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_copies"] = bulk_copies
     to, source, barrier, size, mask, _ = op.segments()
     if mask:
         raise MissingRuleError(op.site, "for several blocks")
     places = ", ".join(e.lanes(part[0]) for part in (to, source, size, barrier))
-    e.line(f"bulk_copies.load(g, {e.mask}, {e.at()}, {places})")
+    e.line(f"bulk_copies.bulk_load(g, {e.mask}, {e.at()}, {places})")
 
 
 @rule("nvvm.cp.async.bulk.global.shared.cta", sync="warp")
-def _bulk_store(e: Emitter, op: Op) -> None:
+def _bulk_store(e: PythonEmitter, op: Op) -> None:
     e.globals["bulk_copies"] = bulk_copies
     to, source, size, _, mask = op.segments()
     if mask:
         raise MissingRuleError(op.site, "of chosen bytes")
     places = ", ".join(e.lanes(part[0]) for part in (to, source, size))
-    e.line(f"bulk_copies.store(g, {e.mask}, {e.at()}, {places})")
+    e.line(f"bulk_copies.bulk_store(g, {e.mask}, {e.at()}, {places})")
 
 
 @rule("nvvm.cp.async.bulk.tensor.reduce", sync="warp")
-def _reduce(e: Emitter, op: Op) -> None:
+def _reduce(e: PythonEmitter, op: Op) -> None:
     _only_tiles(op)
     e.globals["tma"] = tma
     map_, source, coordinates, _ = op.segments()
     e.line(
-        f"tma.store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
+        f"tma.tma_store(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(source[0])}, "
         f"{_lanes(e, coordinates)}, {op.word('redKind')!r})"
     )
 
 
 @rule("nvvm.cp.async.bulk.tensor.prefetch")
-def _prefetch(e: Emitter, op: Op) -> None:
-    """Nothing but the cache changes; the tensor map has to be one."""
+def _prefetch(e: PythonEmitter, op: Op) -> None:
+    """Only the cache changes, but the tensor map has to be one."""
     _only_tiles(op)
     e.globals["tma"] = tma
     map_, coordinates, *_ = op.segments()
-    e.line(f"tma.prefetch(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {_lanes(e, coordinates)})")
+    e.line(f"tma.tma_prefetch(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {_lanes(e, coordinates)})")
 
 
 @rule("cute.tensormap_replace")
-def _replace(e: Emitter, op: Op) -> None:
+def _replace(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     place, value = op.operands
     field, shared = op.string("field"), place.type == PtrType(3)
     e.line(
-        f"tensor_maps.replace(g, {e.mask}, {e.at()}, {shared}, {e.lanes(place)}, {field!r}, "
+        f"tensor_maps.replace_field(g, {e.mask}, {e.at()}, {shared}, {e.lanes(place)}, {field!r}, "
         f"{op.integer('ordinal')}, {e.lanes(value)})"
     )
 
 
 @rule("cute.tensormap_release", sync="warp")
-def _release(e: Emitter, op: Op) -> None:
+def _release(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
     target, source = op.operands
     places = f"{e.ref(target)}, {e.ref(source)}"
-    e.line(f"tensor_maps.release(g, {e.mask}, {e.at()}, {e.branch()}, {places})")
+    e.line(f"tensor_maps.release_tensor_map(g, {e.mask}, {e.at()}, {e.branch()}, {places})")
 
 
 @rule("nvvm.fence.proxy.acquire")
-def _acquire(e: Emitter, op: Op) -> None:
+def _acquire(e: PythonEmitter, op: Op) -> None:
     e.globals["tensor_maps"] = tensor_maps
-    e.line(f"tensor_maps.acquire(g, {e.lanes(op.operands[0])}, {e.mask})")
+    e.line(f"tensor_maps.acquire_tensor_map(g, {e.lanes(op.operands[0])}, {e.mask})")
 
 
 @rule("nvvm.cp.async.bulk.commit.group")
-def _commit(e: Emitter, op: Op) -> None:
-    e.line(f"g.bulk.commit({e.mask})")
+def _commit(e: PythonEmitter, op: Op) -> None:
+    e.globals["bulk_groups"] = bulk_groups
+    e.line(f"bulk_groups.commit_bulk_group(g, {e.mask})")
 
 
 @rule("nvvm.cp.async.bulk.wait_group")
-def _wait(e: Emitter, op: Op) -> None:
-    e.line(f"g.bulk.wait(g, {op.integer('group')}, {op.flag('read')}, {e.mask})")
+def _wait(e: PythonEmitter, op: Op) -> None:
+    e.globals["bulk_groups"] = bulk_groups
+    groups = f"{op.integer('group')}, {op.flag('read')}"
+    e.line(f"bulk_groups.wait_for_bulk_groups(g, {groups}, {e.mask})")

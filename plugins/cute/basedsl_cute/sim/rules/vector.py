@@ -1,10 +1,10 @@
-"""Rules of `vector` with static shapes: lanes are the last axis, so most are NumPy indexing."""
+"""Rules of `vector` with static shapes: the lanes are the last axis, so most are NumPy indexing."""
 
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.rules.llvm import extract, insert, shuffle
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import always, rule
 from basedsl_cute.sim.translate.types import FloatType, IntType, VectorType, element_type
@@ -17,7 +17,7 @@ def _vector(value: Value) -> VectorType:
     return value.type
 
 
-def _lane_extent(e: Emitter, value: Value) -> str:
+def _lane_extent(e: PythonEmitter, value: Value) -> str:
     return "lanes" if e.varying(value) else "1"
 
 
@@ -27,30 +27,30 @@ def _position(op: Op, dynamic: list[Value]) -> list[Value | int]:
 
 
 @rule("vector.extract")
-def _extract(e: Emitter, op: Op) -> None:
+def _extract(e: PythonEmitter, op: Op) -> None:
     source, *dynamic = op.operands
     extract(e, op.results[0], source, _position(op, dynamic))
 
 
 @rule("vector.insert")
-def _insert(e: Emitter, op: Op) -> None:
+def _insert(e: PythonEmitter, op: Op) -> None:
     value, target, *dynamic = op.operands
     insert(e, op.results[0], target, value, _position(op, dynamic))
 
 
 @rule("vector.extractelement")
-def _extractelement(e: Emitter, op: Op) -> None:
+def _extractelement(e: PythonEmitter, op: Op) -> None:
     extract(e, op.results[0], op.operands[0], [op.operands[1]])
 
 
 @rule("vector.insertelement")
-def _insertelement(e: Emitter, op: Op) -> None:
+def _insertelement(e: PythonEmitter, op: Op) -> None:
     value, target, position = op.operands
     insert(e, op.results[0], target, value, [position])
 
 
 @rule("vector.broadcast", "vector.splat")
-def _broadcast(e: Emitter, op: Op) -> None:
+def _broadcast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     shape = _vector(result).shape
     full = ", ".join(map(str, (*shape, _lane_extent(e, result))))
@@ -58,7 +58,7 @@ def _broadcast(e: Emitter, op: Op) -> None:
 
 
 @rule("vector.from_elements")
-def _from_elements(e: Emitter, op: Op) -> None:
+def _from_elements(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     shape = _vector(result).shape
     extent = _lane_extent(e, result)
@@ -71,7 +71,7 @@ def _from_elements(e: Emitter, op: Op) -> None:
 
 
 @rule("vector.to_elements")
-def _to_elements(e: Emitter, op: Op) -> None:
+def _to_elements(e: PythonEmitter, op: Op) -> None:
     (source,) = op.operands
     flat = e.temporary()
     e.line(f"{flat} = {e.ref(source)}.reshape({len(op.results)}, -1)")
@@ -80,13 +80,13 @@ def _to_elements(e: Emitter, op: Op) -> None:
 
 
 @rule("vector.shape_cast")
-def _shape_cast(e: Emitter, op: Op) -> None:
+def _shape_cast(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     e.let(result, f"{e.ref(op.operands[0])}.reshape({(*_vector(result).shape, -1)})")
 
 
 @rule("vector.bitcast")
-def _bitcast(e: Emitter, op: Op) -> None:
+def _bitcast(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     if len(_vector(result).shape) != 1:
         raise MissingRuleError(op.site, "on a vector of several dimensions")
@@ -105,17 +105,17 @@ def _bitcast(e: Emitter, op: Op) -> None:
 
 
 @rule("vector.shuffle")
-def _shuffle(e: Emitter, op: Op) -> None:
+def _shuffle(e: PythonEmitter, op: Op) -> None:
     shuffle(e, op, op.integers("mask"))
 
 
 @rule("vector.extract_strided_slice")
-def _extract_strided(e: Emitter, op: Op) -> None:
+def _extract_strided(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], f"{e.ref(op.operands[0])}[{_slices(op, op.integers('sizes'))}]")
 
 
 @rule("vector.insert_strided_slice")
-def _insert_strided(e: Emitter, op: Op) -> None:
+def _insert_strided(e: PythonEmitter, op: Op) -> None:
     value, target = op.operands
     (result,) = op.results
     whole, part = _vector(target).shape, _vector(value).shape
@@ -135,37 +135,37 @@ def _slices(op: Op, sizes: list[int], strides: list[int] | None = None) -> str:
 
 
 @rule("vector.transpose")
-def _transpose(e: Emitter, op: Op) -> None:
+def _transpose(e: PythonEmitter, op: Op) -> None:
     order = op.integers("permutation")
     e.let(op.results[0], f"{e.ref(op.operands[0])}.transpose({(*order, len(order))})")
 
 
 @rule("vector.interleave")
-def _interleave(e: Emitter, op: Op) -> None:
+def _interleave(e: PythonEmitter, op: Op) -> None:
     a, b = (e.like(v, op.results[0]) for v in op.operands)
     shape = (*_vector(op.results[0]).shape, -1)
     e.let(op.results[0], f"np.stack(({a}, {b}), axis=-2).reshape({shape})")
 
 
 @rule("vector.deinterleave")
-def _deinterleave(e: Emitter, op: Op) -> None:
+def _deinterleave(e: PythonEmitter, op: Op) -> None:
     for start, result in enumerate(op.results):
         e.let(result, f"{e.ref(op.operands[0])}[..., {start}::2, :]")
 
 
 @rule("vector.step", uniform=always)
-def _step(e: Emitter, op: Op) -> None:
+def _step(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     e.let(result, f"np.arange({_vector(result).count}, dtype=i64)[:, None]")
 
 
 @rule("vector.fma")
-def _fma(e: Emitter, op: Op) -> None:
+def _fma(e: PythonEmitter, op: Op) -> None:
     e.let(op.results[0], "num.fma({}, {}, {})".format(*e.refs(op)))
 
 
 @rule("vector.constant_mask", uniform=always)
-def _constant_mask(e: Emitter, op: Op) -> None:
+def _constant_mask(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     mask = e.ref(result)
     e.line(f"{mask} = np.zeros({(*_vector(result).shape, 1)}, bool_)")
@@ -174,7 +174,7 @@ def _constant_mask(e: Emitter, op: Op) -> None:
 
 
 @rule("vector.create_mask")
-def _create_mask(e: Emitter, op: Op) -> None:
+def _create_mask(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     shape = _vector(result).shape
     parts = []
@@ -215,17 +215,18 @@ def _combine(op: Op, kind: str, type_: object) -> str:
 
 
 @rule("vector.reduction")
-def _reduction(e: Emitter, op: Op) -> None:
-    """In order of the elements, starting from the accumulator: bit for bit what LLVM's ordered
-    reduction gives."""
+def _reduction(e: PythonEmitter, op: Op) -> None:
+    """Combine the elements in order, starting from the accumulator: bit for bit what LLVM's ordered
+    reduction gives.
+    """
     source, *start = op.operands
     (result,) = op.results
     template = _combine(op, op.word("kind"), element_type(source.type))
     _fold(e, result, source, template, e.ref(start[0]) if start else None)
 
 
-def _fold(e: Emitter, result: Value, source: Value, template: str, start: str | None) -> None:
-    """Combine the rows of a one-dimensional vector, in order."""
+def _fold(e: PythonEmitter, result: Value, source: Value, template: str, start: str | None) -> None:
+    """Write a loop that combines the rows of a one-dimensional vector, in order."""
     total, row = e.ref(result), e.temporary()
     rows = f"list({e.ref(source)})" if e.varying(source) else f"list({e.ref(source)}[:, 0])"
     if start is None:
@@ -237,8 +238,8 @@ def _fold(e: Emitter, result: Value, source: Value, template: str, start: str | 
 
 
 @rule("vector.multi_reduction")
-def _multi_reduction(e: Emitter, op: Op) -> None:
-    """Over some dimensions, in row-major order of the elements that meet."""
+def _multi_reduction(e: PythonEmitter, op: Op) -> None:
+    """Combine the elements along some dimensions, in row-major order."""
     source, start = op.operands
     (result,) = op.results
     shape = _vector(source).shape
@@ -277,14 +278,14 @@ _LLVM_REDUCE = {
 
 
 @rule(*(f"llvm.intr.vector.reduce.{name}" for name in _LLVM_REDUCE))
-def _llvm_reduce(e: Emitter, op: Op) -> None:
+def _llvm_reduce(e: PythonEmitter, op: Op) -> None:
     source, (result,) = op.operands[0], op.results
     kind = _LLVM_REDUCE[op.name.rsplit(".", 1)[1]]
     _fold(e, result, source, _combine(op, kind, element_type(source.type)), None)
 
 
 @rule("llvm.intr.vector.reduce.fadd", "llvm.intr.vector.reduce.fmul")
-def _llvm_reduce_float(e: Emitter, op: Op) -> None:
+def _llvm_reduce_float(e: PythonEmitter, op: Op) -> None:
     start, source = op.operands
     assert isinstance(element_type(source.type), FloatType)
     sign = "+" if op.name.endswith("fadd") else "*"

@@ -5,31 +5,32 @@ from __future__ import annotations
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import warp
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import never, rule
-from basedsl_cute.sim.translate.types import FloatType, IntType, StructType, element_type
+from basedsl_cute.sim.translate.types import FloatType, IntType, LLVMStructType, element_type
 
 
-def _lanes(e: Emitter, op: Op) -> list[str]:
+def _lanes(e: PythonEmitter, op: Op) -> list[str]:
     e.globals["warp"] = warp
     return [e.lanes(operand) for operand in op.operands]
 
 
 @rule("nvvm.shfl.sync", uniform=never)
-def _shfl(e: Emitter, op: Op) -> None:
+def _shfl(e: PythonEmitter, op: Op) -> None:
     members, _, b, c = e.refs(op)
     value = _lanes(e, op)[1]
     call = f"warp.shuffle(g, {op.word('kind')!r}, {members}, {value}, {b}, {c}, {e.mask}, {e.at()})"
     pair = (
-        isinstance(op.results[0].type, StructType) and "return_value_and_is_valid" in op.attributes
+        isinstance(op.results[0].type, LLVMStructType)
+        and "return_value_and_is_valid" in op.attributes
     )
     e.let(op.results[0], call if pair else f"{call}[0]")
 
 
 @rule("gpu.shuffle", uniform=never)
-def _gpu_shuffle(e: Emitter, op: Op) -> None:
-    """As MLIR's convert-gpu-to-nvvm lowers it: the clamp is width-1, or 32-width for `up`."""
+def _gpu_shuffle(e: PythonEmitter, op: Op) -> None:
+    """Shuffle as MLIR's convert-gpu-to-nvvm does: the clamp is width-1, or 32-width for `up`."""
     value, offset, width = op.operands
     mode = op.word("mode")
     e.globals["warp"] = warp
@@ -44,7 +45,7 @@ def _gpu_shuffle(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.vote.sync", uniform=never)
-def _vote(e: Emitter, op: Op) -> None:
+def _vote(e: PythonEmitter, op: Op) -> None:
     members, predicate = op.operands
     e.globals["warp"] = warp
     e.let(
@@ -55,7 +56,7 @@ def _vote(e: Emitter, op: Op) -> None:
 
 
 @rule("gpu.ballot", uniform=never)
-def _gpu_ballot(e: Emitter, op: Op) -> None:
+def _gpu_ballot(e: PythonEmitter, op: Op) -> None:
     (result,) = op.results
     e.globals["warp"] = warp
     bits = f"warp.ballot(g, {_and_mask(e, op.operands[0])})"
@@ -63,22 +64,22 @@ def _gpu_ballot(e: Emitter, op: Op) -> None:
     e.let(result, f"num.signed({bits})" if dtype == "i32" else f"{bits}.astype({dtype})")
 
 
-def _and_mask(e: Emitter, value: Value) -> str:
+def _and_mask(e: PythonEmitter, value: Value) -> str:
     lanes = e.lanes(value)
     return lanes if e.mask == "None" else f"({lanes} if {e.mask} is None else {lanes} & {e.mask})"
 
 
 @rule("nvvm.match.sync", uniform=never)
-def _match(e: Emitter, op: Op) -> None:
+def _match(e: PythonEmitter, op: Op) -> None:
     members, value = op.operands
     e.globals["warp"] = warp
     kind = op.word("kind")
     call = f"warp.match(g, {kind!r}, {e.ref(members)}, {e.lanes(value)}, {e.mask}, {e.at()})"
-    e.let(op.results[0], call if isinstance(op.results[0].type, StructType) else f"{call}[0]")
+    e.let(op.results[0], call if isinstance(op.results[0].type, LLVMStructType) else f"{call}[0]")
 
 
 @rule("nvvm.redux.sync", uniform=never)
-def _redux(e: Emitter, op: Op) -> None:
+def _redux(e: PythonEmitter, op: Op) -> None:
     value, members = op.operands
     type_ = element_type(value.type)
     if isinstance(type_, IntType) and type_.width != 32:
@@ -106,7 +107,7 @@ _SUBGROUP = {
 
 
 @rule("gpu.subgroup_reduce", uniform=never)
-def _subgroup_reduce(e: Emitter, op: Op) -> None:
+def _subgroup_reduce(e: PythonEmitter, op: Op) -> None:
     kind = _SUBGROUP.get(op.word("op"))
     type_ = element_type(op.operands[0].type)
     if kind is None or "cluster_size" in op.attributes or isinstance(type_, FloatType):
@@ -120,14 +121,14 @@ def _subgroup_reduce(e: Emitter, op: Op) -> None:
 
 
 @rule("nvvm.elect.sync", uniform=never)
-def _elect(e: Emitter, op: Op) -> None:
+def _elect(e: PythonEmitter, op: Op) -> None:
     e.globals["warp"] = warp
     members = e.ref(op.operands[0]) if op.operands else "i32(-1)"
     e.let(op.results[0], f"warp.elect(g, {members}, {e.mask}, {e.at()})")
 
 
 @rule("nvvm.bar.warp.sync")
-def _bar_warp(e: Emitter, op: Op) -> None:
-    """Lanes of a warp run in step, so only the member mask needs checking."""
+def _bar_warp(e: PythonEmitter, op: Op) -> None:
+    """Check the member mask: lanes of a warp run in step, so there is nothing to wait for."""
     e.globals["warp"] = warp
     e.line(f"warp.check_members(g, {e.ref(op.operands[0])}, {e.mask}, {e.at()})")

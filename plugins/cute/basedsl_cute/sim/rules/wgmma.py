@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
-from basedsl_cute.sim.machine import wgmma
+from basedsl_cute.sim.machine import wgmma, wgmma_queue
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
-from basedsl_cute.sim.translate.emitter import Emitter
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import rule
 from basedsl_cute.sim.translate.types import IntType, PtrType, VectorType, parse_type
 
-# By the bits of an element, as what it is read from registers.
+# The types that elements of A are read from registers as, by their bits.
 _HELD = {bits: IntType(bits) for bits in (8, 16, 32)}
 
 
-@rule("cute.wgmma", sync="warp")
-def _wgmma(e: Emitter, op: Op) -> None:
+@rule("cute.ptx_wgmma", sync="warp")
+def _wgmma(e: PythonEmitter, op: Op) -> None:
     e.globals["wgmma"] = wgmma
     acc, a, b, *flag = op.operands
     n = op.integer("n")
@@ -28,7 +28,7 @@ def _wgmma(e: Emitter, op: Op) -> None:
     if isinstance(a.type, PtrType):
         held = VectorType((max(steps[0]) + k // 2,), _HELD[256 // k])
         registers = access_of(e, op, a, held, "read", 4)
-    record = wgmma.Wgmma(
+    record = wgmma.WgmmaInstruction(
         n,
         k,
         kinds,
@@ -42,19 +42,22 @@ def _wgmma(e: Emitter, op: Op) -> None:
     what = e.const(record, "wgmma_op")
     operands = ", ".join(e.ref(v) for v in (acc, a, b))
     accumulate = e.ref(flag[0]) if flag else "True"
-    e.line(f"wgmma.run(g, {what}, {operands}, {accumulate}, {e.mask})")
+    e.line(f"wgmma.mma_async(g, {what}, {operands}, {accumulate}, {e.mask})")
 
 
 @rule("nvvm.wgmma.fence.aligned")
-def _fence(e: Emitter, op: Op) -> None:
-    e.line("g.products.fence()")
+def _fence(e: PythonEmitter, op: Op) -> None:
+    e.globals["wgmma_queue"] = wgmma_queue
+    e.line("wgmma_queue.fence_wgmma(g)")
 
 
 @rule("nvvm.wgmma.commit.group.sync.aligned")
-def _commit(e: Emitter, op: Op) -> None:
-    e.line("g.products.commit()")
+def _commit(e: PythonEmitter, op: Op) -> None:
+    e.globals["wgmma_queue"] = wgmma_queue
+    e.line("wgmma_queue.commit_wgmma(g)")
 
 
 @rule("nvvm.wgmma.wait.group.sync.aligned")
-def _wait(e: Emitter, op: Op) -> None:
-    e.line(f"g.products.wait(g, {op.integer('group')})")
+def _wait(e: PythonEmitter, op: Op) -> None:
+    e.globals["wgmma_queue"] = wgmma_queue
+    e.line(f"wgmma_queue.wait_wgmma(g, {op.integer('group')})")

@@ -1,4 +1,4 @@
-"""The few MLIR attributes that rules read, parsed from their text into plain Python values."""
+"""Parsers of the MLIR attributes that rules read: from text to plain Python values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from basedsl_cute.sim.translate.types import FloatType, IntType, Type, VectorTyp
 
 
 def parse_int(text: str) -> int:
-    """`5 : i64`, `true`, `-3 : index`."""
+    """The value of an integer attribute: `5 : i64`, `true`, `-3 : index`."""
     head = text.split(" : ")[0].strip()
     if head in ("true", "false"):
         return int(head == "true")
@@ -20,19 +20,19 @@ def parse_int(text: str) -> int:
 
 
 def parse_ints(text: str) -> list[int]:
-    """`array<i64: 1, 2>` or `[1, 2]`."""
+    """The values of an array attribute: `array<i64: 1, 2>` or `[1, 2]`."""
     body = re.sub(r"^array<i\d+:?|^\[|[>\]]$", "", text)
     return [parse_int(part) for part in body.split(",") if part.strip()]
 
 
 def parse_word(text: str) -> str:
-    """The last word of an enum attribute: `#gpu<dim x>` and `#nvvm.shfl_kind<bfly>` give it."""
+    """The last word of an enum attribute: x of `#gpu<dim x>`, bfly of `#nvvm.shfl_kind<bfly>`."""
     match = re.search(r"(\w+)>*$", text)
     return match.group(1) if match else text
 
 
 def parse_bytes(text: str) -> bytes:
-    """A quoted string with MLIR's escapes (`\\0A`, `\\"`, `\\\\`, `\\n`) as bytes."""
+    """The bytes of a quoted string with MLIR's escapes (`\\0A`, `\\"`, `\\\\`, `\\n`)."""
     body = text[text.index('"') + 1 : text.rindex('"')]
     out = bytearray()
     i = 0
@@ -52,7 +52,7 @@ def parse_bytes(text: str) -> bytes:
 
 
 def parse_string(text: str) -> str:
-    """A quoted string as text (UTF-8)."""
+    """The text of a quoted string (UTF-8)."""
     return parse_bytes(text).decode(errors="replace")
 
 
@@ -63,7 +63,7 @@ def _float_from_bits(bits: int, type_: FloatType) -> Any:
 
 
 def parse_scalar(text: str, type_: Type) -> Any:
-    """One number of `type_` as a NumPy scalar: decimal, hexadecimal bits, `true`."""
+    """The number of `type_` in `text` (decimal, hexadecimal bits, `true`), as a NumPy scalar."""
     text = text.strip()
     dtype = dtype_of(type_)
     if isinstance(type_, FloatType):
@@ -85,7 +85,9 @@ def parse_constant(text: str, type_: Type) -> Any:
 
 
 def parse_dense(text: str, shape: tuple[int, ...], element: Type) -> Any:
-    """`dense<...>` of any shape: a splat, nested lists, or a blob of hexadecimal bytes."""
+    """The array of a `dense<...>` attribute: a splat, nested lists, or hexadecimal bytes. Raises
+    ValueError.
+    """
     match = re.match(r"dense<(.*)>\s*:\s*[^:]*$", text, re.S)
     if match is None:
         raise ValueError(f"not a dense attribute: {text[:80]}")

@@ -1,20 +1,19 @@
-"""Writes the Python source of one kernel: one line per op, masks for divergence.
+"""Emitter of a kernel's Python source: one line per op, masks for divergence.
 
 The generated function takes the group `g` and the kernel's arguments. In it, `vN` is the SSA value
-N, and a mask is None (every lane), an array of booleans (some lanes) or False (no lane).
+N, and a mask is None (every lane), an array of booleans `(lanes,)` (some lanes) or False (no lane).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.site import Site
-from basedsl_cute.sim.translate.memory_map import Layout
-from basedsl_cute.sim.translate.records import KernelRecord, Op, Region, Value
-from basedsl_cute.sim.translate.rule_table import rule_of
+from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.types import (
     FloatType,
     IntType,
@@ -25,19 +24,43 @@ from basedsl_cute.sim.translate.types import (
     element_type,
     is_aggregate,
 )
-from basedsl_cute.sim.translate.uniformity import Variance
+from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
 
-class Emitter:
-    """The source under construction. Rules call `let`, `line`, `ref`, `lanes`, `const`, `mask`."""
+class EmitRule(Protocol):
+    """The part of a rule that the emitter calls."""
+
+    @property
+    def apply(self) -> Callable[[PythonEmitter, Op], None]: ...
+
+
+class EmitRules(Protocol):
+    """The part of the rule table that the emitter calls."""
+
+    def for_op(self, op: Op, target: str) -> EmitRule: ...
+
+
+class PythonEmitter:
+    """The source of a kernel under construction, as a coroutine or a plain function.
+
+    Rules call `let`, `line`, `ref`, `lanes` and `const`, read `mask`, and put what their lines name
+    into `globals`. `variables` are the names there that hold addresses of host memory, with the
+    variable that each is the address of.
+    """
 
     def __init__(
-        self, kernel: KernelRecord, variance: Variance, coroutine: bool, layout: Layout
+        self,
+        kernel: KernelRecord,
+        uniformity: UniformityAnalysis,
+        coroutine: bool,
+        memory_map: MemoryMap,
+        rules: EmitRules,
     ) -> None:
         self.kernel = kernel
-        self.variance = variance
+        self.uniformity = uniformity
         self.coroutine = coroutine
-        self.layout = layout
+        self.memory_map = memory_map
+        self.rules = rules
         self.globals: dict[str, Any] = {}
         self.variables: dict[str, str] = {}
         self.mask = "None"
@@ -55,7 +78,9 @@ class Emitter:
     # Text ------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        """One line of Python at the current depth; the user's line follows where it changes."""
+        """Write a line of Python at the current depth, with the user's line as a comment where that
+        changes.
+        """
         where = ""
         if self.site.span is not None and str(self.site.span) != self._written_line:
             self._written_line = str(self.site.span)
@@ -64,7 +89,7 @@ class Emitter:
 
     @contextlib.contextmanager
     def indented(self, head: str) -> Iterator[None]:
-        """Lines written inside are the body of `head`."""
+        """Write `head`, and what is written inside as its body."""
         self.line(head)
         self._depth += 1
         start = len(self._lines)
@@ -80,19 +105,22 @@ class Emitter:
         return "\n".join([*head, *self._lines, ""])
 
     def temporary(self, prefix: str = "t") -> str:
+        """A new name for a local variable."""
         self._temporaries += 1
         return f"{prefix}{self._temporaries}"
 
     # Values ----------------------------------------------------------------------------------
 
     def varying(self, value: Value) -> bool:
-        return value in self.variance.varying
+        """True when `value` has one entry per lane."""
+        return value in self.uniformity.varying
 
     def ref(self, value: Value) -> str:
         """The expression that holds `value`."""
         return self._names.get(value) or f"v{value.number}"
 
     def refs(self, op: Op) -> list[str]:
+        """The expressions that hold the operands of `op`."""
         return [self.ref(operand) for operand in op.operands]
 
     def alias(self, value: Value, name: str) -> None:
@@ -104,25 +132,26 @@ class Emitter:
         self.line(f"{self.ref(value)} = {expression}")
 
     def set_constant(self, value: Value, constant: Any) -> None:
-        """Bind `value` to something known now, shared by all uses."""
+        """Bind `value` to a constant that is known now, shared by all uses."""
         self._constants[value] = constant
         self.alias(value, self.const(constant, f"c{value.number}"))
 
     def set_address(self, value: Value, variable: str) -> None:
         """Bind `value` to the address of a variable of the kernel's module."""
-        self.set_constant(value, dtype_of(PtrType()).type(self.layout.address(variable)))
-        if self.layout.is_elsewhere(variable):
+        self.set_constant(value, dtype_of(PtrType()).type(self.memory_map.address_of(variable)))
+        if self.memory_map.differs_by_process(variable):
             self.variables[self.ref(value)] = variable
 
     def constant(self, value: Value) -> Any:
-        """What `value` is if that is known now, else None."""
+        """The constant that `value` is bound to; None if it is not known now."""
         return self._constants.get(value)
 
     def lanes(self, value: Value) -> str:
-        """`value` with one entry per lane even when it is uniform."""
+        """The expression of `value` with one entry per lane, even when it is uniform."""
         return self.spread(value, self.ref(value))
 
     def spread(self, value: Value, expression: str) -> str:
+        """`expression`, which holds `value`, with one entry per lane."""
         if self.varying(value):
             return expression
         if isinstance(value.type, VectorType):
@@ -132,11 +161,11 @@ class Emitter:
         return f"num.spread({expression}, lanes)"
 
     def like(self, value: Value, model: Value) -> str:
-        """`value`, spread over lanes if `model` varies: what assigning it to `model` needs."""
+        """The expression of `value`, spread over lanes if `model` varies, to be assigned to it."""
         return self.lanes(value) if self.varying(model) else self.ref(value)
 
     def const(self, obj: Any, name: str) -> str:
-        """A name for `obj` in the generated function's globals."""
+        """A name for `obj` in the generated function's globals: `name`, or that and a number."""
         found = self._named.get(id(obj))
         if found is None:
             number = self._counts.get(name, 0)
@@ -147,15 +176,15 @@ class Emitter:
         return found
 
     def at(self, site: Site | None = None) -> str:
-        """A name for the place of the op being written, for error messages."""
+        """A name for `site`, by default the place of the op being written, for error messages."""
         return self.const(site or self.site, "at")
 
     def branch(self) -> str:
-        """A name for the innermost diverging construct, or None."""
+        """A name for the place of the innermost diverging branch or loop, or "None"."""
         return self.at(self.branches[-1]) if self.branches else "None"
 
     def dtype(self, type_: Type) -> str:
-        """A name for the NumPy scalar type of `type_`'s elements."""
+        """A name for the NumPy scalar type of the elements of `type_`. Raises MissingRuleError."""
         type_ = element_type(type_)
         if isinstance(type_, IntType):
             if type_.width > 64:
@@ -173,7 +202,7 @@ class Emitter:
 
     @contextlib.contextmanager
     def under(self, mask: str, site: Site | None = None) -> Iterator[None]:
-        """Ops written inside run for the lanes in `mask`; `site` is what diverged."""
+        """Write ops inside that run for the lanes in `mask`; `site` is what diverged."""
         outer, self.mask = self.mask, mask
         if site is not None:
             self.branches.append(site)
@@ -184,15 +213,17 @@ class Emitter:
             if site is not None:
                 self.branches.pop()
 
-    def body(self, region: Region) -> None:
-        """Write the ops of `region`; its terminator is the caller's business."""
+    def body(self, region: OpRegion) -> None:
+        """Write the ops of `region`. The caller assigns the operands of its terminator. Raises
+        MissingRuleError for an op without a rule.
+        """
         for op in region.ops:
-            rule = rule_of(op)
+            rule = self.rules.for_op(op, "sim")
             self.site = op.site
-            rule.emit(self, op)
+            rule.apply(self, op)
 
     def wait(self, expression: str) -> None:
-        """Write a point where the group may wait: `expression` gives a Wait or None."""
+        """Write a point where the group waits, if `expression` gives a Wait and not None."""
         wait = self.temporary("w")
         self.line(f"{wait} = {expression}")
         with self.indented(f"if {wait} is not None:"):

@@ -1,4 +1,4 @@
-"""What a translated kernel knows of its parameters: how a Python value becomes one."""
+"""Parameters of a translated kernel: conversion of Python values to them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 
-class Parameter:
-    """One parameter. `dtype` is that of its elements; `width` the bits of an integer, `shape` that
-    of a vector, `fields` those of an aggregate; `text` its type for messages.
+class KernelParameter:
+    """One parameter. `text` is its type for messages, `dtype` the NumPy dtype of its elements,
+    `width` the bits of an integer, `shape` that of a vector, and `fields` those of an aggregate.
     """
 
     def __init__(
@@ -21,7 +21,7 @@ class Parameter:
         width: int = 0,
         is_pointer: bool = False,
         shape: tuple[int, ...] | None = None,
-        fields: tuple[Parameter, ...] | None = None,
+        fields: tuple[KernelParameter, ...] | None = None,
     ) -> None:
         self.text = text
         self.dtype = dtype
@@ -34,7 +34,9 @@ class Parameter:
         return self.text
 
     def convert(self, value: Any) -> Any:
-        """`value` as generated code takes it; TypeError, ValueError or OverflowError if none is."""
+        """Convert `value` to what generated code takes: a NumPy scalar, for a vector an array
+        `(n, ..., 1)`, for an aggregate a tuple. Raises TypeError, ValueError or OverflowError.
+        """
         if self.fields is not None:
             return tuple(field.convert(v) for v, field in zip(value, self.fields, strict=True))
         if self.shape is not None:

@@ -1,4 +1,4 @@
-"""Gives a kernel's variables their places: once, when the kernel is translated."""
+"""Assignment of addresses to a kernel's variables, when the kernel is translated."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.machine.access import RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, SHARED_BASE
-from basedsl_cute.sim.machine.registers import RegisterArray
+from basedsl_cute.sim.machine.memory_map import MemoryMap, aligned_zeros
 from basedsl_cute.sim.translate.attributes import parse_bytes, parse_dense, parse_int, parse_scalar
-from basedsl_cute.sim.translate.memory_map import Layout, room
 from basedsl_cute.sim.translate.records import Global, KernelRecord, Op
 from basedsl_cute.sim.translate.register_uses import Use, register_uses
 from basedsl_cute.sim.translate.types import (
@@ -26,34 +26,36 @@ from basedsl_cute.sim.translate.types import (
 )
 
 
-def place(kernel: KernelRecord) -> Layout:
-    """The layout of a kernel's variables."""
-    layout = Layout(kernel)
+def assign_addresses(kernel: KernelRecord) -> MemoryMap:
+    """The memory map of a kernel: shared variables in their order, each aligned, the dynamic array
+    last; local arrays one after another. Raises MissingRuleError for an array of unknown size.
+    """
+    memory_map = MemoryMap()
     at = SHARED_BASE
     shared = [v for v in kernel.globals.values() if v.space == 3]
     for variable in (v for v in shared if v.type.size):
         at = round_up(at, variable.align)
-        _place(layout, variable, at, kernel.name)
+        _place_shared(memory_map, variable, at, kernel.name)
         at += variable.type.size
-    layout.static_size = at - SHARED_BASE
+    memory_map.static_size = at - SHARED_BASE
     dynamic = [v for v in shared if not v.type.size]
     at = round_up(at, math.lcm(*(v.align for v in dynamic), 16))
     for variable in dynamic:
-        _place(layout, variable, at, kernel.name)
-    layout.dynamic_base = at
+        _place_shared(memory_map, variable, at, kernel.name)
+    memory_map.dynamic_base = at
     uses = register_uses(kernel)
     for op in kernel.walk():
         if op.name == "llvm.alloca":
-            _allocate_local(layout, op, uses.get(op.results[0]))
+            _allocate_local(memory_map, op, uses.get(op.results[0]))
     others = [v for v in kernel.globals.values() if v.space != 3 and v.type.size]
-    layout.data = {v.name: _initial(v) for v in others}
-    layout.aligns = {v.name: v.align for v in others}
-    layout.writable = frozenset(v.name for v in others if not v.constant)
-    return layout
+    memory_map.data = {v.name: _initial(v) for v in others}
+    memory_map.aligns = {v.name: v.align for v in others}
+    memory_map.writable = frozenset(v.name for v in others if not v.constant)
+    return memory_map
 
 
-def _place(layout: Layout, variable: Global, at: int, kernel: str) -> None:
-    layout.addresses[variable.name] = at
+def _place_shared(memory_map: MemoryMap, variable: Global, at: int, kernel: str) -> None:
+    memory_map.addresses[variable.name] = at
     size = variable.type.size
     name = _shown(variable, kernel)
     offsets = [offset for _, offset in variable.fields]
@@ -62,11 +64,11 @@ def _place(layout: Layout, variable: Global, at: int, kernel: str) -> None:
     ends = [*(offset for _, offset in fields[1:]), size]
     for (field, offset), end in zip(fields, ends, strict=True):
         part = f"{name}.{field}" if field and size else field or name
-        layout.variables.append((at + offset, part, max(end - offset, 0)))
+        memory_map.variables.append((at + offset, part, max(end - offset, 0)))
 
 
 def _shown(variable: Global, kernel: str) -> str:
-    """A variable's name as the user knows it: lowering puts the kernel's around it."""
+    """The name of a variable as the user knows it: lowering puts the kernel's name around it."""
     name = variable.name.removeprefix(f"{kernel}_").rpartition("_")[0]
     if not variable.name.startswith(f"{kernel}_"):
         return variable.name
@@ -78,25 +80,26 @@ def _shown(variable: Global, kernel: str) -> str:
     return f"shared memory allocated at {os.path.basename(span.filename)}:{span.line}"
 
 
-def _allocate_local(layout: Layout, op: Op, use: Use | None) -> None:
+def _allocate_local(memory_map: MemoryMap, op: Op, use: Use | None) -> None:
     count = op.operands[0].defining
     if count is None or "value" not in count.attributes:
         raise MissingRuleError(op.site, "of a size that is not constant")
     element = parse_type(op.attributes["elem_type"])
     align = max(op.integer("alignment", 0), element.align, 1)
-    at = round_up(layout.local_end, align)
-    layout.local[op.results[0]] = at
+    at = round_up(memory_map.local_end, align)
+    memory_map.local[op.results[0].number] = at
     size = round_up(element.size, element.align) * parse_int(count.attributes["value"])
-    layout.local_end = at + size
+    memory_map.local_end = at + size
     if use is not None:
-        layout.registers[op.results[0]] = RegisterArray(at, size, use.itemsize, use.multiplied)
+        array = RegisterArray(at, size, use.itemsize, use.multiplied)
+        memory_map.registers[op.results[0].number] = array
     else:
-        layout.local_size = layout.local_end - LOCAL_BASE
+        memory_map.local_size = memory_map.local_end - LOCAL_BASE
 
 
 def _initial(variable: Global) -> Any:
-    """A variable's bytes."""
-    raw = room(variable.type.size, variable.align)
+    """The bytes of a variable before the launch, uint8."""
+    raw = aligned_zeros(variable.type.size, variable.align)
     init = variable.init
     if init is None:
         return raw
@@ -116,6 +119,7 @@ def _initial(variable: Global) -> Any:
 
 
 def _flat(type_: Type) -> tuple[tuple[int, ...], Type]:
+    """The extents of nested arrays and vectors, and the type of an element."""
     shape: tuple[int, ...] = ()
     while isinstance(type_, ArrayType):
         shape += (type_.count,)

@@ -1,7 +1,7 @@
-"""PTX text with one instruction, of those that `arch.inline_ptx` is used for most: in NumPy.
+"""Inline PTX of one instruction, executed in NumPy: those that `arch.inline_ptx` is used for most.
 
 Approximate instructions give the exact result rounded once, which is within their error (PTX ISA
-9.7.3 says how large it may be). What is not in the table runs on GPUs only.
+9.7.3 says how large it may be). An instruction that is not in the table runs on GPUs only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INSTRUCTION = re.compile(r"\s*([a-z][\w.:]*)\s+(.*?)\s*;\s*")
 
 
 def _exactly(function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` in float64, rounded to the type of its arguments."""
+    """Compute `function` in float64, rounded to the type of its arguments."""
 
     def apply(*args: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -29,7 +29,7 @@ def _exactly(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _in_halves(function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` of float16, which travels as its bits."""
+    """Compute `function` of float16 that is passed as its bits, in int16."""
     inner = _exactly(function)
     return lambda *args: inner(*(x.view(np.float16) for x in args)).view(np.int16)
 
@@ -39,7 +39,7 @@ def _unsigned(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _shift(x: Array, by: Array, left: bool) -> Array:
-    """Amounts are unsigned, and those beyond the width give 0 (PTX ISA, shl, shr)."""
+    """Shift by unsigned amounts; those beyond the width give 0 (PTX ISA, shl, shr)."""
     bits, amount = num.unsigned(x), num.unsigned(by).astype(np.uint64)
     width = bits.dtype.itemsize * 8
     fitting = np.minimum(amount, width - 1).astype(bits.dtype)
@@ -48,6 +48,7 @@ def _shift(x: Array, by: Array, left: bool) -> Array:
 
 
 def _lop3(a: Array, b: Array, c: Array, table: int) -> Array:
+    """Apply a truth table of three bits to every bit (PTX ISA, lop3)."""
     out = np.zeros_like(a | b | c)
     for row in range(8):
         if table >> row & 1:
@@ -57,7 +58,7 @@ def _lop3(a: Array, b: Array, c: Array, table: int) -> Array:
     return out
 
 
-_UNARY = {
+_UNARY: dict[str, Callable[..., Array]] = {
     "tanh.approx": np.tanh,
     "ex2.approx": np.exp2,
     "ex2.approx.ftz": np.exp2,
@@ -106,16 +107,16 @@ TABLE: dict[str, Callable[..., Array]] = {
 }  # fmt: skip
 
 
-def run(name: str, *arguments: Array) -> Array:
-    """What the instruction `name` makes of its sources."""
+def execute_instruction(name: str, *arguments: Array) -> Array:
+    """The result of the instruction `name`, a key of `TABLE`, `(lanes,)`."""
     return TABLE[name](*arguments)
 
 
-def read(text: str, operands: int) -> tuple[str, list[int | str]] | None:
-    """The instruction of a text and its sources: numbers of operands, or integers as written.
+def parse_instruction(text: str, operands: int) -> tuple[str, list[int | str]] | None:
+    """The instruction in `text` and its sources: numbers of operands, or integers as written.
 
-    None for more than one instruction, one that is not in the table, or one whose first operand is
-    not `$0`, the result.
+    None for more than one instruction, for one that is not in the table, and for one whose first
+    operand is not `$0`, the result.
     """
     match = _INSTRUCTION.fullmatch(text)
     if match is None or match[1] not in TABLE:

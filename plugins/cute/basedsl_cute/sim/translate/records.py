@@ -1,4 +1,4 @@
-"""The kernel as plain Python records, read once from MLIR. Nothing of MLIR survives in them.
+"""Records of a kernel: plain Python, read once from MLIR, with nothing of MLIR left in them.
 
 Touching an MLIR operation after its context is gone crashes the interpreter, and walking through
 the bindings is slow, so `read_kernel` walks once and keeps strings.
@@ -21,7 +21,9 @@ from basedsl_cute.sim.translate.types import Type, parse_type
 
 
 class Value:
-    """One SSA value: `number` names it in the generated source."""
+    """One SSA value. `number` names it in the generated source; `defining` is the op that has it
+    as a result, None for an argument.
+    """
 
     __slots__ = ("defining", "number", "type")
 
@@ -35,45 +37,53 @@ class Value:
 
 
 @dataclass(slots=True)
-class Region:
+class OpRegion:
+    """A region of one block: its arguments and operations."""
+
     args: list[Value] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
 
     @property
     def terminator(self) -> Op:
+        """The last operation."""
         return self.ops[-1]
 
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """One operation: attributes are kept as text and parsed by the rule that reads them."""
+    """One operation. Attributes are kept as text, and parsed by the rule that reads them."""
 
     name: str
     operands: list[Value]
     results: list[Value]
     attributes: dict[str, str]
-    regions: list[Region]
+    regions: list[OpRegion]
     site: Site
 
     def integer(self, name: str, default: int | None = None) -> int:
+        """The integer attribute `name`. Raises KeyError if it is missing and has no default."""
         if name not in self.attributes and default is not None:
             return default
         return parse_int(self.attributes[name])
 
     def integers(self, name: str) -> list[int]:
+        """The array attribute `name`; empty if it is missing."""
         return parse_ints(self.attributes[name]) if name in self.attributes else []
 
     def word(self, name: str, default: str = "") -> str:
+        """The last word of the enum attribute `name`."""
         return parse_word(self.attributes[name]) if name in self.attributes else default
 
     def flag(self, name: str) -> bool:
+        """The boolean attribute `name`; False if it is missing."""
         return self.attributes.get(name, "false") not in ("false", "0 : i1")
 
     def string(self, name: str) -> str:
+        """The string attribute `name`. Raises KeyError if it is missing."""
         return parse_string(self.attributes[name])
 
     def segments(self) -> list[list[Value]]:
-        """The operands cut by `operandSegmentSizes`."""
+        """The operands, divided as `operandSegmentSizes` says."""
         out, at = [], 0
         for size in self.integers("operandSegmentSizes"):
             out.append(self.operands[at : at + size])
@@ -90,8 +100,10 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """An `llvm.mlir.global`: `init` is its attribute text, None when it has no initial value;
-    `fields` are name and offset of the parts of a struct.
+    """A variable of the kernel's module (llvm.mlir.global).
+
+    `space` is its address space as LLVM numbers them, `align` in bytes. `init` is the text of its
+    initial value, None if it has none. `fields` are names and byte offsets of a struct's parts.
     """
 
     name: str
@@ -106,15 +118,18 @@ class Global:
 
 @dataclass(slots=True)
 class KernelRecord:
-    """One kernel. Pickling it is flat, however long the chains of operations are."""
+    """One kernel, with the variables of its module by name and the number of its values. Pickling
+    does not recurse, however long the chains of operations are.
+    """
 
     name: str
     site: Site
-    body: Region
+    body: OpRegion
     globals: dict[str, Global]
     values: int
 
     def walk(self) -> Iterator[Op]:
+        """All operations of the kernel, outer before inner."""
         for op in self.body.ops:
             yield from op.walk()
 
@@ -122,8 +137,8 @@ class KernelRecord:
         return _thaw, (self.name, self.site, _freeze(self.body), self.globals, self.values)
 
 
-def _freeze(region: Region) -> tuple[Any, ...]:
-    """A region as nested tuples in which values are numbers."""
+def _freeze(region: OpRegion) -> tuple[Any, ...]:
+    """Turn a region into nested tuples in which values are numbers."""
     ops = [
         (
             op.name,
@@ -145,9 +160,9 @@ def _thaw(name: str, site: Site, body: Any, variables: Any, count: int) -> Kerne
         values[number] = Value(number, type_, defining)
         return values[number]
 
-    def region(frozen: Any) -> Region:
+    def region(frozen: Any) -> OpRegion:
         args, ops = frozen
-        out = Region([value(number, type_, None) for number, type_ in args])
+        out = OpRegion([value(number, type_, None) for number, type_ in args])
         for op_name, operands, results, attributes, regions, op_site in ops:
             op = Op(op_name, [values[n] for n in operands], [], attributes, [], op_site)
             op.regions = [region(inner) for inner in regions]
@@ -183,7 +198,7 @@ def _spans(text: str) -> tuple[Span | None, tuple[Span, ...]]:
     return spans[0], callers
 
 
-class _Reader:
+class _RecordReader:
     def __init__(self) -> None:
         self.values: dict[Any, Value] = {}
         self.count = 0
@@ -202,16 +217,16 @@ class _Reader:
         self.values[value] = new
         return new
 
-    def region(self, region: Any) -> Region:
+    def region(self, region: Any) -> OpRegion:
         blocks = list(region.blocks)
         if not blocks:
-            return Region()
+            return OpRegion()
         if len(blocks) > 1:
             raise DSLError(
                 "the simulator runs structured kernels: a region here has several blocks",
                 hint="simulate the kernel before convert-scf-to-cf",
             )
-        out = Region([self.value(arg, None) for arg in blocks[0].arguments])
+        out = OpRegion([self.value(arg, None) for arg in blocks[0].arguments])
         for op in blocks[0].operations:
             out.ops.append(self.op(op.operation))
         return out
@@ -231,7 +246,7 @@ class _Reader:
 
 
 def attributes_of(op: Any) -> dict[str, str]:
-    """All attributes of an operation as text; bindings differ in what iterating them gives."""
+    """All attributes of an MLIR operation as text; bindings differ in what iterating them gives."""
     attributes = op.attributes
     out = {}
     for item in attributes:
@@ -267,13 +282,15 @@ def _find(root: Any, name: str) -> tuple[Any, Any]:
 
 
 def read_kernel(root: Any, name: str) -> KernelRecord:
-    """Copy kernel `name` out of `root`: a module, a gpu.module, or the gpu.func itself."""
+    """Copy kernel `name` out of `root`: a module, a gpu.module, or the gpu.func itself. Raises
+    DSLError if there is none, or if control flow in it is not structured.
+    """
     root = getattr(root, "operation", root)
     if root.name == "gpu.func":
         func, table = root, getattr(root.parent, "operation", root.parent)
     else:
         func, table = _find(root, name)
-    reader = _Reader()
+    reader = _RecordReader()
     found = {}
     for op in _operations(table):
         if op.name == "llvm.mlir.global":

@@ -1,5 +1,6 @@
-"""Which local arrays can be registers: allocas whose uses are all plain loads and stores of one
-element size.
+"""Analysis of local arrays: those that can be kept as registers.
+
+They are the allocas whose uses are all plain loads and stores, or wgmma, of one element size.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from basedsl_cute.dialect.warpgroup import WGMMA_TYPES
 from basedsl_cute.sim.translate.records import KernelRecord, Op, Value
 from basedsl_cute.sim.translate.types import IntType, Type, element_type
 
-# Ops whose result points into the same object as their first operand.
+# The results of these ops point into the same object as their first operands.
 DERIVING = ("llvm.getelementptr", "llvm.addrspacecast", "llvm.bitcast")
 
 _HINTS = ("llvm.intr.lifetime.start", "llvm.intr.lifetime.end")
 
 
 class Use(NamedTuple):
-    """How an array is used: the bytes of an element, and whether a wgmma reads or writes it."""
+    """A use of an array as registers: bytes of an element, and True if a wgmma uses it."""
 
     itemsize: int
     multiplied: bool
 
 
 def register_uses(kernel: KernelRecord) -> dict[Value, Use]:
-    """The allocas that can be register arrays."""
+    """The allocas that can be register arrays, by the values they define."""
     uses: dict[Value, list[tuple[Op, int]]] = defaultdict(list)
     for op in kernel.walk():
         for position, operand in enumerate(op.operands):
@@ -42,8 +43,8 @@ def register_uses(kernel: KernelRecord) -> dict[Value, Use]:
 def _accesses(
     pointer: Value, uses: dict[Value, list[tuple[Op, int]]]
 ) -> tuple[set[int], bool] | None:
-    """Sizes of the elements read and written through `pointer`, and whether by wgmma; None if it
-    goes anywhere else.
+    """Sizes of the elements read and written through `pointer`, and True if a wgmma does; None if
+    another kind of op uses the pointer.
     """
     sizes: set[int] = set()
     multiplied = False
@@ -56,7 +57,7 @@ def _accesses(
                 sizes.add(_element_size(op.results[0].type))
             elif op.name == "llvm.store" and position == 1:
                 sizes.add(_element_size(op.operands[0].type))
-            elif op.name == "cute.wgmma":
+            elif op.name == "cute.ptx_wgmma":
                 sizes.add(_wgmma_element_size(op, position))
                 multiplied = True
             elif op.name not in _HINTS:

@@ -1,91 +1,80 @@
-"""The one table from operation name to rule, and what a rule is.
+"""The simulator's rule table: one row per operation name.
 
-A rule's `emit` writes Python for one op through the `Emitter`. `uniform` says when its results are
-the same in all lanes; `sync` says what the op waits for, which decides how wide a group may be.
+A rule writes Python for one op through the `PythonEmitter`. `uniform` says when the op's results
+are the same in all lanes; `sync` says what the op waits for, which decides how many lanes may run
+in lock step. The modules of `sim.rules` fill the table; importing that package imports them all.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from basedsl.objectstage import Rule, RuleTable
 from basedsl_cute.sim.errors import MissingRuleError
+from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
+from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.translate.emitter import Emitter
-    from basedsl_cute.sim.translate.uniformity import Variance
-
-Emit = Callable[["Emitter", Op], None]
+Emit = Callable[[PythonEmitter, Op], None]
 
 Sync = Literal["none", "block", "warp"]
-"""none: waits for nobody. block: the whole block, so lanes in lock step wait by arriving.
+"""none: waits for nobody. block: for the whole block, so lanes in lock step wait by arriving.
 warp: some warps may go on while others wait, so each warp must be a coroutine of its own."""
 
-Uniform = Callable[["Variance", Op], bool]
+Uniform = Callable[[UniformityAnalysis, Op], bool]
 SyncOf = Sync | Callable[[Op], Sync]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    name: str
-    emit: Emit
+class SimRule(Rule[Emit]):
+    """A rule of the simulator for one op. `volatile` says that other threads may change what the op
+    returns, so that a loop on it may spin.
+    """
+
     uniform: Uniform
     sync: SyncOf
-    volatile: (
-        bool | Callable[[Op], bool]
-    )  # others may change what it returns: a loop on it may spin
+    volatile: bool | Callable[[Op], bool]
+
+    def is_uniform(self, uniformity: UniformityAnalysis, op: Op) -> bool:
+        """True when the results of `op` are the same in all lanes of a group."""
+        return self.uniform(uniformity, op)
 
     def is_volatile(self, op: Op) -> bool:
+        """True when other threads may change what `op` returns."""
         return self.volatile(op) if callable(self.volatile) else self.volatile
 
     def sync_of(self, op: Op) -> Sync:
+        """The threads that `op` waits for."""
         return self.sync(op) if callable(self.sync) else self.sync
 
 
-RULES: dict[str, Rule] = {}
-
-_FAMILIES = (
-    "arith",
-    "math",
-    "vector",
-    "scf",
-    "llvm",
-    "memory",
-    "atomic",
-    "gpu",
-    "warp",
-    "matrix",
-    "barrier",
-    "async_copy",
-    "mbarrier",
-    "cluster",
-    "tma",
-    "wgmma",
-    "nvvm",
-)
+def _missing(op: Op, target: str) -> MissingRuleError:
+    return MissingRuleError(op.site)
 
 
-def from_operands(variance: Variance, op: Op) -> bool:
-    """Uniform when every operand is: what pure operations are."""
-    return not any(operand in variance.varying for operand in op.operands)
+RULES: RuleTable[Emit, SimRule] = RuleTable("the simulator", SimRule, _missing)
 
 
-def always(variance: Variance, op: Op) -> bool:
-    """The same in all lanes whatever the operands."""
+def from_operands(uniformity: UniformityAnalysis, op: Op) -> bool:
+    """Uniform when every operand is: true of pure operations."""
+    return not any(operand in uniformity.varying for operand in op.operands)
+
+
+def always(uniformity: UniformityAnalysis, op: Op) -> bool:
+    """Uniform whatever the operands are."""
     return True
 
 
-def never(variance: Variance, op: Op) -> bool:
+def never(uniformity: UniformityAnalysis, op: Op) -> bool:
     """Different in each lane."""
     return False
 
 
-def per_block(variance: Variance, op: Op) -> bool:
+def per_block(uniformity: UniformityAnalysis, op: Op) -> bool:
     """The same in all lanes of a block; different when one group spans blocks."""
-    return not variance.many_blocks
+    return not uniformity.many_blocks
 
 
 def rule(
@@ -95,27 +84,4 @@ def rule(
     volatile: bool | Callable[[Op], bool] = False,
 ) -> Callable[[Emit], Emit]:
     """Register the decorated function as the rule of each op in `names`."""
-
-    def register(emit: Emit) -> Emit:
-        for name in names:
-            if name in RULES:
-                raise ValueError(f"two simulator rules for {name}: {RULES[name].emit} and {emit}")
-            RULES[name] = Rule(name, emit, uniform, sync, volatile)
-        return emit
-
-    return register
-
-
-def load_rules() -> dict[str, Rule]:
-    """The whole table."""
-    for family in _FAMILIES:
-        importlib.import_module(f"basedsl_cute.sim.rules.{family}")
-    return RULES
-
-
-def rule_of(op: Op) -> Rule:
-    """The rule of `op`; an error that names op, target and line if there is none."""
-    found = RULES.get(op.name)
-    if found is None:
-        raise MissingRuleError(op.site)
-    return found
+    return RULES.register(*names, uniform=uniform, sync=sync, volatile=volatile)

@@ -1,5 +1,6 @@
-"""The generated function of a kernel at one width, and keeping it: source, code, and what the names
-in it stand for.
+"""Specialization of a kernel for one lockstep width: source, code, and the values of its names.
+
+It can be pickled, and then runs in another process of the same Python without translating.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim import numerics
-from basedsl_cute.sim.translate.memory_map import Layout
+from basedsl_cute.sim.machine.memory_map import MemoryMap
 
 PRELUDE: dict[str, Any] = {
     "np": np,
@@ -30,14 +31,14 @@ PRELUDE: dict[str, Any] = {
     "f32": np.float32,
     "f64": np.float64,
 }
-"""What generated code can name without saying so."""
+"""Names that all generated code can use."""
 
 
-class Variant:
-    """`call` runs the kernel; `waits` says that it makes a generator.
+class Specialization:
+    """The generated function of a kernel, `call`; `waits` says that calling it makes a generator.
 
-    `names` is what the source can name besides the prelude; `variables` are those of them that hold
-    the address of a variable of `layout` which is somewhere else in each process.
+    `names` are the values that the source can name besides the prelude; `variables` are those of
+    them that hold the address of a variable of `memory_map` which differs by process.
     """
 
     def __init__(
@@ -47,16 +48,16 @@ class Variant:
         code: types.CodeType,
         names: dict[str, Any],
         variables: dict[str, str],
-        layout: Layout,
+        memory_map: MemoryMap,
     ) -> None:
         self.source = source
-        self.layout = layout
+        self.memory_map = memory_map
         self._filename, self._code = filename, code
         self._names, self._variables = names, variables
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         scope = {**PRELUDE, **names}
         for name, variable in variables.items():
-            scope[name] = np.int64(layout.address(variable))
+            scope[name] = np.int64(memory_map.address_of(variable))
         exec(code, scope)
         self.call: Any = scope["kernel"]
         self.waits = bool(self.call.__code__.co_flags & 0x20)  # CO_GENERATOR
@@ -68,13 +69,13 @@ class Variant:
         source: str,
         names: dict[str, Any],
         variables: dict[str, str],
-        layout: Layout,
-    ) -> Variant:
-        """Compile the source of `kernel` at `width`."""
+        memory_map: MemoryMap,
+    ) -> Specialization:
+        """Compile the source of `kernel` for `width`."""
         # A file name inside this package marks the generated frames as internal in error messages.
         filename = os.path.join(os.path.dirname(__file__), f"<{kernel} {width}>")
         code = compile(source, filename, "exec")
-        return Variant(filename, source, code, names, variables, layout)
+        return Specialization(filename, source, code, names, variables, memory_map)
 
     def __reduce__(self) -> tuple[Any, ...]:
         modules = {
@@ -88,7 +89,7 @@ class Variant:
             if name not in modules and name not in self._variables
         }
         parts = (self._filename, self.source, marshal.dumps(self._code))
-        return _restored, (*parts, plain, modules, self._variables, self.layout)
+        return _restored, (*parts, plain, modules, self._variables, self.memory_map)
 
 
 def _restored(
@@ -98,7 +99,9 @@ def _restored(
     plain: dict[str, Any],
     modules: dict[str, str],
     variables: dict[str, str],
-    layout: Layout,
-) -> Variant:
+    memory_map: MemoryMap,
+) -> Specialization:
     names = {name: importlib.import_module(module) for name, module in modules.items()}
-    return Variant(filename, source, marshal.loads(code), {**plain, **names}, variables, layout)
+    return Specialization(
+        filename, source, marshal.loads(code), {**plain, **names}, variables, memory_map
+    )

@@ -1,15 +1,15 @@
-"""From a kernel's record to Python: how wide it can run, and its source at one width."""
+"""Translation of a kernel's record to Python: how many lanes run in lock step, and the source."""
 
 from __future__ import annotations
 
-from basedsl_cute.sim.launch import Width
-from basedsl_cute.sim.translate.emitter import Emitter
-from basedsl_cute.sim.translate.memory_map import Layout
-from basedsl_cute.sim.translate.parameter import Parameter
-from basedsl_cute.sim.translate.placement import place
+from basedsl.objectstage import RuleTable
+from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.options import LockstepWidth
+from basedsl_cute.sim.translate.emitter import PythonEmitter
+from basedsl_cute.sim.translate.parameter import KernelParameter
 from basedsl_cute.sim.translate.records import KernelRecord
-from basedsl_cute.sim.translate.rule_table import load_rules
-from basedsl_cute.sim.translate.specialization import Variant
+from basedsl_cute.sim.translate.rule_table import Emit, SimRule
+from basedsl_cute.sim.translate.specialization import Specialization
 from basedsl_cute.sim.translate.types import (
     IntType,
     PtrType,
@@ -19,44 +19,45 @@ from basedsl_cute.sim.translate.types import (
     dtype_of,
     is_aggregate,
 )
-from basedsl_cute.sim.translate.uniformity import Variance, lockstep_is_safe
+from basedsl_cute.sim.translate.uniformity import UniformityAnalysis, lockstep_is_safe
+
+SimRules = RuleTable[Emit, SimRule]
 
 
-def widest(record: KernelRecord) -> Width:
-    """The most lanes that can run together with the same results as single threads."""
-    load_rules()
-    if lockstep_is_safe(Variance(record, many_blocks=True)):
+def widest_lockstep(record: KernelRecord, rules: SimRules) -> LockstepWidth:
+    """The most lanes that can run in lock step with the results of running warps apart. Raises
+    MissingRuleError.
+    """
+    if lockstep_is_safe(UniformityAnalysis(record, True, rules)):
         return "grid"
-    if lockstep_is_safe(Variance(record, many_blocks=False)):
+    if lockstep_is_safe(UniformityAnalysis(record, False, rules)):
         return "block"
     return "warp"
 
 
-def translate_at(record: KernelRecord, width: Width, layout: Layout) -> Variant:
-    """The generated function for `width`; MissingRuleError for an operation without a rule."""
-    load_rules()
-    variance = Variance(record, many_blocks=width == "grid")
-    emitter = Emitter(record, variance, width == "warp", layout)
+def specialize(
+    record: KernelRecord, width: LockstepWidth, memory_map: MemoryMap, rules: SimRules
+) -> Specialization:
+    """Translate a kernel for `width`. Raises MissingRuleError for an operation without a rule."""
+    uniformity = UniformityAnalysis(record, width == "grid", rules)
+    emitter = PythonEmitter(record, uniformity, width == "warp", memory_map, rules)
     emitter.body(record.body)
-    return Variant.of_source(
-        record.name, width, emitter.source(), emitter.globals, emitter.variables, layout
+    return Specialization.of_source(
+        record.name, width, emitter.source(), emitter.globals, emitter.variables, memory_map
     )
 
 
-def parameters(record: KernelRecord) -> tuple[Parameter, ...]:
-    """The kernel's parameters."""
+def kernel_parameters(record: KernelRecord) -> tuple[KernelParameter, ...]:
+    """The parameters of a kernel, in order."""
     return tuple(_parameter(arg.type) for arg in record.body.args)
 
 
-def _parameter(type_: Type) -> Parameter:
+def _parameter(type_: Type) -> KernelParameter:
     text = str(type_)
     if is_aggregate(type_):
-        return Parameter(text, fields=tuple(map(_parameter, aggregate_fields(type_))))
+        return KernelParameter(text, fields=tuple(map(_parameter, aggregate_fields(type_))))
     dtype = dtype_of(type_)
     if isinstance(type_, VectorType):
-        return Parameter(text, dtype, shape=type_.shape)
+        return KernelParameter(text, dtype, shape=type_.shape)
     width = type_.width if isinstance(type_, IntType) else 0
-    return Parameter(text, dtype, width=width, is_pointer=isinstance(type_, PtrType))
-
-
-__all__ = ["parameters", "place", "translate_at", "widest"]
+    return KernelParameter(text, dtype, width=width, is_pointer=isinstance(type_, PtrType))

@@ -1,7 +1,7 @@
-"""MLIR types as plain Python values: parsed once from their text, with sizes and NumPy dtypes.
+"""Types of MLIR as plain Python values: parsed from their text, with sizes and NumPy dtypes.
 
-How lanes hold a value: a scalar is an array `(lanes,)`, a vector `(n, ..., lanes)`; a value that
-is the same in all lanes is a NumPy scalar, or `(n, ..., 1)` for vectors, so broadcasting works.
+The lanes hold a scalar as an array `(lanes,)` and a vector as `(n, ..., lanes)`; a value that is
+the same in all lanes is a NumPy scalar, or `(n, ..., 1)` for vectors, so that broadcasting works.
 Structs and LLVM arrays are tuples of such values.
 """
 
@@ -52,6 +52,7 @@ class IntType(Type):
 
     @property
     def container(self) -> int:
+        """Bits of the integer that holds a value."""
         return next((w for w in (8, 16, 32, 64) if w >= self.width), 128)
 
     @property
@@ -73,10 +74,13 @@ class IntType(Type):
 
 @dataclass(frozen=True)
 class FloatType(Type):
+    """A float of MLIR's name, `f32` or `f8E4M3FN`."""
+
     name: str
 
     @property
     def bits(self) -> int:
+        """Bits in memory: 8 for narrower floats, 32 for tf32."""
         return _FLOAT_BITS.get(self.name, 8)
 
     @property
@@ -105,11 +109,14 @@ class PtrType(Type):
 
 @dataclass(frozen=True)
 class VectorType(Type):
+    """A vector of fixed `shape`."""
+
     shape: tuple[int, ...]
     element: Type
 
     @property
     def count(self) -> int:
+        """The number of elements."""
         n = 1
         for extent in self.shape:
             n *= extent
@@ -129,6 +136,8 @@ class VectorType(Type):
 
 @dataclass(frozen=True)
 class ArrayType(Type):
+    """`!llvm.array<count x element>`."""
+
     count: int
     element: Type
 
@@ -145,12 +154,15 @@ class ArrayType(Type):
 
 
 @dataclass(frozen=True)
-class StructType(Type):
+class LLVMStructType(Type):
+    """`!llvm.struct<(...)>`; a `packed` one has no padding."""
+
     fields: tuple[Type, ...]
     packed: bool = False
 
     @functools.cached_property
     def offsets(self) -> tuple[int, ...]:
+        """The byte offset of each field."""
         offsets, at = [], 0
         for field in self.fields:
             at = at if self.packed else round_up(at, field.align)
@@ -175,7 +187,7 @@ class StructType(Type):
 
 @dataclass(frozen=True)
 class OpaqueType(Type):
-    """A type the simulator does not model; a rule that meets one says so."""
+    """A type that the simulator does not model; rules raise MissingRuleError for it."""
 
     text: str
     size = 0
@@ -186,6 +198,7 @@ class OpaqueType(Type):
 
 
 def round_up(value: int, multiple: int) -> int:
+    """The least multiple that is not below `value`."""
     return -(-value // multiple) * multiple
 
 
@@ -195,8 +208,8 @@ def element_type(type_: Type) -> Type:
 
 
 def aggregate_fields(type_: Type) -> tuple[Type, ...]:
-    """The types of an aggregate's direct members."""
-    if isinstance(type_, StructType):
+    """The types of the direct members of a struct or array. Raises TypeError for another type."""
+    if isinstance(type_, LLVMStructType):
         return type_.fields
     if isinstance(type_, ArrayType):
         return (type_.element,) * type_.count
@@ -204,12 +217,15 @@ def aggregate_fields(type_: Type) -> tuple[Type, ...]:
 
 
 def is_aggregate(type_: Type) -> bool:
+    """True for structs, arrays and types that are not modelled."""
     return not isinstance(type_, IntType | FloatType | PtrType | VectorType)
 
 
 @functools.cache
 def dtype_of(type_: Type) -> np.dtype[Any]:
-    """The NumPy dtype of a lane of `type_` (element dtype for vectors)."""
+    """The NumPy dtype of one lane of `type_`, for a vector that of its elements. Raises TypeError
+    for a type that lanes cannot hold.
+    """
     type_ = element_type(type_)
     if isinstance(type_, IntType):
         if type_.width == 1:
@@ -260,7 +276,7 @@ class _Parser:
                 fields.append(self.type())
                 self.take(",")
             self.take(">")
-            return StructType(tuple(fields), packed)
+            return LLVMStructType(tuple(fields), packed)
         name = self.take(r"(t?b?f\d+\w*)")
         if name in _FLOAT_DTYPES:
             return FloatType(name)

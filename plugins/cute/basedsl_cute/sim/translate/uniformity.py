@@ -1,23 +1,39 @@
-"""Which values all lanes of a group share, which branches diverge, how wide groups may be.
+"""Uniformity analysis: values that all lanes of a group share, and branches that diverge.
 
-Uniform values are kept once, and uniform branches become plain Python branches. The analysis
-starts from "everything is uniform" and removes what is not until nothing changes.
+Uniform values are held once, and uniform branches become plain Python branches. The analysis starts
+from "every value is uniform" and removes those that are not, until nothing changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from basedsl_cute.sim.translate.records import Global, KernelRecord, Op, Region, Value
+from basedsl_cute.sim.translate.records import Global, KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.register_uses import DERIVING, register_uses
-from basedsl_cute.sim.translate.rule_table import rule_of
 from basedsl_cute.sim.translate.types import PtrType
+
+
+class LockstepRule(Protocol):
+    """The part of a rule that the analysis asks."""
+
+    def is_uniform(self, uniformity: UniformityAnalysis, op: Op) -> bool: ...
+    def is_volatile(self, op: Op) -> bool: ...
+    def sync_of(self, op: Op) -> str: ...
+
+
+class LockstepRules(Protocol):
+    """The part of the rule table that the analysis asks."""
+
+    def for_op(self, op: Op, target: str) -> LockstepRule: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What a pointer was derived from: a kernel argument, a global variable, or an alloca."""
+    """The object that a pointer was derived from: a kernel argument (by number), a global variable,
+    or the result of an alloca.
+    """
 
     arg: int | None = None
     variable: Global | None = None
@@ -25,16 +41,20 @@ class Root:
 
     @property
     def space(self) -> int:
+        """The address space of the object, as LLVM numbers them."""
         if self.local is not None:
             return 5
         return self.variable.space or 4 if self.variable else 1
 
 
-class Variance:
-    """The varying values and diverging ops of one kernel, for groups within or across blocks."""
+class UniformityAnalysis:
+    """The `varying` values and `diverging` ops of one kernel, for groups within one block or, with
+    `many_blocks`, across blocks. Raises MissingRuleError for an op that `rules` do not have.
+    """
 
-    def __init__(self, kernel: KernelRecord, many_blocks: bool) -> None:
+    def __init__(self, kernel: KernelRecord, many_blocks: bool, rules: LockstepRules) -> None:
         self.kernel = kernel
+        self.rules = rules
         self.many_blocks = many_blocks
         registers = register_uses(kernel)
         self.has_local = any(
@@ -51,7 +71,7 @@ class Variance:
             self._region(kernel.body)
 
     def root(self, pointer: Value) -> Root | None:
-        """The argument or global variable that `pointer` points into, if that is plain to see."""
+        """The object that `pointer` points into; None if its derivation does not show that."""
         value = pointer
         while value.defining is not None and value.defining.name in DERIVING:
             value = value.defining.operands[0]
@@ -76,25 +96,27 @@ class Variance:
         return space in (1, 4) or (space == 3 and not self.many_blocks)
 
     def mark(self, values: list[Value]) -> None:
+        """Note that `values` vary."""
         self.varying.update(values)
 
     def flows(self, sources: list[Value], target: list[Value]) -> None:
+        """Note that each target varies if its source does."""
         for source, to in zip(sources, target, strict=True):
             if source in self.varying:
                 self.varying.add(to)
 
-    def _region(self, region: Region) -> None:
+    def _region(self, region: OpRegion) -> None:
         for op in region.ops:
             flow = _FLOWS.get(op.name)
             if flow is not None:
                 flow(self, op)
-            elif op.results and not rule_of(op).uniform(self, op):
+            elif op.results and not self.rules.for_op(op, "sim").is_uniform(self, op):
                 self.mark(op.results)
             for inner in op.regions:
                 self._region(inner)
 
 
-def _flow_if(v: Variance, op: Op) -> None:
+def _flow_if(v: UniformityAnalysis, op: Op) -> None:
     if op.operands[0] in v.varying:
         v.diverging.add(op)
         v.mark(op.results)
@@ -103,7 +125,7 @@ def _flow_if(v: Variance, op: Op) -> None:
             v.flows(region.terminator.operands, op.results)
 
 
-def _flow_for(v: Variance, op: Op) -> None:
+def _flow_for(v: UniformityAnalysis, op: Op) -> None:
     bounds, initial = op.operands[:3], op.operands[3:]
     (body,) = op.regions
     if any(bound in v.varying for bound in bounds):
@@ -115,7 +137,7 @@ def _flow_for(v: Variance, op: Op) -> None:
     v.flows(body.args[1:], op.results)
 
 
-def _flow_while(v: Variance, op: Op) -> None:
+def _flow_while(v: UniformityAnalysis, op: Op) -> None:
     before, after = op.regions
     condition, *passed = before.terminator.operands
     if condition in v.varying:
@@ -127,7 +149,7 @@ def _flow_while(v: Variance, op: Op) -> None:
     v.flows(after.terminator.operands, before.args)
 
 
-_FLOWS: dict[str, Callable[[Variance, Op], None]] = {
+_FLOWS: dict[str, Callable[[UniformityAnalysis, Op], None]] = {
     "scf.if": _flow_if,
     "scf.index_switch": _flow_if,
     "scf.for": _flow_for,
@@ -135,27 +157,29 @@ _FLOWS: dict[str, Callable[[Variance, Op], None]] = {
 }
 
 
-def _with_context(
-    variance: Variance, ops: list[Op], diverged: bool, looping: bool
+def _ops_in_context(
+    uniformity: UniformityAnalysis, ops: list[Op], diverged: bool, looping: bool
 ) -> Iterator[tuple[Op, bool, bool]]:
     for op in ops:
         yield op, diverged, looping
-        inside = diverged or op in variance.diverging
+        inside = diverged or op in uniformity.diverging
         for region in op.regions:
-            yield from _with_context(
-                variance, region.ops, inside, looping or op.name == "scf.while"
+            yield from _ops_in_context(
+                uniformity, region.ops, inside, looping or op.name == "scf.while"
             )
 
 
-def lockstep_is_safe(variance: Variance) -> bool:
+def lockstep_is_safe(uniformity: UniformityAnalysis) -> bool:
     """True when running all warps of a group in lock step gives what running them apart gives.
 
-    Not so when some warps wait while others go on, or when a loop may wait for another warp.
+    It does not when some warps wait while others go on, or when a loop may wait for another warp.
     """
-    for op, diverged, looping in _with_context(variance, variance.kernel.body.ops, False, False):
-        found = rule_of(op)
-        sync = found.sync_of(op)
-        spins = looping and found.is_volatile(op) and not variance.used.isdisjoint(op.results)
+    for op, diverged, looping in _ops_in_context(
+        uniformity, uniformity.kernel.body.ops, False, False
+    ):
+        rule = uniformity.rules.for_op(op, "sim")
+        sync = rule.sync_of(op)
+        spins = looping and rule.is_volatile(op) and not uniformity.used.isdisjoint(op.results)
         if sync == "warp" or (sync == "block" and diverged) or spins:
             return False
     return True

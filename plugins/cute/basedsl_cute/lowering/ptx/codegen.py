@@ -1,13 +1,4 @@
-"""The pipeline `cute-to-nvvm`, as values.
-
-    lower-cute   cute ops -> scf, arith, math, vector, llvm, nvvm, gpu   (what the simulator takes)
-    ptx-only     what PTX says in its own way: math instructions, narrow floats, cache operators
-    nvvm         -> llvm and nvvm ops only
-    ptx          -> PTX text, by LLVM in this process
-    cubin        -> machine code and resource report, by ptxas
-
-The passes are as few as kernels need: each one costs every compilation.
-"""
+"""The steps `ptx` and `cubin`: LLVM makes PTX of kernels in this process, ptxas machine code."""
 
 from __future__ import annotations
 
@@ -19,14 +10,11 @@ from typing import Any
 
 from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
 from basedsl.location import Span
-from basedsl.mlir.fatal import LLVMGaveUp, surviving
-from basedsl.objectstage import Pipeline, PipelineContext, Step, span_of_location
+from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
+from basedsl.objectstage import PipelineContext, span_of_location
 from basedsl_cute.hardware.targets import Target
-from basedsl_cute.lowering.kernel.rewriter import Rewriter
-from basedsl_cute.lowering.kernel.rules import RULES
-from basedsl_cute.lowering.loops.loop_pipeline import pipeline_loops
 from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.lowering.ptx.ptx_only import PtxOnly, restore_parameters
+from basedsl_cute.lowering.ptx.ptx_only import restore_parameters
 
 # One pass takes arith, cf, gpu, math (as libdevice calls) and vector to llvm and nvvm, the next
 # turns nvvm ops without an intrinsic into inline PTX.
@@ -45,29 +33,9 @@ LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func"
 
 
 @dataclass(frozen=True)
-class KernelOptions:
-    """What can be asked of kernel code. `ptxas` are further options of ptxas."""
-
-    assertions: bool = False
-    line_info: bool = False
-    contract: bool = False
-    opt_level: int = 3
-    ptxas: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class LowerCute:
-    """The step `lower-cute` for a target (its name only shows in messages)."""
-
-    target: str
-
-    def __call__(self, op: Any, context: PipelineContext) -> None:
-        Rewriter(context.bindings, RULES, self.target).run(op)
-
-
-@dataclass(frozen=True)
 class Assemble:
-    """PTX text -> machine code. What ptxas reports is left in `context.state["assembly"]`.
+    """The step `cubin`: PTX text -> machine code. What ptxas reports is left in
+    `context.state["assembly"]`.
 
     ptxas is a process of its own and has been started by the step `ptx`; this step waits for it,
     so steps for the host's code put between the two cost no time.
@@ -78,7 +46,7 @@ class Assemble:
     options: tuple[str, ...] = ()
 
     def start(self, ptx: str, context: PipelineContext) -> None:
-        """Have ptxas begin."""
+        """Start ptxas on `ptx`."""
         context.state["ptxas"] = ptxas.start(
             ptx, self.target.name, line_info=self.line_info, options=self.options
         )
@@ -100,8 +68,8 @@ class Assemble:
         return made.cubin
 
     def _located(self, error: DSLError, context: PipelineContext) -> DSLError:
-        """The same error at the Python line that the refused PTX came from, and the calls that led
-        there: found by compiling again, with line tables.
+        """Locate an error of ptxas: compile again with line tables, to find the Python line that
+        the refused PTX came from and the calls that led there.
         """
         emit, lowered = context.state.get("emitted", (None, None))
         if emit is None or lowered is None or self.line_info:
@@ -122,8 +90,8 @@ class Assemble:
 
 
 def _with_calls(span: Span, module: Any, ir: Any) -> Span:
-    """`span`, which a line table gives with at most its nearest call, as the first operation with
-    that location has it.
+    """Complete the calls of `span`, of which a line table gives at most the nearest, by those of
+    the first operation with that location.
     """
     found: list[Span] = []
 
@@ -149,7 +117,7 @@ def _point(span: Span) -> tuple[str, int, int]:
 
 @dataclass(frozen=True)
 class EmitPTX:
-    """Every gpu.module of the module -> PTX text, through MLIR's `gpu-module-to-binary`.
+    """The step `ptx`: the gpu.module -> PTX text, through MLIR's `gpu-module-to-binary`.
 
     libdevice is linked if the kernels call it (15 ms). Products and sums are not contracted into
     fused multiply-adds, so that a kernel means what the same Python means; `contract` lets ptxas
@@ -193,12 +161,12 @@ class EmitPTX:
 
     def _run(self, manager: Any, op: Any, context: PipelineContext) -> None:
         def work() -> None:
-            with context.mlir.here():
+            with context.mlir.current_in_this_thread():
                 manager.run(op.operation)
 
         try:
-            surviving(context.bindings, work)
-        except LLVMGaveUp as error:
+            catching_fatal_errors(context.bindings, work)
+        except LLVMFatalError as error:
             reason = str(error)
             raise CompilerBug(
                 f"LLVM cannot compile this kernel for {self.target.name}: {reason.splitlines()[0]}",
@@ -212,7 +180,7 @@ _INTRINSIC = re.compile(r"llvm\.(nvvm\.[\w.]+)")
 
 
 def _blamed(op: Any, ir: Any, reason: str) -> Span | None:
-    """The Python line of the operation whose intrinsic LLVM names, else of the first kernel."""
+    """Find the Python line of the operation whose intrinsic LLVM names, or of the first kernel."""
     named = _INTRINSIC.search(reason)
     found: list[Any] = []
     kernels: list[Any] = []
@@ -249,35 +217,3 @@ def _libdevice() -> Path:
             hint="pip install nvidia-nvvm, or set CUDA_HOME to a CUDA toolkit",
         )
     return found
-
-
-def lower_cute(target: Target) -> Step:
-    """From cute to what both targets take."""
-    return Step("lower-cute", LowerCute(target.name))
-
-
-def shared_steps(target: Target) -> tuple[Step, ...]:
-    """The steps that both targets share."""
-    return Step("pipeline-loops", pipeline_loops), lower_cute(target)
-
-
-def ptx_steps(target: Target, options: KernelOptions = KernelOptions()) -> tuple[Step, ...]:
-    """From lowered kernels to PTX, and on to machine code if there is a ptxas.
-
-    The last step, `cubin`, may be put behind steps for the host's code: ptxas works meanwhile.
-    """
-    assemble = Assemble(target, options.line_info, options.ptxas) if ptxas.find_ptxas() else None
-    emit = EmitPTX(target, options.opt_level, options.contract, assemble)
-    steps = (
-        Step("ptx-only", PtxOnly(target, options.assertions)),
-        Step("nvvm", TO_NVVM + LINE_TABLES if options.line_info else TO_NVVM),
-        Step("ptx", emit, verify=False, suffix=".ptx"),
-    )
-    if assemble is None:
-        return steps
-    return (*steps, Step("cubin", assemble, verify=False, suffix=".cubin"))
-
-
-def cute_to_nvvm(target: Target, options: KernelOptions = KernelOptions()) -> Pipeline:
-    """cute -> PTX -> machine code; without ptxas the artifact is PTX, for the driver to compile."""
-    return Pipeline("cute-to-nvvm", (*shared_steps(target), *ptx_steps(target, options)), "cute")

@@ -1,12 +1,13 @@
-"""The type of one value that staged control flow carries: how a leaf becomes an SSA value and back.
+"""Carried types: how a leaf of staged control flow becomes an SSA value, and back.
 
-A `Slot` is made from a leaf; two slots of one variable join to the slot both paths can be cast to,
-or to nothing, which is the user's error. Leaves that are not slots are static.
+A leaf (a number, an object of a plugin) has a `CarriedType`. Two carried types of one variable join
+to the type that the values of both paths can be converted to; if there is none, the program is
+wrong. A leaf without a carried type is static.
 
-Besides numerics, any class may be carried as one SSA value by providing
-`ir_value()`, `with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static). If two
-types have one that values of both can be given, `joined(other)` returns a leaf of that type (or
-None), and `ir_value_as(leaf)` of that leaf converts.
+Besides numerics, any class may be carried as one SSA value by providing `ir_value()`,
+`with_ir_value(value)` and `leaf_type()` (hashable: all of it that is static). If values of two
+types can be converted to a third, `joined(other)` returns a leaf of that type (or None), and
+`ir_value_as(leaf)` of that leaf converts.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from basedsl.tracing import Trace
 
 
 @dataclass(frozen=True)
-class NumericSlot:
-    """A number of one DSL type; weak if it came from a Python literal, which `literal` still is.
+class CarriedNumber:
+    """The carried type of a number: a DSL type; weak if it came from a Python literal.
 
-    `divby` divides it on every path: 0 of a literal 0, 1 if nothing is known.
+    `literal` is True while it still is one. `divby` divides the number on every path: 0 for a
+    literal 0, 1 if nothing is known.
     """
 
     type: Any
@@ -37,6 +39,7 @@ class NumericSlot:
         return str(self.type.__name__)
 
     def to_ir(self, leaf: Any) -> Any:
+        """Return the SSA value of `leaf`, converted to this type."""
         if isinstance(leaf, Numeric):
             return leaf.to(self.type).ir_value()
         if type(leaf) is bool and self.type is not Boolean:
@@ -44,17 +47,19 @@ class NumericSlot:
         return self.type(leaf).ir_value()
 
     def from_ir(self, value: Any) -> Any:
+        """Return the leaf for an SSA value of this type."""
         number = self.type.from_value(value, weak=self.weak)
         known = self.divby & -self.divby  # a power of two still divides a number that wrapped
         return number.with_divby(known) if known > 1 else number
 
     def undefined(self) -> Any:
+        """Return an SSA value for a path on which the variable has none; nothing reads it."""
         return self.type(0).ir_value()
 
 
 @dataclass(frozen=True)
-class OpaqueSlot:
-    """A value of a plugin's class: a pointer, a descriptor, a vector."""
+class CarriedObject:
+    """The carried type of an object of a plugin's class: a pointer, a descriptor, a vector."""
 
     type: Any
     exemplar: Any
@@ -63,46 +68,49 @@ class OpaqueSlot:
         return str(self.type)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpaqueSlot) and self.type == other.type
+        return isinstance(other, CarriedObject) and self.type == other.type
 
     def __hash__(self) -> int:
         return hash(self.type)
 
     def to_ir(self, leaf: Any) -> Any:
+        """Return the SSA value of `leaf`, converted to this type."""
         if hasattr(type(self.exemplar), "ir_value_as"):
             return self.exemplar.ir_value_as(leaf)
         return leaf.ir_value()
 
     def from_ir(self, value: Any) -> Any:
+        """Return the leaf for an SSA value of this type."""
         return self.exemplar.with_ir_value(value)
 
     def undefined(self) -> Any:
+        """Return an SSA value for a path on which the variable has none; nothing reads it."""
         return self.exemplar.undefined()
 
 
-Slot = NumericSlot | OpaqueSlot
+CarriedType = CarriedNumber | CarriedObject
 
 
-def slot_of(leaf: Any, trace: Trace) -> Slot | None:
-    """The slot for `leaf`, or None if it can only be static."""
+def carried_type_of(leaf: Any, trace: Trace) -> CarriedType | None:
+    """Return the carried type of `leaf`, or None if it can only be static."""
     if isinstance(leaf, Numeric):
-        return NumericSlot(type(leaf), leaf.weak, divby=_divisor(leaf))
+        return CarriedNumber(type(leaf), leaf.weak, divby=_divisor(leaf))
     if type(leaf) is bool:
-        return NumericSlot(Boolean, True, True)
+        return CarriedNumber(Boolean, True, True)
     if type(leaf) is int:
-        return NumericSlot(_int_type(leaf, trace), True, True, abs(leaf))
+        return CarriedNumber(_int_type(leaf, trace), True, True, abs(leaf))
     if type(leaf) is float:
-        return NumericSlot(trace.default_float, True, True)
+        return CarriedNumber(trace.default_float, True, True)
     if hasattr(type(leaf), "with_ir_value"):
-        return OpaqueSlot(leaf.leaf_type(), leaf)
+        return CarriedObject(leaf.leaf_type(), leaf)
     return None
 
 
-def join(a: Slot, b: Slot) -> Slot | None:
-    """The slot of a variable that is `a` on one path and `b` on another."""
+def joined_type(a: CarriedType, b: CarriedType) -> CarriedType | None:
+    """Return the type of a variable that is `a` on one path and `b` on another, or None."""
     if a == b:
         return a
-    if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+    if isinstance(a, CarriedNumber) and isinstance(b, CarriedNumber):
         divby = math.gcd(a.divby, b.divby)
         if (a.type, a.weak) == (b.type, b.weak):
             return replace(a, divby=divby, literal=a.literal and b.literal)
@@ -110,22 +118,22 @@ def join(a: Slot, b: Slot) -> Slot | None:
         joined = join_types(a.type, a.weak, b.type, b.weak, dynamic=dynamic)
         if joined is None:
             return None
-        return NumericSlot(*joined, divby=divby if joined[0].is_integer else 1)
-    if isinstance(a, OpaqueSlot) and isinstance(b, OpaqueSlot):
+        return CarriedNumber(*joined, divby=divby if joined[0].is_integer else 1)
+    if isinstance(a, CarriedObject) and isinstance(b, CarriedObject):
         if hasattr(type(a.exemplar), "joined"):
             leaf = a.exemplar.joined(b.exemplar)
-            return None if leaf is None else OpaqueSlot(leaf.leaf_type(), leaf)
+            return None if leaf is None else CarriedObject(leaf.leaf_type(), leaf)
     return None
 
 
-def promote(x: Any, y: Any, trace: Trace) -> Slot | None:
-    """The slot of an expression that is `x` or `y`: `x if c else y`, `x and y`, `max(x, y)`."""
-    a, b = slot_of(x, trace), slot_of(y, trace)
-    if isinstance(a, NumericSlot) and isinstance(b, NumericSlot):
+def promoted_type(x: Any, y: Any, trace: Trace) -> CarriedType | None:
+    """The type of an expression that is `x` or `y`, as `x if c else y` and `max(x, y)` are."""
+    a, b = carried_type_of(x, trace), carried_type_of(y, trace)
+    if isinstance(a, CarriedNumber) and isinstance(b, CarriedNumber):
         try:
             kind = promote_types(x, y)
             divby = math.gcd(a.divby, b.divby) if kind.is_integer else 1
-            return NumericSlot(kind, a.weak and b.weak, divby=divby)
+            return CarriedNumber(kind, a.weak and b.weak, divby=divby)
         except DSLTypeError:
             return None
     return a if a == b else None
@@ -138,13 +146,13 @@ def _divisor(number: Numeric) -> int:
 
 
 def _int_type(value: int, trace: Trace) -> Any:
-    """The DSL's int, or the next one that holds the literal."""
+    """Return the DSL's default int, or Int64 if the literal does not fit."""
     bits = trace.default_int.width
     return trace.default_int if -(1 << bits - 1) <= value < 1 << bits - 1 else Int64
 
 
 def same_leaf(a: Any, b: Any) -> bool:
-    """True if two leaves are the same value for sure, so that nothing needs to be carried."""
+    """Return True if two leaves certainly are the same value, so that nothing has to be carried."""
     if a is b:
         return True
     if type(a) is not type(b):

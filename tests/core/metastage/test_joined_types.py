@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from basedsl.metastage.slots import OpaqueSlot, join, slot_of
+from basedsl.metastage.carried_types import CarriedObject, carried_type_of, joined_type
 
 
 class Range:
@@ -43,16 +43,16 @@ class Plain:
 
 
 def test_what_both_paths_know():
-    a, b = slot_of(Range(4), None), slot_of(Range(8), None)
-    joined = join(a, b)
-    assert isinstance(joined, OpaqueSlot)
-    assert str(joined) == "below 8" and joined == join(b, a) == b
+    a, b = carried_type_of(Range(4), None), carried_type_of(Range(8), None)
+    joined = joined_type(a, b)
+    assert isinstance(joined, CarriedObject)
+    assert str(joined) == "below 8" and joined == joined_type(b, a) == b
     assert joined.to_ir(Range(4, "%x")) == "%x as below 8"
     assert joined.from_ir("%y").limit == 8
-    assert join(a, a) is a
+    assert joined_type(a, a) is a
 
 
 def test_nothing_in_common():
-    assert join(slot_of(Range(4), None), slot_of(Plain("p"), None)) is None
-    assert join(slot_of(Plain("p"), None), slot_of(Plain("q"), None)) is None
-    assert slot_of(Plain("p"), None).to_ir(Plain("p")) == "%p"
+    assert joined_type(carried_type_of(Range(4), None), carried_type_of(Plain("p"), None)) is None
+    assert joined_type(carried_type_of(Plain("p"), None), carried_type_of(Plain("q"), None)) is None
+    assert carried_type_of(Plain("p"), None).to_ir(Plain("p")) == "%p"

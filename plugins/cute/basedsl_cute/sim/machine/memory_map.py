@@ -1,57 +1,54 @@
-"""Where a kernel's variables lie: shared memory, constants, each thread's local memory."""
+"""Addresses of a kernel's variables: shared memory, constants, each thread's local memory."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from basedsl_cute.sim.machine.access import RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, SHARED_BASE, Memory, Segment
 
-if TYPE_CHECKING:
-    from basedsl_cute.sim.machine.registers import RegisterArray
-    from basedsl_cute.sim.translate.records import KernelRecord, Value
 
+class MemoryMap:
+    """Addresses and sizes of a kernel's variables, in bytes. `assign_addresses` makes one.
 
-class Layout:
-    """Addresses of shared variables, static first, then the dynamic array; sizes of the rest.
-    `placement.place` makes one.
+    Shared variables come first, the static ones before the dynamic array. `local` and `registers`
+    are by the number of the SSA value that an alloca defines: its address in every thread, and the
+    register array that it is kept as, if it is.
     """
 
-    def __init__(self, record: KernelRecord) -> None:
-        self.record: KernelRecord | None = record
-        self.addresses: dict[str, int] = {}
-        self.variables: list[tuple[int, str, int]] = []
+    def __init__(self) -> None:
+        self.addresses: dict[str, int] = {}  # of shared variables
+        self.variables: list[tuple[int, str, int]] = []  # address, name for messages, size
         self.static_size = 0
         self.dynamic_base = SHARED_BASE
-        self.local: dict[Value, int] = {}  # the address of each alloca, in every thread
-        self.registers: dict[Value, RegisterArray] = {}
+        self.local: dict[int, int] = {}
+        self.registers: dict[int, RegisterArray] = {}
         self.local_size = 0  # bytes of local memory that are not registers, at least
         self.local_end = LOCAL_BASE
-        self.data: dict[str, Any] = {}
+        self.data: dict[str, Any] = {}  # bytes of each variable in global or constant memory
         self.aligns: dict[str, int] = {}
         self.writable: frozenset[str] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self).copy()
-        # Where each allocation of the record is: only translating asks for it.
-        state.update(record=None, local={}, registers={})
         return {**state, "data": {name: raw.tobytes() for name, raw in self.data.items()}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.data = {}
         for name, content in state["data"].items():
-            raw = self.data[name] = room(len(content), self.aligns[name])
+            raw = self.data[name] = aligned_zeros(len(content), self.aligns[name])
             raw[:] = np.frombuffer(content, np.uint8)
 
     def shared_size(self, dynamic: int) -> int:
-        """Bytes of shared memory that a block needs."""
+        """Bytes of shared memory that a block needs, with `dynamic` bytes of dynamic memory."""
         if dynamic:
             return self.dynamic_base - SHARED_BASE + dynamic
         return self.static_size
 
-    def variable(self, address: int, dynamic: int) -> tuple[str, int, int]:
+    def variable_at(self, address: int, dynamic: int) -> tuple[str, int, int]:
         """Name, address and size of the shared variable at or before `address`."""
         found = ("shared memory", SHARED_BASE, self.shared_size(dynamic))
         for at, name, size in self.variables:
@@ -59,23 +56,24 @@ class Layout:
                 found = (name, at, size or self.dynamic_base + dynamic - at)
         return found
 
-    def is_elsewhere(self, name: str) -> bool:
-        """Whether a variable is at another address in each process."""
+    def differs_by_process(self, name: str) -> bool:
+        """True for a variable in host memory, whose address is another one in each process."""
         return name in self.data
 
-    def address(self, name: str) -> int:
-        """The address of a variable in memory or shared memory."""
+    def address_of(self, name: str) -> int:
+        """The address of a variable: a host address, or one in shared memory."""
         if name in self.addresses:
             return self.addresses[name]
         return int(self.data[name].ctypes.data)
 
-    def add_constants(self, memory: Memory) -> None:
+    def add_variables(self, memory: Memory) -> None:
+        """Let a launch touch the variables that lie in global or constant memory."""
         for name, raw in self.data.items():
             memory.insert(Segment(int(raw.ctypes.data), raw, name, name in self.writable))
 
 
-def room(size: int, align: int) -> Any:
-    """Zeros at a 16-byte boundary, as the numbers in them expect, or a larger one."""
+def aligned_zeros(size: int, align: int) -> Any:
+    """`size` zero bytes, `(size,)`, from a multiple of `align` bytes and of 16."""
     align = max(align, 16)
     store = np.zeros(size + align, np.uint8)
     skip = -int(store.ctypes.data) % align

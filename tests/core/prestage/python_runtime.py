@@ -40,7 +40,7 @@ _COMPARE: dict[CompareOp, Callable[[Any, Any], Any]] = {
 
 
 class PythonRuntime:
-    """A `ControlFlow` that takes every value as static."""
+    """A `ControlFlowCallbacks` that takes every value as static."""
 
     def if_(
         self, test: object, then: Body, orelse: Body | None, names: Names, undef_ok: Names

@@ -1,4 +1,4 @@
-"""`cute.wgmma` on its way to PTX: tensors become addresses, then one block of inline PTX.
+"""`cute.ptx_wgmma` as PTX: one block of inline PTX for each.
 
 A block does all steps of K, so that the accumulator's registers are named once. They are read from
 and written back to the thread's stack slot, which LLVM promotes: between two blocks nothing moves.
@@ -9,12 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl_cute.dialect import Operands
-from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, WgmmaType
-from basedsl_cute.hardware.requirements import WGMMA
+from basedsl_cute.dialect.warpgroup import WGMMA_TYPES, PtxWgmma, WgmmaType
 from basedsl_cute.lowering.kernel.builder import Builder
-from basedsl_cute.lowering.kernel.rewriter import Rewriter
-from basedsl_cute.lowering.required import require
 
 _PTX_TYPES = {
     "f16": "f16", "bf16": "bf16", "tf32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2",
@@ -22,22 +18,9 @@ _PTX_TYPES = {
 }  # fmt: skip
 
 
-def keep(b: Rewriter, op: Operands) -> None:
-    """The same op on addresses."""
-    require(WGMMA, b.target, op.op)
-    operands = [op.acc, op.a, op.b]
-    if op.accumulate is not None:
-        operands.append(op.accumulate)
-    attributes = {name: getattr(op, name) for name in op.spec.attributes}
-    for name in op.spec.optional:
-        if getattr(op, name) is not None:
-            attributes[name] = getattr(op, name)
-    b.emit(op.spec.full_name, [], operands, attributes)
-
-
 @dataclass(frozen=True)
 class _Block:
-    """What the text of one block depends on."""
+    """The facts that the text of one block depends on."""
 
     n: int
     d: str
@@ -58,7 +41,7 @@ class _Block:
         return self.n // (4 if self.d == "f16" else 2)
 
     def text(self) -> str:
-        """The block's operands are the accumulators out, the same in, A, B, the flag."""
+        """Write the block. Its operands are the accumulators out, the same in, A, B, the flag."""
         registers = ", ".join(f"${i}" for i in range(self.count))
         at = 2 * self.count
         b_at = at + (4 * len(self.steps[0]) if self.a_in_registers else 1)
@@ -93,27 +76,19 @@ class _Block:
         return found
 
 
-def to_ptx(b: Builder, op: Any) -> None:
-    """`wgmma.mma_async` for each step, in one block of inline PTX."""
+def to_ptx(b: Builder, op: PtxWgmma) -> None:
+    """Emit `wgmma.mma_async` for each step, in one block of inline PTX."""
     ir = b.ir
-    attributes = op.attributes
-
-    def text(name: str) -> str:
-        return str(ir.StringAttr(attributes[name]).value)
-
-    acc, a, descriptor_b, *flag = op.operands
+    acc, a, flag = op.acc, op.a, op.accumulate
     block = _Block(
-        n=ir.IntegerAttr(attributes["n"]).value,
-        d=text("d_type"),
-        kinds=(text("a_type"), text("b_type")),
-        majors=(text("a_major"), text("b_major")),
-        negated=("negate_a" in attributes, "negate_b" in attributes),
-        steps=(
-            list(ir.DenseI64ArrayAttr(attributes["a_steps"])),
-            list(ir.DenseI64ArrayAttr(attributes["b_steps"])),
-        ),
+        n=op.n,
+        d=op.d_type,
+        kinds=(op.a_type, op.b_type),
+        majors=(op.a_major, op.b_major),
+        negated=(op.negate_a, op.negate_b),
+        steps=(op.a_steps, op.b_steps),
         a_in_registers=str(a.type) != "i64",
-        is_flagged=bool(flag),
+        is_flagged=flag is not None,
     )
     count = block.count
     held, passed, letter = {
@@ -132,10 +107,10 @@ def to_ptx(b: Builder, op: Any) -> None:
     else:
         operands.append(a)
         constraints.append("l")
-    operands.append(descriptor_b)
+    operands.append(op.b)
     constraints.append("l")
-    if flag:
-        operands.append(b.emit("arith.extui", [b.i32], [flag[0]]))
+    if flag is not None:
+        operands.append(b.emit("arith.extui", [b.i32], [flag]))
         constraints.append("r")
     after = b.assembly(
         block.text(), ",".join(constraints), [passed] * count, operands, has_side_effects=True
@@ -150,12 +125,12 @@ def to_ptx(b: Builder, op: Any) -> None:
 
 
 def _as(b: Builder, value: Any, kind: Any) -> Any:
-    """The same 32 bits as another type."""
+    """Reinterpret 32 bits as another type."""
     return value if value.type == kind else b.emit("llvm.bitcast", [kind], [value])
 
 
 def _registers(b: Builder, a: Any, first: int, k: int) -> list[Any]:
-    """The four 32-bit registers of A that begin at element `first`."""
+    """Load the four 32-bit registers of A that begin at element `first`."""
     start = first * (256 // k) // 32
     return [
         b.emit("llvm.load", [b.i32], [_element(b, a, start + i)], {"alignment": b.integer(4)})
@@ -164,7 +139,7 @@ def _registers(b: Builder, a: Any, first: int, k: int) -> list[Any]:
 
 
 def _element(b: Builder, pointer: Any, i: int) -> Any:
-    """The address of the word number `i`."""
+    """Compute the address of word number `i`."""
     attributes = {
         "elem_type": b.ir.TypeAttr.get(b.i32),
         "rawConstantIndices": b.ir.DenseI32ArrayAttr.get([i]),

@@ -1,0 +1,119 @@
+"""The pipelines of cute, from the module that tracing built to what runs: read from top to bottom.
+
+Passes are as few as kernels need, since each one costs every compilation.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from basedsl.objectstage import Pipeline, Step
+from basedsl.objectstage.lowering import native_steps
+from basedsl_cute.dsl.options import CuteOptions
+from basedsl_cute.dsl.steps import (
+    launch_records,
+    resource_report,
+    simulator_programs,
+    simulator_records,
+)
+from basedsl_cute.hardware.targets import Target
+from basedsl_cute.lowering.host.launch import lower_launch
+from basedsl_cute.lowering.kernel.rules import LowerCute
+from basedsl_cute.lowering.loops.loop_pipeline import pipeline_loops
+from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.lowering.ptx.codegen import LINE_TABLES, TO_NVVM, Assemble, EmitPTX
+from basedsl_cute.lowering.ptx.ptx_only import PtxOnly
+from basedsl_cute.lowering.ptx.sass import Disassemble
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """How kernels are compiled for a GPU. `ptxas` are further options of ptxas; `sass` are options
+    of nvdisasm, None where machine code is not shown as text.
+    """
+
+    assertions: bool = False
+    line_info: bool = False
+    contract: bool = False
+    opt_level: int = 3
+    ptxas: tuple[str, ...] = ()
+    sass: str | None = None
+
+    @classmethod
+    def of(cls, settings: CuteOptions) -> KernelOptions:
+        """The options that the user's settings ask for."""
+        return cls(
+            assertions=settings.enable_assertions,
+            line_info=settings.lineinfo,
+            contract=settings.contract,
+            opt_level=settings.opt_level,
+            ptxas=tuple(shlex.split(settings.ptxas_options)),
+            sass=settings.nvdisasm_options if "sass" in settings.keep else None,
+        )
+
+
+def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pipeline:
+    """Kernels to PTX and machine code, host code to native code that launches them.
+
+    Where there is no ptxas, PTX is the end, for the driver to compile. ptxas works in a process of
+    its own, from the step `ptx` until `cubin` waits for it: host code is compiled meanwhile.
+    """
+    assemble = Assemble(target, options.line_info, options.ptxas)
+    has_ptxas = ptxas.find_ptxas() is not None
+    emit = EmitPTX(target, options.opt_level, options.contract, assemble if has_ptxas else None)
+    return Pipeline(
+        "cute-to-nvvm",
+        (
+            # Loads of loops with prefetch_stages= run ahead.
+            Step("pipeline-loops", pipeline_loops),
+            # cute -> scf, arith, math, vector, llvm, nvvm, gpu
+            Step("lower-cute", LowerCute(target.name)),
+            # The kernels' parameters and shared memory, for the launcher.
+            Step("launches", launch_records),
+            # What PTX says in its own way: math instructions, narrow floats, cache operators.
+            Step("ptx-only", PtxOnly(target, options.assertions)),
+            # -> llvm and nvvm
+            Step("nvvm", TO_NVVM + LINE_TABLES if options.line_info else TO_NVVM),
+            Step("ptx", emit, verify=False, suffix=".ptx"),
+            # Launches in host code -> calls of the launcher; then host code -> native code.
+            Step("host", lower_launch),
+            *native_steps(),
+            *_when(
+                has_ptxas,
+                Step("cubin", assemble, verify=False, suffix=".cubin"),
+                Step("resources", resource_report, suffix=".txt"),
+            ),
+            *_when(
+                has_ptxas and options.sass is not None,
+                Step("sass", Disassemble(options.sass or ""), verify=False, suffix=".sass"),
+            ),
+        ),
+        input="cute",
+    )
+
+
+def simulator_pipeline(target: Target) -> Pipeline:
+    """Kernels to programs of the CPU simulator, host code to native code that launches them."""
+    return Pipeline(
+        "cute-to-sim",
+        (
+            # Loads of loops with prefetch_stages= run ahead.
+            Step("pipeline-loops", pipeline_loops),
+            # cute -> scf, arith, math, vector, llvm, nvvm, gpu
+            Step("lower-cute", LowerCute(target.name)),
+            # The kernels' parameters and shared memory, for the launcher.
+            Step("launches", launch_records),
+            # Kernels as plain records, and these as Python.
+            Step("kernels", simulator_records),
+            Step("programs", simulator_programs),
+            # Launches in host code -> calls of the launcher; then host code -> native code.
+            Step("host", lower_launch),
+            *native_steps(),
+        ),
+        input="cute",
+    )
+
+
+def _when(condition: bool, *steps: Step) -> tuple[Step, ...]:
+    return steps if condition else ()

@@ -1,0 +1,49 @@
+"""Steps of cute's pipelines that hand out data: tables for the launcher, programs, reports."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from typing import Any
+
+from basedsl import DSLError
+from basedsl.objectstage import PipelineContext
+from basedsl_cute.lowering.host.launch import STATE, launch_table
+
+
+def simulator_records(op: Any, context: PipelineContext) -> bytes:
+    """Read lowered kernels into plain Python records, which the simulator translates."""
+    from basedsl_cute.sim.translate.records import read_kernel
+
+    names = [entry.name for entry in launch_table(op, context.bindings).kernels]
+    return pickle.dumps({name: read_kernel(op, name) for name in names})
+
+
+def simulator_programs(op: Any, context: PipelineContext) -> bytes:
+    """Translate the records to Python. A kernel that the simulator has no rule for is left out: the
+    error comes if it is launched.
+    """
+    from basedsl_cute.sim import SimKernel, SimOptions
+
+    made = {}
+    options = SimOptions(check_races=context.options.check_races)
+    for name, record in pickle.loads(context.artifacts["kernels"]).items():
+        with contextlib.suppress(DSLError):
+            made[name] = SimKernel(record).prepared(options).pack()
+    return pickle.dumps(made)
+
+
+def launch_records(op: Any, context: PipelineContext) -> bytes:
+    """List the kernels that host code launches, with their parameters and shared memory.
+
+    In NVVM, parameters that are passed by value no longer show, so this step comes before.
+    """
+    table = context.state[STATE] = launch_table(op, context.bindings)
+    return pickle.dumps(table)
+
+
+def resource_report(op: Any, context: PipelineContext) -> str:
+    """Report what each kernel takes by ptxas: registers, spills, shared memory."""
+    made = context.state["assembly"]
+    lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]
+    return "\n".join([*lines, *made.warnings]) + "\n"

@@ -1,0 +1,57 @@
+"""Checks that generated code makes of values: divisors, assertions, loop steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, DeadlockError
+from basedsl_cute.sim.machine.state import Group, Mask
+from basedsl_cute.sim.site import Site
+
+
+def check_divisor(g: Group, divisor: Any, m: Mask, site: Site) -> None:
+    """Raise ArithmeticTrapError for the first active lane whose divisor has a zero element."""
+    zero: Any = np.broadcast_to(divisor == 0, (*np.shape(divisor)[:-1], g.lanes))
+    zero = zero.reshape(-1, g.lanes).any(axis=0)
+    if m is not None:
+        zero = zero & m
+    if zero.any():
+        where = g.thread(int(zero.argmax()))
+        raise ArithmeticTrapError("integer division by zero", site, where)
+
+
+def check_assert(g: Group, holds: Any, m: Mask, message: str, site: Site) -> None:
+    """Raise AssertionFailedError for the first active lane in which `holds` is false; for the
+    message of a ZeroDivisionError, ArithmeticTrapError.
+    """
+    failed = np.broadcast_to(~holds, (g.lanes,))
+    if m is not None:
+        failed = failed & m
+    if failed.any():
+        where = g.thread(int(failed.argmax()))
+        name, _, rest = (message or "").partition(": ")
+        if name == "ZeroDivisionError":
+            raise ArithmeticTrapError(rest, site, where)
+        if name == "AssertionError":
+            message = rest
+        text = f"assertion failed: {message}" if message else "assertion failed"
+        raise AssertionFailedError(text, site, where)
+
+
+def bad_step(step: Any, site: Site) -> None:
+    """Raise for a loop whose step is not positive in some lane."""
+    number = int(np.min(step))
+    raise ArithmeticTrapError(f"a loop's step is {number}: it must be at least 1", site)
+
+
+def infinite_loop(g: Group, m: Mask, site: Site) -> None:
+    """Raise for a loop that nothing can end: it goes round, and changes nothing."""
+    lane = 0 if m is None else int(np.argmax(m))
+    raise DeadlockError(
+        "infinite loop: the loop condition never changes",
+        site,
+        g.thread(lane),
+        "a loop that waits for other threads reads with cute.arch.load(pointer, sem='acquire')",
+    )

@@ -1,0 +1,374 @@
+"""State of a simulated launch: the fields of launch, cluster, block and group, and no behaviour.
+
+A group is the lanes that one call of the generated function runs in lock step: one warp (then the
+call is a coroutine, so that warps can wait for each other), one block, or many blocks. Its arrays
+have one entry per lane, `(lanes,)`. The other modules of this folder act on these fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from basedsl_cute.device.tensor_map import TensorMap
+from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
+from basedsl_cute.sim.errors import Thread
+from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
+from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
+from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.machine.output import KernelOutput
+from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
+from basedsl_cute.sim.machine.vector_clock import Stamp
+from basedsl_cute.sim.options import SimOptions
+from basedsl_cute.sim.site import Site
+
+Mask = Any
+"""Lanes that an operation acts on: None for all of them, or an array of booleans, `(lanes,)`."""
+
+
+class SimLaunch:
+    """One launch. `grid`, `block` and `cluster` are extents in x, y, z; sizes are in bytes.
+
+    `pointers` has the address passed for each kernel argument that is a pointer, by number: `roots`
+    and `aliases` are the segment there, and all the segments there, which may overlap.
+    """
+
+    def __init__(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        memory_map: MemoryMap,
+        dynamic_smem: int,
+        memory: Memory,
+        pointers: dict[int, int],
+        options: SimOptions,
+        cluster: tuple[int, int, int] = (1, 1, 1),
+        cooperative: bool = False,
+    ) -> None:
+        self.grid = grid
+        self.cooperative = cooperative
+        self.cluster = cluster
+        self.block = block
+        self.threads = block[0] * block[1] * block[2]
+        self.memory_map = memory_map
+        self.dynamic_smem = dynamic_smem
+        self.shared_size = memory_map.shared_size(dynamic_smem)
+        self.memory = memory.copy()
+        memory_map.add_variables(self.memory)
+        self.options = options
+        self.output = KernelOutput()
+        self.waited = False  # for the grid before: griddepcontrol.wait
+        self.clock = 0
+        self.stores = 0  # made so far: polling loops watch them
+        self.recent: dict[MemoryAccess, Segment] = {}  # where an access went last
+        self.roots: dict[int, Segment | None] = {}
+        self.aliases: dict[int, list[Segment]] = {}
+        for number, address in pointers.items():
+            found = self.memory.containing(address)
+            self.aliases[number] = found
+            self.roots[number] = found[0] if found else None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Cluster:
+    """The blocks of a cluster in the order of their ranks, with `warps` warps in all of them."""
+
+    blocks: list[Block]
+    warps: int
+    arrived: int = 0  # warps, in this phase of the cluster's barrier
+    phase: int = 0  # of the barrier: how often it has completed
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class BlockBarrier:
+    """One of a block's 16 barriers. `expected` and `arrived` count threads in whole warps;
+    `generation` counts how often the barrier has completed.
+    """
+
+    number: int
+    expected: int = 0
+    arrived: int = 0
+    generation: int = 0
+    sites: list[tuple[Group, Site]] = field(default_factory=list)
+    votes: list[Any] = field(default_factory=list)
+    outcome: list[Any] = field(default_factory=list)  # the votes of the last generation
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class MBarrier:
+    """An mbarrier object. `count` is the arrivals of a phase, `pending` those still to come,
+    `transactions` the bytes still to come, and `phase` the number of the current phase.
+    """
+
+    count: int
+    pending: int
+    site: Site  # where it was initialised
+    transactions: int = 0
+    phase: int = 0
+    arrived: dict[Site, int] = field(default_factory=dict)  # in this phase, and where
+
+    @property
+    def is_needed(self) -> bool:
+        """True if nobody has used it yet, or if some arrivals of a phase are still to come."""
+        return self.phase == 0 or self.pending != self.count
+
+    def __str__(self) -> str:
+        """The arrivals and bytes still to come before the phase ends, as text."""
+        here = " and ".join(f"{number} at {site.line}" for site, number in self.arrived.items())
+        text = f"{self.pending} of {self.count} arrivals still to come"
+        text += f"; there were {here}" if here else ""
+        if self.transactions > 0:
+            text += f"; {self.transactions} bytes still to come"
+        if self.transactions < 0:
+            text += f"; {-self.transactions} bytes came that nobody expects"
+        return f"{text}; initialised at {self.site.line}"
+
+
+class RegisterPool:
+    """Registers per thread that each of a block's `warps` holds, and the block's total.
+
+    A block keeps the registers that it was launched with: for each thread an equal share of those
+    of a multiprocessor, in multiples of 8, and at most as many as one thread can have.
+    """
+
+    def __init__(self, warps: int) -> None:
+        each = REGISTERS_PER_SM // (WARP_SIZE * warps)
+        most = MAX_REGISTERS_PER_THREAD
+        self.launched = each // 8 * 8 if each <= most else most
+        self.total = self.launched * warps
+        self.held = [self.launched] * warps
+
+
+class Block:
+    """One block; in lock step several, whose `index` then holds an array per axis. `linear` is its
+    number in the grid, x fastest, and `rank` its number in the cluster.
+    """
+
+    def __init__(
+        self,
+        index: tuple[Any, Any, Any],
+        linear: int,
+        threads: int,
+        shared: Segment,
+        shadow: ShadowMemory | None = None,
+        rank: int = 0,
+    ) -> None:
+        self.index = index
+        self.linear = linear
+        self.rank = rank
+        self.threads = threads
+        self.warps = -(-threads // WARP_SIZE)
+        self.shared = shared
+        self.shadow = shadow  # of `shared`, if races are checked
+        self.epoch = 0  # how many barriers of all threads it has passed
+        self.barriers: dict[int, BlockBarrier] = {}
+        self.mbarriers: dict[int, MBarrier] = {}  # by shared address
+        self.tensor_maps: dict[int, TensorMap] = {}  # by address, as the block last acquired them
+        self.cluster = Cluster([self], self.warps)
+        self.registers = RegisterPool(self.warps)
+        # By the address of an mbarrier: calls that let something arrive which counts there.
+        self.in_flight: dict[int, list[Callable[[], None]]] = {}
+
+
+class Lanes:
+    """Thread indices and warps of the lanes of a group, which depend on the block's shape alone.
+
+    `first` and `count` choose threads of the block by linear index; `blocks` repeats them.
+    """
+
+    def __init__(self, block: tuple[int, int, int], first: int, count: int, blocks: int) -> None:
+        linear = np.arange(first, first + count, dtype=np.int32)
+        self.threads = count  # of one block
+        self.blocks = blocks
+        self.size = count * blocks  # lanes
+        self.linear = np.tile(linear, blocks)
+        x, y, _ = block
+        self.tid = tuple(
+            np.tile(part.astype(np.int32), blocks)
+            for part in (linear % x, linear // x % y, linear // (x * y))
+        )
+        self.tid_index = tuple(part.astype(np.int64) for part in self.tid)
+        self.lane = self.linear % WARP_SIZE
+        self.warp = self.linear // WARP_SIZE
+        self.block_number = np.repeat(np.arange(blocks), count)
+        starts = np.arange(0, count, WARP_SIZE)
+        self.warp_starts = (np.arange(blocks)[:, None] * count + starts).ravel()  # (warps,)
+        sizes = np.minimum(count - starts, WARP_SIZE)
+        self.warp_sizes = np.tile(sizes, blocks)  # (warps,)
+        self.warp_start = np.repeat(self.warp_starts, self.warp_sizes)
+        self.warp_size = np.repeat(self.warp_sizes, self.warp_sizes)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class PendingCopy:
+    """A cp.async that lanes have issued. Its arrays have an entry for each of `lanes`."""
+
+    read: MemoryAccess
+    write: MemoryAccess
+    to: Any
+    source: Any
+    sizes: Any  # bytes to read, the rest is zero; None when all
+    lanes: Any
+    number: Any  # the commit group of each lane
+    serial: int
+    stamp: Stamp | None
+
+
+class CopyQueue:
+    """The cp.async copies that the lanes of a group have issued and not waited for."""
+
+    def __init__(self, lanes: int) -> None:
+        self.committed = np.zeros(lanes, np.int64)  # commit groups closed
+        self.pending: list[PendingCopy] = []
+        self.issued = 0
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class PendingStore:
+    """A bulk store that a lane has issued: `read` gives its bytes, `write` puts them in place."""
+
+    lane: int
+    number: int  # the lane's bulk group
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+    site: Site
+    stamp: Stamp | None
+    data: Any = None  # the bytes, once they are read
+
+
+class BulkQueue:
+    """The bulk stores that the lanes of a group have issued and not waited for."""
+
+    def __init__(self, lanes: int) -> None:
+        self.committed = np.zeros(lanes, np.int64)  # bulk groups closed
+        self.pending: list[PendingStore] = []
+
+
+class TouchedRows(NamedTuple):
+    """Rows of a register array that ordinary instructions used last at `site`."""
+
+    first: int
+    end: int
+    site: Site
+
+
+class PendingRegisters(NamedTuple):
+    """Rows `first` to `end` of a register array that a wgmma in flight uses."""
+
+    array: RegisterArray
+    first: int
+    end: int
+    is_accumulator: bool
+    site: Site
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class PendingWgmma:
+    """A wgmma that a warp has issued: `perform` executes it."""
+
+    number: int  # its wgmma group
+    perform: Callable[[], None]
+    registers: tuple[PendingRegisters, ...]
+    stamps: tuple[Stamp, ...]
+
+
+class WgmmaQueue:
+    """The wgmma that one warp has issued and not waited for; `issued` are the places of all."""
+
+    def __init__(self) -> None:
+        self.issued: list[Site] = []
+        self.registers: list[PendingRegisters] = []
+        self.committed = 0  # wgmma groups closed
+        self.pending: list[PendingWgmma] = []
+        self.fenced = False
+        self.performing = False
+        # Since the last fence, the rows of each register array that were read, and written.
+        self.touched: tuple[dict[RegisterArray, TouchedRows], dict[RegisterArray, TouchedRows]]
+        self.touched = ({}, {})
+
+
+class Group:
+    """The lanes that run in lock step, with their registers: `g` in generated code."""
+
+    def __init__(self, launch: SimLaunch, shape: Lanes, block: Block, first_warp: int) -> None:
+        self.launch = launch
+        self.shape = shape
+        self.lanes = shape.size
+        self.tid = shape.tid
+        self.tid_index = shape.tid_index
+        self.block = block
+        self.first_warp = first_warp  # its number in the block
+        self.shared = block.shared
+        self.memory = launch.memory
+        self.roots = launch.roots
+        self.aliases = launch.aliases
+        self.recent = launch.recent
+        self.shadow = block.shadow
+        self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
+        self.copies = CopyQueue(shape.size)
+        self.bulk = BulkQueue(shape.size)
+        self.wgmmas = WgmmaQueue()
+        self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
+        self.cluster_waits = 0  # and waited there
+        self.block_dim = launch.block
+        self.grid_dim = launch.grid
+        self.register_rows: dict[Any, Any] = {}  # of register arrays, by array and dtype
+        self._local: Segment | None = None
+        self._shared_copies: Any = None
+        self._local_copies: Any = None
+
+    def ctaid(self, axis: int) -> Any:
+        """The block index along `axis`: an int32, or one per lane when there are many blocks."""
+        index = self.block.index[axis]
+        if isinstance(index, np.ndarray):
+            return index[self.shape.block_number]
+        return np.int32(index)
+
+    def cluster_rank(self) -> Any:
+        """The block's rank in its cluster, x fastest: an int32, or one per lane."""
+        x, y, z = (self.ctaid(axis) % np.int32(n) for axis, n in enumerate(self.launch.cluster))
+        cx, cy, _ = self.launch.cluster
+        return x + np.int32(cx) * (y + np.int32(cy) * z)
+
+    def thread(self, lane: int) -> Thread:
+        """The thread that runs in `lane`."""
+        number = int(self.shape.block_number[lane])
+        block = tuple(
+            int(i[number]) if isinstance(i, np.ndarray) else int(i) for i in self.block.index
+        )
+        x, y, z = (int(part[lane]) for part in self.shape.tid)
+        return Thread((x, y, z), block)  # type: ignore[arg-type]
+
+    def shared_variable(self, address: int) -> tuple[str, int, int]:
+        """Name, address and size in bytes of the shared variable at or before `address`."""
+        return self.launch.memory_map.variable_at(address, self.launch.dynamic_smem)
+
+    @property
+    def local(self) -> Segment:
+        """Local memory, of which every thread has its own copy; made when first asked for."""
+        if self._local is None:
+            size = self.launch.memory_map.local_size
+            self._local = private_segment(
+                LOCAL_BASE, size, self.lanes, "local memory", "local", False
+            )
+        return self._local
+
+    def copy_offset(self, segment: Segment) -> Any:
+        """Byte offset of each lane's copy of a private segment; None when there is only one."""
+        if segment.kind == "local":
+            if self._local_copies is None:
+                self._local_copies = np.arange(self.lanes) * segment.stride
+            return self._local_copies
+        if self.shape.blocks == 1:
+            return None
+        if self._shared_copies is None:
+            self._shared_copies = self.shape.block_number * segment.stride
+        return self._shared_copies
+
+    def ticks(self) -> int:
+        """The next tick of a clock that only promises to go forward."""
+        self.launch.clock += 1
+        return self.launch.clock

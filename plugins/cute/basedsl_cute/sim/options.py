@@ -1,0 +1,28 @@
+"""Options of a simulated launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+LockstepWidth = Literal["warp", "block", "grid"]
+"""How many lanes one call of the generated function runs in lock step: a warp, a block, or many
+blocks of the grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimOptions:
+    """Options of a launch. None of them changes what a correct kernel computes.
+
+    `width` is how many lanes run in lock step: "auto" takes the most that the kernel allows.
+    `check_uninitialized` reports reads of shared memory that no thread has written. `check_races`
+    reports accesses to shared memory that nothing orders (slower: one warp at a time). `max_spins`
+    is how many times a polling loop may go round while nothing else happens. `batch_lanes` is the
+    most lanes that run together when a group is many blocks.
+    """
+
+    width: Literal["auto", "warp", "block", "grid"] = "auto"
+    check_uninitialized: bool = True
+    check_races: bool = False
+    max_spins: int = 10_000
+    batch_lanes: int = 1 << 14
