@@ -390,7 +390,7 @@ def test_what_is_refused(sim):
     half = warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
     refused("(2,0,1):(1,2,0) has no atoms", lambda: cute.make_tiled_mma(half, (2, 0, 1)))
     for permutation, text in [
-        ((24, 16, 16), "permutation_mnk has 24 for M: 24 is no multiple of 32, 2 atoms of 16"),
+        ((24, 16, 16), "permutation_mnk has 24 for M: 24 is no multiple of 32 (2 x 16)"),
         ((None, 8), "permutation_mnk has 8 for N: 8 is no multiple of 16"),
         ((None, None, -16), "permutation_mnk has -16 for K"),
         ((cute.make_layout((16, 2), stride=(1, 8)),), "no order of the numbers from 0 to 31"),
@@ -416,7 +416,10 @@ def test_what_is_refused(sim):
     def host(k: cute.Constexpr, dtype: cute.Constexpr):
         kernel(k, dtype).launch(grid=1, block=1)
 
-    refused("they do not agree", lambda: cute.compile(host, 3, cute.Float32))
+    refused(
+        "gemm: mode K of A has extent 3, but that of B has 2",
+        lambda: cute.compile(host, 3, cute.Float32),
+    )
     refused("b has elements of Float16", lambda: cute.compile(host, 2, cute.Float16))
 
     for name in ("partition_A", "partition_B", "partition_C"):
@@ -469,7 +472,9 @@ def test_sums_begin_somewhere(sim):
     out = np.zeros((16, 8), np.float32)
     sums(from_dlpack(out), True)
     assert (out == 32).all()
-    with pytest.raises(UninitializedReadError, match=r"registers that nobody has written.*thread"):
+    with pytest.raises(
+        UninitializedReadError, match=r"accumulators that nobody has written, in thread"
+    ):
         sums(from_dlpack(out), False)
 
 

@@ -128,9 +128,14 @@ LOAD, STORE = cpasync.CopyBulkG2SOp(), cpasync.CopyBulkS2GOp()
     [
         (LOAD, "x", "x", "CopyBulkG2SOp copies gmem to smem, not gmem to gmem"),
         (STORE, "x", "s", "CopyBulkS2GOp copies smem to gmem, not gmem to smem"),
-        (LOAD, "columns", "s", "copies contiguous memory, and tensor.* is not"),
-        (LOAD, "x", "swizzled", "copies contiguous memory, and tensor.* is not"),
-        (LOAD, "unaligned", "s", "only known to be aligned to 4 bytes, not to 16"),
+        (LOAD, "columns", "s", "copies contiguous memory, and this tensor is not"),
+        (LOAD, "x", "swizzled", "copies contiguous memory, and this tensor is not"),
+        (
+            LOAD,
+            "unaligned",
+            "s",
+            "needs memory known to be aligned to 16 bytes, not only to 4",
+        ),
         (LOAD, "x", "short", "differ in size"),
         (LOAD, "three", "three in smem", "copies multiples of 16 bytes, not 12"),
     ],

@@ -523,7 +523,9 @@ def test_consumers_of_tma_are_counted_by_warps(sim):
     tma_pipeline(4, 128)
     tma_pipeline(8, 128, (2, 1, 1))
     for most in ({}, {"max_number_threads": (128, 1, 1)}):
-        with pytest.raises(DSLError, match=r"released by 128 arrivals, one for each warp") as error:
+        with pytest.raises(
+            DSLError, match="released by 128 arrivals: more than there are warps"
+        ) as error:
             tma_pipeline(128, 128, **most)
         assert "a block of 128 threads has 4 warp(s)" in str(error.value)
         assert "the number of consumer warps" in error.value.hint
@@ -571,7 +573,10 @@ def test_to_try_is_not_to_wait(sim):
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("how many tiles M, N and L", lambda: PersistentTileSchedulerParams((2, 3))),
+        (
+            "num_ctas_mnl is the tiles along M, N and L",
+            lambda: PersistentTileSchedulerParams((2, 3)),
+        ),
         ("shape from 1, not (0, 1, 1)", lambda: PersistentTileSchedulerParams((2, 3, 1), (0, 1))),
         (
             "a number from 1, not 0",

@@ -395,7 +395,7 @@ def test_elements_of_another_type_in_shared_memory(hopper):
     cute.synchronize()
     np.testing.assert_array_equal(b, a)
     with pytest.raises(
-        DSLTypeError, match="internal_type=Float16 has 16 bits, the tensor's Float32"
+        DSLTypeError, match="internal_type=Float16 has 16 bits, the tensor's elements have 32"
     ):
         copy_boxes(a.T, b.T, (16, 8), internal_type=cute.Float16)
 
@@ -430,9 +430,9 @@ def test_the_parts_of_long_tiles(hopper, shape, dtype, expected):
 @pytest.mark.parametrize(
     "shape, stride, message",
     [
-        ((264, 4), None, "a tile of 264 elements in mode 0 is more than one TMA box"),
-        ((16, 257), None, "a tile of 257 elements in mode 1 is more than one TMA box"),
-        ((16, 8), (1, 32), "boxes of (16,) elements, 32 bytes of shared memory each"),
+        ((264, 4), None, "a tile of 264 elements in mode 0 cannot be split into equal TMA boxes"),
+        ((16, 257), None, "a tile of 257 elements in mode 1 cannot be split into equal TMA boxes"),
+        ((16, 8), (1, 32), "a TMA box of (16,) elements has 32 bytes, no multiple of 128"),
     ],
 )
 def test_tiles_that_no_equal_boxes_are(shape, stride, message):

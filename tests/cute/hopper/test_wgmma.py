@@ -452,7 +452,7 @@ def wrong_kernel(which: cute.Constexpr):
     [
         ("b in registers", "takes b as descriptors of shared memory"),
         ("a of floats", "a has elements of Float32, not Float16"),
-        ("fewer steps", "they do not agree"),
+        ("fewer steps", "gemm: mode K of A has extent"),
         ("another d", "pass the same tensor as d and c"),
         ("values apart", "takes the 8 values of a in consecutive registers"),
         ("two instructions", "is more than one instruction takes"),

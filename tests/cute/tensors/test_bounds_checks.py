@@ -82,7 +82,7 @@ def test_outside(function, coordinate, extent):
     assert isinstance(caught.value, DSLError)
     text = str(caught.value)
     assert f"coordinate {coordinate} is out of range for an extent of {extent}" in text
-    assert "test_host_bounds.py" in text and "^" in text
+    assert "test_bounds_checks.py" in text and "^" in text
 
 
 def test_a_known_coordinate_outside_counts_only_where_it_is_reached():

@@ -1,10 +1,11 @@
-"""CuTe's layout algebra in pure Python: integer tuples, layouts, swizzles and what to do with them.
+"""CuTe's layout algebra in pure Python: integer tuples, layouts, swizzles and operations on them.
 
-Imports nothing but the standard library. Works on Python ints, on dynamic integers (see
-`dynamic`), and on mixtures. Files, bottom up: `errors`, `frozen`, `dynamic`, `basis`, `int_tuple`,
-`coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`, `products`,
-`recast`, `vectorize`, `partition`, `text`, `location`; on top of them hardware facts (`gmma`,
-`atom_tables`), tiled operations (`tv_mma`, `tv_copy`) and drawing (`draw`).
+The package imports nothing but the standard library. It works on Python ints, on dynamic integers
+(see `dynamic`), and on mixtures. Every public function takes and ignores the keyword arguments
+`loc` and `ip`. Files, bottom up: `errors`, `frozen`, `ignored_location`, `dynamic`, `basis`,
+`int_tuple`, `coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`,
+`products`, `recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`,
+`atom_tables`), tiled operations (`tv_mma`, `tv_copy`), drawing (`draw`), and `late_methods`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from .draw import draw, print_latex, print_latex_tv, to_latex, to_svg, to_text
 from .dynamic import Dyn, assume, divisibility, is_dynamic_int, sym_int
 from .errors import LayoutError
 from .gmma import SMEM_ATOM_KINDS, gmma_smem_atom, gmma_smem_swizzle
-from .ignored_location import take_location_everywhere
 from .int_tuple import (
     IntTuple,
     ceil_div,
@@ -122,6 +122,8 @@ from .tv_copy import (
 )
 from .tv_mma import MmaTiling, make_mma_tiling
 from .vectorize import max_alignment, max_common_layout, max_common_vector
+
+from . import late_methods  # noqa: F401 # isort: skip - last: it completes classes above
 
 __all__ = [
     "SMEM_ATOM_KINDS",
@@ -259,5 +261,3 @@ __all__ = [
     "zipped_divide",
     "zipped_product",
 ]
-
-take_location_everywhere(globals(), __all__)

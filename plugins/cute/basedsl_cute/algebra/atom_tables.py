@@ -1,11 +1,4 @@
-"""Which thread holds which element in the hardware's matrix and copy instructions.
-
-Thread-value (TV) layouts map (thread, value) to a position: for an MMA operand the column-major
-index in its (M,K), (N,K) or (M,N) tile, for a copy the bit (or element) number. Names follow the
-public CuTe C++ headers. Sources: PTX ISA, "Matrix Fragments for mma" and "ldmatrix/stmatrix" (warp
-level), "Register Fragments and Shared Memory Matrix Layouts" (wgmma), and CUDA's description of
-Volta's quad pairs.
-"""
+"""Thread-value layouts of the hardware's matrix and copy instructions."""
 
 from __future__ import annotations
 
@@ -14,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .layout import Layout, make_layout
 from .recast import recast_layout
 
@@ -63,7 +57,7 @@ class CopyAtomLayout:
     name: str = field(default="", compare=False)
 
     def in_elements(self, bits: int) -> CopyAtomLayout:
-        """The same instruction counted in elements of ``bits``."""
+        """Return the same instruction counted in elements of ``bits``."""
         return CopyAtomLayout(
             self.thr_id,
             recast_layout(bits, 1, self.layout_src_tv),
@@ -74,7 +68,7 @@ class CopyAtomLayout:
 
 
 def _layout(thr: Any, val: Any) -> Layout:
-    """A TV layout from (shape, stride) of the threads and of the values."""
+    """Return a TV layout from (shape, stride) of the threads and of the values."""
     return Layout((thr[0], val[0]), (thr[1], val[1]))
 
 
@@ -89,7 +83,7 @@ def _value_modes(*modes: tuple[int, int]) -> tuple[Any, Any]:
 
 
 def _warp_operand(rows: int, k: int, bits: int) -> Layout:
-    """Operand A (8 or 16 rows) or B (8) of a warp-level mma.
+    """Return operand A (8 or 16 rows) or B (8) of a warp-level mma.
 
     Four threads share a row. Each holds a 32-bit register (or one 64-bit element) of neighbouring
     elements along K, then the row 8 below if there is one, then the same again along K.
@@ -102,12 +96,13 @@ def _warp_operand(rows: int, k: int, bits: int) -> Layout:
 
 
 def _warp_accumulator(rows: int) -> Layout:
-    """C: four threads share a row of 8, two neighbours each; then the row 8 below."""
+    """Return the layout of C: four threads share a row of 8, two neighbours each; then 8 below."""
     return _layout(((4, 8), (2 * rows, 1)), _value_modes((2, rows), (rows // 8, 8)))
 
 
+@takes_location
 def warp_mma(shape_mnk: tuple[int, int, int], bits: int) -> MmaAtomLayout:
-    """A warp-level ``mma.sync`` (sm_75 and later) of A and B elements of ``bits``.
+    """Return a warp-level ``mma.sync`` (sm_75 and later) of A and B elements of ``bits``.
 
     >>> print(warp_mma((16, 8, 16), 16).tv_layout_A)
     ((4,8),(2,2,2)):((32,1),(16,8,128))
@@ -124,8 +119,9 @@ def warp_mma(shape_mnk: tuple[int, int, int], bits: int) -> MmaAtomLayout:
     )
 
 
+@takes_location
 def warpgroup_mma(n: int, k: int, a_in_registers: bool = False) -> MmaAtomLayout:
-    """A ``wgmma`` of shape (64, n, k): 4 warps, each with 16 rows of C.
+    """Return a ``wgmma`` of shape (64, n, k): 4 warps, each with 16 rows of C.
 
     Operands in shared memory are seen whole by every thread. A in registers is laid out like C;
     ``k`` covers 256 bits of an operand row, which gives the element width.
@@ -159,8 +155,9 @@ def _volta(a_major: str, b_major: str, accumulator: str) -> MmaAtomLayout:
     )
 
 
+@takes_location
 def thread_mma(k: int = 1) -> MmaAtomLayout:
-    """A multiply-add (``k`` products) of one thread: shape (1, 1, k)."""
+    """Return a multiply-add (``k`` products) of one thread: shape (1, 1, k)."""
     one, row = make_layout((1, 1)), make_layout((1, k))
     return MmaAtomLayout((1, 1, k), make_layout(1), row, row, one)
 
@@ -178,8 +175,9 @@ _BLACKWELL_WARP = re.compile(r"SM120(?:::BLOCKSCALED::SM120)?_16x8x(32|64)_TN(?:
 _THREAD = {"SM61_DP4A": 4, "SM61_DP2A": 2}
 
 
+@takes_location
 def mma_atom(name: str) -> MmaAtomLayout:
-    """The instruction of that name, for example ``"SM80_16x8x16_F32F16F16F32_TN"``.
+    """Return the instruction of that name, for example ``"SM80_16x8x16_F32F16F16F32_TN"``.
 
     Knows sm_61 dot products, sm_70 to sm_90 and sm_120 warp-level mma, sm_90 wgmma
     (``"SM90::GMMA::MMA_64x128x16_F32F16F16_SS<K,K>"``) and ``"UniversalFMA<float>"``. Raises
@@ -220,14 +218,16 @@ def _find_mma(name: str) -> tuple[MmaAtomLayout, tuple[str, ...]]:
     raise LayoutError(f"unknown mma instruction {name!r}")
 
 
+@takes_location
 def thread_copy(bits: int) -> CopyAtomLayout:
-    """A load or store of ``bits`` by one thread: universal copies and cp.async."""
+    """Return a load or store of ``bits`` by one thread: universal copies and cp.async."""
     one = Layout((1, bits), (0, 1))
     return CopyAtomLayout(make_layout(1), one, one, one)
 
 
+@takes_location
 def matrix_copy(matrices: int, transpose: bool = False, store: bool = False) -> CopyAtomLayout:
-    """``ldmatrix`` or ``stmatrix`` of 1, 2 or 4 matrices of 8x8 16-bit elements, in bits.
+    """Return ``ldmatrix`` or ``stmatrix`` of 1, 2 or 4 matrices of 8x8 16-bit elements, in bits.
 
     In shared memory, thread i addresses row i % 8 (128 bits) of matrix i / 8; with fewer than 4
     matrices the upper threads repeat. In registers, four threads share a row, 32 bits each, or
@@ -246,9 +246,11 @@ def matrix_copy(matrices: int, transpose: bool = False, store: bool = False) -> 
     return CopyAtomLayout(make_layout(32), source, target, registers)
 
 
+@takes_location
 def byte_matrix_copy(matrices: int, store: bool = False) -> CopyAtomLayout:
-    """The transposing 8-bit ``ldmatrix`` (m16n16, 1 or 2 matrices) or ``stmatrix`` (m16n8, 1, 2 or
-    4), sm_100 and later, in bits. Memory and registers as in `matrix_copy`."""
+    """Return the transposing 8-bit ``ldmatrix`` (m16n16, 1 or 2 matrices) or ``stmatrix`` (m16n8,
+    1, 2 or 4), sm_100 and later, in bits. Memory and registers as in `matrix_copy`.
+    """
     if matrices not in ((1, 2, 4) if store else (1, 2)):
         raise LayoutError(f"no transposing 8-bit matrix copy of {matrices} matrices")
     repeats = matrices if store else 2 * matrices
@@ -291,8 +293,9 @@ def _bits_of_cpp_type(name: str) -> int:
     return known if known is not None else int(sized[1])  # type: ignore[index]
 
 
+@takes_location
 def copy_atom(name: str, bits: int | None = None) -> CopyAtomLayout:
-    """The copy instruction of that name, in elements of ``bits`` (default: in bits).
+    """Return the copy instruction of that name, in elements of ``bits`` (default: in bits).
 
     Knows ldmatrix (``"SM75_U32x4_LDSM_N"``) and stmatrix (``"SM90_U16x8_STSM_T"``) with their
     8-bit forms (``"SM100_U8x16_LDSM_T"``), cp.async

@@ -11,6 +11,7 @@ from typing import Any
 from . import dynamic
 from .errors import LayoutError
 from .frozen import Frozen
+from .ignored_location import takes_location
 
 
 class Ratio(Frozen):
@@ -34,11 +35,11 @@ class Ratio(Frozen):
         return (Ratio, (self.numerator, self.denominator))
 
     def reduced(self) -> Ratio:
-        """The same number in lowest terms, which it always is."""
+        """Return the same number in lowest terms, which it always is."""
         return self
 
     def to(self, dtype: type) -> Any:
-        """The number as a ``float``, or as an ``int``, rounded down."""
+        """Return the number as a ``float``, or as an ``int``, rounded down."""
         if dtype is int:
             return self.numerator // self.denominator
         return dtype(self.numerator / self.denominator)
@@ -70,7 +71,7 @@ class Ratio(Frozen):
 
 
 def make_ratio(numerator: int, denominator: int) -> int | Ratio:
-    """``numerator / denominator`` as an int if it is one, else as a `Ratio`."""
+    """Return ``numerator / denominator`` as an int if it is one, else as a `Ratio`."""
     ratio = Ratio(numerator, denominator)
     return ratio.numerator if ratio.denominator == 1 else ratio
 
@@ -98,7 +99,7 @@ class ScaledBasis(Frozen):
         return (ScaledBasis, (self.value, self.mode))
 
     def is_static(self) -> bool:
-        """Whether the value is known while compiling."""
+        """Return True if the value is known while compiling."""
         return not dynamic.is_dynamic_int(self.value)
 
     def __mul__(self, other: Any) -> ScaledBasis:
@@ -118,7 +119,7 @@ class ScaledBasis(Frozen):
         return hash(self.structural_key())
 
     def structural_key(self) -> Any:
-        """Equal for equal basis vectors."""
+        """Return a key that is equal for equal basis vectors."""
         value = self.value if isinstance(self.value, Ratio) else dynamic.leaf_key(self.value)
         return ("basis", value, self.mode)
 
@@ -129,8 +130,13 @@ class ScaledBasis(Frozen):
         return f"ScaledBasis({self.value!r}, {self.mode!r})"
 
 
+@takes_location
 def E(*mode: Any) -> Any:
-    """The unit basis vector of a mode: ``E(1)``, ``E(1, 0)``, ``E([1, 0])``; ``E()`` is 1."""
+    """Return the unit basis vector of a mode: ``E(1)``, ``E(1, 0)``, ``E([1, 0])``; ``E()`` is 1.
+
+    >>> print(E(1), E(1, 0), 3 * E(0))
+    1@1 1@0@1 3@0
+    """
     path: tuple[int, ...] = tuple(mode[0]) if mode and not isinstance(mode[0], int) else mode
     return ScaledBasis(1, path) if path else 1
 
@@ -142,14 +148,14 @@ def _scale_value(value: Any, factor: Any) -> Any:
 
 
 def scale(factor: Any, stride: Any) -> Any:
-    """``factor * stride`` where the stride may be a basis vector (kept even for factor 0)."""
+    """Return ``factor * stride`` where the stride may be a basis vector (kept for factor 0 too)."""
     if isinstance(stride, ScaledBasis):
         return ScaledBasis(_scale_value(stride.value, factor), stride.mode)
     return dynamic.mul(factor, stride)
 
 
 def as_coordinate(x: Any) -> Any:
-    """A basis vector as the coordinate tuple it stands for: ``3@1`` is ``(0, 3)``."""
+    """Return a basis vector as the coordinate tuple it stands for: ``3@1`` is ``(0, 3)``."""
     if not isinstance(x, ScaledBasis):
         return x
     result = x.value
@@ -158,8 +164,10 @@ def as_coordinate(x: Any) -> Any:
     return result
 
 
+@takes_location
 def add(a: Any, b: Any) -> Any:
-    """Sum of two offsets: integers, or coordinates added mode by mode (the shorter one padded).
+    """Return the sum of two offsets: integers, or coordinates added mode by mode (the shorter one
+    padded).
 
     Raises LayoutError for the sum of a coordinate and an integer other than 0.
     """

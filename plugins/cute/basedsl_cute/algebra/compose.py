@@ -16,6 +16,7 @@ from .composed import AnyLayout, ComposedLayout, Swizzle, swizzle_of_masks
 from .coordinates import sum_of_strides
 from .dynamic import is_one, is_static_int, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     flatten_to_tuple,
     is_static,
@@ -55,13 +56,14 @@ def _coalesced(shape: Any, stride: Any, keep_tail: bool) -> Layout:
 
 
 def _follows(extent: Any, stride: Any, next_stride: Any) -> bool:
-    """True if the next mode provably goes on where a mode ``extent:stride`` ends."""
+    """Return True if the next mode provably goes on where a mode ``extent:stride`` ends."""
     end = basis.scale(extent, stride)
     if isinstance(end, ScaledBasis) or isinstance(next_stride, ScaledBasis):
         return end == next_stride and is_static(end)
     return is_static_int(end) and is_static_int(next_stride) and end == next_stride
 
 
+@takes_location
 @on_views
 def coalesce(layout: Any, target_profile: Any = None) -> Any:
     """Merge neighbouring modes and drop extents 1; the function on indices is unchanged.
@@ -101,12 +103,16 @@ def _by_profile(layout: Layout, profile: Any, f: Callable[[Layout], Layout], wha
     return concatenate(*done, *modes[len(profile) :])
 
 
+@takes_location
 @on_views
 def filter_zeros(x: Any, target_profile: Any = None) -> Any:
-    """Give modes of (static) stride 0 the extent 1: only distinct elements remain.
+    """Give modes of (static) stride 0 the extent 1, so that only distinct elements remain.
 
     With ``target_profile`` the modes paired with a 0 in it get extent 1. On an int tuple, zeros
     become ones.
+
+    >>> print(filter_zeros(make_layout((2, 4), (1, 0))))
+    (2,1):(1,0)
     """
     if not isinstance(x, Layout):
         return zeros_to_ones(x, x)
@@ -114,6 +120,7 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
     return Layout(zeros_to_ones(guide, x.shape), x.stride)
 
 
+@takes_location
 @on_views
 def filter(layout: Any, target_profile: Any = None) -> Any:
     """Drop modes of stride 0 and of extent 1, and coalesce; by mode with ``target_profile``.
@@ -124,8 +131,9 @@ def filter(layout: Any, target_profile: Any = None) -> Any:
     return _by_profile(layout, target_profile, lambda x: coalesce(filter_zeros(x)), "filter")
 
 
+@takes_location
 def composition(a: Any, b: Any) -> Any:
-    """``R(c) = a(b(c))`` on the domain of ``b``.
+    """Compose two functions: the result is the layout ``R(c) = a(b(c))`` on the domain of ``b``.
 
     ``a`` is a layout, composed layout, swizzle, Python function or view. ``b`` is a layout, a
     composed layout or swizzle (for a plain ``a``), a shape, or a *tiler*: a tuple with a layout,
@@ -137,6 +145,8 @@ def composition(a: Any, b: Any) -> Any:
 
     >>> print(composition(make_layout((6, 2), (8, 2)), make_layout((4, 3), (3, 1))))
     ((2,2),3):((24,2),8)
+    >>> print(composition(make_layout((8, 16)), (make_layout(4, 2), 8)))
+    (4,8):(2,8)
     """
     if is_view(a):
         return a.with_layout(composition(a.layout, b))
@@ -181,7 +191,7 @@ def _compose_tiler(a: Layout, tiler: Any) -> Any:
 
 
 def text_of_tiler(tiler: Any) -> str:
-    """A tiler as it prints: ``(4:2,_,(2,8))``."""
+    """Return a tiler as it prints: ``(4:2,_,(2,8))``."""
     if isinstance(tiler, tuple | list):
         return "(" + ",".join(text_of_tiler(t) for t in tiler) + ")"
     return str(tiler) if isinstance(tiler, Layout | ComposedLayout) else text(tiler)
@@ -302,7 +312,7 @@ def _fail(operands: tuple[Any, Any], reason: str) -> NoReturn:
 
 
 def _swizzle_through(a: Layout, swizzle: Swizzle) -> Swizzle:
-    """The swizzle ``s`` with ``a(swizzle(i)) == s(a(i))``."""
+    """Return the swizzle ``s`` with ``a(swizzle(i)) == s(a(i))``."""
     if not a.is_static:
         raise LayoutError(f"composition({a}, {swizzle}): needs a static layout")
     source, target = a(swizzle.source_mask), a(swizzle.target_mask)
@@ -316,6 +326,7 @@ def _swizzle_through(a: Layout, swizzle: Swizzle) -> Swizzle:
     return moved
 
 
+@takes_location
 def with_shape(layout: AnyLayout, shape: Any) -> Any:
-    """The layout read in the compact coordinates of another shape."""
+    """Return the layout read in the compact coordinates of another shape."""
     return composition(layout, make_layout(shape))

@@ -7,26 +7,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import basis, dynamic
 from .coordinates import coordinate_to_index, has_none, slice_tuple
 from .dynamic import is_static_int
 from .errors import LayoutError
 from .frozen import Frozen
+from .ignored_location import takes_location
 from .int_tuple import is_static, transform_leaf, tuple_rank
 from .layout import Layout, text
 
 
 class Swizzle(Frozen):
-    """``x ^ ((x & yyy) >> shift)``: XORs ``bits`` bits of an index into lower ones.
+    """A function on indices that XORs ``bits`` bits of an index into lower ones.
 
-    The source bits are ``[base + shift, base + shift + bits)``, the target bits
-    ``[base, base + bits)``; a negative shift exchanges the two. Prints ``S<bits,base,shift>``.
-    Applying a swizzle twice is the identity. Raises LayoutError if source and target overlap.
+    It is ``x ^ ((x & yyy) >> shift)``. The source bits are ``[base + shift, base + shift +
+    bits)``, the target bits ``[base, base + bits)``; a negative shift exchanges the two. It prints
+    ``S<bits,base,shift>``. Applying a swizzle twice is the identity. Raises LayoutError if source
+    and target overlap.
 
-    ``unit`` says of how many bits the indexed elements are, where that is known: the part of a
-    layout that a swizzle of memory is made of (`gmma_smem_atom`) can then be put on a pointer.
+    ``unit`` is the number of bits of the indexed elements, where that is known: the swizzle of a
+    layout of memory (`gmma_smem_atom`) can then be put on a pointer.
 
     >>> swizzle = Swizzle(2, 0, 3)
     >>> print(swizzle, [swizzle(8 + i) for i in range(4)])
@@ -43,8 +45,7 @@ class Swizzle(Frozen):
     def __init__(self, bits: int, base: int, shift: int, unit: int | None = None):
         if bits < 0 or base < 0 or abs(shift) < bits:
             raise LayoutError(
-                f"S<{bits},{base},{shift}>: bits and base must not be negative "
-                f"and |shift| must be at least bits"
+                f"S<{bits},{base},{shift}>: bits and base are at least 0, and |shift| at least bits"
             )
         self._set(bits=bits, base=base, shift=shift, unit=unit)
 
@@ -53,40 +54,47 @@ class Swizzle(Frozen):
 
     @property
     def of_bytes(self) -> Swizzle:
-        """This swizzle on byte addresses; one of unknown unit is taken to be that."""
+        """This swizzle on byte addresses; one of unknown unit is taken to be that already."""
         steps = (self.unit or 8).bit_length() - 4
         return Swizzle(self.bits, self.base + steps, self.shift) if self.bits else self
 
     @property
     def num_bits(self) -> int:
+        """The number of bits that are XORed."""
         return self.bits
 
     @property
     def num_base(self) -> int:
+        """The number of low bits that neither change nor count."""
         return self.base
 
     @property
     def num_shift(self) -> int:
+        """The distance from the target bits up to the source bits."""
         return self.shift
 
     @property
     def source_mask(self) -> int:
-        """The bits that are read."""
+        """The bits of an index that are read."""
         return ((1 << self.bits) - 1) << (self.base + max(self.shift, 0))
 
     @property
     def target_mask(self) -> int:
-        """The bits that change."""
+        """The bits of an index that change."""
         return ((1 << self.bits) - 1) << (self.base + max(-self.shift, 0))
 
     @property
     def period(self) -> int:
-        """``swizzle(x + period) == swizzle(x) + period``."""
+        """The distance after which the swizzle repeats: ``swizzle(x + period) == swizzle(x) +
+        period``.
+        """
         return 1 << (self.base + self.bits + abs(self.shift))
 
     @property
     def max_alignment(self) -> int:
-        """Elements that stay together: indices below ``2**base`` move as one block."""
+        """The number of elements that stay together: indices below ``2**base`` move as one
+        block.
+        """
         return 1 << self.base
 
     def __call__(self, x: Any) -> Any:
@@ -118,19 +126,19 @@ class Swizzle(Frozen):
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
 
-        return notebook_svg(self)
-
-
+@takes_location
 def make_swizzle(b: int, m: int, s: int) -> Swizzle:
-    """The swizzle with ``b`` bits, base ``m`` and shift ``s``."""
+    """Return the swizzle with ``b`` bits, base ``m`` and shift ``s``; see `Swizzle`.
+
+    >>> print(make_swizzle(3, 4, 3))
+    S<3,4,3>
+    """
     return Swizzle(b, m, s)
 
 
 def swizzle_of_masks(source: int, target: int) -> Swizzle:
-    """The swizzle that XORs the bits of ``source`` into those of ``target``.
+    """Return the swizzle that XORs the bits of ``source`` into those of ``target``.
 
     Raises LayoutError unless both masks are runs of equally many ones.
     """
@@ -146,11 +154,12 @@ def swizzle_of_masks(source: int, target: int) -> Swizzle:
 
 
 class ComposedLayout(Frozen):
-    """``inner o offset o outer``, an immutable function ``inner(offset + outer(c))``.
+    """An immutable function ``inner(offset + outer(c))`` of coordinates: ``inner o offset o
+    outer``.
 
     ``outer`` is a layout and holds the domain; ``inner`` is a swizzle, a layout or a Python
-    function on indices. Indexing and rearranging act on ``outer``. Prints
-    ``S<3,4,3> o 0 o (8,64):(64,1)``.
+    function on indices. Indexing and rearranging act on ``outer``. Prints ``S<3,4,3> o 0 o
+    (8,64):(64,1)``.
     """
 
     __slots__ = ("inner", "offset", "outer")
@@ -158,6 +167,10 @@ class ComposedLayout(Frozen):
     inner: Any
     offset: Any
     outer: Any
+    if TYPE_CHECKING:  # `late_methods` has it
+
+        @property
+        def max_alignment(self) -> int: ...
 
     def __init__(self, inner: Any, offset: Any, outer: Any):
         if not callable(inner):
@@ -184,15 +197,8 @@ class ComposedLayout(Frozen):
         """True if offset and outer part are known while tracing."""
         return is_static(self.offset) and self.outer.is_static
 
-    @property
-    def max_alignment(self) -> int:
-        """Largest number of elements by which every vector access through it may be aligned."""
-        from .vectorize import max_alignment
-
-        return max_alignment(self)
-
     def with_outer(self, outer: Any) -> ComposedLayout:
-        """The same function of another domain."""
+        """Return the same function of another domain."""
         return ComposedLayout(self.inner, self.offset, outer)
 
     def __call__(self, *coord: Any) -> Any:
@@ -226,19 +232,17 @@ class ComposedLayout(Frozen):
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
-
-        return notebook_svg(self)
-
 
 AnyLayout: TypeAlias = Layout | ComposedLayout
 
 
+@takes_location
 def make_composed_layout(
     inner: Swizzle | AnyLayout | Callable[[Any], Any], offset: Any, outer: AnyLayout
 ) -> ComposedLayout:
-    """The layout ``R(c) = inner(offset + outer(c))``.
+    """Return the layout ``R(c) = inner(offset + outer(c))``.
+
+    Raises LayoutError unless ``inner`` is a function and ``outer`` a layout.
 
     >>> swizzled = make_composed_layout(Swizzle(2, 0, 3), 0, Layout((8, 8), (1, 8)))
     >>> swizzled(0, 1)
@@ -247,8 +251,9 @@ def make_composed_layout(
     return ComposedLayout(inner, offset, outer)
 
 
+@takes_location
 def slice_and_offset(coord: Any, layout: AnyLayout) -> tuple[AnyLayout, Any]:
-    """The sub-layout of the modes that ``coord`` keeps (``None``), and where it starts.
+    """Return the sub-layout of the modes that ``coord`` keeps (``None``), and its start.
 
     The start is to be added to the pointer. For a composed layout it is accumulated in the
     layout's own offset instead, because the inner function is not linear, and 0 is returned.
@@ -263,11 +268,16 @@ def slice_and_offset(coord: Any, layout: AnyLayout) -> tuple[AnyLayout, Any]:
     return kept, coordinate_to_index(coord, layout.shape, layout.stride)
 
 
+@takes_location
 def domain_offset(coord: Any, x: Any) -> Any:
-    """Move coordinate 0 to ``coord``: ``(layout, offset)`` for a layout.
+    """Move coordinate 0 of a layout or a view to ``coord``.
 
-    The offset is to be added to the pointer; a composed layout takes it in itself and returns 0.
-    A view is asked to do it: ``x.domain_offset(coord)``.
+    For a layout the result is ``(layout, offset)``: the offset is to be added to the pointer; a
+    composed layout takes it in itself and returns 0. For a tensor it is the tensor that starts
+    there.
+
+    >>> print(*domain_offset((1, 2), Layout((4, 8), (8, 1))))
+    (4,8):(8,1) 10
     """
     if isinstance(x, ComposedLayout):
         return ComposedLayout(x.inner, basis.add(x.offset, x.outer(coord)), x.outer), 0

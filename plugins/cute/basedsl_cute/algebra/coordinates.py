@@ -12,6 +12,7 @@ from . import basis, dynamic
 from .basis import ScaledBasis
 from .dynamic import is_one, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     IntTuple,
     congruent,
@@ -22,7 +23,7 @@ from .int_tuple import (
 
 
 def has_none(coord: Any) -> bool:
-    """True if a coordinate keeps some mode."""
+    """Return True if a coordinate keeps some mode."""
     if isinstance(coord, tuple):
         return any(has_none(c) for c in coord)
     return coord is None
@@ -63,10 +64,12 @@ def coordinate_to_index(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     return result
 
 
+@takes_location
 def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
-    """Index of a coordinate in a layout, a shape, or ``shape:stride``.
+    """Return the index of a coordinate in a layout, a shape, or ``shape:stride``.
 
-    A shape alone means the compact colexicographic layout.
+    A shape alone means the compact colexicographic layout. Raises LayoutError if the coordinate
+    does not fit the shape's profile.
 
     >>> crd2idx((1, 2), (4, 8)), crd2idx((1, 2), (4, 8), (8, 1)), crd2idx(9, (4, 8), (8, 1))
     (9, 10, 10)
@@ -87,8 +90,9 @@ def crd2idx(coord: Any, shape: Any, stride: IntTuple | None = None) -> Any:
     return result
 
 
+@takes_location
 def idx2crd(idx: Any, shape: IntTuple, stride: IntTuple | None = None) -> Any:
-    """Coordinate of a linear index: ``(idx // stride) % extent`` at every leaf.
+    """Return the coordinate of a linear index: ``(idx // stride) % extent`` at every leaf.
 
     Without ``stride`` the shape's compact colexicographic strides are used, and an integer shape
     returns the index unchanged.
@@ -123,8 +127,11 @@ def _same_rank(coord: tuple[Any, ...], shape: IntTuple) -> None:
         raise LayoutError(f"coordinate {coord} does not fit the shape {shape}")
 
 
+@takes_location
 def crd2crd(coord: Any, src_shape: IntTuple, dst_shape: IntTuple) -> Any:
-    """The coordinate in ``dst_shape`` with the linear index that ``coord`` has in ``src_shape``."""
+    """Return the coordinate in ``dst_shape`` with the linear index that ``coord`` has in
+    ``src_shape``.
+    """
     if isinstance(coord, tuple) and isinstance(src_shape, tuple) and isinstance(dst_shape, tuple):
         _same_rank(coord, src_shape)
         _same_rank(coord, dst_shape)
@@ -132,8 +139,10 @@ def crd2crd(coord: Any, src_shape: IntTuple, dst_shape: IntTuple) -> Any:
     return idx2crd(crd2idx(coord, src_shape), dst_shape)
 
 
+@takes_location
 def increment(coord: IntTuple, shape: IntTuple) -> IntTuple:
-    """The coordinate after ``coord`` in colexicographic order; the last one wraps to the first.
+    """Return the coordinate after ``coord`` in colexicographic order; the last one wraps to the
+    first.
 
     >>> increment((3, 0), (4, 8))
     (0, 1)
@@ -142,7 +151,7 @@ def increment(coord: IntTuple, shape: IntTuple) -> IntTuple:
 
 
 def slice_tuple(coord: Any, x: IntTuple) -> IntTuple:
-    """The parts of ``x`` whose coordinate is ``None``, lifted to one tuple.
+    """Return the parts of ``x`` whose coordinate is ``None``, lifted to one tuple.
 
     >>> slice_tuple((2, None, (None, 0)), (4, (5, 6), (7, 8)))
     ((5, 6), 7)
@@ -151,7 +160,7 @@ def slice_tuple(coord: Any, x: IntTuple) -> IntTuple:
 
 
 def dice_tuple(coord: Any, x: IntTuple) -> IntTuple:
-    """The parts of ``x`` whose coordinate is not ``None``; the opposite of `slice_tuple`."""
+    """Return the parts of ``x`` whose coordinate is not ``None``; the opposite of `slice_tuple`."""
     if isinstance(coord, tuple):
         return _lift(coord, x, keep_none=False)
     return () if coord is None else x
@@ -169,7 +178,7 @@ def _lift(coord: Any, x: IntTuple, keep_none: bool) -> tuple[Any, ...]:
 
 
 def compact_col_major(shape: IntTuple, current: Any = 1) -> IntTuple:
-    """Strides of the compact layout of ``shape`` whose first mode is fastest.
+    """Return strides of the compact layout of ``shape`` whose first mode is fastest.
 
     A static extent 1 gets stride 0. ``current`` is the stride to start from, or a tuple with one
     start for each mode.
@@ -181,7 +190,7 @@ def compact_col_major(shape: IntTuple, current: Any = 1) -> IntTuple:
 
 
 def compact_row_major(shape: IntTuple, current: Any = 1) -> IntTuple:
-    """Strides of the compact layout of ``shape`` whose last mode is fastest."""
+    """Return strides of the compact layout of ``shape`` whose last mode is fastest."""
     return _compact(shape, current, reverse=True)[0]
 
 
@@ -196,7 +205,7 @@ def _compact(shape: IntTuple, current: Any, reverse: bool) -> tuple[IntTuple, An
 
 
 def compact_order(shape: IntTuple, order: IntTuple) -> IntTuple:
-    """Strides of the compact layout whose modes are sorted by ``order``, smallest first.
+    """Return strides of the compact layout whose modes are sorted by ``order``, smallest first.
 
     ``order`` is at most as deep as ``shape``; a mode below one of its leaves is compact by itself.
     Equal order numbers share a stride, so make them distinct. A dynamic order number counts as
@@ -238,14 +247,14 @@ def _collect_orders(
 
 
 def basis_like(shape: IntTuple, path: tuple[int, ...] = ()) -> IntTuple:
-    """The unit basis vectors of ``shape``'s modes, in its profile; 1 for an integer."""
+    """Return the unit basis vectors of ``shape``'s modes, in its profile; 1 for an integer."""
     if isinstance(shape, tuple):
         return tuple(basis_like(s, (*path, i)) for i, s in enumerate(shape))
     return ScaledBasis(1, path) if path else 1
 
 
 def sum_of_strides(stride: IntTuple) -> Any:
-    """What adding up all strides gives; only its structure matters (the codomain's profile)."""
+    """Return the sum of all strides; only its structure matters (the codomain's profile)."""
     total: Any = 0
     for leaf in flatten_to_tuple(stride):
         if isinstance(leaf, ScaledBasis):
@@ -262,5 +271,5 @@ def _merge_profiles(a: Any, b: Any) -> Any:
 
 
 def negate(coord: IntTuple) -> IntTuple:
-    """Every leaf with its sign changed."""
+    """Return every leaf with its sign changed."""
     return transform_leaf(lambda x: -x, coord)

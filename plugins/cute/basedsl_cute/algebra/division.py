@@ -1,4 +1,4 @@
-"""Divides: split a layout into tiles and the tiles' positions."""
+"""Divisions: layouts split into tiles and the positions of the tiles."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 from .compose import coalesce, composition, text_of_tiler
 from .composed import ComposedLayout
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import tuple_rank, wrap
 from .inverse import complement
 from .layout import Layout, concatenate, make_layout, modes_of
 from .views import on_views
 
 
+@takes_location
 @on_views
 def logical_divide(x: Any, tiler: Any) -> Any:
     """Split each mode into (tile, rest).
@@ -69,6 +71,7 @@ def _unzip(t: Any, tiler: Any, one: int) -> tuple[Any, Any]:
     return tuple(half[0] for half in halves), rest
 
 
+@takes_location
 @on_views
 def zipped_divide(x: Any, tiler: Any) -> Any:
     """Divide and gather: ``((tile modes), (rest modes))``.
@@ -81,25 +84,36 @@ def zipped_divide(x: Any, tiler: Any) -> Any:
     return tile_unzip(logical_divide(x, tiler), tiler)
 
 
+@takes_location
 @on_views
 def tiled_divide(x: Any, tiler: Any) -> Any:
-    """Like `zipped_divide` with the rest at top level: ``((tile modes), rest0, rest1, ...)``."""
+    """Divide as `zipped_divide`, with the rest at top level: ``((tile modes), rest0, rest1,
+    ...)``.
+
+    >>> print(tiled_divide(make_layout((8, 6)), (4, 3)))
+    ((4,3),2,2):((1,8),4,24)
+    """
     return unpack_rest(zipped_divide(x, tiler))
 
 
+@takes_location
 @on_views
 def flat_divide(x: Any, tiler: Any) -> Any:
-    """Like `zipped_divide` with everything at top level: ``(tile0, ..., rest0, ...)``."""
+    """Divide as `zipped_divide`, with all modes at top level: ``(tile0, ..., rest0, ...)``.
+
+    >>> print(flat_divide(make_layout((8, 6)), (4, 3)))
+    (4,3,2,2):(1,8,4,24)
+    """
     return unpack_both(zipped_divide(x, tiler))
 
 
 def unpack_rest(zipped: Layout) -> Layout:
-    """``(a, (b, c))`` as ``(a, b, c)``; a rest of one mode stays as it is."""
+    """Return ``(a, (b, c))`` as ``(a, b, c)``; a rest of one mode stays as it is."""
     return Layout(*((t[0], *_several(t[1])) for t in (zipped.shape, zipped.stride)))
 
 
 def unpack_both(zipped: Layout) -> Layout:
-    """``((a, b), (c, d))`` as ``(a, b, c, d)``; a half of one mode stays as it is."""
+    """Return ``((a, b), (c, d))`` as ``(a, b, c, d)``; a half of one mode stays as it is."""
     return Layout(*((*_several(t[0]), *_several(t[1])) for t in (zipped.shape, zipped.stride)))
 
 

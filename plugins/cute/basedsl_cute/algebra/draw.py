@@ -15,6 +15,7 @@ from typing import Any
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import flatten_to_tuple, is_static, product_each, wrap
 from .layout import Layout, make_layout, shape, size, text
 from .tv_copy import CopyTiling
@@ -58,14 +59,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn: a caption and grids that do not overlap."""
+    """The caption of a picture, and its grids, which do not overlap."""
 
     caption: str
     grids: tuple[Grid, ...] = field(default=())
 
 
 def picture(x: Any) -> Picture:
-    """The picture of a layout, composed layout, swizzle, tiled copy or tiled MMA.
+    """Return the picture of a layout, composed layout, swizzle, tiled copy or tiled MMA.
 
     ``x`` may also be ``(tv_layout, tiler)``, a thread-value layout with its tile's shape. Raises
     LayoutError for dynamic operands and for more than `MAX_CELLS` cells.
@@ -85,7 +86,7 @@ def picture(x: Any) -> Picture:
 
 
 def cell_count(x: Any) -> int | None:
-    """Number of cells of the picture of ``x``; None if it depends on dynamic values."""
+    """Return the number of cells of the picture of ``x``; None if it depends on dynamic values."""
     count: Any
     if isinstance(x, Layout | ComposedLayout):
         count = size(x) if x.is_static else None
@@ -128,7 +129,7 @@ def _index_grid(layout: Layout | ComposedLayout) -> Grid:
 
 
 def _swizzle_picture(swizzle: Swizzle) -> Picture:
-    """What the swizzle does to the blocks that it moves as wholes."""
+    """Return the picture of the blocks that the swizzle moves as wholes."""
     width, block = 1 << abs(swizzle.shift), 1 << swizzle.base
     rows = Layout((1 << swizzle.bits, width), (width, 1))
     moved = ComposedLayout(Swizzle(swizzle.bits, 0, swizzle.shift), 0, rows)
@@ -159,7 +160,7 @@ def _holders_grid(
 
 
 def _tv_grid(title: str, layout_tv: Layout, tiler: Any, column: int = 0) -> Grid:
-    """The inverse of a thread-value layout: who holds which position of the tile."""
+    """Return the inverse of a thread-value layout: the holder of each position of the tile."""
     _check((layout_tv, tiler))
     if not is_static(layout_tv):
         raise LayoutError(f"cannot draw {layout_tv}: it has dynamic extents or strides")
@@ -195,7 +196,7 @@ def _mma_picture(mma: MmaTiling) -> Picture:
 
 
 def _mma_holders(mma: MmaTiling, operand: str, extents: tuple[int, int]) -> Holders:
-    """Who holds what of an operand, by real thread index (lanes of an atom may have gaps)."""
+    """Return the holders of an operand, by real thread index (lanes of an atom may have gaps)."""
     fragments = mma.thrfrg(operand, make_layout(extents))
     threads = mma.thr_layout_vmnk
     flat = make_layout(product_each(threads.shape))
@@ -210,8 +211,9 @@ def _mma_holders(mma: MmaTiling, operand: str, extents: tuple[int, int]) -> Hold
     return holders
 
 
+@takes_location
 def to_text(x: Any) -> str:
-    """The picture of ``x`` as a text table; a cell reads like ``T3V1`` or ``17``.
+    """Return the picture of ``x`` as a text table; a cell reads like ``T3V1`` or ``17``.
 
     >>> print(to_text(make_layout((2, 3), (3, 1))))
     (2,3):(3,1)
@@ -237,8 +239,9 @@ def to_text(x: Any) -> str:
     return "\n".join(parts)
 
 
+@takes_location
 def to_latex(x: Any) -> str:
-    """The picture of ``x`` as a standalone LaTeX document with one TikZ picture."""
+    """Return the picture of ``x`` as a standalone LaTeX document with one TikZ picture."""
     drawn = picture(x)
     lines = [
         f"% {drawn.caption}",
@@ -276,8 +279,9 @@ _CELL = 36
 _MARGIN = 2
 
 
+@takes_location
 def to_svg(x: Any) -> str:
-    """The picture of ``x`` as an SVG document."""
+    """Return the picture of ``x`` as an SVG document."""
     drawn = picture(x)
     rows = max(grid.row + grid.extent[0] for grid in drawn.grids) + _MARGIN
     columns = max(grid.column + grid.extent[1] for grid in drawn.grids) + _MARGIN
@@ -328,11 +332,14 @@ def _svg_grid(grid: Grid) -> list[str]:
 
 
 def notebook_svg(x: Any) -> str | None:
-    """`to_svg` for a notebook: None, so that the text form is shown, for what is too large."""
+    """Return `to_svg` for a notebook: None, so that the text form is shown, for a picture too
+    large.
+    """
     count = cell_count(x)
     return to_svg(x) if count is not None and 0 < count <= MAX_NOTEBOOK_CELLS else None
 
 
+@takes_location
 def draw(x: Any, path: str | Path | None = None) -> str:
     """Draw ``x`` and return the text of the picture, written to ``path`` if one is given: SVG, or
     a table for a name in ``.txt``, or LaTeX for one in ``.tex``.
@@ -347,11 +354,13 @@ def draw(x: Any, path: str | Path | None = None) -> str:
     return drawn
 
 
+@takes_location
 def print_latex(x: Any) -> None:
     """Print the TikZ source of the picture of ``x``."""
     print(to_latex(x))
 
 
+@takes_location
 def print_latex_tv(layout_tv: Layout, tiler_mn: Any) -> None:
     """Print the TikZ source of a thread-value layout over its tile."""
     print(to_latex((layout_tv, tiler_mn)))

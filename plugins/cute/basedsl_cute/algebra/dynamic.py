@@ -1,17 +1,4 @@
-"""Arithmetic on leaves: static integers, dynamic integers, and what is known to divide them.
-
-A *static* integer is a Python int. A *dynamic* integer is any other object with integer
-arithmetic, for instance a traced value of a DSL. What this module asks of one:
-
-* operators ``+ - * // %`` and comparison with itself and with Python ints;
-* optionally ``divby``, an int known to divide the value (1 when absent);
-* optionally ``with_divby(n)``, the same value promised to be a multiple of ``n``;
-* optionally ``min_with(other)``; without it the minimum is ``b + (a - b) * (a < b)``;
-* optionally ``structural_key()``, a hashable key that makes equal expressions compare equal.
-
-The functions here fold what needs no run time (``x * 1``, ``x + 0``, ``x % 1``) and keep the
-divisibility of every result. `Dyn` is such an integer in pure Python: a symbolic expression.
-"""
+"""Arithmetic on leaves: static integers, dynamic integers, and the numbers known to divide them."""
 
 from __future__ import annotations
 
@@ -22,13 +9,15 @@ from numbers import Number
 from typing import Any, NamedTuple
 
 from .errors import LayoutError
+from .ignored_location import takes_location
 
 _ARITHMETIC = ("__add__", "__mul__", "__floordiv__", "__mod__")
 
 
 class Arithmetic(NamedTuple):
-    """How a class of dynamic integers divides when neither operand is negative, as is so with all
-    coordinates and extents; and its minimum.
+    """The functions by which a class of dynamic integers divides and takes a minimum.
+
+    They divide numbers neither of which is negative, as is so with all coordinates and extents.
     """
 
     floordiv: Callable[[Any, Any], Any]
@@ -49,12 +38,13 @@ def _of(a: Any, b: Any) -> Arithmetic | None:
 
 
 def is_static_int(x: Any) -> bool:
-    """True for a Python int (bool excluded)."""
+    """Return True for a Python int (bool excluded)."""
     return type(x) is int or (isinstance(x, int) and not isinstance(x, bool))
 
 
+@takes_location
 def is_dynamic_int(x: Any) -> bool:
-    """True for an object with integer arithmetic that is no Python number and no container.
+    """Return True for an object with integer arithmetic that is no Python number and no container.
 
     >>> is_dynamic_int(Dyn("n")), is_dynamic_int(4), is_dynamic_int((4, 4)), is_dynamic_int(None)
     (True, False, False, False)
@@ -65,8 +55,9 @@ def is_dynamic_int(x: Any) -> bool:
     return all(hasattr(cls, name) for name in _ARITHMETIC)
 
 
+@takes_location
 def divisibility(x: Any) -> int:
-    """Largest integer known to divide ``x``; for a static int its magnitude (0 for 0).
+    """Return the largest integer known to divide ``x``; for a static int its magnitude (0 for 0).
 
     >>> divisibility(12), divisibility(Dyn("n", divby=8)), divisibility(Dyn("n"))
     (12, 8, 1)
@@ -77,17 +68,21 @@ def divisibility(x: Any) -> int:
 
 
 def with_divby(x: Any, n: int) -> Any:
-    """``x`` promised to be a multiple of ``n`` as well; ``x`` itself if it cannot carry that."""
+    """Return ``x`` promised to be a multiple of ``n`` as well; ``x`` itself if it cannot carry
+    that.
+    """
     known = divisibility(x)
     if n > 1 and not is_static_int(x) and known % n and hasattr(x, "with_divby"):
         return x.with_divby(math.lcm(known, n))
     return x
 
 
+@takes_location
 def assume(x: Any, divby: int) -> Any:
-    """``x`` with the promise that ``divby`` divides it.
+    """Return ``x`` with the promise that ``divby`` divides it.
 
-    Raises LayoutError for a static int that it does not divide.
+    Nothing checks the promise for a dynamic integer. Raises LayoutError for a static int that
+    ``divby`` does not divide.
 
     >>> str(assume(Dyn("n"), 8)), assume(16, 8)
     ('?{div=8}', 16)
@@ -98,24 +93,26 @@ def assume(x: Any, divby: int) -> Any:
 
 
 def is_one(x: Any) -> bool:
-    """True if ``x`` is the static int 1."""
+    """Return True if ``x`` is the static int 1."""
     return is_static_int(x) and x == 1
 
 
 def is_zero(x: Any) -> bool:
-    """True if ``x`` is the static int 0."""
+    """Return True if ``x`` is the static int 0."""
     return is_static_int(x) and x == 0
 
 
 def same(a: Any, b: Any) -> bool:
-    """True if two leaves are known to be equal while tracing: never emits a comparison."""
+    """Return True if two leaves are known to be equal while tracing: never emits a comparison."""
     if is_static_int(a) or is_static_int(b):
         return is_static_int(a) and is_static_int(b) and a == b
     return a is b or leaf_key(a) == leaf_key(b)
 
 
 def leaf_key(x: Any) -> Any:
-    """Hashable identity of a leaf: the value of a static int, the structure of a dynamic one."""
+    """Return hashable identity of a leaf: the value of a static int, the structure of a dynamic
+    one.
+    """
     if is_static_int(x):
         return x
     key = getattr(x, "structural_key", None)
@@ -123,7 +120,7 @@ def leaf_key(x: Any) -> Any:
 
 
 def mul(a: Any, b: Any) -> Any:
-    """``a * b``."""
+    """Return ``a * b``."""
     if type(a) is int and type(b) is int:
         return a * b
     if is_zero(a) or is_zero(b):
@@ -136,7 +133,7 @@ def mul(a: Any, b: Any) -> Any:
 
 
 def add(a: Any, b: Any) -> Any:
-    """``a + b``."""
+    """Return ``a + b``."""
     if is_zero(a):
         return b
     if is_zero(b):
@@ -145,14 +142,16 @@ def add(a: Any, b: Any) -> Any:
 
 
 def sub(a: Any, b: Any) -> Any:
-    """``a - b``."""
+    """Return ``a - b``."""
     if is_zero(b):
         return a
     return with_divby(a - b, math.gcd(divisibility(a), divisibility(b)))
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """``a // b``; a static ``b`` known to divide ``a`` keeps the rest of ``a``'s divisibility."""
+    """Return ``a // b``; a static ``b`` known to divide ``a`` keeps the rest of ``a``'s
+    divisibility.
+    """
     if is_one(b):
         return a
     if is_zero(a):
@@ -164,7 +163,7 @@ def floordiv(a: Any, b: Any) -> Any:
 
 
 def mod(a: Any, b: Any) -> Any:
-    """``a % b``; 0 when ``b`` is static and known to divide ``a``."""
+    """Return ``a % b``; 0 when ``b`` is static and known to divide ``a``."""
     if is_zero(a) or is_one(b):
         return 0
     if is_static_int(b) and b and divisibility(a) % b == 0:
@@ -175,7 +174,7 @@ def mod(a: Any, b: Any) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """``ceil(a / b)`` of two leaves, ``b`` positive."""
+    """Return ``ceil(a / b)`` of two leaves, ``b`` positive."""
     if is_one(b):
         return a
     if is_zero(a):
@@ -186,7 +185,7 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def min_(a: Any, b: Any) -> Any:
-    """The smaller of two leaves; extents are at least 1, so a static 1 wins at once."""
+    """Return the smaller of two leaves; extents are at least 1, so a static 1 wins at once."""
     if is_static_int(a) and is_static_int(b):
         return min(a, b)
     if is_one(a) or is_one(b):
@@ -253,7 +252,7 @@ class Dyn:
         return self
 
     def with_divby(self, n: int) -> Dyn:
-        """The same integer, promised to be a multiple of ``n``."""
+        """Return the same integer, promised to be a multiple of ``n``."""
         if self.divby % n == 0:
             return self
         if not self.op:
@@ -261,11 +260,11 @@ class Dyn:
         return Dyn._expression(self.op, self.args, math.lcm(self.divby, n))
 
     def structural_key(self) -> Any:
-        """Equal for equal expressions."""
+        """Return a key that is equal for equal expressions."""
         return ("dyn", self.name, self.op, tuple(leaf_key(a) for a in self.args))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """The value when each name stands for ``values[name]``.
+        """Return the value when each name stands for ``values[name]``.
 
         Raises ValueError if a promised divisibility does not hold.
         """
@@ -298,13 +297,13 @@ class Dyn:
         raise TypeError(f"{self!r} is a dynamic integer: its truth is not known while tracing")
 
     def min_with(self, other: Any) -> Any:
-        """``min(self, other)``."""
+        """Return ``min(self, other)``."""
         return Dyn._expression(
             "min", (self, other), math.gcd(divisibility(self), divisibility(other))
         )
 
     def max_with(self, other: Any) -> Any:
-        """``max(self, other)``."""
+        """Return ``max(self, other)``."""
         return Dyn._expression(
             "max", (self, other), math.gcd(divisibility(self), divisibility(other))
         )
@@ -386,7 +385,9 @@ class Dyn:
 
 
 def _build(op: str, a: Any, b: Any) -> Any:
-    """The expression ``a op b`` with the folds of this module; NotImplemented for other types."""
+    """Return the expression ``a op b`` with the folds of this module; NotImplemented for other
+    types.
+    """
     if not all(isinstance(x, Dyn) or is_static_int(x) for x in (a, b)):
         return NotImplemented
     da, db = divisibility(a), divisibility(b)
@@ -416,6 +417,7 @@ def _build(op: str, a: Any, b: Any) -> Any:
     return Dyn._expression(op, (a, b))
 
 
+@takes_location
 def sym_int(name: str | None = None, divby: int = 1) -> Dyn:
-    """A symbolic integer for shapes and strides that are not known yet; see `Dyn`."""
+    """Return a symbolic integer for shapes and strides that are not known yet; see `Dyn`."""
     return Dyn(name, divby)

@@ -1,4 +1,4 @@
-"""The base of the value types here: objects that never change, so that they may be hashed."""
+"""The base class of the value types here: objects that never change, so that they may be hashed."""
 
 from __future__ import annotations
 

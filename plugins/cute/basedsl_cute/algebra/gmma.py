@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .composed import ComposedLayout, Swizzle
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .layout import Layout
 from .recast import recast_layout
 
@@ -18,15 +19,17 @@ SMEM_ATOM_KINDS = tuple(f"{major}_{kind}" for major in ("MN", "K") for kind in _
 """Names of the canonical layouts: major mode and swizzle width."""
 
 
+@takes_location
 def gmma_smem_swizzle(kind: str) -> Swizzle:
-    """The swizzle of byte addresses of a canonical layout, ``S<3,4,3>`` for ``"K_SW128"``."""
+    """Return the byte-address swizzle of a canonical layout, ``S<3,4,3>`` for ``"K_SW128"``."""
     if kind not in SMEM_ATOM_KINDS:
         raise LayoutError(f"unknown shared-memory layout {kind!r}; one of {SMEM_ATOM_KINDS}")
     return Swizzle(_SWIZZLE_BITS[kind.split("_")[1]], 4, 3)
 
 
+@takes_location
 def gmma_smem_atom(kind: str, bits: int) -> ComposedLayout:
-    """The canonical layout ``kind`` in elements of ``bits``, to be tiled by `tile_to_shape`.
+    """Return the canonical layout ``kind`` in elements of ``bits``, to be tiled by `tile_to_shape`.
 
     Mode 0 is M or N, mode 1 is K. ``kind`` is one of `SMEM_ATOM_KINDS`.
 

@@ -1,47 +1,56 @@
-"""`loc=` and `ip=`: what programs written for CuTe's DSL may pass to any operation.
+"""The decorator that has a function take and ignore the keyword arguments `loc` and `ip`.
 
-They name an MLIR location and an insertion point. Layouts are computed while tracing and are no
-operations, so both mean nothing here, and are taken everywhere.
+Programs written for CuTe's DSL may pass an MLIR location and an insertion point to any operation.
+Here an operation has the location of the user's line and goes to the current insertion point, so
+both arguments mean nothing.
 """
 
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R", covariant=True)
 
 
-def taking_location(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` with the keyword arguments ``loc`` and ``ip``, which are ignored."""
+class TakesLocation(Protocol[P, R]):
+    """The type of a decorated function: its own signature, and the same with `loc` and `ip`."""
+
+    __name__: str
+    __qualname__: str
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, loc: Any, ip: Any = ..., **kwargs: Any) -> R: ...
+    @overload
+    def __call__(self, *args: Any, ip: Any, **kwargs: Any) -> R: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = ..., /) -> TakesLocation[P, R]: ...
+    @overload
+    def __get__(
+        self: TakesLocation[Concatenate[Any, Q], R], instance: object, owner: Any = ..., /
+    ) -> TakesLocation[Q, R]: ...
+    def __get__(self, instance: object, owner: Any = None, /) -> Any: ...
+
+
+def takes_location(function: Callable[P, R]) -> TakesLocation[P, R]:
+    """Decorate a function or method to accept the keyword arguments `loc` and `ip`, ignored.
+
+    >>> @takes_location
+    ... def double(x: int) -> int:
+    ...     return 2 * x
+    >>> double(4, loc=None, ip=None)
+    8
+    """
 
     @functools.wraps(function)
     def call(*args: Any, loc: Any = None, ip: Any = None, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    return call
-
-
-def take_location_everywhere(names: dict[str, Any], public: list[str]) -> None:
-    """Replace the public functions of a module's ``names`` by such that take ``loc`` and ``ip``."""
-    for name in public:
-        found = names[name]
-        if isinstance(found, types.FunctionType) and "loc" not in (found.__kwdefaults__ or ()):
-            names[name] = taking_location(found)
-
-
-def methods_take_location(*classes: type) -> None:
-    """Have the public methods of classes take ``loc`` and ``ip``, those of their bases too."""
-    for cls in {base: None for one in classes for base in one.__mro__}:
-        if cls.__module__.partition(".")[0] != __name__.partition(".")[0]:
-            continue
-        for name, found in list(vars(cls).items()):
-            if name.startswith("_"):
-                continue
-            inner = found.__func__ if isinstance(found, classmethod | staticmethod) else found
-            if not isinstance(inner, types.FunctionType) or "loc" in (inner.__kwdefaults__ or ()):
-                continue
-            made: Any = taking_location(inner)
-            if isinstance(found, classmethod | staticmethod):
-                made = type(found)(made)
-            setattr(cls, name, made)
+    return cast("TakesLocation[P, R]", call)

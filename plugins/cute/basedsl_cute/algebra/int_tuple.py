@@ -13,13 +13,14 @@ from . import dynamic
 from .basis import ScaledBasis
 from .dynamic import is_dynamic_int, is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 
 IntTuple: TypeAlias = Any
 """An int, a dynamic integer, or a tuple of `IntTuple`; strides may hold `ScaledBasis` leaves."""
 
 
 def normalize(x: Any) -> IntTuple:
-    """``x`` with lists turned into tuples and foreign integers into ints.
+    """Return ``x`` with lists turned into tuples and foreign integers into ints.
 
     Raises LayoutError for a leaf that is no integer.
     """
@@ -34,11 +35,12 @@ def normalize(x: Any) -> IntTuple:
     raise LayoutError(f"not an integer or a tuple of integers: {x!r} ({type(x).__name__})")
 
 
+@takes_location
 def is_static(x: Any) -> bool:
-    """True if every leaf is known while tracing.
+    """Return True if every leaf is known while tracing.
 
-    Accepts integers, tuples, basis strides, None, and anything with ``shape`` and ``stride``
-    (or ``inner``, ``offset`` and ``outer``).
+    It takes integers, tuples, basis strides, None, and anything with ``shape`` and ``stride`` (or
+    ``inner``, ``offset`` and ``outer``).
 
     >>> is_static((4, (2, 8))), is_static((4, dynamic.Dyn("n")))
     (True, False)
@@ -57,19 +59,19 @@ def is_static(x: Any) -> bool:
 
 
 def wrap(x: IntTuple) -> tuple[IntTuple, ...]:
-    """A tuple as it is, anything else as a 1-tuple."""
+    """Return a tuple as it is, anything else as a 1-tuple."""
     return x if isinstance(x, tuple) else (x,)
 
 
 def unwrap(x: IntTuple) -> IntTuple:
-    """The only element of a 1-tuple (repeatedly), anything else as it is."""
+    """Return the only element of a 1-tuple (repeatedly), anything else as it is."""
     while isinstance(x, tuple) and len(x) == 1:
         x = x[0]
     return x
 
 
 def leaves(x: IntTuple) -> Iterator[Any]:
-    """All leaves from left to right."""
+    """Return all leaves from left to right."""
     if isinstance(x, tuple):
         for element in x:
             yield from leaves(element)
@@ -77,18 +79,23 @@ def leaves(x: IntTuple) -> Iterator[Any]:
         yield x
 
 
+@takes_location
 def flatten_to_tuple(x: IntTuple) -> tuple[Any, ...]:
-    """All leaves as a tuple, also for an integer."""
+    """Return all leaves as a tuple, also for an integer.
+
+    >>> flatten_to_tuple((2, (3, 4))), flatten_to_tuple(5)
+    ((2, 3, 4), (5,))
+    """
     return tuple(leaves(x))
 
 
 def flatten_tuple(x: IntTuple) -> IntTuple:
-    """``x`` without nesting: ``(2, (3, 4))`` becomes ``(2, 3, 4)``; an integer stays one."""
+    """Return ``x`` without nesting: ``(2, (3, 4))`` becomes ``(2, 3, 4)``; an integer stays one."""
     return flatten_to_tuple(x) if isinstance(x, tuple) else x
 
 
 def unflatten_tuple(flat: IntTuple, profile: IntTuple) -> IntTuple:
-    """The leaves of ``flat`` in the nesting of ``profile``.
+    """Return the leaves of ``flat`` in the nesting of ``profile``.
 
     Raises LayoutError if the numbers of leaves differ.
     """
@@ -99,8 +106,13 @@ def unflatten_tuple(flat: IntTuple, profile: IntTuple) -> IntTuple:
     return transform_leaf(lambda _: next(remaining), profile)
 
 
+@takes_location
 def transform_leaf(f: Callable[..., Any], x: IntTuple, *others: IntTuple) -> IntTuple:
-    """``f`` applied leaf by leaf to trees of the same profile."""
+    """Return the tree of ``f`` applied leaf by leaf to trees of the same profile.
+
+    >>> transform_leaf(lambda a, b: a + b, (1, (2, 3)), (10, (20, 30)))
+    (11, (22, 33))
+    """
     if not isinstance(x, tuple):
         return f(x, *others)
     for other in others:
@@ -110,19 +122,19 @@ def transform_leaf(f: Callable[..., Any], x: IntTuple, *others: IntTuple) -> Int
 
 
 def tuple_rank(x: IntTuple) -> int:
-    """Number of top-level modes; 1 for an integer."""
+    """Return the number of top-level modes; 1 for an integer."""
     return len(x) if isinstance(x, tuple) else 1
 
 
 def tuple_depth(x: IntTuple) -> int:
-    """Nesting depth; 0 for an integer, 1 for a flat tuple."""
+    """Return the nesting depth; 0 for an integer, 1 for a flat tuple."""
     if not isinstance(x, tuple):
         return 0
     return 1 + max((tuple_depth(e) for e in x), default=0)
 
 
 def tuple_get(x: IntTuple, path: tuple[int, ...]) -> IntTuple:
-    """The element reached by descending ``path``; mode 0 of an integer is itself."""
+    """Return the element reached by descending ``path``; mode 0 of an integer is itself."""
     for index in path:
         modes = wrap(x)
         if not -len(modes) <= index < len(modes):
@@ -131,8 +143,9 @@ def tuple_get(x: IntTuple, path: tuple[int, ...]) -> IntTuple:
     return x
 
 
+@takes_location
 def product(x: IntTuple) -> Any:
-    """Product of all leaves; 1 for the empty tuple.
+    """Return the product of all leaves; 1 for the empty tuple.
 
     >>> product((2, (3, 4)))
     24
@@ -145,13 +158,23 @@ def product(x: IntTuple) -> Any:
     return result
 
 
+@takes_location
 def product_each(x: IntTuple) -> tuple[Any, ...]:
-    """The product of each top-level element: ``((2, 3), 4)`` becomes ``(6, 4)``."""
+    """Return the product of each top-level element.
+
+    >>> product_each(((2, 3), 4))
+    (6, 4)
+    """
     return tuple(product(e) for e in wrap(x))
 
 
+@takes_location
 def product_like(x: IntTuple, guide: IntTuple) -> IntTuple:
-    """``x`` multiplied out below the leaves of ``guide``."""
+    """Return ``x`` multiplied out below the leaves of ``guide``.
+
+    >>> product_like(((2, 3), 4), (1, 1))
+    (6, 4)
+    """
     if isinstance(guide, tuple):
         return tuple(product_like(a, g) for a, g in _pairs(x, guide, "product_like"))
     return product(x)
@@ -169,8 +192,9 @@ def _padded_pairs(a: IntTuple, b: tuple[Any, ...], what: str) -> list[tuple[Any,
     return list(zip(a, b + (1,) * (len(a) - len(b)), strict=True))
 
 
+@takes_location
 def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Rounded-up quotient, leaf by leaf; modes that ``b`` lacks stay as they are.
+    """Return the rounded-up quotient, leaf by leaf; modes that ``b`` lacks stay as they are.
 
     An integer ``b`` is divided out of a tuple ``a`` from left to right.
 
@@ -192,8 +216,9 @@ def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
     return dynamic.ceil_div(a, b)
 
 
+@takes_location
 def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
-    """The next multiple of ``b`` at or above ``a``, leaf by leaf.
+    """Return the next multiple of ``b`` at or above ``a``, leaf by leaf.
 
     >>> round_up(10, 4), round_up((10, 8, 3), (4, 8))
     (12, (12, 8, 3))
@@ -204,8 +229,9 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
     return dynamic.mul(ceil_div(a, b), b)
 
 
+@takes_location
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Division of shapes: exact, or 1 where the divisor is a multiple of the extent.
+    """Divide shapes: exactly, or with the result 1 where the divisor is a multiple of the extent.
 
     A divisor that is an integer is distributed over a tuple from left to right. Raises LayoutError
     for static integers neither of which divides the other.
@@ -230,24 +256,37 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     return dynamic.ceil_div(a, b)
 
 
+@takes_location
 def congruent(a: IntTuple, b: IntTuple) -> bool:
-    """True if ``a`` and ``b`` (int tuples or layouts) have the same nesting profile."""
+    """Return True if ``a`` and ``b`` (int tuples or layouts) have the same nesting profile.
+
+    >>> congruent((1, (2, 3)), (4, (5, 6))), congruent((1, (2, 3)), (4, 5))
+    (True, False)
+    """
     a, b = _shape_of(a), _shape_of(b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b, strict=True))
     return not isinstance(a, tuple) and not isinstance(b, tuple)
 
 
+@takes_location
 def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
-    """True if ``b`` has at least the profile of ``a``: it may be finer at the leaves of ``a``."""
+    """Return True if ``b`` has at least the profile of ``a``: it may be finer at the leaves of
+    ``a``.
+
+    >>> weakly_congruent((1, 2), (4, (5, 6))), weakly_congruent((1, (2, 3)), (4, 5))
+    (True, False)
+    """
     a, b = _shape_of(a), _shape_of(b)
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(weakly_congruent(x, y) for x, y in zip(a, b, strict=True))
     return not isinstance(a, tuple)
 
 
+@takes_location
 def compatible(a: IntTuple, b: IntTuple) -> bool:
-    """True if every coordinate into ``a`` is one into ``b``: equal sizes at the leaves of ``a``.
+    """Return True if every coordinate into ``a`` is one into ``b``: equal sizes at the leaves of
+    ``a``.
 
     Dynamic extents count as equal only if they are the same expression.
     """
@@ -261,11 +300,13 @@ def _shape_of(x: Any) -> IntTuple:
     return x.shape if hasattr(x, "shape") and not isinstance(x, tuple) else x
 
 
+@takes_location
 def elem_less(a: IntTuple, b: IntTuple) -> Any:
-    """True iff every leaf of ``a`` is smaller than that of ``b``.
+    """Return True if every leaf of ``a`` is smaller than that of ``b``.
 
-    A Python bool when the static leaves decide it, else what comparing the dynamic leaves and
-    joining them with ``&`` gives. ``b`` may have more modes than ``a``, not fewer.
+    The result is a Python bool when the static leaves decide it, else a dynamic Boolean: the
+    comparisons of the dynamic leaves, joined with ``&``. ``b`` may have more modes than ``a``, not
+    fewer.
 
     >>> elem_less((3, 7), (4, 8)), elem_less((3, 8), (4, 8))
     (True, False)
@@ -293,23 +334,38 @@ def _comparisons(a: IntTuple, b: IntTuple) -> Iterator[tuple[Any, Any]]:
         yield a, b
 
 
+@takes_location
 def repeat_like(value: Any, like: IntTuple) -> IntTuple:
-    """A tuple with the profile of ``like`` and every leaf ``value``."""
+    """Return a tuple with the profile of ``like`` and every leaf ``value``.
+
+    >>> repeat_like(0, (1, (2, 3)))
+    (0, (0, 0))
+    """
     return transform_leaf(lambda _: value, _shape_of(like))
 
 
+@takes_location
 def repeat_as_tuple(value: Any, n: int) -> tuple[Any, ...]:
-    """``n`` copies of ``value`` as a tuple, also for n = 1."""
+    """Return ``n`` copies of ``value`` as a tuple, also for n = 1.
+
+    >>> repeat_as_tuple(7, 1)
+    (7,)
+    """
     return (value,) * n
 
 
+@takes_location
 def repeat(value: Any, n: int) -> Any:
-    """``n`` copies of ``value`` as a tuple; for n = 1 the value itself."""
+    """Return ``n`` copies of ``value`` as a tuple; for n = 1 the value itself.
+
+    >>> repeat(7, 3), repeat(7, 1)
+    ((7, 7, 7), 7)
+    """
     return value if n == 1 else (value,) * n
 
 
 def zeros_to_ones(guide: IntTuple, x: IntTuple) -> IntTuple:
-    """``x`` with 1 in place of everything paired with a static 0 in ``guide``."""
+    """Return ``x`` with 1 in place of everything paired with a static 0 in ``guide``."""
     if isinstance(guide, tuple):
         return tuple(zeros_to_ones(g, e) for g, e in _pairs(guide, x, "filter_zeros"))
     return repeat_like(1, x) if dynamic.is_zero(guide) else x

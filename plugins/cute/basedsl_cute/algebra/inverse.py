@@ -1,4 +1,4 @@
-"""Complement, inverses and nullspace: what a layout leaves out, and how to undo it."""
+"""Complement, inverses and nullspace of layouts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from .composed import ComposedLayout, Swizzle
 from .coordinates import compact_col_major
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import ceil_div, flatten_to_tuple, is_static, product, wrap
 from .layout import Layout, cosize, shape, size, text
 
 _MAX_VERIFIED = 1 << 16
 
 
+@takes_location
 def complement(layout: Any, cotarget: Any = None) -> Layout:
-    """The ordered layout of the positions that ``layout`` leaves out, up to ``cotarget``.
+    """Return the ordered layout of the positions that ``layout`` leaves out, up to ``cotarget``.
 
     Together with ``layout`` it covers every multiple step up to ``cotarget`` (a shape; default
     ``cosize(layout)``) without hitting an index twice. Raises LayoutError if modes of the layout
@@ -66,8 +68,9 @@ def complement(layout: Any, cotarget: Any = None) -> Layout:
     return result
 
 
+@takes_location
 def right_inverse(layout: Any) -> Any:
-    """The largest layout ``r`` of contiguous positions with ``layout(r(i)) == i``.
+    """Return the largest layout ``r`` of contiguous positions with ``layout(r(i)) == i``.
 
     A swizzle is its own inverse; a composed layout with offset 0 is inverted part by part. Dynamic
     strides are passed over, None stays None.
@@ -94,7 +97,7 @@ def right_inverse(layout: Any) -> Any:
 
 
 def is_order(layout: Layout) -> bool:
-    """Whether a static layout is a bijection onto the numbers below its size.
+    """Return True if a static layout is a bijection onto the numbers below its size.
 
     >>> is_order(make_layout((2, 3), (3, 1))), is_order(make_layout((2, 3), (4, 1)))
     (True, False)
@@ -102,8 +105,10 @@ def is_order(layout: Layout) -> bool:
     return bool(size(right_inverse(layout)) == size(layout))
 
 
+@takes_location
 def left_inverse(layout: Any) -> Any:
-    """A layout ``l`` with ``l(layout(i)) == i`` for every ``i``, for an injective ``layout``.
+    """Return a layout ``l`` with ``l(layout(i)) == i`` for every ``i``, for an injective
+    ``layout``.
 
     For any other ``layout`` still ``layout(l(layout(i))) == layout(i)``. Raises LayoutError for
     strides that are dynamic or negative, and if overlapping modes or gaps admit no inverse.
@@ -142,7 +147,9 @@ def left_inverse(layout: Any) -> Any:
 
 
 def _undoes(inverse: Layout, layout: Layout) -> bool:
-    """True if ``layout(inverse(layout(i))) == layout(i)`` for every ``i``, by trying them all."""
+    """Return True if ``layout(inverse(layout(i))) == layout(i)`` for every ``i``, by trying them
+    all.
+    """
     count = size(layout)
     if not is_static_int(count) or count > _MAX_VERIFIED:
         return False
@@ -150,7 +157,7 @@ def _undoes(inverse: Layout, layout: Layout) -> bool:
 
 
 def _coalesced_modes(layout: Layout) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """The modes of the coalesced layout and the linear index at which each one starts."""
+    """Return the modes of the coalesced layout and the linear index at which each one starts."""
     flat = coalesce(layout)
     modes = list(zip(wrap(flat.shape), wrap(flat.stride), strict=True))
     starts: list[Any] = [1]
@@ -171,8 +178,9 @@ def _inverse_of_composed(layout: ComposedLayout, inverse: Any) -> Any:
     return composition(inverse(layout.outer), inverse(layout.inner))
 
 
+@takes_location
 def nullspace(layout: Layout) -> Layout:
-    """The layout of the positions that ``layout`` maps to 0 through its modes of stride 0.
+    """Return the layout of the positions that ``layout`` maps to 0 through its modes of stride 0.
 
     >>> print(nullspace(make_layout((4, 10), (1, 0))))
     10:4
@@ -188,8 +196,9 @@ def nullspace(layout: Layout) -> Layout:
     return Layout(tuple(extents[i] for i in kept), tuple(starts[i] for i in kept))
 
 
+@takes_location
 def domain_distribute(target: Any, n: int) -> Layout:
-    """A layout of (up to) ``n`` positions of a static shape that divides it evenly.
+    """Return a layout of (up to) ``n`` positions of a static shape that divides it evenly.
 
     It prefers the leading modes and takes from each what ``n`` shares with its extent.
 

@@ -1,4 +1,4 @@
-"""The layout: a shape and a stride of the same profile, that is, a function on coordinates.
+"""Layouts: a shape and a stride of the same profile, that is, a function on coordinates.
 
 Here are the class and its constructors. Operations on layouts live in `modes` (structure),
 `compose`, `inverse`, `division` and `products`; swizzled layouts in `composed`.
@@ -6,7 +6,7 @@ Here are the class and its constructors. Operations on layouts live in `modes` (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import basis, coordinates, dynamic
 from .basis import ScaledBasis
@@ -21,6 +21,7 @@ from .coordinates import (
 )
 from .errors import LayoutError
 from .frozen import Frozen
+from .ignored_location import takes_location
 from .int_tuple import (
     IntTuple,
     congruent,
@@ -54,6 +55,12 @@ class Layout(Frozen):
     shape: IntTuple
     stride: IntTuple
     _hash: int | None
+    if TYPE_CHECKING:  # `late_methods` has these two
+
+        @staticmethod
+        def parse(source: str) -> Any: ...
+        @property
+        def max_alignment(self) -> int: ...
 
     def __init__(self, shape: IntTuple, stride: IntTuple):
         if not congruent(shape, stride):
@@ -63,24 +70,10 @@ class Layout(Frozen):
     def __reduce__(self) -> Any:
         return (Layout, (self.shape, self.stride))
 
-    @staticmethod
-    def parse(source: str) -> Any:
-        """The layout that prints as ``source``; see `text.parse_layout`."""
-        from .text import parse_layout
-
-        return parse_layout(source)
-
     @property
     def is_normal(self) -> bool:
         """True: the layout is a shape and a stride, nothing is composed on top of it."""
         return True
-
-    @property
-    def max_alignment(self) -> int:
-        """Largest number of elements by which every vector access through it may be aligned."""
-        from .vectorize import max_alignment
-
-        return max_alignment(self)
 
     @property
     def is_static(self) -> bool:
@@ -103,7 +96,7 @@ class Layout(Frozen):
         return tuple_rank(self.shape)
 
     def get_hier_coord(self, index: Any) -> Any:
-        """The coordinate, in the layout's own profile, of a linear index into its codomain.
+        """Return the coordinate, in the layout's own profile, of a linear index into its codomain.
 
         For a layout whose modes do not overlap, ``layout(get_hier_coord(i)) == i`` for every ``i``
         of its image. A mode of stride 0 gets coordinate 0.
@@ -127,14 +120,16 @@ class Layout(Frozen):
         return transform_leaf(digit, self.shape, self.stride)
 
     def get_flat_coord(self, index: Any) -> Any:
-        """Like `get_hier_coord` with one integer per top-level mode."""
+        """Return the coordinate of an index as `get_hier_coord`, with one integer per top-level
+        mode.
+        """
         coord = self.get_hier_coord(index)
         if not isinstance(self.shape, tuple):
             return coord
         return tuple(coordinates.crd2idx(c, s) for c, s in zip(coord, self.shape, strict=True))
 
     def get_1d_coord(self, index: Any) -> Any:
-        """The linear (colexicographic) coordinate of an index into the codomain."""
+        """Return the linear (colexicographic) coordinate of an index into the codomain."""
         return coordinates.crd2idx(self.get_hier_coord(index), self.shape)
 
     def _key(self) -> Any:
@@ -158,18 +153,13 @@ class Layout(Frozen):
 
     __repr__ = __str__
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
-
-        return notebook_svg(self)
-
 
 def _stride_key(leaf: Any) -> Any:
     return leaf.structural_key() if isinstance(leaf, ScaledBasis) else dynamic.leaf_key(leaf)
 
 
 def text(x: Any) -> str:
-    """An integer tuple as it prints: ``((4,2),8)``, ``?{div=4}``, ``1@0``, ``_`` for None.
+    """Return an integer tuple as it prints: ``((4,2),8)``, ``?{div=4}``, ``1@0``, ``_`` for None.
 
     A dynamic integer prints ``?`` or, with known divisibility n, ``?{div=n}``.
     """
@@ -185,11 +175,12 @@ def text(x: Any) -> str:
     return str(x)
 
 
-def make_layout(shape: Any, stride: Any = None) -> Any:
-    """A layout from a shape and a stride, or several layouts as the modes of one.
+@takes_location
+def make_layout(shape: Any, stride: Any = None) -> Layout:
+    """Return a layout from a shape and a stride, or several layouts as the modes of one.
 
-    Without a stride the layout is compact and colexicographic, and a static extent 1 gets
-    stride 0. Raises LayoutError if the profiles differ or an extent is negative.
+    Without a stride the layout is compact and colexicographic, and a static extent 1 gets stride
+    0. Raises LayoutError if the profiles differ or an extent is negative.
 
     >>> print(make_layout((4, 8)), make_layout((4, 8), (8, 1)))
     (4,8):(1,4) (4,8):(8,1)
@@ -212,27 +203,31 @@ def _is_layout(x: Any) -> bool:
 
 
 def concatenate(*layouts: Layout) -> Layout:
-    """A layout whose modes are the given layouts, also for one or none."""
+    """Return a layout whose modes are the given layouts, also for one or none."""
     for layout in layouts:
         if not isinstance(layout, Layout):
             raise LayoutError(f"only plain layouts can be the modes of a layout, not {layout}")
     return Layout(tuple(x.shape for x in layouts), tuple(x.stride for x in layouts))
 
 
+@takes_location
 def make_layout_left(shape: Any) -> Layout:
-    """The compact layout whose first mode is fastest: ``(4,8):(1,4)``."""
+    """Return the compact layout whose first mode is fastest: ``(4,8):(1,4)``."""
     shape = normalize(shape)
     return Layout(shape, compact_col_major(shape))
 
 
+@takes_location
 def make_layout_right(shape: Any) -> Layout:
-    """The compact layout whose last mode is fastest: ``(4,8):(8,1)``."""
+    """Return the compact layout whose last mode is fastest: ``(4,8):(8,1)``."""
     shape = normalize(shape)
     return Layout(shape, compact_row_major(shape))
 
 
+@takes_location
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """The compact layout whose modes are ordered by ``order``: the smallest number is fastest.
+    """Return the compact layout whose modes are ordered by ``order``: the smallest number is
+    fastest.
 
     >>> print(make_ordered_layout((2, 3, 4), order=(2, 0, 1)))
     (2,3,4):(12,1,3)
@@ -241,14 +236,20 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     return Layout(shape, compact_order(shape, normalize(order)))
 
 
+@takes_location
 def make_identity_layout(shape: Any) -> Layout:
-    """The layout that maps a coordinate to itself: ``(4,8):(1@0,1@1)``."""
+    """Return the layout that maps a coordinate of ``shape`` to itself, by basis strides.
+
+    >>> print(make_identity_layout((4, 8)), make_identity_layout((4, 8))(1, 2))
+    (4,8):(1@0,1@1) (1, 2)
+    """
     shape = normalize(shape)
     return Layout(shape, coordinates.basis_like(shape))
 
 
+@takes_location
 def make_layout_like(layout: Layout) -> Layout:
-    """The compact layout with the shape and the stride order of ``layout``.
+    """Return the compact layout with the shape and the stride order of ``layout``.
 
     Modes of stride 0 keep it.
 
@@ -260,11 +261,12 @@ def make_layout_like(layout: Layout) -> Layout:
     )
 
 
+@takes_location
 def size(x: Any, mode: Any = None) -> Any:
-    """Number of elements: the product of the extents of ``x`` or of one of its modes.
+    """Return the number of elements: the product of the extents of ``x`` or of one of its modes.
 
-    ``x`` is an int tuple, a layout, or anything with a ``shape`` or, failing that, a ``size``.
-    ``mode`` is an index or a path of indices.
+    ``x`` is an int tuple, a layout, or anything with a ``shape`` or, failing that, a ``size``; of
+    a tiled copy or MMA it is the number of threads. ``mode`` is an index or a path of indices.
 
     >>> size((4, (2, 8))), size((4, (2, 8)), mode=[1, 0])
     (64, 2)
@@ -275,10 +277,14 @@ def size(x: Any, mode: Any = None) -> Any:
     return product(shape(x, mode))
 
 
+@takes_location
 def shape(x: Any, mode: Any = None) -> IntTuple:
-    """The shape of a layout, tensor or tile; of a mode of it if ``mode`` is given.
+    """Return the shape of a layout, tensor or tile, or of the mode at the path ``mode``.
 
     An int tuple may hold layouts (a tiler); each stands for its shape.
+
+    >>> shape(make_layout((4, (2, 8))), mode=[1])
+    (2, 8)
     """
     return tuple_get(_whole_shape(x), _path(mode))
 
@@ -297,8 +303,12 @@ def _path(mode: Any) -> tuple[int, ...]:
     return tuple(mode) if isinstance(mode, tuple | list) else (mode,)
 
 
+@takes_location
 def coshape(layout: Any) -> Any:
-    """Smallest extents that bound the image: 1 + the largest index; a tuple for basis strides."""
+    """Return the smallest extents that bound the image: 1 + the largest index.
+
+    The result is a tuple for basis strides.
+    """
     if hasattr(layout, "outer"):
         return coshape(layout.outer)
     extents = flatten_to_tuple(layout.shape)
@@ -316,8 +326,10 @@ def _magnitude(stride: Any) -> Any:
     return abs(stride) if dynamic.is_static_int(stride) else stride
 
 
+@takes_location
 def cosize(layout: Any, mode: Any = None) -> Any:
-    """1 + the largest index; of a composed layout, that of its outer part.
+    """Return 1 + the largest index of a layout or a tensor; of a composed layout, of its outer
+    part.
 
     >>> cosize(make_layout((4, 8), (1, 5)))
     39
@@ -330,11 +342,15 @@ def cosize(layout: Any, mode: Any = None) -> Any:
     return product(coshape(layout[path] if path else layout))
 
 
+@takes_location
 def size_in_bytes(dtype: Any, layout: Any) -> Any:
-    """Bytes that ``cosize(layout)`` elements take, or so many as a shape has; ``dtype`` has a
-    ``width`` in bits.
+    """Return the bytes that ``cosize(layout)`` elements take, or as many as a shape has.
 
-    Elements narrower than a byte are packed and the total is rounded up.
+    ``dtype`` is a numeric class, or a number of bits. Elements narrower than a byte are packed and
+    the total is rounded up.
+
+    >>> size_in_bytes(16, make_layout((4, 8))), size_in_bytes(4, 5)
+    (64, 3)
     """
     width = dtype if dynamic.is_static_int(dtype) else dtype.width
     count = cosize(layout) if hasattr(layout, "shape") else product(layout)
@@ -342,5 +358,5 @@ def size_in_bytes(dtype: Any, layout: Any) -> Any:
 
 
 def modes_of(layout: Layout) -> list[Layout]:
-    """The top-level modes as layouts."""
+    """Return the top-level modes as layouts."""
     return [Layout(s, d) for s, d in zip(wrap(layout.shape), wrap(layout.stride), strict=True)]

@@ -1,7 +1,4 @@
-"""Rearranging the modes of int tuples, layouts and views: select, group, flatten, slice.
-
-Every function here takes an int tuple, a layout, a composed layout, or a view.
-"""
+"""Rearrangement of the modes of int tuples, layouts and views: select, group, flatten, slice."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from .composed import ComposedLayout
 from .coordinates import dice_tuple, slice_tuple
 from .dynamic import Dyn
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     flatten_tuple,
     tuple_depth,
@@ -28,7 +26,7 @@ Modes: TypeAlias = tuple[Any, ...]
 
 
 def map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
-    """``f`` applied to an int tuple, or to both the shape and the stride of a layout."""
+    """Return ``f`` applied to an int tuple, or to both the shape and the stride of a layout."""
     if views.is_view(x):
         return x.with_layout(map_modes(x.layout, f))
     if isinstance(x, ComposedLayout):
@@ -38,13 +36,25 @@ def map_modes(x: Any, f: Callable[[Any], Any]) -> Any:
     return f(x)
 
 
+@takes_location
 def rank(x: Any, mode: Any = None) -> int:
-    """Number of top-level modes of ``x`` or of one of its modes; 1 for an integer."""
+    """Return the number of top-level modes of ``x``, or of its mode at the path ``mode``.
+
+    An integer has one mode.
+
+    >>> rank((2, (3, 4))), rank((2, (3, 4, 5)), mode=[1]), rank(7)
+    (2, 3, 1)
+    """
     return tuple_rank(_structure(x, mode))
 
 
+@takes_location
 def depth(x: Any, mode: Any = None) -> int:
-    """Nesting depth of ``x`` or of one of its modes; 0 for an integer."""
+    """Return the nesting depth of ``x``, or of its mode at the path ``mode``; 0 for an integer.
+
+    >>> depth((2, (3, 4))), depth((2, (3, 4)), mode=[0])
+    (2, 0)
+    """
     return tuple_depth(_structure(x, mode))
 
 
@@ -53,17 +63,29 @@ def _structure(x: Any, mode: Any) -> Any:
     return tuple_get(whole, _path(mode))
 
 
+@takes_location
 def get(x: Any, mode: Any) -> Any:
-    """The (nested) mode of ``x`` reached by the path ``mode``: ``get(x, mode=[0, 1])``."""
+    """Return the mode of ``x`` at the path ``mode``, an index or a list of indices.
+
+    >>> get((1, (2, 3)), mode=[1, 0]), print(get(make_layout((4, 8)), 1))
+    8:4
+    (2, None)
+    """
     return map_modes(x, lambda t: tuple_get(t, _path(mode)))
 
 
+@takes_location
 def select(x: Any, mode: Any) -> Any:
-    """The listed modes, in that order: ``select((4, 8, 16), mode=[2, 0])`` is ``(16, 4)``."""
+    """Return the modes of ``x`` whose indices ``mode`` lists, in that order.
+
+    >>> select((4, 8, 16), mode=[2, 0])
+    (16, 4)
+    """
     modes = _path(mode)
     return map_modes(x, lambda t: tuple(tuple_get(t, (i,)) for i in modes))
 
 
+@takes_location
 def take(x: Any, begin: int, end: int) -> Any:
     """Modes ``begin`` to ``end`` (excluded)."""
     if not 0 <= begin < end <= rank(x):
@@ -71,6 +93,7 @@ def take(x: Any, begin: int, end: int) -> Any:
     return map_modes(x, lambda t: wrap(t)[begin:end])
 
 
+@takes_location
 def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
     """Nest modes ``begin`` to ``end`` (excluded, default: all that follow) into one.
 
@@ -83,18 +106,31 @@ def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
     return map_modes(x, lambda t: (*wrap(t)[:begin], wrap(t)[begin:last], *wrap(t)[last:]))
 
 
+@takes_location
 def flatten(x: Any) -> Any:
-    """``x`` without nesting, in the same order; an integer shape stays one."""
+    """Return ``x`` without nesting, in the same order; an integer shape stays one.
+
+    >>> flatten((1, (2, (3,)))), print(flatten(make_layout((4, (2, 8)))))
+    (4,2,8):(1,4,8)
+    ((1, 2, 3), None)
+    """
     return map_modes(x, flatten_tuple)
 
 
+@takes_location
 def unflatten(x: Any, profile: Any) -> Any:
-    """The leaves of ``x``, a list too, in the nesting of ``profile``."""
+    """Return the leaves of ``x``, a flat tuple or list too, in the nesting of ``profile``.
+
+    >>> unflatten([1, 2, 3], ((0, 0), 0))
+    ((1, 2), 3)
+    """
     return map_modes(tuple(x) if isinstance(x, list) else x, lambda t: unflatten_tuple(t, profile))
 
 
+@takes_location
 def append(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
-    """``x`` with ``elem`` as its last mode, or repeated until ``x`` has ``up_to_rank`` modes.
+    """Return ``x`` with ``elem`` as its last mode, or repeated until ``x`` has ``up_to_rank``
+    modes.
 
     ``elem`` defaults to 1 for int tuples and to ``1:0`` for layouts.
 
@@ -104,18 +140,37 @@ def append(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
     return _extend(x, elem, up_to_rank, lambda modes, extra: modes + extra)
 
 
+@takes_location
 def prepend(x: Any, elem: Any = None, up_to_rank: int | None = None) -> Any:
-    """``x`` with ``elem`` as its first mode, or repeated until ``x`` has ``up_to_rank`` modes."""
+    """Return ``x`` with ``elem`` as its first mode, or repeated until ``x`` has ``up_to_rank``
+    modes.
+
+    ``elem`` defaults to 1 for int tuples and to ``1:0`` for layouts.
+
+    >>> prepend((4, 8), 2), prepend((4, 8), up_to_rank=4)
+    ((2, 4, 8), (1, 1, 4, 8))
+    """
     return _extend(x, elem, up_to_rank, lambda modes, extra: extra + modes)
 
 
+@takes_location
 def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
-    """``x`` with one mode of extent 1, or as many as give it ``up_to_rank`` modes."""
+    """Return ``x`` with one mode of extent 1 at the end, or as many as give it ``up_to_rank``
+    modes.
+
+    >>> print(append_ones(make_layout(4), up_to_rank=3))
+    (4,1,1):(1,0,0)
+    """
     return append(x, None, up_to_rank)
 
 
+@takes_location
 def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
-    """Like `append_ones`, at the front."""
+    """Return ``x`` with one mode of extent 1 in front, or as many as give it ``up_to_rank`` modes.
+
+    >>> print(prepend_ones(make_layout(4), up_to_rank=3))
+    (1,1,4):(0,0,1)
+    """
     return prepend(x, None, up_to_rank)
 
 
@@ -140,11 +195,16 @@ def _extend(
     return join(wrap(x), (1 if elem is None else elem,) * count)
 
 
+@takes_location
 def slice_(x: Any, coord: Any) -> Any:
-    """The modes of ``x`` whose entry in ``coord`` is ``None``.
+    """Return the modes of ``x`` whose entry in ``coord`` is ``None``.
 
-    A layout loses where it starts (see `slice_and_offset`); a view is indexed, ``x[coord]``, so it
-    keeps that. On an int tuple this just selects.
+    A layout loses its start (see `slice_and_offset`); a view is indexed, ``x[coord]``, so it keeps
+    that. On an int tuple this just selects.
+
+    >>> slice_((5, 6, 7), (None, 0, None)), print(slice_(make_layout((4, 8)), (None, 2)))
+    (4):(1)
+    ((5, 7), None)
     """
     if views.is_view(x):
         return x[coord]
@@ -153,8 +213,14 @@ def slice_(x: Any, coord: Any) -> Any:
     return slice_tuple(coord, x)
 
 
+@takes_location
 def dice(x: Any, coord: Any) -> Any:
-    """The modes of ``x`` whose entry in ``coord`` is not ``None``; the opposite of `slice_`."""
+    """Return the modes of ``x`` whose entry in ``coord`` is not ``None``; the opposite of
+    `slice_`.
+
+    >>> dice((5, 6, 7), (None, 0, None))
+    (6,)
+    """
     return map_modes(x, lambda t: dice_tuple(coord, t))
 
 
@@ -164,7 +230,7 @@ def zip_modes(a: Layout, b: Layout) -> Layout:
 
 
 def transpose(x: Layout) -> Layout:
-    """``((a, b), (c, d))`` as ``((a, c), (b, d))``."""
+    """Return ``((a, b), (c, d))`` as ``((a, c), (b, d))``."""
     return zip_modes(x[0], x[1])
 
 
@@ -176,8 +242,9 @@ def _paired(a: Any, b: Any) -> tuple[Any, ...]:
     return tuple(zip(a, b, strict=True))
 
 
+@takes_location
 def evaluate(x: Any, values: Mapping[str, int]) -> Any:
-    """``x`` with every symbolic integer replaced by its value; see `Dyn`.
+    """Return ``x`` with every symbolic integer replaced by its value; see `Dyn`.
 
     ``x`` is a `Dyn`, an int tuple, a layout or a composed layout.
     """
@@ -192,6 +259,7 @@ def evaluate(x: Any, values: Mapping[str, int]) -> Any:
     return x.evaluate(values) if isinstance(x, Dyn) else x
 
 
+@takes_location
 def is_layout(x: Any) -> bool:
-    """True for a layout or a composed layout."""
+    """Return True for a layout or a composed layout."""
     return isinstance(x, Layout | ComposedLayout)

@@ -1,8 +1,4 @@
-"""Tiles and partitions: divide a layout and index the tile or the rest.
-
-Each function takes a layout and returns ``(layout, offset)``, the part and where it starts, or
-takes a view, for which it indexes the divided view, ``view[coord]``.
-"""
+"""Tiles and partitions: a layout is divided, and the tile or the rest indexed."""
 
 from __future__ import annotations
 
@@ -13,13 +9,14 @@ from .coordinates import dice_tuple
 from .division import zipped_divide
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import product_each, repeat, tuple_rank
 from .layout import Layout
 from .views import is_view
 
 
 def index_modes(x: Any, coord: Any, keep_start: bool = True) -> Any:
-    """``x[coord]`` for a view, ``(sub-layout, offset)`` for a layout.
+    """Return ``x[coord]`` for a view, ``(sub-layout, offset)`` for a layout.
 
     ``keep_start=False`` says that the offset is 0 anyway and leaves it out.
     """
@@ -35,12 +32,13 @@ def _halves(divided: Any) -> tuple[int, int]:
 
 
 def _padded(coord: Any, rank: int) -> Any:
-    """A tuple coordinate filled up with ``None``; a linear index as it is."""
+    """Return a tuple coordinate filled up with ``None``; a linear index as it is."""
     return (*coord, *(None,) * (rank - len(coord))) if isinstance(coord, tuple) else coord
 
 
+@takes_location
 def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
-    """The tile at ``coord``: divide by ``tiler`` and index the rest.
+    """Return the tile at ``coord``: divide by ``tiler`` and index the rest.
 
     ``coord`` is a tuple (``None`` keeps a rest mode, missing ones are kept) or a linear index.
     """
@@ -49,22 +47,30 @@ def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
     return index_modes(divided, (repeat(None, tiles), _padded(coord, rests)))
 
 
+@takes_location
 def outer_partition(x: Any, tiler: Any, coord: Any) -> Any:
-    """The elements at ``coord`` of every tile: divide by ``tiler`` and index the tile."""
+    """Return the elements at ``coord`` of every tile: divide by ``tiler`` and index the tile.
+
+    For a view the result is a view; for a layout it is ``(layout, offset)``.
+
+    >>> print(*outer_partition(make_layout((12, 4)), (4, 2), (1, 0)))
+    (3,2):(4,24) 1
+    """
     divided = zipped_divide(x, tiler)
     tiles, rests = _halves(divided)
     return index_modes(divided, (_padded(coord, tiles), repeat(None, rests)))
 
 
+@takes_location
 def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
-    """The tile of ``x`` at ``coord``, for example what a thread block works on.
+    """Return the tile of ``x`` at ``coord``, for example that of a thread block.
 
     ``proj`` (a tuple like ``tiler``) drops the modes of ``tiler`` and ``coord`` whose entry is
     ``None``: a tiler and coordinate for (M,N,K) with ``proj=(1, None, 1)`` tile an (M,K) operand.
     Entries of ``coord`` beyond ``proj``, as of a batch, stay. The result has the tile modes, the
-    rest modes that ``coord`` keeps, and the untiled modes.
+    rest modes that ``coord`` keeps, and the untiled modes; for a layout it is ``(layout,
+    offset)``.
 
-    >>> from .layout import make_layout
     >>> print(*local_tile(make_layout((12, 2)), (4, 2), (2, 0)))
     (4,2):(1,12) 8
     """
@@ -81,12 +87,13 @@ def _projected(proj: Any, coord: Any) -> Any:
     return kept
 
 
+@takes_location
 def local_partition(x: Any, tile: Any, index: Any, proj: Any = None) -> Any:
-    """The elements of ``x`` that thread ``index`` of the thread layout ``tile`` owns.
+    """Return the elements of ``x`` that thread ``index`` of the thread layout ``tile`` owns.
 
-    ``proj`` drops the modes of ``tile`` whose entry is ``None``.
+    ``proj`` drops the modes of ``tile`` whose entry is ``None``. For a layout the result is
+    ``(layout, offset)``.
 
-    >>> from .layout import make_layout
     >>> print(*local_partition(make_layout((16, 2)), make_layout(16), 2))
     (1,2):(0,16) 2
     """
@@ -98,8 +105,10 @@ def local_partition(x: Any, tile: Any, index: Any, proj: Any = None) -> Any:
     return outer_partition(x, tiler, coord)
 
 
+@takes_location
 def make_layout_image_mask(layout: AnyLayout, coord: Any, mode: int) -> Any:
-    """Bit mask of the indices that mode ``mode`` reaches, the other modes fixed at ``coord``.
+    """Return the bit mask of the indices that mode ``mode`` reaches, the other modes fixed at
+    ``coord``.
 
     Bit ``layout(c)`` is set for every ``c`` that agrees with ``coord`` outside of ``mode``. A
     dynamic ``coord`` gives a dynamic mask.

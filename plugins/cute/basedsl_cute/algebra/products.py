@@ -1,4 +1,4 @@
-"""Products: repeat a layout according to another one."""
+"""Products: a layout repeated according to another one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .coordinates import compact_col_major, compact_order
 from .division import tile_unzip, unpack_both, unpack_rest
 from .dynamic import is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import (
     ceil_div,
     is_static,
@@ -28,9 +29,10 @@ from .modes import append, zip_modes
 from .views import on_views
 
 
+@takes_location
 @on_views
 def logical_product(block: Any, tiler: Any) -> Any:
-    """``(block, block's repetitions)``: the repetitions are laid out as ``tiler`` says.
+    """Return ``(block, block's repetitions)``: the repetitions are laid out by ``tiler``.
 
     A tuple tiler applies mode by mode, ``None`` leaving a mode alone.
 
@@ -66,27 +68,43 @@ def _overlaps(layout: Layout) -> bool:
     return any(d < extent * step for (step, extent), (d, _) in pairwise(modes))
 
 
+@takes_location
 @on_views
 def zipped_product(block: Any, tiler: Any) -> Any:
-    """The product as ``((block modes), (tiler modes))``."""
+    """Return the product as ``((block modes), (tiler modes))``.
+
+    >>> print(zipped_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
+    ((2,5),(3,4)):((5,1),(10,30))
+    """
     return tile_unzip(logical_product(block, tiler), tiler)
 
 
+@takes_location
 @on_views
 def tiled_product(block: Any, tiler: Any) -> Any:
-    """The product as ``((block modes), tiler0, tiler1, ...)``."""
+    """Return the product as ``((block modes), tiler0, tiler1, ...)``.
+
+    >>> print(tiled_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
+    ((2,5),3,4):((5,1),10,30)
+    """
     return unpack_rest(zipped_product(block, tiler))
 
 
+@takes_location
 @on_views
 def flat_product(block: Any, tiler: Any) -> Any:
-    """The product as ``(block0, ..., tiler0, ...)``."""
+    """Return the product as ``(block0, ..., tiler0, ...)``.
+
+    >>> print(flat_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
+    (2,5,3,4):(5,1,10,30)
+    """
     return unpack_both(zipped_product(block, tiler))
 
 
+@takes_location
 @on_views
 def blocked_product(block: Any, tiler: Any) -> Any:
-    """The product mode by mode: each mode is (block mode, its repetitions).
+    """Return the product mode by mode: each mode is (block mode, its repetitions).
 
     Ranks are made equal with modes ``1:0``.
 
@@ -97,9 +115,10 @@ def blocked_product(block: Any, tiler: Any) -> Any:
     return zip_modes(blocks, repeats)
 
 
+@takes_location
 @on_views
 def raked_product(block: Any, tiler: Any) -> Any:
-    """The product mode by mode, interleaved: each mode is (repetitions, block mode).
+    """Return the product mode by mode, interleaved: each mode is (repetitions, block mode).
 
     >>> print(raked_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
     ((3,2),(4,5)):((10,5),(30,1))
@@ -116,6 +135,7 @@ def _product_of_equal_ranks(block: Layout, tiler: Any) -> tuple[Layout, Layout]:
     return both[0], both[1]
 
 
+@takes_location
 @on_views
 def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
     """Repeat ``atom`` to cover ``shape``; each mode is (atom mode, its repetitions).
@@ -140,8 +160,9 @@ def tile_to_shape(atom: Any, shape: Any, order: Any = None) -> Any:
     return blocked_product(padded, Layout(repeats, strides))
 
 
+@takes_location
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
-    """``(tiler_mn, layout_tv)`` of threads and values laid out over a tile.
+    """Return ``(tiler_mn, layout_tv)`` of threads and values laid out over a tile.
 
     ``thr_layout`` and ``val_layout`` map tile coordinates to thread and value numbers. The tile
     holds their raked product; ``layout_tv`` maps (thread, value) to the colexicographic position
@@ -165,8 +186,9 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     return product_each(layout_mn.shape), layout_tv
 
 
+@takes_location
 def make_fragment_like(layout: Any) -> Any:
-    """A compact layout for a register copy of ``layout``'s elements.
+    """Return a compact layout for a register copy of ``layout``'s elements.
 
     Mode 0, what one instruction handles, becomes contiguous; the other modes keep the order of
     their strides. A dynamic or rank-1 shape just becomes compact. Of a composed layout, the outer

@@ -1,4 +1,4 @@
-"""Searching integer tuples: first leaves, places of leaves, which mode is contiguous."""
+"""Searches in integer tuples: first leaves, places of leaves, the contiguous mode."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 from .coordinates import has_none
+from .ignored_location import takes_location
 from .int_tuple import IntTuple
 
 Place = int | tuple[int, ...] | None
 
 
+@takes_location
 def has_underscore(x: Any) -> bool:
-    """True if a coordinate keeps some mode: has a `None` in it."""
+    """Return True if a coordinate keeps some mode, that is, has a `None` in it.
+
+    >>> has_underscore((1, (None, 2))), has_underscore((1, 2))
+    (True, False)
+    """
     return has_none(x)
 
 
+@takes_location
 def front(x: IntTuple) -> Any:
-    """The first leaf.
+    """Return the first leaf.
 
     >>> front(((3, 4), 5))
     3
@@ -27,9 +34,11 @@ def front(x: IntTuple) -> Any:
     return x
 
 
+@takes_location
 def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
-    """Where the first leaf is for which `pred_fn` is true: an index, for nested tuples the indices
-    that lead there; None if there is none.
+    """Return the place of the first leaf for which `pred_fn` is true, or None.
+
+    The place is an index, for nested tuples the indices that lead there.
 
     >>> find_if((8, (1, 4)), lambda leaf: leaf == 1)
     (1, 0)
@@ -40,25 +49,37 @@ def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
     return path[0] if path is not None and len(path) == 1 else path
 
 
+@takes_location
 def find(pattern: Any, x: Any, *, start: int = 0) -> Place:
-    """Where the first leaf equal to `pattern` is, from mode `start` on; as `find_if`."""
+    """Return the place of the first leaf equal to `pattern`, from mode `start` on, as `find_if`.
+
+    >>> find(8, (8, 1, 8)), find(8, (8, 1, 8), start=1), find(3, (8, 1))
+    (0, 2, None)
+    """
     if not isinstance(x, tuple):
         return 0 if start == 0 and x == pattern else None
     found = find_if((*(None,) * start, *x[start:]), lambda leaf: leaf == pattern)
     return found
 
 
+@takes_location
 def is_major(mode: int, stride: IntTuple) -> bool:
-    """Whether a mode is contiguous: the first leaf of its stride is 1."""
+    """Return True if a mode is contiguous: the first leaf of its stride is 1.
+
+    >>> is_major(1, stride=(8, 1))
+    True
+    """
     return bool(isinstance(stride, tuple) and front(stride[mode]) == 1)
 
 
+@takes_location
 def leading_dim(shape: IntTuple, stride: IntTuple) -> Place:
-    """The mode of stride 1, the first one with an extent other than 1 if it has others; as
-    `find_if`.
+    """Return the place, as `find_if`, of the mode of stride 1, or None.
 
-    >>> leading_dim((4, 8), (8, 1))
-    1
+    Of several it is the first with an extent other than 1.
+
+    >>> leading_dim((4, 8), (8, 1)), leading_dim((4, 8), (16, 2))
+    (1, None)
     """
     if not isinstance(stride, tuple) or not isinstance(shape, tuple):
         return find_if(stride, _is_one)
@@ -74,7 +95,7 @@ def _is_one(n: Any) -> bool:
 def _path(
     x: tuple[Any, ...], pred_fn: Callable[[Any], Any], shape: Any = None
 ) -> tuple[int, ...] | None:
-    """The way to a leaf; with `shape`, one whose extent is not 1."""
+    """Return the way to a leaf; with `shape`, one whose extent is not 1."""
     for i, element in enumerate(x):
         extent = shape[i] if isinstance(shape, tuple) else None
         if isinstance(element, tuple):

@@ -10,17 +10,18 @@ from .basis import ScaledBasis
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_static_int, is_zero
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import leaves
 from .layout import Layout, concatenate
 
 
+@takes_location
 def recast_layout(new_bits: int, old_bits: int, layout: Any) -> Any:
-    """``layout`` of elements of ``old_bits`` as a layout of elements of ``new_bits``.
+    """Return ``layout`` of elements of ``old_bits`` as a layout of elements of ``new_bits``.
 
-    The contiguous mode is scaled up or down. Works on layouts, swizzles and swizzled layouts.
+    The contiguous mode is scaled up or down. It takes layouts, swizzles and swizzled layouts.
     Raises LayoutError if the contiguous extents or the strides do not divide.
 
-    >>> from .layout import make_layout
     >>> print(recast_layout(32, 16, make_layout((8, 4))), recast_layout(8, 16, make_layout((8, 4))))
     (4,4):(1,4) (16,4):(1,16)
     """
@@ -31,8 +32,10 @@ def recast_layout(new_bits: int, old_bits: int, layout: Any) -> Any:
     return downcast(layout, narrower) if narrower > 1 else layout
 
 
+@takes_location
 def upcast(layout: Any, n: int) -> Any:
-    """``n`` neighbouring elements become one: the contiguous extent and other strides shrink.
+    """Return ``n`` neighbouring elements become one: the contiguous extent and other strides
+    shrink.
 
     Dynamic strides are trusted to be multiples of ``n``. Raises LayoutError if a static stride or
     a contiguous static extent does not divide.
@@ -75,8 +78,9 @@ def _upcast_mode(shape: Any, stride: Any, n: int, layout: Layout) -> Layout:
     return Layout(dynamic.ceil_div(shape, together), sign * max(width // n, 1))
 
 
+@takes_location
 def downcast(layout: Any, n: int) -> Any:
-    """Every element becomes ``n``: the contiguous extent and the other strides grow.
+    """Return every element becomes ``n``: the contiguous extent and the other strides grow.
 
     Raises LayoutError if no mode is contiguous (static stride 1).
     """

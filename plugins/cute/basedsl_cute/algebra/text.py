@@ -1,4 +1,4 @@
-"""Reading back what layouts, int tuples and tilers print.
+"""Parsing of the printed forms of layouts, int tuples and tilers.
 
 The printed form is CuTe's: ``((4,2),8):((1,4),8)``, basis strides ``1@0``, ``_`` for None, dynamic
 leaves ``?`` and ``?{div=8}``, composed layouts ``S<3,4,3> o 0 o (8,64):(64,1)``.
@@ -14,6 +14,7 @@ from .basis import ScaledBasis, make_ratio
 from .composed import ComposedLayout, Swizzle
 from .dynamic import Dyn
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .layout import Layout
 
 _TOKEN = re.compile(r"\s*(\d+/\d+|-?\d+|\?(?:\{div=\d+\})?|[(),:_@])")
@@ -50,7 +51,7 @@ class _Reader:
         return token
 
     def item(self) -> Any:
-        """A tuple, an integer, or a layout; inside a tuple a layout is a tiler's entry."""
+        """Return a tuple, an integer, or a layout; inside a tuple a layout is a tiler's entry."""
         first = self.tuple_or_leaf()
         if self.peek() != ":":
             return first
@@ -97,8 +98,10 @@ def _fresh_dynamic(token: str) -> Dyn:
     return Dyn(divby=int(token[6:-1]) if "{" in token else 1)
 
 
+@takes_location
 def parse(source: str, dynamic_leaf: Callable[[str], Any] = _fresh_dynamic) -> Any:
-    """An int tuple, coordinate, tiler, swizzle, layout or composed layout from its printed form.
+    """Return an int tuple, coordinate, tiler, swizzle, layout or composed layout from its printed
+    form.
 
     Each dynamic leaf becomes what ``dynamic_leaf`` returns for its text; by default a new `Dyn`.
 
@@ -124,8 +127,10 @@ def parse(source: str, dynamic_leaf: Callable[[str], Any] = _fresh_dynamic) -> A
     )
 
 
+@takes_location
 def parse_layout(source: str) -> Layout | ComposedLayout:
-    """The layout or composed layout that prints as ``source``; LayoutError for anything else.
+    """Return the layout or composed layout that prints as ``source``; LayoutError for anything
+    else.
 
     >>> parse_layout("S<3,4,3> o 0 o (8,64):(64,1)")(1, 0)
     64

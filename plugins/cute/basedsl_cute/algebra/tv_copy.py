@@ -1,4 +1,4 @@
-"""A copy instruction tiled over threads and values: who moves what of a larger tile."""
+"""Tiled copies: a copy instruction repeated over the threads and values of a larger tile."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .atom_tables import CopyAtomLayout
 from .compose import coalesce, composition, filter, with_shape
 from .division import zipped_divide
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import is_static, product_each, repeat, tuple_rank
 from .inverse import left_inverse, right_inverse
 from .layout import Layout, concatenate, make_layout, shape, size
@@ -48,7 +49,9 @@ class CopyTiling:
         return size(self.layout_tv, 0)
 
     def _to_fragments(self, divided: Any, side: Layout) -> Any:
-        """((tile), (rest)) -> (threads, values, rest) in the order of one side of the atom."""
+        """Return ((tile), (rest)) -> (threads, values, rest) in the order of one side of the
+        atom.
+        """
         reference = self.atom.layout_ref_tv
         ref_to_side = composition(right_inverse(reference), side)
         atoms = zipped_divide(self.layout_tv, (size(reference, 0), size(reference, 1)))
@@ -70,15 +73,15 @@ class CopyTiling:
         return self._to_fragments(zipped_divide(x, self.tiler_mn), self._side(side))
 
     def partition(self, side: str, x: Any, thr_idx: Any) -> Any:
-        """What thread ``thr_idx`` moves: ``((atom values, rest values), rest modes...)``.
-
-        ``(layout, offset)`` for a layout, a view for a view.
+        """Return the part that thread ``thr_idx`` moves: ``((atom values, rest values), rest
+        modes...)``.
         """
         rest = repeat(None, tuple_rank(x.shape))
         return index_modes(self.tidfrg(side, x), (thr_idx, None, rest))
 
     def retile(self, x: Any) -> Any:
-        """A fragment, for instance of an MMA, in the order in which this copy moves its values.
+        """Return a fragment, for instance of an MMA, in the order in which this copy moves its
+        values.
 
         Mode 0 of ``x`` holds some of the thread's values of the tile, the other modes repeat it.
         """
@@ -112,33 +115,38 @@ class CopyTiling:
         """(thread, value) -> position in the tile, for the destination."""
         return self._tv_tiled("D")
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
 
-        return notebook_svg(self)
-
-
+@takes_location
 def make_copy_tiling_tv(atom: CopyAtomLayout, thr_layout: Layout, val_layout: Layout) -> CopyTiling:
-    """A tiled copy from the layouts of threads and values over the tile; see `make_layout_tv`."""
+    """Return a tiled copy from the layouts of threads and values over the tile; see
+    `make_layout_tv`.
+    """
     tiler_mn, layout_tv = make_layout_tv(thr_layout, val_layout)
     return CopyTiling(atom, layout_tv, tiler_mn)
 
 
+@takes_location
 def make_copy_tiling_of_mma(atom: CopyAtomLayout, mma: MmaTiling, operand: str) -> CopyTiling:
-    """A tiled copy whose register side is the fragment of operand A, B or C of a tiled MMA."""
+    """Return a tiled copy whose register side is the fragment of operand A, B or C of a tiled
+    MMA.
+    """
     m, n, k = mma.tile_shape_mnk
     tiler_mn = {"A": (m, k), "B": (n, k), "C": (m, n)}[operand]
     return CopyTiling(atom, mma.tv_layout_tiled(operand), tiler_mn)
 
 
+@takes_location
 def make_copy_tiling_of_copy(atom: CopyAtomLayout, copy: CopyTiling, side: str) -> CopyTiling:
-    """A tiled copy that matches the source (``"S"``) or destination (``"D"``) of another one."""
+    """Return a tiled copy that matches the source (``"S"``) or destination (``"D"``) of another
+    one.
+    """
     layout = copy.layout_src_tv_tiled if side == "S" else copy.layout_dst_tv_tiled
     return CopyTiling(atom, layout, copy.tiler_mn)
 
 
+@takes_location
 def make_copy_tiling_C_atom(atom: CopyAtomLayout, mma: MmaTiling) -> CopyTiling:
-    """The smallest tiled copy that one store per thread of the MMA's C fragment needs."""
+    """Return the smallest tiled copy that one store per thread of the MMA's C fragment needs."""
     layout_c = mma.tv_layout_tiled("C")
     values = size(atom.layout_src_tv, 1)
     if values > size(layout_c, 1):
@@ -148,10 +156,11 @@ def make_copy_tiling_C_atom(atom: CopyAtomLayout, mma: MmaTiling) -> CopyTiling:
     return _extract_tile(atom, layout_tv, (m, n))
 
 
+@takes_location
 def make_cotiled_copy(
     atom: CopyAtomLayout, atom_tv_layout: Layout, data_layout: Layout
 ) -> CopyTiling:
-    """A tiled copy from the data offsets that threads and values are to touch.
+    """Return a tiled copy from the data offsets that threads and values are to touch.
 
     ``atom_tv_layout`` maps (thread, value) to offsets in ``data_layout``. Raises LayoutError if
     those offsets do not occur there.

@@ -1,4 +1,4 @@
-"""A matrix instruction tiled over threads and values: who holds what of a larger tile."""
+"""Tiled MMAs: a matrix instruction repeated over the threads and values of a larger tile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .atom_tables import MmaAtomLayout
 from .compose import composition
 from .division import logical_divide, zipped_divide
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import repeat, tuple_rank, wrap
 from .inverse import is_order, right_inverse
 from .layout import Layout, make_layout, size
@@ -44,7 +45,7 @@ class MmaTiling:
         return size(self.thr_layout_vmnk.shape)
 
     def permutation(self, mode: int) -> Any:
-        """The permutation of M, N or K (0, 1, 2), with the default filled in."""
+        """Return the permutation of M, N or K (0, 1, 2), with the default filled in."""
         chosen = self.permutation_mnk[mode]
         if chosen is None:
             return self.atom.shape_mnk[mode] * size(self.thr_layout_vmnk.shape, mode + 1)
@@ -78,9 +79,8 @@ class MmaTiling:
         return zipped_divide(by_thread, (None, groups))
 
     def partition(self, operand: str, x: Any, thr_idx: Any) -> Any:
-        """What thread ``thr_idx`` holds of an operand: ``(FrgV, Rest0, Rest1, ...)``.
-
-        ``(layout, offset)`` for a layout, a view for a view.
+        """Return the part of an operand that thread ``thr_idx`` holds: ``(FrgV, Rest0, Rest1,
+        ...)``.
         """
         fragments = self.thrfrg(operand, x)
         v, *mnk = self.thr_layout_vmnk.get_flat_coord(thr_idx)
@@ -89,7 +89,7 @@ class MmaTiling:
         return index_modes(fragments, ((v, (mnk[i], mnk[j])), (None, rest)))
 
     def partition_shape(self, operand: str, shape: Any) -> Any:
-        """The shape `partition` gives for a tensor of ``shape``, the same for every thread.
+        """Return the shape `partition` gives for a tensor of ``shape``, the same for every thread.
 
         Raises LayoutError if the tile and the shape do not divide.
         """
@@ -97,7 +97,7 @@ class MmaTiling:
         return part.shape
 
     def tv_layout_tiled(self, operand: str) -> Layout:
-        """(thread index, value) -> column-major index in the operand's part of the tile.
+        """Return (thread index, value) -> column-major index in the operand's part of the tile.
 
         Threads that differ only in a mode the operand lacks hold the same elements.
         """
@@ -132,12 +132,8 @@ class MmaTiling:
         """`tv_layout_tiled` of C."""
         return self.tv_layout_tiled("C")
 
-    def _repr_svg_(self) -> str | None:
-        from .draw import notebook_svg
 
-        return notebook_svg(self)
-
-
+@takes_location
 def make_mma_tiling(
     atom: MmaAtomLayout, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None
 ) -> MmaTiling:
@@ -161,8 +157,8 @@ def make_mma_tiling(
     given = () if permutation_mnk is None else permutation_mnk
     if not isinstance(given, tuple | list) or len(given) > 3:
         raise LayoutError(f"permutation_mnk is an entry for each of M, N, K, not {given!r}")
-    m, n, k = (*given, *(None,) * (3 - len(given)))
-    tiling = MmaTiling(atom, layout, (m, n, k))
+    permutation: list[Any] = [*given, *[None] * (3 - len(given))]
+    tiling = MmaTiling(atom, layout, tuple(permutation))
     for mode, name in enumerate("MNK"):
         _check_permutation(tiling, mode, name)
     return tiling
@@ -175,11 +171,11 @@ def _check_permutation(tiling: MmaTiling, mode: int, name: str) -> None:
     atom, groups = tiling.atom.shape_mnk[mode], size(tiling.thr_layout_vmnk.shape, mode + 1)
     if extent < 1 or extent % (atom * groups):
         raise LayoutError(
-            f"permutation_mnk has {chosen} for {name}: {extent} is no multiple of {atom * groups}, "
-            f"{groups} atoms of {atom}"
+            f"permutation_mnk has {chosen} for {name}: {extent} is no multiple of {atom * groups} "
+            f"({groups} x {atom})"
         )
     if isinstance(chosen, Layout) and not is_order(chosen):
         raise LayoutError(
-            f"permutation_mnk has {chosen} for {name}, which is no order of the numbers from 0 to "
+            f"permutation_mnk has {chosen} for {name}: no order of the numbers from 0 to "
             f"{extent - 1}"
         )

@@ -1,4 +1,4 @@
-"""How many elements can be accessed together: common vectors of two layouts, alignment of one.
+"""Widths of accesses: common vectors of two layouts, alignment of one.
 
 Divisibility of dynamic extents and strides counts as known.
 """
@@ -14,13 +14,14 @@ from .compose import coalesce, composition
 from .composed import ComposedLayout, Swizzle
 from .dynamic import is_one, is_static_int
 from .errors import LayoutError
+from .ignored_location import takes_location
 from .int_tuple import wrap
 from .inverse import right_inverse
 from .layout import Layout, make_layout, size
 
 
 def _common(a: Layout, b: Layout) -> tuple[Any, Any, Layout]:
-    """Extent and stride of the first mode of ``a o right_inverse(b)``, and that inverse.
+    """Return the extent and stride of the first mode of ``a o right_inverse(b)``, and that inverse.
 
     Where the extents do not divide each other, so that there is no such composition, the first
     modes of both inverses are compared instead.
@@ -39,8 +40,14 @@ def _first_mode(layout: Layout) -> tuple[Any, Any]:
     return wrap(layout.shape)[0], wrap(layout.stride)[0]
 
 
+@takes_location
 def max_common_layout(a: Any, b: Any) -> Layout:
-    """The longest layout ``r`` with ``a(r(i)) == i == b(r(i))``; at most a block of a swizzle."""
+    """Return the longest layout ``r`` with ``a(r(i)) == i == b(r(i))``; at most a block of a
+    swizzle.
+
+    >>> print(max_common_layout(make_layout((8, 4)), make_layout((8, 4), (1, 16))))
+    8:1
+    """
     if isinstance(b, ComposedLayout) and not isinstance(a, ComposedLayout):
         a, b = b, a
     if isinstance(a, ComposedLayout):
@@ -54,8 +61,10 @@ def max_common_layout(a: Any, b: Any) -> Layout:
     return Layout(1, 0)
 
 
+@takes_location
 def max_common_vector(a: Any, b: Any) -> int:
-    """How many contiguous elements correspond in both layouts: a static int, at least 1.
+    """Return the number of contiguous elements that correspond in both layouts: a static int from
+    1.
 
     A swizzled layout contributes at most the block of indices that its swizzle moves together.
 
@@ -78,7 +87,9 @@ def max_common_vector(a: Any, b: Any) -> int:
 
 
 def _block(layout: ComposedLayout) -> int:
-    """Length of the aligned runs of indices that stay contiguous; 0 if nothing breaks them."""
+    """Return the length of the aligned runs of indices that stay contiguous; 0 if nothing breaks
+    them.
+    """
     if not isinstance(layout.inner, Swizzle):
         return 1
     block = layout.inner.max_alignment if layout.inner.bits else 0
@@ -89,10 +100,11 @@ def _capped(vector: int, block: int) -> int:
     return min(vector, block) if block else vector
 
 
+@takes_location
 def max_alignment(layout: Any) -> int:
-    """The largest ``n`` by which the layout can be upcast: how wide accesses may be.
+    """Return the largest ``n`` by which the layout can be upcast: the widest access in elements.
 
-    The product of the contiguous extents, as far as all other strides are multiples of it.
+    It is the product of the contiguous extents, as far as all other strides are multiples of it.
 
     >>> max_alignment(make_layout((8, 4), (1, 20)))
     4

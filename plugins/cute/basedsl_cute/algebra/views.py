@@ -1,9 +1,4 @@
-"""How operations on layouts apply to things that carry a layout.
-
-A *view* is any object with an attribute ``layout`` and a method ``with_layout(new_layout)``, for
-example a tensor. Operations that only rearrange a layout accept views and return views. On a
-composed layout they act on its outer part, which is the one that holds the domain.
-"""
+"""Operations on layouts, applied to objects that carry a layout."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_view(x: Any) -> bool:
-    """True if ``x`` carries a layout and can be rebuilt with another one."""
+    """Return True if ``x`` carries a layout and can be rebuilt with another one."""
     return hasattr(x, "with_layout") and hasattr(x, "layout")
 
 

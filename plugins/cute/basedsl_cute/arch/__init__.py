@@ -1,8 +1,12 @@
-"""`cute.arch`: what one thread can ask of the hardware, named as in CuTe."""
+"""`cute.arch`: the instructions that one thread issues, named as in CuTe's DSL.
+
+Every function here is called in a kernel (DSLError on the host), emits its instruction at the
+user's line, and takes and ignores the keyword arguments `loc` and `ip`. Where the target lacks an
+instruction, DSLTypeError is raised when the kernel is compiled.
+"""
 
 from typing import TYPE_CHECKING
 
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (
     exp,
@@ -214,5 +218,3 @@ __all__ = [
     "warpgroup_reg_alloc",
     "warpgroup_reg_dealloc",
 ]
-
-take_location_everywhere(globals(), __all__)

@@ -7,20 +7,29 @@ from typing import Any
 import basedsl_cute.tensors.math as math
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Float32, Int32, Int64, Numeric, as_numeric
+from basedsl.numeric import Float32, Int32, Int64, Integer, Numeric, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise
 from basedsl_cute.tensors.vector_ops import combine
 
 
+@takes_location
 def fmax(a: Any, b: Any) -> Any:
-    """The larger of two Float32; of a NaN and a number, the number."""
+    """Return the larger of two Float32 (PTX `max.f32`): of a NaN and a number, the number.
+
+    Operands are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
+    """
     return elementwise(lambda x, y: combine("max", x, y), _float(a), _float(b))
 
 
+@takes_location
 def fmin(a: Any, b: Any) -> Any:
-    """The smaller of two Float32; of a NaN and a number, the number."""
+    """Return the smaller of two Float32 (PTX `min.f32`): of a NaN and a number, the number.
+
+    Operands are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
+    """
     return elementwise(lambda x, y: combine("min", x, y), _float(a), _float(b))
 
 
@@ -30,33 +39,56 @@ def _float(x: Any) -> Any:
     return Float32(x)
 
 
+@takes_location
 def rcp_approx(x: Any) -> Any:
-    """The approximate reciprocal of a Float32 or of a vector (1 ulp, subnormals are zero)."""
+    """Return the approximate reciprocal of a Float32 or a vector of them (PTX
+    `rcp.approx.ftz.f32`).
+
+    The error is at most 1 ulp; subnormal inputs and results are zero.
+    """
     return math.rcp(x, approx=True)
 
 
+@takes_location
 def exp(x: Any, fastmath: bool = True) -> Any:
-    """e to the power x, by the hardware's 2^x."""
+    """Return e to the power `x`, of a float or a vector.
+
+    With `fastmath` the hardware's 2^x computes it (PTX `ex2.approx`, for Float32), else it is
+    `cute.math.exp`.
+    """
     return math.exp(x, fastmath=fastmath)
 
 
+@takes_location
 def exp2(x: Any, fastmath: bool = True) -> Any:
-    """2 to the power x (`ex2.approx`)."""
+    """Return 2 to the power `x`, of a float or a vector; with `fastmath` by PTX `ex2.approx`."""
     return math.exp2(x, fastmath=fastmath)
 
 
+@takes_location
 def log(x: Any, fastmath: bool = True) -> Any:
-    """The natural logarithm, by the hardware's log2."""
+    """Return the natural logarithm of a float or a vector.
+
+    With `fastmath` the hardware's binary logarithm computes it (PTX `lg2.approx`, for Float32),
+    else it is `cute.math.log`.
+    """
     return math.log(x, fastmath=fastmath)
 
 
+@takes_location
 def log2(x: Any, fastmath: bool = True) -> Any:
-    """The logarithm to base 2 (`lg2.approx`)."""
+    """Return the logarithm to base 2 of a float or a vector; with `fastmath` by PTX
+    `lg2.approx`.
+    """
     return math.log2(x, fastmath=fastmath)
 
 
-def popc(x: Any) -> Any:
-    """The number of bits that are 1, an Int32."""
+@takes_location
+def popc(x: int | Integer) -> Int32:
+    """Return the number of bits that are 1 in a 32- or 64-bit integer (PTX `popc`).
+
+    Raises DSLTypeError for other types.
+    """
     number = as_numeric(x)
     if not type(number).is_integer or type(number).width not in (32, 64):
         raise DSLTypeError(f"popc() takes a 32- or 64-bit integer, not {type(number).__name__}")
@@ -70,14 +102,21 @@ def popc(x: Any) -> Any:
     )
 
 
-def prmt(a: Any, b: Any, selector: Any) -> Any:
-    """Four bytes picked from the eight of (b, a): nibble i of `selector` picks byte i."""
+@takes_location
+def prmt(a: int | Integer, b: int | Integer, selector: int | Integer) -> Int32:
+    """Return four bytes picked from the eight bytes of two 32-bit words (PTX `prmt.b32`).
+
+    Bytes 0 to 3 are those of `a`, 4 to 7 those of `b`, lowest first. Bits 4i to 4i + 2 of
+    `selector` are the number of the byte that becomes byte i of the result; bit 4i + 3 replicates
+    its sign.
+    """
     in_kernel("prmt()")
     operands = [i32(a), i32(b), i32(selector)]
     mode = {"mode": "#nvvm.permute_mode<default>"}
     return Int32.from_value(emit_op("prmt()", "nvvm.prmt", operands, ["i32"], mode).result)
 
 
-def nanosleep(sleep_time: Any) -> None:
-    """Suspend the thread for about `sleep_time` nanoseconds."""
+@takes_location
+def nanosleep(sleep_time: int | Integer) -> None:
+    """Suspend the thread for about `sleep_time` nanoseconds (PTX `nanosleep.u32`, at most 1 ms)."""
     emit_op("nanosleep()", "nvvm.nanosleep", [i32(sleep_time)])

@@ -1,7 +1,17 @@
 """Atomic operations on memory: PTX ISA section 9.7.13, "atom".
 
-`sem` is relaxed, acquire, release or acq_rel; `scope` cta, cluster, gpu or sys. All give what was
-in memory before.
+Each function reads the number at a pointer, combines it with a value, and writes the result back,
+with no access of another thread in between. It returns the number that was there before. The
+parameters that all of them take:
+
+- `ptr`: a `Pointer` into global or shared memory (also of another block of the cluster), or an
+  `!llvm.ptr` of the IR, which is taken to point to the type of the value.
+- `val`: a number, converted to the pointer's element type.
+- `sem`: the memory order, "relaxed", "acquire", "release" or "acq_rel".
+- `scope`: the threads among which the operation is atomic and ordered: "cta" (the block),
+  "cluster", "gpu" or "sys" (the host too).
+
+They raise DSLError on the host and DSLTypeError for another pointer, value, `sem` or `scope`.
 """
 
 from __future__ import annotations
@@ -10,16 +20,20 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32, Int32, Int64, Uint32, as_numeric
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import AtomicCAS, AtomicRMW
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import pointer_of
-from basedsl_cute.tensors.pointer import as_element, recast_ptr
+from basedsl_cute.tensors.pointer import Pointer, as_element, recast_ptr
 
 
 def _update(
     what: str, kind: str, ptr: Any, val: Any, sem: str, scope: str, unsigned: str | None = None
 ) -> Any:
+    """Emit `cute.atomic_rmw` of `kind`; `unsigned` is the kind for unsigned integers, if it
+    differs.
+    """
     trace = in_kernel(what)
     pointer = pointer_of(ptr, type(as_numeric(val)), what)
     dtype = pointer.dtype
@@ -41,43 +55,100 @@ def _update(
     return dtype.from_value(atomic.old)
 
 
-def atomic_add(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Add."""
+@takes_location
+def atomic_add(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Add `val` to the number at `ptr` and return the number that was there before (PTX
+    `atom.add`).
+
+    Integers of 32 or 64 bits wrap around; floats are Float16, BFloat16, Float32 or Float64. For
+    `sem` and `scope` see the module `cute.arch.atomics`.
+
+    >>> @cute.kernel
+    ... def count_threads(total: cute.Tensor):
+    ...     cute.arch.atomic_add(total.iterator, 1)
+    >>> @cute.jit
+    ... def launch(total: cute.Tensor):
+    ...     count_threads(total).launch(grid=4, block=32)
+    >>> total = np.zeros(1, np.int32)
+    >>> launch(total)
+    >>> print(total)
+    [128]
+    """
     return _update("atomic_add()", "add", ptr, val, sem, scope)
 
 
-def atomic_max(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Keep the larger integer."""
+@takes_location
+def atomic_max(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Replace the integer at `ptr` by `val` if `val` is larger; return the number that was there
+    before.
+
+    PTX `atom.max` of a 32- or 64-bit integer, signed or unsigned by the pointer's element type.
+    For Float32 there is `atomic_fmax`; for `sem` and `scope` see the module `cute.arch.atomics`.
+    """
     return _update("atomic_max()", "max", ptr, val, sem, scope, unsigned="umax")
 
 
-def atomic_min(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Keep the smaller integer."""
+@takes_location
+def atomic_min(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Replace the integer at `ptr` by `val` if `val` is smaller; return the number that was there
+    before.
+
+    PTX `atom.min` of a 32- or 64-bit integer, signed or unsigned by the pointer's element type.
+    For Float32 there is `atomic_fmin`; for `sem` and `scope` see the module `cute.arch.atomics`.
+    """
     return _update("atomic_min()", "min", ptr, val, sem, scope, unsigned="umin")
 
 
-def atomic_and(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """And of the bits of integers."""
+@takes_location
+def atomic_and(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Replace the integer at `ptr` by its bitwise AND with `val`; return the one that was there
+    before.
+
+    PTX `atom.and` of 32 or 64 bits; for `sem` and `scope` see the module `cute.arch.atomics`.
+    """
     return _update("atomic_and()", "and", ptr, val, sem, scope)
 
 
-def atomic_or(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Or of the bits of integers."""
+@takes_location
+def atomic_or(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Replace the integer at `ptr` by its bitwise OR with `val`; return the one that was there
+    before.
+
+    PTX `atom.or` of 32 or 64 bits; for `sem` and `scope` see the module `cute.arch.atomics`.
+    """
     return _update("atomic_or()", "or", ptr, val, sem, scope)
 
 
-def atomic_xor(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Exclusive or of the bits of integers."""
+@takes_location
+def atomic_xor(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Replace the integer at `ptr` by its bitwise XOR with `val`; return the one that was there
+    before.
+
+    PTX `atom.xor` of 32 or 64 bits; for `sem` and `scope` see the module `cute.arch.atomics`.
+    """
     return _update("atomic_xor()", "xor", ptr, val, sem, scope)
 
 
-def atomic_exch(ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Replace."""
+@takes_location
+def atomic_exch(ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
+    """Replace the number at `ptr` by `val` and return the number that was there before.
+
+    PTX `atom.exch` of 32 or 64 bits; for `sem` and `scope` see the module `cute.arch.atomics`.
+    """
     return _update("atomic_exch()", "xchg", ptr, val, sem, scope)
 
 
-def atomic_cas(ptr: Any, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu") -> Any:
-    """Replace by `val` if `cmp` is there."""
+@takes_location
+def atomic_cas(
+    ptr: Pointer, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu"
+) -> Any:
+    """Replace the number at `ptr` by `val` if it equals `cmp`; return the number that was there
+    before.
+
+    PTX `atom.cas` of 16, 32 or 64 bits: the replacement happened if the result equals `cmp`. `cmp`
+    and `val` are converted to the pointer's element type; for `sem` and `scope` see the module
+    `cute.arch.atomics`.
+    """
     what = "atomic_cas()"
     trace = in_kernel(what)
     pointer = pointer_of(ptr, type(as_numeric(val)), what)
@@ -94,29 +165,41 @@ def atomic_cas(ptr: Any, cmp: Any, val: Any, *, sem: str = "relaxed", scope: str
     return pointer.dtype.from_value(atomic.old)
 
 
+@takes_location
 def atomic_fmax(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
+    ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
 ) -> Any:
-    """Keep the larger Float32. `sign_bit=False` promises that no number is negative.
+    """Replace the Float32 at `ptr` by `val` if `val` is larger; return the number that was there
+    before.
 
-    NaNs are not ordered: do not have any.
+    Integer atomics compute it, as PTX has no maximum of floats. `sign_bit=False` promises that
+    neither number is negative, which saves a branch. NaNs are not ordered: neither number may be
+    one. Raises DSLTypeError unless `ptr` points to Float32; for `sem` and `scope` see the module
+    `cute.arch.atomics`.
     """
     return _float_extreme("atomic_fmax()", ("max", "umin"), ptr, val, sem, scope, sign_bit)
 
 
+@takes_location
 def atomic_fmin(
-    ptr: Any, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
+    ptr: Pointer, val: Any, *, sem: str = "relaxed", scope: str = "gpu", sign_bit: bool = True
 ) -> Any:
-    """Keep the smaller Float32; otherwise as `atomic_fmax`."""
+    """Replace the Float32 at `ptr` by `val` if `val` is smaller; return the number that was there
+    before.
+
+    For `sign_bit`, NaNs and errors see `atomic_fmax`.
+    """
     return _float_extreme("atomic_fmin()", ("min", "umax"), ptr, val, sem, scope, sign_bit)
 
 
 def _float_extreme(
     what: str, kinds: tuple[str, str], ptr: Any, val: Any, sem: str, scope: str, sign_bit: bool
 ) -> Any:
-    """Floats by integers: bits of numbers that are not negative are ordered as these, those of
-    negative ones as unsigned integers the other way round. So one comparison serves for a `val`
-    that is not negative, and another one for a negative `val`, whatever is in memory.
+    """Compute an extreme of floats by integer atomics.
+
+    The bits of numbers that are not negative are ordered as these integers, those of negative ones
+    as unsigned integers the other way round. So one comparison serves for a `val` that is not
+    negative, and another one for a negative `val`, whatever number is in memory.
     """
     trace = in_kernel(what)
     pointer = pointer_of(ptr, Float32, what)

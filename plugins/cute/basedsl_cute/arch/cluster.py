@@ -1,6 +1,7 @@
-"""Clusters: their barrier, a block's place in its own, shared memory of the other blocks.
+"""Clusters: their barrier, the position of a block in its cluster, shared memory of other blocks.
 
-PTX ISA 9.7.13.4 "barrier.cluster", 9.7.9.23 "mapa", and the special registers `%cluster_*`.
+PTX ISA 9.7.13.4 "barrier.cluster", 9.7.9.23 "mapa", and the special registers `%cluster_*`. All
+need sm_90. In a launch without clusters each block is a cluster of its own.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import Int32, Integer
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import read_register
 from basedsl_cute.dialect import define
@@ -22,58 +25,86 @@ def _triple(register: str, what: str) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
-def cluster_idx() -> tuple[Any, Any, Any]:
-    """The cluster's (x, y, z) in the grid."""
+@takes_location
+def cluster_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the index (x, y, z) of the cluster in the grid (`%clusterid`)."""
     return _triple("clusterid", "cluster_idx()")
 
 
-def cluster_dim() -> tuple[Any, Any, Any]:
-    """Clusters of the grid in x, y, z."""
+@takes_location
+def cluster_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the number of clusters of the grid in x, y and z (`%nclusterid`)."""
     return _triple("nclusterid", "cluster_dim()")
 
 
-def cluster_size() -> Any:
-    """Blocks of a cluster."""
+@takes_location
+def cluster_size() -> Int32:
+    """Return the number of blocks of a cluster (`%cluster_nctarank`)."""
     return read_register("cluster.nctarank", "cluster_size()")
 
 
-def block_in_cluster_idx() -> tuple[Any, Any, Any]:
-    """The block's (x, y, z) in its cluster."""
+@takes_location
+def block_in_cluster_idx() -> tuple[Int32, Int32, Int32]:
+    """Return the index (x, y, z) of the block in its cluster (`%cluster_ctaid`)."""
     return _triple("cluster.ctaid", "block_in_cluster_idx()")
 
 
-def block_in_cluster_dim() -> tuple[Any, Any, Any]:
-    """Blocks of a cluster in x, y, z."""
+@takes_location
+def block_in_cluster_dim() -> tuple[Int32, Int32, Int32]:
+    """Return the number of blocks of a cluster in x, y and z (`%cluster_nctaid`)."""
     return _triple("cluster.nctaid", "block_in_cluster_dim()")
 
 
-def block_idx_in_cluster() -> Any:
-    """The block's rank in its cluster, counted along x, then y, then z."""
+@takes_location
+def block_idx_in_cluster() -> Int32:
+    """Return the rank of the block in its cluster, counted along x, then y, then z
+    (`%cluster_ctarank`).
+    """
     return read_register("cluster.ctarank", "block_idx_in_cluster()")
 
 
+@takes_location
 def cluster_arrive() -> None:
-    """Arrive at the cluster's barrier; what was written before is visible after the wait."""
+    """Arrive at the cluster's barrier and go on (PTX `barrier.cluster.arrive.aligned`, release).
+
+    All threads of a warp call it. Memory that the thread wrote before is visible to the cluster's
+    threads after their `cluster_wait()`.
+    """
     emit_op("cluster_arrive()", "nvvm.cluster.arrive", attributes=_ALIGNED)
 
 
+@takes_location
 def cluster_arrive_relaxed() -> None:
-    """Arrive at the cluster's barrier, ordering no memory accesses."""
+    """Arrive at the cluster's barrier without ordering memory (PTX
+    `barrier.cluster.arrive.relaxed`).
+    """
     emit_op("cluster_arrive_relaxed()", "nvvm.cluster.arrive.relaxed", attributes=_ALIGNED)
 
 
+@takes_location
 def cluster_wait() -> None:
-    """Wait until all threads of the cluster have arrived."""
+    """Wait until all threads of the cluster have arrived (PTX `barrier.cluster.wait.aligned`,
+    acquire).
+    """
     emit_op("cluster_wait()", "nvvm.cluster.wait", attributes=_ALIGNED)
 
 
-def map_address(address: Any, rank: Any, what: str) -> Any:
-    """The `!llvm.ptr<7>` of the same place in the shared memory of block `rank` (`mapa`)."""
+def map_address(address: Any, rank: int | Integer, what: str) -> Any:
+    """Return the `!llvm.ptr<7>` of the same place in the shared memory of block `rank` (PTX
+    `mapa`).
+    """
     return emit_op(what, "nvvm.mapa", [address, i32(rank)], ["!llvm.ptr<7>"]).result
 
 
-def map_dsmem_ptr(ptr: Any, peer_cta_rank_in_cluster: Any) -> Pointer:
-    """A pointer to the same place in the shared memory of another block of the cluster."""
+@takes_location
+def map_dsmem_ptr(ptr: Pointer, peer_cta_rank_in_cluster: int | Integer) -> Pointer:
+    """Return a pointer to the same place in the shared memory of another block of the cluster
+    (`mapa`).
+
+    `ptr` points into this block's shared memory (DSLTypeError otherwise). The rank is counted as
+    by `block_idx_in_cluster()`. Accesses through the result need the other block to be running:
+    wait at the cluster's barrier first, and before it ends.
+    """
     what = "map_dsmem_ptr()"
     if not isinstance(ptr, Pointer) or ptr.space != "smem":
         raise DSLTypeError(f"{what} takes a pointer into shared memory, got {ptr}")

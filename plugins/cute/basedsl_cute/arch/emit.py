@@ -1,4 +1,4 @@
-"""Emitting ops of the nvvm dialect at the user's line: what the wrappers of `arch` share."""
+"""Emission of ops of the nvvm dialect at the user's line, for the wrappers of `arch`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Int32, as_numeric
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
 
@@ -18,7 +18,10 @@ def emit_op(
     results: Sequence[str] = (),
     attributes: Mapping[str, str] | None = None,
 ) -> Any:
-    """The op `name`; `results` and `attributes` are MLIR text, `what` is the user's call."""
+    """Emit the op `name` and return it.
+
+    `what` is the user's call, for errors; `results` and `attributes` are MLIR text.
+    """
     trace = in_kernel(what)
     ir = trace.ir
     return trace.emit(
@@ -31,15 +34,15 @@ def emit_op(
 
 
 def i32(value: Any) -> Any:
-    """`value` as an SSA value of type i32."""
+    """Return `value` as an SSA value of type i32; DSLTypeError for a float."""
     number = as_numeric(value)
     if type(number).is_float:
         raise DSLTypeError(f"an integer is needed here, not {with_article(type(number))}")
     return (number if number.width == 32 else number.to(Int32)).ir_value()
 
 
-def shared_address(pointer: Any, what: str) -> Any:
-    """The `!llvm.ptr<3>` of a pointer into shared memory."""
+def shared_address(pointer: Pointer, what: str) -> Any:
+    """Return the `!llvm.ptr<3>` of a pointer into shared memory; DSLTypeError for anything else."""
     if not isinstance(pointer, Pointer) or pointer.space != "smem":
         raise DSLTypeError(f"{what} takes a pointer into shared memory, got {pointer}")
     return pointer.llvm_ptr

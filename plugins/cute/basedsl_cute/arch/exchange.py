@@ -1,7 +1,8 @@
-"""Lanes of a warp exchanging values: shuffles, votes, reductions.
+"""Exchange between the lanes of a warp: shuffles, votes, reductions.
 
 PTX ISA 9.7.9.6 "shfl.sync", 9.7.13.8 "vote.sync", 9.7.13.11 "redux.sync". A value is a number of
-any width or a vector of numbers: it travels as its bits, 32 at a time.
+any width or a vector of numbers: it travels as its bits, 32 at a time. All lanes of `mask` (bit i
+is lane i) must execute the same call.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Boolean, Int32, Numeric, as_numeric, mlir_type
+from basedsl.numeric import Boolean, Int32, Integer, Numeric, as_numeric, mlir_type
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK, WARP_SIZE
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, lane_by_lane
@@ -22,39 +24,79 @@ CLAMP = 31  # all lanes of the warp
 _SHUFFLES = ("idx", "bfly", "up", "down")
 
 
+@takes_location
 def shuffle_sync(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
+    value: Any,
+    offset: int | Integer,
+    mask: int | Integer = FULL_MASK,
+    mask_and_clamp: int | Integer = CLAMP,
 ) -> Any:
-    """The value of lane `offset`."""
+    """Return the value that lane `offset` has (PTX `shfl.sync.idx`).
+
+    `value` is a number or a vector. For `mask` and `mask_and_clamp` see `shuffle_sync_op`.
+    """
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "idx")
 
 
+@takes_location
 def shuffle_sync_bfly(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
+    value: Any,
+    offset: int | Integer,
+    mask: int | Integer = FULL_MASK,
+    mask_and_clamp: int | Integer = CLAMP,
 ) -> Any:
-    """The value of the lane whose number is this lane's XOR `offset`."""
+    """Return the value of the lane with the number (this lane XOR `offset`) (PTX
+    `shfl.sync.bfly`).
+
+    `value` is a number or a vector. For `mask` and `mask_and_clamp` see `shuffle_sync_op`.
+    """
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
 
 
-def shuffle_sync_up(value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = 0) -> Any:
-    """The value of the lane `offset` lower; the own one where there is none."""
+@takes_location
+def shuffle_sync_up(
+    value: Any,
+    offset: int | Integer,
+    mask: int | Integer = FULL_MASK,
+    mask_and_clamp: int | Integer = 0,
+) -> Any:
+    """Return the value of the lane `offset` below this one (PTX `shfl.sync.up`).
+
+    Lanes that have no such lane in their segment get their own value. `value` is a number or a
+    vector. For `mask` and `mask_and_clamp` see `shuffle_sync_op`.
+    """
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
+@takes_location
 def shuffle_sync_down(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP
+    value: Any,
+    offset: int | Integer,
+    mask: int | Integer = FULL_MASK,
+    mask_and_clamp: int | Integer = CLAMP,
 ) -> Any:
-    """The value of the lane `offset` higher; the own one where there is none."""
+    """Return the value of the lane `offset` above this one (PTX `shfl.sync.down`).
+
+    Lanes that have no such lane in their segment get their own value. `value` is a number or a
+    vector. For `mask` and `mask_and_clamp` see `shuffle_sync_op`.
+    """
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
+@takes_location
 def shuffle_sync_op(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: Any = CLAMP, kind: Any = "idx"
+    value: Any,
+    offset: int | Integer,
+    mask: int | Integer = FULL_MASK,
+    mask_and_clamp: int | Integer = CLAMP,
+    kind: str = "idx",
 ) -> Any:
-    """A shuffle of `kind` "idx", "bfly", "up" or "down".
+    """Exchange a number or a vector between lanes by a shuffle of `kind` "idx", "bfly", "up" or
+    "down".
 
-    `mask` names the lanes that take part, all of which must be here. `mask_and_clamp` packs the
-    clamp (bits 0 to 4) and the segment mask (bits 8 to 12): 7199 makes groups of four lanes.
+    `mask` names the lanes that take part, all of which must execute the call. `mask_and_clamp`
+    packs PTX's operand c: the clamp (bits 0 to 4) and the segment mask (bits 8 to 12); 7199 =
+    0x1c1f makes segments of four lanes. Raises DSLTypeError for another kind.
     """
     name = str(getattr(kind, "value", kind))
     if name not in _SHUFFLES:
@@ -77,15 +119,15 @@ def _shuffle(value: Numeric, offset: Any, mask: Any, clamp: Any, kind: str) -> A
     return _from_words(moved, type(value))
 
 
-def member_mask(mask: Any) -> Any:
-    """A mask of lanes as an i32."""
+def member_mask(mask: int | Integer) -> Any:
+    """Return a mask of lanes, up to 0xFFFFFFFF, as an i32 of the IR."""
     if isinstance(mask, int):
         return i32(mask - 2**32 if mask >= 2**31 else mask)
     return i32(mask)
 
 
 def _to_words(value: Numeric) -> list[Any]:
-    """The bits of a number as i32 values."""
+    """Return the bits of a number as i32 values, lowest first."""
     trace = require("a shuffle")
     ir = trace.ir
     width = type(value).width
@@ -107,7 +149,7 @@ def _to_words(value: Numeric) -> list[Any]:
 
 
 def _from_words(words: list[Any], kind: Any) -> Any:
-    """The number of type `kind` with these bits."""
+    """Return the number of type `kind` with these bits."""
     trace = require("a shuffle")
     ir = trace.ir
     width = kind.width
@@ -130,23 +172,29 @@ def _from_words(words: list[Any], kind: Any) -> Any:
 # Votes -------------------------------------------------------------------------------------------
 
 
-def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """A bit for each lane of `mask` in which `pred` holds."""
+@takes_location
+def vote_ballot_sync(pred: bool | Boolean, mask: int | Integer = FULL_MASK) -> Int32:
+    """Return a word whose bit i says whether `pred` holds in lane i of `mask` (PTX
+    `vote.sync.ballot`).
+    """
     return Int32.from_value(_vote(pred, mask, "ballot", "i32"))
 
 
-def vote_any_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Whether `pred` holds in some lane of `mask`."""
+@takes_location
+def vote_any_sync(pred: bool | Boolean, mask: int | Integer = FULL_MASK) -> Boolean:
+    """Return True if `pred` holds in some lane of `mask` (PTX `vote.sync.any`)."""
     return Boolean.from_value(_vote(pred, mask, "any", "i1"))
 
 
-def vote_all_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Whether `pred` holds in all lanes of `mask`."""
+@takes_location
+def vote_all_sync(pred: bool | Boolean, mask: int | Integer = FULL_MASK) -> Boolean:
+    """Return True if `pred` holds in all lanes of `mask` (PTX `vote.sync.all`)."""
     return Boolean.from_value(_vote(pred, mask, "all", "i1"))
 
 
-def vote_uni_sync(pred: Any, mask: Any = FULL_MASK) -> Any:
-    """Whether `pred` is the same in all lanes of `mask`."""
+@takes_location
+def vote_uni_sync(pred: bool | Boolean, mask: int | Integer = FULL_MASK) -> Boolean:
+    """Return True if `pred` is the same in all lanes of `mask` (PTX `vote.sync.uni`)."""
     return Boolean.from_value(_vote(pred, mask, "uni", "i1"))
 
 
@@ -159,11 +207,16 @@ def _vote(pred: Any, mask: Any, kind: str, result: str) -> Any:
 # Reductions --------------------------------------------------------------------------------------
 
 
+@takes_location
 def warp_reduction(
     val: Any, op: Callable[[Any, Any], Any], threads_in_group: int = WARP_SIZE
 ) -> Any:
-    """`val` of each group of `threads_in_group` neighbouring lanes (a power of two up to 32)
-    combined with `op`, by butterfly shuffles; every lane gets the result.
+    """Combine `val` over each group of `threads_in_group` neighbouring lanes with `op`, in every
+    lane.
+
+    `val` is a number or a vector; `op(a, b)` combines two, and must be associative and
+    commutative. `threads_in_group` is a static power of two up to 32 (DSLTypeError otherwise). It
+    takes log2 of that many butterfly shuffles, so all 32 lanes must execute it.
     """
     if type(threads_in_group) is not int or threads_in_group not in (1, 2, 4, 8, 16, 32):
         raise DSLTypeError(
@@ -176,13 +229,28 @@ def warp_reduction(
     return val
 
 
+@takes_location
 def warp_reduction_sum(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
-    """The sum of `val` over each group of lanes, in every lane."""
+    """Return the sum of `val`, a number or a vector, over each group of lanes, in every lane.
+
+    >>> @cute.kernel
+    ... def sum_of_lanes(y: cute.Tensor):
+    ...     lane = cute.arch.lane_idx()
+    ...     y[lane] = cute.arch.warp_reduction_sum(lane, threads_in_group=8)
+    >>> @cute.jit
+    ... def launch(y: cute.Tensor):
+    ...     sum_of_lanes(y).launch(grid=1, block=32)
+    >>> y = np.zeros(32, np.int32)
+    >>> launch(y)
+    >>> print(y[::8])
+    [ 28  92 156 220]
+    """
     return warp_reduction(val, lambda a, b: a + b, threads_in_group)
 
 
+@takes_location
 def warp_reduction_max(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
-    """The largest `val` of each group of lanes, in every lane."""
+    """Return the largest `val`, a number or a vector, of each group of lanes, in every lane."""
     return warp_reduction(val, lambda a, b: combine("max", a, b), threads_in_group)
 
 
@@ -190,11 +258,21 @@ _REDUX_INTEGER = ("add", "min", "max", "and", "or", "xor")
 _REDUX_FLOAT = ("fmin", "fmax")
 
 
+@takes_location
 def warp_redux_sync(
-    value: Any, kind: str, mask_and_clamp: Any = FULL_MASK, *, abs: bool = False, nan: bool = False
+    value: Any,
+    kind: str,
+    mask_and_clamp: int | Integer = FULL_MASK,
+    *,
+    abs: bool = False,
+    nan: bool = False,
 ) -> Any:
-    """redux.sync over the lanes of a mask: "add", "min", "max", "and", "or", "xor" of 32-bit
-    integers (sm_80), "fmin", "fmax" of Float32 (sm_100a).
+    """Combine a 32-bit number over the lanes of a mask by one instruction, in every lane
+    (`redux.sync`).
+
+    `kind` is "add", "min", "max", "and", "or" or "xor" of integers (sm_80), "fmin" or "fmax" of
+    Float32 (sm_100a); `abs` and `nan` are PTX's modifiers of the latter. Raises DSLTypeError for
+    another kind or type.
     """
     number = as_numeric(value)
     known = _REDUX_FLOAT if type(number).is_float else _REDUX_INTEGER

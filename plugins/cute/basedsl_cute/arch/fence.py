@@ -1,4 +1,4 @@
-"""Fences: PTX ISA 9.7.13.5, "membar" and "fence", with the proxies of asynchronous units."""
+"""Memory fences: PTX ISA 9.7.13.5, "membar" and "fence", with the proxies of asynchronous units."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import enum
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op
 
 
 class ProxyKind(enum.Enum):
-    """Ways to memory besides ordinary accesses (PTX ISA 8.6, "Proxies")."""
+    """Proxies: methods of access to memory besides ordinary loads and stores (PTX ISA 8.6,
+    "Proxies").
+    """
 
     alias = "alias"
     async_ = "async"
@@ -19,7 +22,9 @@ class ProxyKind(enum.Enum):
 
 
 class SharedSpace(enum.Enum):
-    """Whose shared memory: the block's own, or that of all blocks of the cluster."""
+    """The shared memory that a proxy fence is about: the block's own, or that of the whole
+    cluster.
+    """
 
     shared_cta = "cta"
     shared_cluster = "cluster"
@@ -28,11 +33,16 @@ class SharedSpace(enum.Enum):
 _PROXIES = [kind.value for kind in ProxyKind]
 
 
+@takes_location
 def fence_proxy(
     kind: ProxyKind | str, space: SharedSpace | str | None = None, use_intrinsic: Any = None
 ) -> None:
-    """Order ordinary accesses before those of the proxy `kind`: "async.shared" (with `space`
-    "cta" or "cluster"), "async.global", "async", "alias". `use_intrinsic` changes nothing.
+    """Order this thread's ordinary accesses before those of the proxy `kind` (PTX `fence.proxy`,
+    sm_90).
+
+    `kind` is a `ProxyKind` or its value: "async.shared" (with `space` "cta" or "cluster"),
+    "async.global", "async" or "alias". `use_intrinsic` is accepted and changes nothing. Raises
+    DSLTypeError for another kind or space.
     """
     name = str(getattr(kind, "value", kind))
     if name not in _PROXIES:
@@ -46,28 +56,44 @@ def fence_proxy(
     emit_op("fence_proxy()", "nvvm.fence.proxy", attributes=attributes)
 
 
+@takes_location
 def fence_view_async_shared() -> None:
-    """What this thread wrote to shared memory is seen by later TMA copies and wgmma."""
+    """Make this thread's writes to shared memory visible to later TMA copies and wgmma (sm_90).
+
+    It is `fence_proxy("async.shared", space="cta")`; a barrier tells the thread that issues these.
+    """
     fence_proxy("async.shared", space="cta")
 
 
+@takes_location
 def fence_acq_rel_cta() -> None:
-    """A memory fence among the threads of the block."""
+    """Order this thread's memory accesses for the threads of the block (PTX
+    `fence.acq_rel.cta`).
+    """
     _fence("cta")
 
 
+@takes_location
 def fence_acq_rel_cluster() -> None:
-    """A memory fence among the threads of the cluster."""
+    """Order this thread's memory accesses for the threads of the cluster (PTX
+    `fence.acq_rel.cluster`).
+    """
     _fence("cluster")
 
 
+@takes_location
 def fence_acq_rel_gpu() -> None:
-    """A memory fence among the threads of the device."""
+    """Order this thread's memory accesses for the threads of the device (PTX
+    `fence.acq_rel.gpu`).
+    """
     _fence("gpu")
 
 
+@takes_location
 def fence_acq_rel_sys() -> None:
-    """A memory fence among all threads, the host's included."""
+    """Order this thread's memory accesses for all threads, the host's too (PTX
+    `fence.acq_rel.sys`).
+    """
     _fence("sys")
 
 

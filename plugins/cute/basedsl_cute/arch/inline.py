@@ -1,5 +1,5 @@
-"""PTX that has no name here, as text. The simulator runs what is one common instruction
-(`sim.ptx_text`), and refuses other text.
+"""PTX instructions as text, for those that have no name here. The simulator runs text that is one
+common instruction (`sim.translate.ptx_text`), and refuses other text.
 """
 
 from __future__ import annotations
@@ -10,30 +10,31 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import Trace
 from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
 _INTEGERS = {16: "h", 32: "r", 64: "l"}
 _FLOATS = {16: "h", 32: "f", 64: "d"}
 
 
+@takes_location
 def inline_ptx(
     template: str,
     inputs: Sequence[Any] = (),
     output_types: Any = (),
     *,
     has_side_effects: bool = True,
-    loc: Any = None,
-    ip: Any = None,
 ) -> Any:
-    """Instructions in which `$0`, `$1`, ... are first the outputs, then the inputs.
+    """Emit PTX text in which `$0`, `$1`, ... are first the outputs, then the inputs.
 
         y = inline_ptx("tanh.approx.f32 $0, $1;", [x], Float32)
 
-    Inputs are numbers and pointers (an address: 32 bits in shared memory, else 64). `output_types`
-    is a numeric class, or several; the result is one value, a tuple of them, or None. Without side
-    effects the instructions may be moved, merged, or dropped if nobody uses what they compute.
-    Registers of the text's own go into braces: `{ .reg .pred p; ... }`.
+    `inputs` are numbers of 16, 32 or 64 bits and pointers (an address: 32 bits in shared memory,
+    else 64). `output_types` is a numeric class, or several; the result is one value, a tuple of
+    them, or None. With `has_side_effects=False` the instructions may be moved, merged, or dropped
+    if nobody uses what they compute. Registers of the text's own go into braces: `{ .reg .pred p;
+    ... }`. Raises DSLTypeError for other widths.
     """
     trace = in_kernel("inline_ptx()")
     ir = trace.ir
@@ -93,7 +94,7 @@ def _constraint(kind: Any) -> str:
 
 
 def _register_type(ir: Any, kind: Any) -> Any:
-    """16-bit floats travel in integer registers."""
+    """Return the IR type of a register: 16-bit floats travel in integer registers."""
     return ir.IntegerType.get_signless(16) if kind.width == 16 else mlir_type(kind, ir)
 
 

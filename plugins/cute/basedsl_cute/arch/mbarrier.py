@@ -1,8 +1,9 @@
 """mbarriers: PTX ISA 9.7.13.15, "Parallel Synchronization: mbarrier".
 
-An mbarrier is a 64-bit word of shared memory, named by a pointer. A phase ends when all arrivals it
-was initialised for, and all bytes it was told to expect, have come; its parity is the phase's
-number modulo 2. A fresh mbarrier is in phase 0, so waiting for parity 1 does not block.
+An mbarrier is a 64-bit word of shared memory, named by a `Pointer`. A phase ends when as many
+arrivals as it was initialised for have come, and all bytes that it was told to expect; the parity
+of a phase is its number modulo 2. A fresh mbarrier is in phase 0, so waiting for parity 1 does not
+block. All functions raise DSLTypeError for a pointer that is not into shared memory.
 """
 
 from __future__ import annotations
@@ -10,33 +11,47 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean
+from basedsl.numeric import Boolean, Integer
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.dialect.attributes import ACQUIRES
+from basedsl_cute.tensors.pointer import Pointer
 
 _SUSPEND_TICKS = 0x989680  # nanoseconds a try_wait may sleep: 10 ms, far above any wait
 
 
-def mbarrier_init(mbar_ptr: Any, cnt: Any) -> None:
-    """Make an mbarrier for `cnt` arrivals a phase. One thread does it; `mbarrier_init_fence` and
-    a barrier of the block (or cluster) come before its first use by others.
+@takes_location
+def mbarrier_init(mbar_ptr: Pointer, cnt: int | Integer) -> None:
+    """Initialise an mbarrier for `cnt` arrivals a phase (PTX `mbarrier.init`, sm_80).
+
+    One thread does it; `mbarrier_init_fence()` and a barrier of the block (or cluster) come before
+    its first use by others.
     """
     what = "mbarrier_init()"
     emit_op(what, "nvvm.mbarrier.init", [shared_address(mbar_ptr, what), i32(cnt)])
 
 
+@takes_location
 def mbarrier_init_fence() -> None:
-    """Make initialised mbarriers known to the cluster and to asynchronous copies."""
+    """Make initialised mbarriers visible to the cluster and to asynchronous copies.
+
+    PTX `fence.mbarrier_init.release.cluster`; called by the thread that initialised them.
+    """
     emit_op("mbarrier_init_fence()", "nvvm.fence.mbarrier.init")
 
 
+@takes_location
 def mbarrier_arrive(
-    mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, *, scope: str = "cluster"
+    mbar_ptr: Pointer,
+    peer_cta_rank_in_cluster: int | Integer | None = None,
+    *,
+    scope: str = "cluster",
 ) -> None:
-    """Arrive once, at this block's mbarrier or at the same one of another block of the cluster.
+    """Arrive once at this block's mbarrier, or at the same one of another block of the cluster.
 
-    An arrival at another block releases what this thread wrote before to the whole cluster, which
-    costs a fence of memory. `scope="cta"` spares it: for a thread that has only read.
+    `peer_cta_rank_in_cluster` is the rank of the other block (sm_90). An arrival there releases
+    this thread's earlier writes to the whole cluster, which costs a memory fence; `scope="cta"`
+    spares it, for a thread that has only read. Raises DSLTypeError for another scope.
     """
     what = "mbarrier_arrive()"
     if scope not in ("cta", "cluster"):
@@ -52,38 +67,46 @@ def mbarrier_arrive(
     emit_op(what, "nvvm.mbarrier.arrive", [remote], attributes=attributes)
 
 
-def mbarrier_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
-    """Expect `bytes` more bytes in the current phase."""
+@takes_location
+def mbarrier_expect_tx(mbar_ptr: Pointer, bytes: int | Integer) -> None:
+    """Have the current phase expect `bytes` more bytes of asynchronous copies (sm_90)."""
     what = "mbarrier_expect_tx()"
     emit_op(what, "nvvm.mbarrier.expect_tx", [shared_address(mbar_ptr, what), i32(bytes)])
 
 
-def mbarrier_arrive_and_expect_tx(mbar_ptr: Any, bytes: Any) -> None:
-    """Expect `bytes` more bytes in the current phase and arrive once."""
+@takes_location
+def mbarrier_arrive_and_expect_tx(mbar_ptr: Pointer, bytes: int | Integer) -> None:
+    """Have the current phase expect `bytes` more bytes and arrive once (sm_90)."""
     what = "mbarrier_arrive_and_expect_tx()"
     emit_op(what, "nvvm.mbarrier.arrive.expect_tx", [shared_address(mbar_ptr, what), i32(bytes)])
 
 
-def mbarrier_wait(mbar_ptr: Any, phase: Any) -> None:
-    """Wait until the phase of parity `phase` is complete."""
-    wait(mbar_ptr, phase)
+@takes_location
+def mbarrier_wait(mbar_ptr: Pointer, phase: int | Integer) -> None:
+    """Wait until the phase of parity `phase`, 0 or 1, is complete (PTX `mbarrier.try_wait`, in a
+    loop).
+    """
+    wait_for_phase(mbar_ptr, phase)
 
 
-def mbarrier_try_wait(mbar_ptr: Any, phase: Any) -> Any:
-    """Whether the phase of parity `phase` is complete; may wait a moment for it."""
-    return try_wait(mbar_ptr, phase)
+@takes_location
+def mbarrier_try_wait(mbar_ptr: Pointer, phase: int | Integer) -> Boolean:
+    """Return True if the phase of parity `phase`, 0 or 1, is complete; may wait a moment for it."""
+    return phase_is_complete(mbar_ptr, phase)
 
 
-def wait(mbar_ptr: Any, phase: Any, stages: int = 0) -> None:
-    """`mbarrier_wait`; with `stages`, that of a producer who fills so many."""
+def wait_for_phase(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> None:
+    """Wait as `mbarrier_wait`; `stages` marks the wait of a producer who fills so many stages."""
     what = "mbarrier_wait()"
     _check_parity(phase)
     operands = [shared_address(mbar_ptr, what), i32(phase), i32(_SUSPEND_TICKS)]
     emit_op(what, "nvvm.mbarrier.try_wait.parity", operands, attributes=_acquires(stages))
 
 
-def try_wait(mbar_ptr: Any, phase: Any, stages: int = 0) -> Any:
-    """`mbarrier_try_wait`; with `stages`, that of a producer who fills so many."""
+def phase_is_complete(mbar_ptr: Pointer, phase: int | Integer, stages: int = 0) -> Boolean:
+    """Test as `mbarrier_try_wait`; `stages` marks the test of a producer who fills so many
+    stages.
+    """
     what = "mbarrier_try_wait()"
     _check_parity(phase)
     operands = [shared_address(mbar_ptr, what), i32(phase)]

@@ -1,14 +1,15 @@
-"""Single loads and stores with PTX's semantics; shared memory of the block."""
+"""Single loads and stores with PTX's memory semantics, and shared memory of the block."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int64, as_numeric
-from basedsl_cute.arch.indices import in_kernel
+from basedsl.numeric import Int64, Numeric, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Load, Store
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import alloc_smem as _alloc_smem
 from basedsl_cute.tensors.make_tensor import pointer_of
 from basedsl_cute.tensors.pointer import Pointer, as_element, element_bytes, recast_ptr
@@ -18,18 +19,21 @@ _VOLATILE = "volatile"
 _WEAK = "weak"
 
 
+@takes_location
 def load(
-    ptr: Any,
-    dtype: Any = None,
+    ptr: Pointer,
+    dtype: type[Numeric] | None = None,
     *,
     sem: str | None = None,
     scope: str | None = None,
     cop: str | None = None,
 ) -> Any:
-    """The element at `ptr` (PTX ISA 9.7.9.8, "ld"), of `dtype` if `ptr` points to another type.
+    """Return the element at `ptr` (PTX ISA 9.7.9.8, "ld").
 
-    `sem` is weak (as without it), relaxed, acquire or volatile, `scope` cta, cluster, gpu or sys;
-    `cop` is a cache operator: ca, cg, cs, lu, cv, or nc for what nobody writes.
+    `ptr` is a `Pointer` (or an `!llvm.ptr` of the IR); `dtype` reads it as another type. `sem` is
+    "weak" (the default), "relaxed", "acquire" or "volatile"; `scope` of an order is "cta",
+    "cluster", "gpu" (the default) or "sys". `cop` is a cache operator: "ca", "cg", "cs", "lu" or
+    "cv", or "nc" for memory that nobody writes. Raises DSLTypeError for `sem="release"`.
     """
     trace = in_kernel("load()")
     pointer = _typed(ptr, dtype, "load()")
@@ -49,10 +53,21 @@ def load(
     return pointer.dtype.from_value(made.value)
 
 
+@takes_location
 def store(
-    ptr: Any, val: Any, *, sem: str | None = None, scope: str | None = None, cop: str | None = None
+    ptr: Pointer,
+    val: Any,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    cop: str | None = None,
 ) -> None:
-    """Write the element at `ptr` (PTX ISA 9.7.9.11, "st"); `sem` may be release, not acquire."""
+    """Write `val`, converted to the element type, to the element at `ptr` (PTX ISA 9.7.9.11,
+    "st").
+
+    `sem` is "weak" (the default), "relaxed", "release" or "volatile"; `scope` as for `load`; `cop`
+    is a cache operator: "wb", "cg", "cs" or "wt". Raises DSLTypeError for `sem="acquire"`.
+    """
     trace = in_kernel("store()")
     pointer = _typed(ptr, type(as_numeric(val)), "store()", keep=True)
     if sem == "acquire":
@@ -81,8 +96,16 @@ def _strength(sem: str | None, scope: str | None) -> tuple[str | None, str | Non
     return (None, None) if sem in (None, _WEAK, _VOLATILE) else (sem, scope or "gpu")
 
 
-def alloc_smem(element_type: Any, size_in_elems: int, alignment: int | None = None) -> Pointer:
-    """A pointer to shared memory of its own, for `size_in_elems` elements."""
+@takes_location
+def alloc_smem(
+    element_type: type[Numeric], size_in_elems: int, alignment: int | None = None
+) -> Pointer:
+    """Allocate `size_in_elems` elements of the block's shared memory and return a pointer to
+    them.
+
+    The size is a static integer from 1 (DSLTypeError otherwise); `alignment` is in bytes, by
+    default that of an element. `cute.utils.SmemAllocator` allocates structs and tensors too.
+    """
     if type(size_in_elems) is not int or size_in_elems < 1:
         raise DSLTypeError(f"alloc_smem() takes a static count, not {size_in_elems!r}")
     align = alignment or element_bytes(element_type)

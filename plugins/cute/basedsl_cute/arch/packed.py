@@ -1,4 +1,8 @@
-"""Pairs of Float32: on Blackwell one instruction (PTX ISA 9.7.3, ".f32x2"), here two."""
+"""Arithmetic on pairs of Float32: one instruction on Blackwell (PTX ISA 9.7.3, ".f32x2"), two
+here.
+
+A pair is a tuple of two numbers, converted to Float32; DSLTypeError for anything else.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,33 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Float32
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors import math
 
 Pair = tuple[Any, Any]
 
 
+@takes_location
 def add_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Sums of two pairs."""
+    """Return the sums of two pairs of Float32."""
     return _pairwise("add_packed_f32x2()", lambda a, b: a + b, src_a, src_b)
 
 
+@takes_location
 def sub_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Differences of two pairs."""
+    """Return the differences of two pairs of Float32."""
     return _pairwise("sub_packed_f32x2()", lambda a, b: a - b, src_a, src_b)
 
 
+@takes_location
 def mul_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Products of two pairs."""
+    """Return the products of two pairs of Float32."""
     return _pairwise("mul_packed_f32x2()", lambda a, b: a * b, src_a, src_b)
 
 
+@takes_location
 def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair) -> Pair:
-    """`src_a * src_b + src_c` of pairs, each rounded once."""
+    """Return `src_a * src_b + src_c` of pairs of Float32, each rounded once."""
     return _pairwise("fma_packed_f32x2()", math.fma, src_a, src_b, src_c)
 
 

@@ -1,32 +1,45 @@
-"""Threads waiting for each other: PTX ISA section 9.7.13, "Parallel Synchronization"."""
+"""Barriers of the block and of warps: PTX ISA section 9.7.13, "Parallel Synchronization"."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32
+from basedsl.numeric import Int32, Integer
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import FULL_MASK, in_kernel
+from basedsl_cute.arch.indices import FULL_MASK
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Barrier
 from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.tensors.kernel_scope import in_kernel
 
 
+@takes_location
 def sync_threads() -> None:
-    """Wait until all threads of the block are here; shared and global writes are then visible."""
+    """Wait until all threads of the block have arrived (PTX `barrier.cta.sync 0`, CUDA
+    `__syncthreads`).
+
+    Their earlier writes to shared and global memory are then visible to each other.
+    """
     barrier()
 
 
-def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
-    """Wait at a hardware barrier (0 to 15) for `number_of_threads`, a multiple of 32. Both may be
-    dynamic, but must be the same in all threads of a warp.
+@takes_location
+def barrier(
+    barrier_id: int | Integer | None = None, number_of_threads: int | Integer | None = None
+) -> None:
+    """Wait at a hardware barrier of the block until `number_of_threads` threads have arrived.
+
+    `barrier_id` is 0 to 15, by default 0; `number_of_threads` a multiple of 32, by default the
+    block. Both may be dynamic, but must be the same in all threads of a warp. Raises DSLTypeError
+    for static numbers out of range.
     """
     trace = in_kernel("a barrier")
     _check(barrier_id, number_of_threads)
-    given = (barrier_id, number_of_threads)
+    given: tuple[Any, Any] = (barrier_id, number_of_threads)
     if all(n is None or type(n) is int for n in given):
-        Barrier(define(trace.bindings), id=barrier_id, count=number_of_threads, loc=trace.loc())
+        Barrier(define(trace.bindings), id=given[0], count=given[1], loc=trace.loc())
         return
     id_ = 0 if barrier_id is None else barrier_id
     operands = [i32(n) for n in (id_, number_of_threads) if n is not None]
@@ -34,8 +47,13 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None) -> None:
     emit_op("a barrier", "nvvm.barrier", operands, attributes=segments)
 
 
-def barrier_arrive(barrier_id: Any, number_of_threads: Any) -> None:
-    """Count as arrived at a hardware barrier and go on; others `barrier()` there."""
+@takes_location
+def barrier_arrive(barrier_id: int | Integer, number_of_threads: int | Integer) -> None:
+    """Arrive at a hardware barrier and go on (PTX `barrier.cta.arrive`); other threads `barrier()`
+    there.
+
+    For the parameters see `barrier`.
+    """
     what = "barrier_arrive()"
     in_kernel(what)
     _check(barrier_id, number_of_threads)
@@ -52,8 +70,13 @@ def _check(barrier_id: Any, number_of_threads: Any) -> None:
         )
 
 
-def sync_warp(mask: int = FULL_MASK) -> None:
-    """Wait until the warp's threads in `mask` are here (PTX `bar.warp.sync`)."""
+@takes_location
+def sync_warp(mask: int | Integer = FULL_MASK) -> None:
+    """Wait until the warp's threads in `mask` (bit i is lane i) have arrived (PTX
+    `bar.warp.sync`).
+
+    Their earlier writes to memory are then visible to each other.
+    """
     trace = in_kernel("sync_warp()")
     value = Int32(mask - 2**32 if mask >= 2**31 else mask) if isinstance(mask, int) else mask
     trace.emit(trace.ir.Operation.create, "nvvm.bar.warp.sync", operands=[value.ir_value()])

@@ -1,5 +1,6 @@
-"""Tensor maps in memory that a kernel makes and changes: PTX ISA 9.7.9.28, "tensormap.replace", and
-9.7.13.5, "fence.proxy.tensormap". A map has 128 bytes at a multiple of 128 (64 in shared memory).
+"""Tensor maps in memory that a kernel makes and changes: PTX ISA 9.7.9.28, "tensormap.replace"
+(sm_90a), and 9.7.13.5, "fence.proxy.tensormap". A map has 128 bytes at a multiple of 128 (64 in
+shared memory).
 """
 
 from __future__ import annotations
@@ -8,19 +9,21 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import in_kernel, lane_idx
+from basedsl_cute.arch.indices import lane_idx
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 
 
 def copy_tensor_map(tensor_map: TensorMapValue, ptr: Pointer) -> None:
-    """A warp copies a tensor map to `ptr`, in shared or global memory: 4 bytes a lane."""
+    """Copy a tensor map to `ptr`, in shared or global memory, by one warp: 4 bytes a lane."""
     what = "copy_tensormap()"
-    target = map_place(ptr, what)
+    target = tensor_map_address(ptr, what)
     lane = lane_idx().ir_value()
     words = {"elem_type": "i32", "rawConstantIndices": "array<i32: -2147483648>"}
     source = tensor_map.ir_value()
@@ -34,17 +37,17 @@ def copy_tensor_map(tensor_map: TensorMapValue, ptr: Pointer) -> None:
 
 
 def replace_address(ptr: Pointer, address: Any) -> None:
-    """The map's tensor begins at `address`."""
+    """Change the start address of the map's tensor to `address`."""
     _replace(ptr, "global_address", as_numeric(address).to(Int64).ir_value(), 0)
 
 
 def replace_extent(ptr: Pointer, mode: int, extent: Any) -> None:
-    """Mode `mode` of the map's tensor has `extent` elements."""
+    """Change the extent of mode `mode` of the map's tensor to `extent` elements."""
     _replace(ptr, "global_dim", as_numeric(extent).to(Int32).ir_value(), mode)
 
 
 def replace_stride(ptr: Pointer, mode: int, nbytes: Any) -> None:
-    """Elements that follow in mode `mode`, from 1, are `nbytes` apart."""
+    """Change the stride of mode `mode`, from 1, of the map's tensor to `nbytes` bytes."""
     _replace(ptr, "global_stride", as_numeric(nbytes).to(Int64).ir_value(), mode - 1)
 
 
@@ -54,15 +57,20 @@ def _replace(ptr: Pointer, field: str, value: Any, ordinal: int) -> None:
     trace.emit(
         TensormapReplace,
         define(trace.bindings),
-        map=map_place(ptr, what),
+        map=tensor_map_address(ptr, what),
         value=value,
         field=field,
         ordinal=ordinal,
     )
 
 
+@takes_location
 def fence_tma_desc_release() -> None:
-    """What this thread wrote to tensor maps in global memory is seen by those who acquire them."""
+    """Release this thread's writes to tensor maps in global memory to the threads that acquire
+    them.
+
+    PTX `fence.proxy.tensormap::generic.release.gpu`; `fence_tma_desc_acquire` is the other side.
+    """
     attributes = {
         "scope": "#nvvm.mem_scope<gpu>",
         "fromProxy": "#nvvm.proxy_kind<generic>",
@@ -71,22 +79,31 @@ def fence_tma_desc_release() -> None:
     emit_op("fence_tma_desc_release()", "nvvm.fence.proxy.release", attributes=attributes)
 
 
+@takes_location
 def cp_fence_tma_desc_release(gmem_ptr: Pointer, smem_ptr: Pointer) -> None:
-    """A warp copies a tensor map from shared to global memory, for those who acquire it there."""
+    """Copy a tensor map from shared to global memory and release it there, by one warp.
+
+    PTX `tensormap.cp_fenceproxy`; `fence_tma_desc_acquire` is the other side.
+    """
     what = "cp_fence_tma_desc_release()"
     trace = in_kernel(what)
     trace.emit(
         TensormapRelease,
         define(trace.bindings),
-        target=map_place(gmem_ptr, what, "gmem"),
-        source=map_place(smem_ptr, what, "smem"),
+        target=tensor_map_address(gmem_ptr, what, "gmem"),
+        source=tensor_map_address(smem_ptr, what, "smem"),
     )
 
 
+@takes_location
 def fence_tma_desc_acquire(ptr: Pointer) -> None:
-    """Copies by the tensor map at `ptr` in global memory use what was released there."""
+    """Have this thread's TMA copies by the tensor map at `ptr` in global memory use what was
+    released.
+
+    PTX `fence.proxy.tensormap::generic.acquire.gpu`.
+    """
     what = "fence_tma_desc_acquire()"
-    address = generic(map_place(ptr, what, "gmem"), what)
+    address = generic_address(tensor_map_address(ptr, what, "gmem"), what)
     attributes = {
         "scope": "#nvvm.mem_scope<gpu>",
         "fromProxy": "#nvvm.proxy_kind<generic>",
@@ -95,8 +112,8 @@ def fence_tma_desc_acquire(ptr: Pointer) -> None:
     emit_op(what, "nvvm.fence.proxy.acquire", [address, i32(BYTES)], attributes=attributes)
 
 
-def map_place(ptr: Any, what: str, space: str | None = None) -> Any:
-    """The address of a tensor map in memory."""
+def tensor_map_address(ptr: Any, what: str, space: str | None = None) -> Any:
+    """Return the address of a tensor map in memory; DSLTypeError for other pointers."""
     spaces = ("gmem", "smem") if space is None else (space,)
     if not isinstance(ptr, Pointer) or ptr.space not in spaces:
         raise DSLTypeError(
@@ -105,8 +122,8 @@ def map_place(ptr: Any, what: str, space: str | None = None) -> Any:
     return ptr.llvm_ptr
 
 
-def generic(address: Any, what: str) -> Any:
-    """An address as a generic one."""
+def generic_address(address: Any, what: str) -> Any:
+    """Return an address as a generic one."""
     if str(address.type) == "!llvm.ptr":
         return address
     return emit_op(what, "llvm.addrspacecast", [address], ["!llvm.ptr"]).result

@@ -1,8 +1,8 @@
 """Tensor copies of the TMA unit, one instruction each: PTX ISA 9.7.9.27.1, "cp.async.bulk.tensor".
 
 Coordinates count elements of the whole tensor, mode 0 contiguous; the box comes from the tensor
-map, which is a kernel's parameter or lies in global memory. What is outside of the tensor reads as
-zero and is not written. One thread issues a copy.
+map, which is a kernel's parameter or lies in global memory. Elements outside the tensor read as
+zero and are not written. One thread issues a copy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int16, Int64, as_numeric
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
-from basedsl_cute.arch.tensor_map import generic, map_place
+from basedsl_cute.arch.tensor_map import generic_address, tensor_map_address
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue
 from basedsl_cute.tensors.pointer import Pointer
@@ -94,7 +94,7 @@ def tma_reduce(
 
 
 def tma_prefetch(tensor_map: TensorMapValue | Pointer, coordinates: Sequence[Any]) -> None:
-    """Have a box of global memory in the L2 cache."""
+    """Load a box of global memory into the L2 cache (`cp.async.bulk.prefetch.tensor`)."""
     what = "a TMA prefetch"
     operands = [_map(tensor_map), *_coordinates(coordinates)]
     attributes = _segments([1, len(coordinates), 0, 0])
@@ -102,7 +102,7 @@ def tma_prefetch(tensor_map: TensorMapValue | Pointer, coordinates: Sequence[Any
 
 
 def prefetch_tensor_map(tensor_map: TensorMapValue | Pointer) -> None:
-    """Have the tensor map in the descriptor cache before its first use."""
+    """Load the tensor map into the descriptor cache before its first use (`prefetch.tensormap`)."""
     what = "prefetch_descriptor()"
     attributes = {"tensormap": "unit"}
     emit_op(what, "nvvm.prefetch", [_map(tensor_map)], attributes=attributes)
@@ -119,8 +119,8 @@ def _coordinates(coordinates: Sequence[Any]) -> list[Any]:
 
 
 def _map(tensor_map: Any) -> Any:
-    """The generic address of a tensor map: a kernel's parameter, or in global memory."""
+    """Return the generic address of a tensor map: a kernel's parameter, or in global memory."""
     if isinstance(tensor_map, TensorMapValue):
         return tensor_map.ir_value()
     what = "tma_desc_ptr="
-    return generic(map_place(tensor_map, what, "gmem"), what)
+    return generic_address(tensor_map_address(tensor_map, what, "gmem"), what)

@@ -1,4 +1,4 @@
-"""Warps with roles: uniform indices, one lane of a warp, registers moved between warpgroups.
+"""Roles of warps: uniform indices, one lane of a warp, registers moved between warpgroups.
 
 PTX ISA 9.7.13.16 "elect.sync", 9.7.19.5 "setmaxnreg", 9.7.13.13 "griddepcontrol".
 """
@@ -10,12 +10,18 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.numeric import Boolean, Int32, as_numeric
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import in_kernel
+from basedsl_cute.tensors.kernel_scope import in_kernel
 
 
+@takes_location
 def make_warp_uniform(value: Any) -> Any:
-    """The value of lane 0, which tells the compiler that all lanes of the warp have the same."""
+    """Return the value of lane 0 of an integer that all lanes of the warp have.
+
+    The shuffle tells the compiler that the value is uniform, so that branches on it do not
+    diverge.
+    """
     number = as_numeric(value)
     wanted = type(number)
     operands = [i32(-1), i32(number), i32(0), i32(31)]
@@ -24,8 +30,12 @@ def make_warp_uniform(value: Any) -> Any:
     return Int32.from_value(op.result).to(wanted)
 
 
-def elect_sync() -> Any:
-    """True in one lane of the warp, all of whose lanes must be here."""
+@takes_location
+def elect_sync() -> Boolean:
+    """Return True in exactly one lane of the warp (PTX `elect.sync`, sm_90).
+
+    All 32 lanes of the warp must execute it.
+    """
     return Boolean.from_value(emit_op("elect_sync()", "nvvm.elect.sync", results=["i1"]).result)
 
 
@@ -41,10 +51,14 @@ def _is_elected(region: Any) -> bool:
 
 
 class elect_one:
-    """`with elect_one():` runs its block in one lane of the warp, all of whose lanes must be here.
+    """Run the block of a `with` statement in exactly one lane of the warp (PTX `elect.sync`,
+    sm_90).
 
-    Values made inside stay inside; what the block changes is memory and barriers. Inside of such a
-    block another one does nothing.
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_init(barrier, 1)
+
+    All 32 lanes of the warp must come to it. Values made in the block stay in it: its results are
+    what it does to memory and barriers. Inside such a block another one has no effect.
     """
 
     __dsl_staged__ = True
@@ -73,13 +87,23 @@ class elect_one:
         self._insertion.__exit__(kind, error, traceback)
 
 
+@takes_location
 def setmaxregister_increase(reg_count: int) -> None:
-    """Let each thread of this warpgroup have `reg_count` registers; waits until they are free."""
+    """Let each thread of this warpgroup have `reg_count` registers (PTX `setmaxnreg.inc`, sm_90a).
+
+    It waits until other warpgroups have released enough. `reg_count` is a static multiple of 8
+    from 24 to 256 (DSLTypeError otherwise); all warps of the warpgroup execute it.
+    """
     _setmaxregister(reg_count, "increase")
 
 
+@takes_location
 def setmaxregister_decrease(reg_count: int) -> None:
-    """Give registers of this warpgroup's threads back, keeping `reg_count` each."""
+    """Release registers of this warpgroup's threads, keeping `reg_count` each (PTX
+    `setmaxnreg.dec`).
+
+    For the parameter see `setmaxregister_increase`.
+    """
     _setmaxregister(reg_count, "decrease")
 
 
@@ -94,13 +118,20 @@ def _setmaxregister(count: int, action: str) -> None:
     emit_op(f"setmaxregister_{action}()", "nvvm.setmaxregister", attributes=attributes)
 
 
+@takes_location
 def griddepcontrol_wait() -> None:
-    """Wait until the grids this one depends on are complete and their memory is visible."""
+    """Wait until the grids that this one depends on are complete and their writes visible (sm_90).
+
+    PTX `griddepcontrol.wait`, for a kernel launched with programmatic dependent launch.
+    """
     _griddepcontrol("wait")
 
 
+@takes_location
 def griddepcontrol_launch_dependents() -> None:
-    """Let grids that depend on this one start."""
+    """Let the grids that depend on this one start (PTX `griddepcontrol.launch_dependents`,
+    sm_90).
+    """
     _griddepcontrol("launch_dependents")
 
 

@@ -13,6 +13,8 @@ from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Numeric, TFloat32
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
+from basedsl_cute.algebra.draw import notebook_svg
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.memory_semantics import WEAK, PlainAccess, plain_access
 from basedsl_cute.tensors.pointer import storage_bits
 from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
@@ -88,6 +90,7 @@ class CopyAtom:
         return f"{type(self.op).__name__} of {self.dtype.__name__}, {bits}"
 
 
+@takes_location
 def make_copy_atom(
     op: CopyOp,
     dtype: Any,
@@ -96,8 +99,6 @@ def make_copy_atom(
     memory_scope: Any = None,
     memory_order: Any = None,
     l1c_evict_priority: Any = None,
-    loc: Any = None,
-    ip: Any = None,
 ) -> CopyAtom:
     """The copy of `num_bits_per_copy` at once; without it, `CopyUniversalOp` copies as wide as
     alignment and contiguity prove.
@@ -174,11 +175,13 @@ class TiledCopy:
         """The number of threads."""
         return int(self.tiling.size)
 
-    def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrCopy:
+    @takes_location
+    def get_slice(self, thr_idx: Any) -> ThrCopy:
         """The part of thread `thr_idx`."""
         return ThrCopy(self, as_thread(thr_idx, self.size))
 
-    def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def retile(self, tensor: Tensor) -> Tensor:
         """A fragment, for instance of an MMA, in the order in which this copy moves values."""
         return self.tiling.retile(tensor)  # type: ignore[no-any-return]
 
@@ -191,7 +194,7 @@ class TiledCopy:
         return f"TiledCopy({self.atom}, TV {self.tiling.layout_tv}, tile {self.tiling.tiler_mn})"
 
     def _repr_svg_(self) -> str | None:
-        return self.tiling._repr_svg_()
+        return notebook_svg(self.tiling)
 
 
 @dataclass(frozen=True)
@@ -205,54 +208,52 @@ class ThrCopy:
     def atom(self) -> CopyAtom:
         return self.tiled_copy.atom
 
-    def partition_S(self, src: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def partition_S(self, src: Tensor) -> Tensor:
         """What this thread reads of a tensor: ((atom values, rest values), rest modes...)."""
         check_partitioned(src, "partition_S")
         return self.tiled_copy.tiling.partition("S", src, self.thr_idx)  # type: ignore[no-any-return]
 
-    def partition_D(self, dst: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def partition_D(self, dst: Tensor) -> Tensor:
         """What this thread writes of a tensor: ((atom values, rest values), rest modes...)."""
         check_partitioned(dst, "partition_D")
         return self.tiled_copy.tiling.partition("D", dst, self.thr_idx)  # type: ignore[no-any-return]
 
-    def retile(self, tensor: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def retile(self, tensor: Tensor) -> Tensor:
         return self.tiled_copy.retile(tensor)
 
 
 # Making tiled copies -----------------------------------------------------------------------------
 
 
-def make_tiled_copy(
-    atom: CopyAtom, layout_tv: Any, tiler_mn: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
     """From a layout (thread, value) -> position in the tile `tiler_mn`."""
     return TiledCopy(atom, CopyTiling(_tv(atom), layout_tv, tiler_mn))
 
 
-def make_tiled_copy_tv(
-    atom: CopyAtom, thr_layout: Any, val_layout: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> TiledCopy:
     """From the layouts of threads and of values over the tile; see `make_layout_tv`."""
     return TiledCopy(atom, algebra.make_copy_tiling_tv(_tv(atom), thr_layout, val_layout))
 
 
-def make_tiled_copy_A(
-    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
     """A copy whose register side is the MMA's fragment of A."""
     return _of_mma(atom, tiled_mma, "A")
 
 
-def make_tiled_copy_B(
-    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_B(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
     """A copy whose register side is the MMA's fragment of B."""
     return _of_mma(atom, tiled_mma, "B")
 
 
-def make_tiled_copy_C(
-    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
     """A copy whose register side is the MMA's fragment of C."""
     return _of_mma(atom, tiled_mma, "C")
 
@@ -290,30 +291,26 @@ def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
         )
 
 
-def make_tiled_copy_C_atom(
-    atom: CopyAtom, tiled_mma: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
     """The smallest copy tile that one store per thread of the MMA's C fragment needs."""
     _check_values(atom, tiled_mma, "C")
     return TiledCopy(atom, algebra.make_copy_tiling_C_atom(atom.tv, tiled_mma.tiling))
 
 
-def make_tiled_copy_S(
-    atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """A copy that matches the source side of another."""
     return TiledCopy(atom, algebra.make_copy_tiling_of_copy(atom.tv, tiled_copy.tiling, "S"))
 
 
-def make_tiled_copy_D(
-    atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """A copy that matches the destination side of another."""
     return TiledCopy(atom, algebra.make_copy_tiling_of_copy(atom.tv, tiled_copy.tiling, "D"))
 
 
-def make_cotiled_copy(
-    atom: CopyAtom, atom_layout_tv: Any, data_layout: Any, *, loc: Any = None, ip: Any = None
-) -> TiledCopy:
+@takes_location
+def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Any, data_layout: Any) -> TiledCopy:
     """From the offsets into `data_layout` that threads and values are to touch."""
     return TiledCopy(atom, algebra.make_cotiled_copy(atom.tv, atom_layout_tv, data_layout))

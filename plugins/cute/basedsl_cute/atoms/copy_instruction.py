@@ -1,7 +1,8 @@
-"""One copy instruction: are its elements consecutive and aligned, and if not, what is missing.
+"""One copy instruction: its elements as aligned pieces of memory, or the error that names the fact
+that is missing.
 
-`word` gives the n elements of a tensor as one aligned piece of memory. `move` copies between two
-such pieces. What loops over a tensor's pieces is `copying`.
+`contiguous_piece` returns the n elements of a tensor as one aligned piece of memory. `emit_copy`
+copies between two such pieces. `copy_tensors` loops over the pieces of a tensor.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
@@ -39,7 +40,7 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
         )
 
 
-def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
+def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any:
     """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
     (without it, to its size), in the IR; None if that is not proven.
     """
@@ -66,7 +67,7 @@ def word(tensor: Tensor, bits: int, align: int | None = None) -> Any:
     return View(dialect, source=value, offset=offset, type=kind, loc=trace.loc()).view
 
 
-def move(
+def emit_copy(
     source: Tensor,
     target: Tensor,
     bits: int,
@@ -81,13 +82,13 @@ def move(
     """
     pieces = []
     for tensor in (source, target):
-        piece = word(tensor, bits)
+        piece = contiguous_piece(tensor, bits)
         if piece is None and (tensor.memspace != "rmem" or atom != "universal"):
-            raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
+            raise unproven(name, tensor, bits)
         pieces.append(piece)
     trace = require("a copy")
     if any(piece is None for piece in pieces):
-        with when(predicate):
+        with predicated(predicate):
             store_vector(target, load_vector(source))
         return
     holds = None if predicate is None else predicate.ir_value()
@@ -104,7 +105,7 @@ def move(
 
 
 @contextmanager
-def when(predicate: Any) -> Iterator[None]:
+def predicated(predicate: Any) -> Iterator[None]:
     """Emit the block under `scf.if`; always if `predicate` is None."""
     if predicate is None:
         yield
@@ -134,51 +135,77 @@ def as_predicate(value: Any) -> Any:
 # Which fact is missing ---------------------------------------------------------------------------
 
 
-def missing_fact(tensor: Tensor, bits: int) -> str:
-    """Why the elements of `tensor` are not known to be one aligned piece of `bits`."""
+class _Missing(NamedTuple):
+    """What an instruction needs that is not proven, and what to write; the instruction's name is
+    the subject of `need`.
+    """
+
+    need: str
+    hint: str | None = None
+
+
+_SMALLER = "or copy fewer bits at once: num_bits_per_copy="
+
+
+def unproven(name: str, tensor: Tensor, bits: int) -> DSLTypeError:
+    """Return the error for a tensor that is not known to be one aligned piece of `bits`.
+
+    `name` is the instruction, for the message.
+    """
     n = bits // storage_bits(tensor.element_type)
-    head = f"moves {bits} bits at once ({n} x {tensor.element_type.__name__}), and for {tensor} "
-    return head + _reason(tensor, n, bits // 8)
+    missing = _missing(tensor, n, bits // 8)
+    notes = (
+        (f"it moves {bits} bits at once: {n} x {tensor.element_type.__name__}", None),
+        (f"the tensor is {tensor}", None),
+    )
+    return DSLTypeError(f"{name} {missing.need}", user_span(), hint=missing.hint, notes=notes)
 
 
-def _reason(tensor: Tensor, n: int, nbytes: int) -> str:
+def _missing(tensor: Tensor, n: int, nbytes: int) -> _Missing:
     layout = tensor.layout
     while isinstance(layout, algebra.ComposedLayout):
         block = algebra.max_alignment(layout.inner) if _is_swizzle(layout.inner) else 1
         if block and block % n:
-            return f"the swizzle {layout.inner} keeps only {block} element(s) together"
+            return _parted(layout.inner, block, n)
         layout = layout.outer
     flat = algebra.coalesce(layout)
     if algebra.size(flat) != n:
-        return f"the instruction's elements are {algebra.size(flat)}, not {n}"
+        return _Missing(f"takes {n} elements, and this tensor has {algebra.size(flat)}")
     if flat.shape != n or not (type(flat.stride) is int and flat.stride == 1):
-        return (
-            f"its elements {layout} are not consecutive: a mode of stride 1 with {n} elements has "
-            "to be what one instruction moves (order the value layout along the contiguous mode, "
-            "or take a smaller num_bits_per_copy)"
+        return _Missing(
+            f"needs {n} consecutive elements; those of {layout} are not",
+            "order the value layout along the contiguous mode, or take a smaller num_bits_per_copy",
         )
     pointer = tensor.pointer
     if pointer.swizzle is not None:
         swizzle = algebra.recast_layout(storage_bits(pointer.dtype), 8, pointer.swizzle)
         if swizzle.max_alignment % n:
-            return f"the swizzle {pointer.swizzle} keeps only {swizzle.max_alignment} together"
+            return _parted(pointer.swizzle, swizzle.max_alignment, n)
         if dynamic.divisibility(pointer.offset) % n:
-            return _of_offset(pointer.offset, n)
-    return _of_alignment(pointer, n, nbytes)
+            return _indivisible(math.gcd(dynamic.divisibility(pointer.offset), n), n)
+    return _unaligned(pointer, n, nbytes)
 
 
 def _is_swizzle(inner: Any) -> bool:
     return isinstance(inner, algebra.Swizzle)
 
 
-def _of_offset(offset: Any, n: int) -> str:
-    return (
-        f"the offset of its first element is only known to be a multiple of "
-        f"{math.gcd(dynamic.divisibility(offset), n)}, not of {n} elements"
+def _parted(swizzle: Any, block: int, n: int) -> _Missing:
+    return _Missing(
+        f"needs {n} elements together; the swizzle {swizzle} keeps only {block} together",
+        "take a swizzle with a larger base, or a smaller num_bits_per_copy",
     )
 
 
-def _of_alignment(pointer: Any, n: int, nbytes: int) -> str:
+def _indivisible(known: int, n: int) -> _Missing:
+    return _Missing(
+        f"needs an offset known to be divisible by {n} elements, not only by {known}",
+        "tell the divisibility of dynamic extents and strides: mark_compact_shape_dynamic("
+        f"divisibility=), or cute.assume(x, divby=); {_SMALLER}",
+    )
+
+
+def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
     """Follow the address back to where it was still aligned."""
     dialect = define(require("a copy").bindings)
     value = pointer.address.ir_value()
@@ -191,16 +218,10 @@ def _of_alignment(pointer: Any, n: int, nbytes: int) -> str:
         source = owner.operands[0]
         record = dialect.record(source.type)
         if record is not None and record.alignment >= nbytes and name == "cute.view":
-            step = max(1, known * 8 // record.element_bits)
-            return (
-                f"an offset into the tensor ({record.element}, {record.layout}, aligned to "
-                f"{record.alignment} bytes) is only known to be a multiple of {step} element(s), "
-                f"not of {n}: a dynamic stride or extent lacks divisibility "
-                "(mark_compact_shape_dynamic(divisibility=), or cute.assume(x, divby=)), or a "
-                "static one is not divisible"
-            )
+            return _indivisible(max(1, known * 8 // record.element_bits), n)
         value = source
-    return (
-        f"its memory is only known to be aligned to {known} bytes, not to {nbytes} "
-        "(from_dlpack(x, assumed_align=), allocate_tensor(byte_alignment=), or ptr.align())"
+    return _Missing(
+        f"needs memory known to be aligned to {nbytes} bytes, not only to {known}",
+        "from_dlpack(x, assumed_align=), allocate_tensor(byte_alignment=), or pointer.align(); "
+        f"{_SMALLER}",
     )

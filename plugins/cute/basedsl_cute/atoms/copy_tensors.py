@@ -9,20 +9,20 @@ from typing import Any
 
 from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
-from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, when
+from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, predicated
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
 
+@takes_location
 def copy(
     atom: Any,
     src: Tensor,
     dst: Tensor | None = None,
     *,
     pred: Any = None,
-    loc: Any = None,
-    ip: Any = None,
     **fields: Any,
 ) -> None:
     """Copy `src` into `dst`, both of which mode 0 is what partitions give: the values of one
@@ -68,14 +68,13 @@ def copy(
         _call(atom, sources[i], targets[i], holds, fields)
 
 
+@takes_location
 def copy_atom_call(
     atom: Any,
     src: Tensor,
     dst: Tensor,
     *,
     pred: Any = None,
-    loc: Any = None,
-    ip: Any = None,
     **fields: Any,
 ) -> None:
     """Exactly one instruction of an atom; the tensors hold its elements and nothing else. `pred`
@@ -95,14 +94,8 @@ def copy_atom_call(
         _call(atom, src, dst, holds, fields)
 
 
-def autovec_copy(
-    src: Tensor,
-    dst: Tensor,
-    *,
-    l1c_evict_priority: Any = None,
-    loc: Any = None,
-    ip: Any = None,
-) -> None:
+@takes_location
+def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) -> None:
     """Copy a tensor into another of the same static shape, each side in the widest accesses that
     its contiguity and alignment prove. `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) is
     that of the accesses to global memory.
@@ -120,7 +113,8 @@ def autovec_copy(
     store_vector(dst, load_vector(src, loading), storing)
 
 
-def basic_copy(src: Tensor, dst: Tensor, *, loc: Any = None, ip: Any = None) -> None:
+@takes_location
+def basic_copy(src: Tensor, dst: Tensor) -> None:
     """Copy a tensor into another of the same static shape, element by element."""
     check_elements(src, dst, "basic_copy")
     _same_shape(src, dst, "basic_copy")
@@ -128,7 +122,8 @@ def basic_copy(src: Tensor, dst: Tensor, *, loc: Any = None, ip: Any = None) -> 
         dst[i] = src[i]
 
 
-def basic_copy_if(pred: Any, src: Tensor, dst: Tensor, *, loc: Any = None, ip: Any = None) -> None:
+@takes_location
+def basic_copy_if(pred: Any, src: Tensor, dst: Tensor) -> None:
     """Copy the elements for which the tensor `pred`, of the same shape, holds."""
     check_elements(src, dst, "basic_copy_if")
     _same_shape(src, dst, "basic_copy_if")
@@ -137,7 +132,7 @@ def basic_copy_if(pred: Any, src: Tensor, dst: Tensor, *, loc: Any = None, ip: A
     for i in range(algebra.size(src.shape)):
         holds = as_predicate(pred[i])
         if holds is not False:
-            with when(None if holds is True else holds):
+            with predicated(None if holds is True else holds):
                 dst[i] = src[i]
 
 
@@ -245,7 +240,7 @@ def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
     for i in range(known):
         holds = as_predicate(pred[i])
         if holds is not False:
-            with when(None if holds is True else holds):
+            with predicated(None if holds is True else holds):
                 store_vector(targets[i], load_vector(sources[i]))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
+from basedsl_cute.algebra.draw import notebook_svg
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor
 from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of_a_thread
 
@@ -111,13 +113,15 @@ class MmaAtom:
     def tv_layout_C(self) -> Any:
         return self._plan.atom.tv_layout_C
 
-    def set(self, field: Any, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+    @takes_location
+    def set(self, field: Any, value: Any) -> None:
         """Give a field a value; the gemms after it use it."""
         name = self._field(field)
         self.op.check_field(name, value)
         self._fields[name] = value
 
-    def get(self, field: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def get(self, field: Any) -> Any:
         """The value of a field."""
         return self._fields[self._field(field)]
 
@@ -149,7 +153,8 @@ class MmaAtom:
         return f"{type(self).__name__}({self.op})"
 
 
-def make_mma_atom(op: MmaOp, *, loc: Any = None, ip: Any = None) -> MmaAtom:
+@takes_location
+def make_mma_atom(op: MmaOp) -> MmaAtom:
     """The atom of an operation."""
     return MmaAtom(_operation(op, "make_mma_atom"))
 
@@ -207,35 +212,42 @@ class TiledMma(MmaAtom):
         """The extent of the tile in M, N or K (0, 1, 2)."""
         return int(self.tiling.tile_shape_mnk[mode])
 
-    def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrMma:
+    @takes_location
+    def get_slice(self, thr_idx: Any) -> ThrMma:
         """The part of thread `thr_idx`. For operands that wgmma reads from shared memory any thread
         of the warpgroup will do.
         """
         return ThrMma(self, as_thread(thr_idx, self.size))
 
-    def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def partition_shape_A(self, shape_mk: Any) -> Any:
         """The shape of one thread's part of A."""
         return self.tiling.partition_shape("A", shape_mk)
 
-    def partition_shape_B(self, shape_nk: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def partition_shape_B(self, shape_nk: Any) -> Any:
         """The shape of one thread's part of B."""
         return self.tiling.partition_shape("B", shape_nk)
 
-    def partition_shape_C(self, shape_mn: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def partition_shape_C(self, shape_mn: Any) -> Any:
         """The shape of one thread's part of C."""
         return self.tiling.partition_shape("C", shape_mn)
 
-    def make_fragment_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def make_fragment_A(self, a: Any) -> Any:
         """A partitioned A (a tensor, or a shape) as the instruction takes it: registers, or
         descriptors of the shared memory that wgmma reads.
         """
         return self.op.make_fragment("A", a)
 
-    def make_fragment_B(self, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def make_fragment_B(self, b: Any) -> Any:
         """A partitioned B (a tensor, or a shape) as the instruction takes it; as A."""
         return self.op.make_fragment("B", b)
 
-    def make_fragment_C(self, c: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def make_fragment_C(self, c: Any) -> Tensor:
         """Registers for a partitioned accumulator (a tensor, or a shape)."""
         made: Tensor = self.op.make_fragment("C", c)
         return made
@@ -246,7 +258,7 @@ class TiledMma(MmaAtom):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _repr_svg_(self) -> str | None:
-        return self.tiling._repr_svg_()
+        return notebook_svg(self.tiling)
 
 
 @dataclass(frozen=True)
@@ -256,15 +268,18 @@ class ThrMma:
     tiled_mma: TiledMma
     thr_idx: Any
 
-    def partition_A(self, a: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def partition_A(self, a: Tensor) -> Tensor:
         """This thread's part of A (M, K, ...): (values, MMA_M, MMA_K, ...)."""
         return self._part("A", a)
 
-    def partition_B(self, b: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def partition_B(self, b: Tensor) -> Tensor:
         """This thread's part of B (N, K, ...): (values, MMA_N, MMA_K, ...)."""
         return self._part("B", b)
 
-    def partition_C(self, c: Tensor, *, loc: Any = None, ip: Any = None) -> Tensor:
+    @takes_location
+    def partition_C(self, c: Tensor) -> Tensor:
         """This thread's part of C (M, N, ...): (values, MMA_M, MMA_N, ...)."""
         return self._part("C", c)
 
@@ -291,13 +306,9 @@ def _registers(x: Any, dtype: Any) -> Tensor:
     return make_rmem_tensor(x, dtype)
 
 
+@takes_location
 def make_tiled_mma(
-    op_or_atom: Any,
-    atom_layout_mnk: Any = (1, 1, 1),
-    permutation_mnk: Any = None,
-    *,
-    loc: Any = None,
-    ip: Any = None,
+    op_or_atom: Any, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None
 ) -> TiledMma:
     """The instruction repeated over groups of threads (`atom_layout_mnk`, a shape or layout) and,
     by `permutation_mnk`, over a larger or reordered tile.
@@ -309,9 +320,8 @@ def make_tiled_mma(
 # Multiplying -------------------------------------------------------------------------------------
 
 
-def gemm(
-    mma: Any, d: Tensor, a: Any, b: Any, c: Tensor, *, loc: Any = None, ip: Any = None
-) -> None:
+@takes_location
+def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
     """d = a * b + c on one thread's fragments; d and c may be the same.
 
     (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x (V, N, K) -> (V, M, N).
@@ -321,9 +331,8 @@ def gemm(
     mma.gemm(d, a, b, c)
 
 
-def mma_atom_call(
-    atom: Any, d: Tensor, a: Any, b: Any, c: Tensor, *, loc: Any = None, ip: Any = None
-) -> None:
+@takes_location
+def mma_atom_call(atom: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
     """Exactly one instruction, on fragments of its values."""
     if not isinstance(atom, MmaAtom):
         raise DSLTypeError(f"mma_atom_call takes an MMA atom, got {type(atom).__name__}")
@@ -373,10 +382,17 @@ def _multiply_columns(
 
 
 def disagree(d: Any, a: Any, b: Any, c: Any) -> DSLTypeError:
-    """The error for fragments whose modes do not fit together."""
+    """Return the error for fragments whose modes do not fit together, which names the mode."""
+    (ms, ka), (ns, kb) = extents(a), extents(b)
+    pairs = [("K", "A", ka, "B", kb)]
+    for name, (m, n) in (("D", extents(d)), ("C", extents(c))):
+        pairs += [("M", "A", ms, name, m), ("N", "B", ns, name, n)]
+    mode, one, x, other, y = next(pair for pair in pairs if pair[2] != pair[4])
+    shapes = zip("ABCD", (a, b, c, d), strict=True)
     return DSLTypeError(
-        f"gemm of {a.shape} and {b.shape} into {d.shape} (adding {c.shape}): they do not agree",
-        hint="(V, M, K) x (V, N, K) -> (V, M, N), with the fragments' rest modes",
+        f"gemm: mode {mode} of {one} has extent {x}, but that of {other} has {y}",
+        notes=tuple((f"{name} has the shape {fragment.shape}", None) for name, fragment in shapes),
+        hint="fragments are A (V, M, K), B (V, N, K), C and D (V, M, N)",
     )
 
 

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
-from basedsl_cute.atoms.copy_instruction import missing_fact, word
+from basedsl_cute.atoms.copy_instruction import contiguous_piece, unproven
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor
 from basedsl_cute.tensors.pointer import storage_bits
 from basedsl_cute.tensors.tensor import Tensor
@@ -37,13 +35,12 @@ def as_pieces(operands: Sequence[Operand]) -> Iterator[list[Any]]:
     """The pieces of the operands; what is written is in its place after the block."""
     pieces, scattered = [], []
     for operand in operands:
-        piece = word(operand.tensor, operand.bits, operand.align)
+        piece = contiguous_piece(operand.tensor, operand.bits, operand.align)
         if piece is None:
             if operand.tensor.memspace != "rmem":
-                fact = missing_fact(operand.tensor, operand.bits)
-                raise DSLTypeError(f"{operand.name} {fact}", user_span())
+                raise unproven(operand.name, operand.tensor, operand.bits)
             gathered = _gathered(operand)
-            piece = word(gathered, operand.bits, operand.align)
+            piece = contiguous_piece(gathered, operand.bits, operand.align)
             if operand.written:
                 scattered.append((operand.tensor, gathered))
         pieces.append(piece)

@@ -1,4 +1,4 @@
-"""`cute.nvgpu`: the operations of NVIDIA GPUs that copy and MMA atoms are made of."""
+"""`cute.nvgpu`: the operations of NVIDIA GPUs from which copy atoms and MMA atoms are made."""
 
 from typing import TYPE_CHECKING
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
 from basedsl.metastage import require
 from basedsl.numeric import Uint8, Uint16, Uint32, Uint64, mlir_type
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import missing_fact, move, when, word
+from basedsl_cute.atoms.copy_instruction import contiguous_piece, emit_copy, predicated, unproven
 from basedsl_cute.atoms.memory_semantics import (
     WEAK,
     CacheEvictionPriority,
@@ -40,7 +39,11 @@ __all__ = [
 
 
 class LoadCacheMode(enum.Enum):
-    """Where loads are cached; values are PTX's cache operators (PTX ISA 9.7.9.1)."""
+    """The cache operator of loads (PTX ISA 9.7.9.1, "Cache Operators"); values are PTX's names.
+
+    ALWAYS caches at all levels, GLOBAL in L2 only, STREAMING is likely touched once, LAST_USE is
+    not used again, NONE (PTX cv) is fetched anew, READ_ONLY is not written while the kernel runs.
+    """
 
     ALWAYS = "ca"
     GLOBAL = "cg"
@@ -51,38 +54,48 @@ class LoadCacheMode(enum.Enum):
 
 
 def thread_layout(width: int, bits: int | None) -> CopyAtomLayout:
-    """One thread moves `bits`, by default one element."""
+    """Return the layouts of an instruction of one thread that moves `bits`, by default one
+    element.
+    """
     return algebra.thread_copy(bits or width).in_elements(width)
 
 
 @dataclass(frozen=True)
 class CopyUniversalOp(CopyOp):
-    """Ordinary loads and stores between any two memories, of `num_bits_per_copy` (8 to 256)."""
+    """The copy by ordinary loads and stores, between any two memories.
+
+    `make_copy_atom` takes `num_bits_per_copy`, 8 to 256; without it the copy is as wide as
+    alignment and contiguity prove.
+    """
 
     may_choose_width = True
     is_plain = True
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of one thread; DSLTypeError for more than 256 bits."""
         if bits is not None and bits > 256:
             raise DSLTypeError(f"an ordinary copy moves up to 256 bits at once, not {bits}")
         return thread_layout(width, bits)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one load and one store."""
         _no_fields(self, fields)
         _move(atom, src, dst, pred)
 
 
 @dataclass(frozen=True)
 class CopyG2ROp(CopyOp):
-    """Loads from global memory into registers with a cache mode."""
+    """The copy by loads from global memory into registers with a cache operator."""
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     is_plain = True
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of one thread."""
         return thread_layout(width, bits)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one load; DSLTypeError for other memories."""
         _no_fields(self, fields)
         if src.memspace != "gmem" or dst.memspace != "rmem":
             raise DSLTypeError(
@@ -96,14 +109,16 @@ class CopyG2ROp(CopyOp):
 
 @dataclass(frozen=True)
 class CopyR2GOp(CopyOp):
-    """Stores from registers into global memory."""
+    """The copy by stores from registers into global memory."""
 
     is_plain = True
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of one thread."""
         return thread_layout(width, bits)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one store; DSLTypeError for other memories."""
         _no_fields(self, fields)
         if src.memspace != "rmem" or dst.memspace != "gmem":
             raise DSLTypeError(
@@ -113,17 +128,17 @@ class CopyR2GOp(CopyOp):
 
 
 def _move(atom: CopyAtom, src: Any, dst: Any, pred: Any, cache: str | None = None) -> None:
-    """One instruction by a load and a store."""
+    """Emit one copy instruction by a load and a store."""
     bits = atom.num_bits or atom.width
     name = f"{type(atom.op).__name__} of {bits} bits"
     access = atom.access
     if access == WEAK:
-        move(src, dst, bits, pred, cache=cache, name=name)
+        emit_copy(src, dst, bits, pred, cache=cache, name=name)
         return
     for tensor in (src, dst):
-        if tensor.memspace != "rmem" and word(tensor, bits) is None:
-            raise DSLTypeError(f"{name} {missing_fact(tensor, bits)}", user_span())
-    with when(pred):
+        if tensor.memspace != "rmem" and contiguous_piece(tensor, bits) is None:
+            raise unproven(name, tensor, bits)
+    with predicated(pred):
         if access.order is None:
             loading, storing = (access.priority if x.memspace == "gmem" else None
                                 for x in (src, dst))  # fmt: skip
@@ -148,6 +163,7 @@ _WORDS = {8: Uint8, 16: Uint16, 32: Uint32, 64: Uint64}
 
 
 def _no_fields(op: CopyOp, fields: dict[str, Any]) -> None:
+    """DSLTypeError for a keyword argument of `cute.copy` that the operation does not take."""
     for name, value in fields.items():
         if value is not None:
             raise DSLTypeError(f"{type(op).__name__} takes no {name}=")
@@ -155,26 +171,33 @@ def _no_fields(op: CopyOp, fields: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class MmaUniversalOp(MmaOp):
-    """A multiply-add of one thread, in the type of its operands."""
+    """The multiply-add of one thread, 1x1x1, in the type `abacc_dtype` of its operands.
+
+    Floats are rounded once (fma); integers wrap around.
+    """
 
     abacc_dtype: Any
     by_columns = True
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        """The element types of D, A, B and C."""
         kind = self.abacc_dtype
         return kind, kind, kind, kind
 
     def layout(self) -> MmaAtomLayout:
+        """Return the layouts of one thread."""
         return algebra.thread_mma()
 
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
+        """Emit one multiply-add."""
         trace = require("gemm")
         bits = storage_bits(self.abacc_dtype)
-        d, a, b, c = (word(x, bits) for x in (d, a, b, c))
+        d, a, b, c = (contiguous_piece(x, bits) for x in (d, a, b, c))
         Gemm(define(trace.bindings), d=d, a=a, b=b, c=c, atom="universal_fma", loc=trace.loc())
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
+        """Emit the multiply-adds of a column of D, the last first if `upwards`."""
         trace = require("gemm")
         rows, sums = load_vector(a), load_vector(c)
         (element,) = to_elements(load_vector(b))

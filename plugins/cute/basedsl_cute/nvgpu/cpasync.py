@@ -1,8 +1,9 @@
-"""cp.async: copies from global to shared memory past the registers (PTX ISA 9.7.9.25.3, sm_80).
+"""`nvgpu.cpasync`: copies past the registers: cp.async (PTX ISA 9.7.9.25.3, sm_80), bulk copies,
+TMA.
 
-They are complete after `cute.arch.cp_async_commit_group` and `cp_async_wait_group`, and seen by
-other threads after a barrier. The copies of the TMA unit (`nvgpu.tma`, `nvgpu.bulk`) are named
-here too.
+cp.async copies are complete after `cute.arch.cp_async_commit_group` and `cp_async_wait_group`, and
+visible to other threads after a barrier. The copies of the TMA unit are in `nvgpu.tma` and
+`nvgpu.bulk`, and named here too.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.emit import emit_op
-from basedsl_cute.arch.indices import in_kernel
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import move, when
+from basedsl_cute.atoms.copy_instruction import emit_copy, predicated
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.nvgpu.bulk import CopyBulkG2SOp, CopyBulkS2GOp
@@ -37,6 +36,7 @@ from basedsl_cute.nvgpu.tma import (
     tma_partition,
     update_tma_descriptor,
 )
+from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.make_tensor import recast_tensor
 
 __all__ = [
@@ -63,15 +63,23 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CopyG2SOp(CopyOp):
-    """cp.async of 4, 8 or 16 bytes. `LoadCacheMode.GLOBAL` bypasses the L1 cache (16 bytes only).
+    """The copy from global to shared memory past the registers, of 4, 8 or 16 bytes (PTX
+    `cp.async`).
 
-    Where a predicate is false nothing is copied; with `zero_fill` zeros are written.
+    - `cache_mode`: `LoadCacheMode.ALWAYS`, or `GLOBAL`, which bypasses the L1 cache (16 bytes
+      only).
+    - `zero_fill`: write zeros where a predicate is false; else nothing is copied there.
+
+    Needs sm_80. `make_copy_atom` raises DSLTypeError for other sizes and cache modes.
     """
 
     cache_mode: LoadCacheMode = LoadCacheMode.ALWAYS
     zero_fill: bool = False
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of one thread; DSLTypeError for sizes and cache modes that cp.async
+        lacks.
+        """
         moved = bits or width
         if moved not in (32, 64, 128):
             raise DSLTypeError(f"cp.async copies 32, 64 or 128 bits, not {moved}")
@@ -84,6 +92,7 @@ class CopyG2SOp(CopyOp):
         return thread_layout(width, bits)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one cp.async; DSLTypeError for other memories."""
         _no_fields(self, fields)
         if src.memspace != "gmem" or dst.memspace != "smem":
             raise DSLTypeError(
@@ -92,20 +101,22 @@ class CopyG2SOp(CopyOp):
         bits = atom.num_bits or atom.width
         cache, name = self.cache_mode.value, f"cp.async of {bits} bits"
         if pred is not None and self.zero_fill:
-            move(src, dst, bits, pred, atom="cp_async", cache=cache, name=name)
+            emit_copy(src, dst, bits, pred, atom="cp_async", cache=cache, name=name)
             return
-        with when(pred):
-            move(src, dst, bits, atom="cp_async", cache=cache, name=name)
+        with predicated(pred):
+            emit_copy(src, dst, bits, atom="cp_async", cache=cache, name=name)
 
 
 @dataclass(frozen=True)
 class CopyDsmemStoreOp(CopyOp):
-    """Stores of 32, 64 or 128 bits from registers into another block of the cluster (sm_90); their
-    bytes count at `mbar_ptr=`, an mbarrier of that block. Target and mbarrier come from
-    `cute.arch.map_dsmem_ptr`.
+    """The store of 32, 64 or 128 bits from registers into another block of the cluster (sm_90).
+
+    PTX `st.async`: its bytes count at `mbar_ptr=`, an mbarrier of that block. The target and the
+    mbarrier come from `cute.arch.map_dsmem_ptr`.
     """
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of one thread; DSLTypeError for other sizes."""
         moved = bits or width
         if moved not in _DSMEM_WORDS:
             raise DSLTypeError(f"CopyDsmemStoreOp stores 32, 64 or 128 bits, not {moved}")
@@ -114,6 +125,9 @@ class CopyDsmemStoreOp(CopyOp):
     def issue(
         self, atom: CopyAtom, src: Any, dst: Any, pred: Any, *, mbar_ptr: Any = None, **fields: Any
     ) -> None:
+        """Emit one st.async; DSLTypeError for other memories or without an mbarrier of the target
+        block.
+        """
         _no_fields(self, fields)
         if src.memspace != "rmem" or dst.memspace != "dsmem":
             raise DSLTypeError(
@@ -135,7 +149,7 @@ class CopyDsmemStoreOp(CopyOp):
         if count > 1:
             value = emit_op(what, "vector.from_elements", words, ["vector<4xi32>"]).result
         target, barrier = dst.iterator.llvm_ptr, mbar_ptr.llvm_ptr
-        with when(pred):
+        with predicated(pred):
             trace = in_kernel(what)
             trace.emit(
                 DsmemStore, define(trace.bindings), target=target, barrier=barrier, value=value
@@ -143,6 +157,3 @@ class CopyDsmemStoreOp(CopyOp):
 
 
 _DSMEM_WORDS = {32: (Int32, 1), 64: (Int64, 1), 128: (Int32, 4)}
-
-
-take_location_everywhere(globals(), __all__)

@@ -1,9 +1,9 @@
-"""Matrix descriptors of wgmma: what 64 bits say of an operand in shared memory.
+"""Matrix descriptors of wgmma: 64 bits that describe an operand in shared memory.
 
 PTX ISA 9.7.15.5.1, "Matrix Descriptor Format": bits 0-13 start address, 16-29 leading and 32-45
 stride dimension byte offset, all divided by 16; bits 62-63 the swizzle (none, 128, 64, 32 bytes).
-What the offsets mean depends on the major mode; the formulas are those of the canonical layouts in
-the public CuTe C++ header `mma_sm90_desc.hpp`, in units of 16 bytes:
+The meaning of the offsets depends on the major mode; the formulas are those of the canonical
+layouts in the public CuTe C++ header `mma_sm90_desc.hpp`, in units of 16 bytes:
 
     K-major   none ((8,n),2):((1,SBO),LBO)      swizzled ((8,n),2):((w,SBO),1)
     MN-major  none ((1,n),(8,k)):((X,SBO),(1,LBO))   swizzled ((w,n),(8,k)):((1,LBO),(w,SBO))
@@ -28,7 +28,7 @@ _TYPE_OF_SWIZZLE = {0: 0, 3: 1, 2: 2, 1: 3}
 
 @dataclass(frozen=True)
 class Canonical:
-    """Byte offsets of a canonical layout; `swizzle_bits` is log2 of its width in 16 bytes."""
+    """The byte offsets of a canonical layout; `swizzle_bits` is log2 of its width in 16 bytes."""
 
     leading: int
     stride: int
@@ -43,9 +43,10 @@ class Canonical:
 
 @functools.lru_cache(maxsize=256)
 def canonical(layout: Any, swizzle_bits: int, is_k_major: bool, bits: int) -> Canonical:
-    """The offsets that describe `layout`, the (MN, K) of one instruction in elements of `bits`.
+    """Return the offsets that describe `layout`, the (MN, K) of one instruction in elements of
+    `bits`.
 
-    Raises DSLTypeError if it is no canonical layout with this swizzle.
+    Raises DSLTypeError unless it is a canonical layout with this swizzle.
     """
     rows, k = (algebra.size(layout.shape, mode) for mode in (0, 1))
     unit = 128 // bits
@@ -90,8 +91,8 @@ def canonical(layout: Any, swizzle_bits: int, is_k_major: bool, bits: int) -> Ca
     if not fits:
         major = "K" if is_k_major else "MN"
         raise DSLTypeError(
-            f"wgmma cannot read a {major}-major operand of layout {layout} with a swizzle of "
-            f"{16 * width if swizzle_bits else 0} bytes",
+            f"wgmma cannot read a {major}-major operand of layout {layout}",
+            notes=((f"its swizzle: {16 * width} bytes" if swizzle_bits else "no swizzle", None),),
             hint="make the layout with hopper_helpers.make_smem_layout_a or _b",
         )
     return Canonical(leading, stride, swizzle_bits)
@@ -101,7 +102,7 @@ class DescriptorTensor:
     """An operand in shared memory as wgmma takes it: a descriptor for each (MMA_M, MMA_K, ...).
 
     Mode 0 stands for the values of one instruction; the others step through the operand. Indexing
-    works as with tensors, and gives such a tensor again.
+    works as with tensors, and results in such a tensor again.
     """
 
     __slots__ = ("layout", "start")
@@ -121,6 +122,7 @@ class DescriptorTensor:
 
     @property
     def shape(self) -> Any:
+        """The shape of the layout."""
         return self.layout.shape
 
     def __getitem__(self, coord: Any) -> DescriptorTensor:
@@ -141,7 +143,10 @@ def _whole(coord: Any) -> Any:
 
 
 def descriptors(tensor: Tensor, is_k_major: bool) -> DescriptorTensor:
-    """Descriptors of a partitioned operand in shared memory, ((MN, K), MMA_MN, MMA_K, ...)."""
+    """Return descriptors of a partitioned operand in shared memory, ((MN, K), MMA_MN, MMA_K, ...).
+
+    Raises DSLTypeError for other memory and for layouts that no descriptor describes.
+    """
     pointer, layout = tensor.pointer, tensor.layout
     if pointer.space != "smem":
         raise DSLTypeError(f"wgmma reads operands from shared memory, not from {pointer.space}")
@@ -166,7 +171,7 @@ def descriptors(tensor: Tensor, is_k_major: bool) -> DescriptorTensor:
 
 
 def _units(stride: Any, bits: int) -> Any:
-    """Strides in elements as strides in 16 bytes."""
+    """Return strides in elements as strides in 16 bytes."""
     if isinstance(stride, tuple):
         return tuple(_units(d, bits) for d in stride)
     if dynamic.divisibility(stride) * bits % 128 and not dynamic.is_zero(stride):

@@ -1,30 +1,34 @@
-"""What there is to choose about wgmma's operands: source, major mode, layout in shared memory."""
+"""Choices about wgmma's operands: source, major mode, layout in shared memory."""
 
 from __future__ import annotations
 
 import enum
 from typing import Any
 
+from basedsl.numeric import Numeric
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class OperandMajorMode(enum.StrEnum):
-    """Which mode of an operand is contiguous."""
+    """The mode of an operand that is contiguous: K, or the other one (M of A, N of B)."""
 
     K = "k"
     MN = "mn"
 
 
 class OperandSource(enum.StrEnum):
-    """Where an operand is read from."""
+    """The memory from which an operand is read: shared memory or registers."""
 
     SMEM = "smem"
     RMEM = "rmem"
 
 
 class Field(enum.StrEnum):
-    """What can be set on a tiled MMA: ACCUMULATE at run time too, NEGATE_A and NEGATE_B (of floats:
-    the instruction multiplies -A or -B) only when it is compiled.
+    """A field of a tiled MMA, set by `mma.set(field, value)`.
+
+    ACCUMULATE (add to D) may be set at run time; NEGATE_A and NEGATE_B (multiply -A or -B, of
+    floats) only when the kernel is compiled.
     """
 
     ACCUMULATE = "accumulate"
@@ -33,7 +37,11 @@ class Field(enum.StrEnum):
 
 
 class SmemLayoutAtomKind(enum.StrEnum):
-    """The canonical layouts of operands in shared memory: major mode and width of the swizzle."""
+    """The canonical layouts of operands in shared memory: major mode and width of the swizzle in
+    bytes.
+
+    INTER has no swizzle.
+    """
 
     K_SW128 = "K_SW128"
     K_SW64 = "K_SW64"
@@ -45,6 +53,12 @@ class SmemLayoutAtomKind(enum.StrEnum):
     MN_INTER = "MN_INTER"
 
 
-def make_smem_layout_atom(kind: Any, dtype: Any) -> Any:
-    """The canonical layout `kind` in elements of `dtype`, to be tiled by `tile_to_shape`."""
+@takes_location
+def make_smem_layout_atom(kind: SmemLayoutAtomKind | str, dtype: type[Numeric]) -> Any:
+    """Return the canonical layout `kind` in elements of `dtype`, for `cute.tile_to_shape` to
+    repeat.
+
+    >>> print(cute.nvgpu.warpgroup.make_smem_layout_atom("K_SW128", cute.Float16))
+    S<3,3,3> o 0 o (8,64):(64,1)
+    """
     return algebra.gmma_smem_atom(str(SmemLayoutAtomKind(kind)), dtype.width)

@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int16, Int64, as_numeric
+from basedsl.numeric import Int16, Int64, Numeric, as_numeric
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra import ComposedLayout, Layout
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.tensor_map import (
     copy_tensor_map,
     cp_fence_tma_desc_release,
@@ -41,42 +43,55 @@ from basedsl_cute.arch.tma import (
     tma_reduce,
     tma_store,
 )
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
     Box,
-    divided,
     find_box,
     leaves,
     modes_of,
     paths_of,
+    share_of_box,
+    stretches_of,
     tile_of,
-    walked,
 )
 from basedsl_cute.tensors.make_tensor import make_identity_tensor
+from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)
 class CopyBulkTensorTileG2SOp:
-    """A tile from global to shared memory; its bytes count at an mbarrier (`tma_bar_ptr=`)."""
+    """The TMA copy of a tile from global to shared memory (PTX `cp.async.bulk.tensor`, sm_90).
+
+    `cute.copy` with its atom takes `tma_bar_ptr=`, the mbarrier that the bytes complete.
+    """
 
 
 @dataclass(frozen=True)
 class CopyBulkTensorTileG2SMulticastOp:
-    """The same to several blocks of the cluster (`mcast_mask=`), each of which loads a part."""
+    """The TMA copy of a tile from global memory to several blocks of the cluster (sm_90).
+
+    `cute.copy` with its atom takes `tma_bar_ptr=` and `mcast_mask=`, the blocks as bits. Each of
+    the blocks loads a part of the tile for all; the bytes count at the same mbarrier of each.
+    """
 
 
 @dataclass(frozen=True)
 class CopyBulkTensorTileS2GOp:
-    """A tile from shared to global memory, complete when its bulk group is."""
+    """The TMA copy of a tile from shared to global memory (PTX `cp.async.bulk.tensor`, sm_90).
+
+    It is complete when its bulk group is: see `cute.arch.cp_async_bulk_commit_group`.
+    """
 
 
 @dataclass(frozen=True)
 class CopyReduceBulkTensorTileS2GOp:
-    """A tile of shared memory combined into global memory: by "add", "min", "max", "inc", "dec",
-    "and", "or" or "xor", or a `ReductionOp`.
+    """The TMA copy that combines a tile of shared memory into global memory (sm_90).
+
+    PTX `cp.reduce.async.bulk.tensor`. `reduction_kind` is "add", "min", "max", "inc", "dec",
+    "and", "or" or "xor", or a `cute.ReductionOp` (DSLTypeError otherwise).
     """
 
     reduction_kind: Any = "add"
@@ -87,11 +102,13 @@ class CopyReduceBulkTensorTileS2GOp:
 
     @property
     def kind(self) -> str:
+        """PTX's name of the reduction."""
         given = self.reduction_kind
         return given.name.lower() if isinstance(given, enum.Enum) else given
 
 
 def _check_reduction(kind: str, dtype: Any) -> None:
+    """DSLTypeError unless the TMA unit has this reduction of elements of `dtype`."""
     name = {"TFloat32": "Float32"}.get(dtype.__name__, dtype.__name__)
     if name not in REDUCIBLE[kind]:
         raise DSLTypeError(
@@ -123,12 +140,20 @@ __all__ = [
     "update_tma_descriptor",
 ]
 
+
+def _both(what: str, x: Any, other: str, y: Any) -> tuple[tuple[str, None], ...]:
+    """Return notes that say what two operands are."""
+    return (f"{what} is {x}", None), (f"{other} is {y}", None)
+
+
 _LOADS = (CopyBulkTensorTileG2SOp, CopyBulkTensorTileG2SMulticastOp)
 _STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
 
 
 class TmaAtom:
-    """A TMA copy of one tensor: its tensor map, and what of it is static."""
+    """A TMA copy of one tensor: its tensor map, and its static facts. `make_tiled_tma_atom` makes
+    it.
+    """
 
     def __init__(self, tensor_map: TensorMapValue, op: Any, dtype: Any, box: Box) -> None:
         self.tensor_map = tensor_map
@@ -147,24 +172,28 @@ class TmaAtom:
 
     @property
     def value_type(self) -> Any:
+        """The element type of the tile in shared memory."""
         return self.dtype
 
     def __str__(self) -> str:
         return f"{type(self.op).__name__} of {self.dtype.__name__}, box {self.box.extents}"
 
     def _place(self, coordinate: Any) -> list[Any]:
-        """A coordinate of the tensor in the order of the tensor map's modes."""
+        """Return a coordinate of the tensor in the order of the tensor map's modes."""
         flat = leaves(coordinate)
         return [flat[mode] for mode in self.box.order]
 
     def _check_shared(self, shared: Tensor) -> None:
-        """The TMA unit moves 16-byte pieces as the tensor map says; a tensor that finds them
-        elsewhere, or elements of another width there, is another one.
+        """Check that the shared tensor has the swizzle and element width that the tensor map was
+        encoded with.
+
+        TMA would write elements where another tensor does not look for them: DSLTypeError.
         """
         if shared.element_type.width != self.dtype.width:
             raise DSLTypeError(
-                f"{self} has elements of {self.dtype.width} bits, and {shared} of "
+                f"the TMA atom has elements of {self.dtype.width} bits, its shared tensor of "
                 f"{shared.element_type.width}",
+                notes=_both("the atom", self, "the shared tensor", shared),
                 hint="the tile in shared memory has the elements of the tensor in global memory",
             )
         inner = shared.pointer.swizzle
@@ -177,16 +206,18 @@ class TmaAtom:
                 for n in (self.box.swizzle, bits)
             )
             raise DSLTypeError(
-                f"{self} was made with a shared layout of {atom}; {shared} has {tensor}",
+                f"the TMA atom was made for {atom}, and its shared tensor has {tensor}",
+                notes=_both("the atom", self, "the shared tensor", shared),
                 hint="make the tensor with the layout that the atom was made with: "
                 "storage.tile.get_tensor(layout.outer, swizzle=layout.inner)",
             )
 
     def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
-        """`cute.prefetch` by this atom: have a partitioned tile in the L2 cache."""
+        """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom."""
         if not isinstance(self.op, _LOADS) or src.has_memory:
             raise DSLTypeError(
-                f"prefetch takes a TMA load and its coordinate tensor, not {self} and {src}",
+                "prefetch takes a TMA load and its coordinate tensor",
+                notes=_both("the atom", self, "the tensor", src),
                 hint="partition the tensor with tma_partition",
             )
         size, each = int(algebra.size(src.shape)), self.box.size
@@ -207,20 +238,22 @@ class TmaAtom:
         cache_policy: Any = None,
         tma_desc_ptr: Any = None,
     ) -> None:
-        """`cute.copy` by this atom: partitioned tensors, called by a whole warp. The tensor map is
-        the atom's own, or one in global memory at `tma_desc_ptr` that was made from it. An atom
-        that is not for multicasts loads for its own block, whatever `mcast_mask` says.
+        """Copy partitioned tensors: `cute.copy` by this atom, called by a whole warp.
 
-        In a loop with `prefetch_stages=` a load needs no barrier: all threads of the block call it,
-        one of them issues it, and the tile is there after the loop's `sync_threads()`.
+        The tensor map is the atom's own, or one in global memory at `tma_desc_ptr` that was made
+        from it. An atom that is not for multicasts loads for its own block, whatever `mcast_mask`
+        says.
+
+        In a loop with `prefetch_stages=` a load needs no barrier: all threads of the block call
+        it, one of them issues it, and the tile has landed after the loop's `sync_threads()`.
         """
         tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
         is_load = isinstance(self.op, _LOADS)
         shared, coordinates = (dst, src) if is_load else (src, dst)
         if shared.memspace != "smem" or coordinates.has_memory:
             raise DSLTypeError(
-                f"{self} copies between shared memory and a TMA coordinate tensor, not {src} "
-                f"to {dst}",
+                "a TMA copy is between shared memory and its coordinate tensor",
+                notes=_both("the source", src, "the destination", dst),
                 hint="partition both with tma_partition",
             )
         if not isinstance(self.op, CopyBulkTensorTileG2SMulticastOp):
@@ -235,12 +268,13 @@ class TmaAtom:
         each = self.box.size
         if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
             raise DSLTypeError(
-                f"{self}: {src.shape} to {dst.shape} are no whole boxes of {each} elements",
+                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
+                notes=((f"the atom is {self}", None),),
                 hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
                 "tAsA[None, stage]",
             )
         # The loop that waits for a load without a barrier has one thread issue it.
-        with when(pred), contextlib.nullcontext() if unbound else arch.elect_one():
+        with predicated(pred), contextlib.nullcontext() if unbound else arch.elect_one():
             for at in range(0, size, each):
                 place = shared.pointer.moved(shared.layout(at))
                 tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
@@ -262,9 +296,9 @@ class TmaAtom:
 
 
 class TmaInfo:
-    """An atom with the coordinate tensor and the shared layout of a tile that go with it.
+    """A TMA atom, its coordinate tensor, and the shared layout of a tile.
 
-    Unpacks as the pair (atom, coordinate tensor).
+    It unpacks as the pair (atom, coordinate tensor).
     """
 
     def __init__(self, atom: TmaAtom, tma_tensor: Tensor, smem_layout: Any) -> None:
@@ -282,21 +316,29 @@ class TmaInfo:
         return (self.atom, self.tma_tensor)[i]
 
 
+@takes_location
 def make_tiled_tma_atom(
     op: Any,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     cta_tiler: Any,
     num_multicast: int = 1,
     *,
-    internal_type: Any = None,
+    internal_type: type[Numeric] | None = None,
 ) -> TmaInfo:
-    """A TMA atom for tiles of `cta_tiler` of a tensor in global memory, of up to 5 modes, which may
-    be nested. The tiler has extents by mode, or is a layout of the tile's coordinates.
+    """Make a TMA atom for tiles of a tensor in global memory, and its coordinate tensor. Host code
+    only.
 
-    `smem_layout` is that of one tile, swizzled or not. With `num_multicast`, each of so many blocks
-    loads an equal part of the tile for all. `internal_type`, of the same width, is what the
-    elements are in shared memory: their bits stay. Host code only.
+    - `op`: one of the four TMA copy operations of this module.
+    - `gmem_tensor`: a tensor of up to 5 modes, which may be nested; one stride is 1, the others
+      are multiples of 16 bytes.
+    - `smem_layout`: the layout of one tile in shared memory, swizzled or not.
+    - `cta_tiler`: the tile's extents by mode, or a layout of its coordinates.
+    - `num_multicast`: the number of blocks, each of which loads an equal part of the tile for all.
+    - `internal_type`: the type of the elements in shared memory, of the same width: their bits
+      stay.
+
+    Raises DSLTypeError if no TMA copy moves such a tile.
     """
     if not isinstance(op, _LOADS + _STORES):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
@@ -307,14 +349,14 @@ def make_tiled_tma_atom(
     dtype = gmem_tensor.element_type if internal_type is None else internal_type
     if dtype.width != gmem_tensor.element_type.width:
         raise DSLTypeError(
-            f"internal_type={dtype.__name__} has {dtype.width} bits, the tensor's "
-            f"{gmem_tensor.element_type.__name__} has {gmem_tensor.element_type.width}"
+            f"internal_type={dtype.__name__} has {dtype.width} bits, the tensor's elements have "
+            f"{gmem_tensor.element_type.width}"
         )
     if isinstance(op, CopyReduceBulkTensorTileS2GOp):
         _check_reduction(op.kind, dtype)
     modes = modes_of(gmem_tensor)
     box = find_box(smem_layout, tile_of(gmem_tensor, cta_tiler), modes, dtype.width)
-    part = divided(box, num_multicast, dtype.width)
+    part = share_of_box(box, num_multicast, dtype.width)
     tensor_map = encode_tensor_map(
         dtype,
         gmem_tensor.iterator.toint(),
@@ -329,16 +371,21 @@ def make_tiled_tma_atom(
     return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates, smem_layout)
 
 
+@takes_location
 def make_tiled_tma_atom_A(
     op: Any,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     mma_tiler_mnk: Any,
     tiled_mma: Any,
     cluster_shape_vmnk: Any = None,
-    internal_type: Any = None,
+    internal_type: type[Numeric] | None = None,
 ) -> TmaInfo:
-    """A TMA atom for tiles (M, K) of operand A, multicast to the blocks of the cluster along N."""
+    """Make a TMA atom for tiles (M, K) of operand A, multicast to the cluster's blocks along N.
+
+    (M, N, K) is `mma_tiler_mnk`; `cluster_shape_vmnk` the cluster's shape or layout (V, M, N, K).
+    For the other parameters see `make_tiled_tma_atom`.
+    """
     m, _, k = mma_tiler_mnk
     blocks = _along(op, cluster_shape_vmnk, 2)
     return make_tiled_tma_atom(
@@ -346,16 +393,21 @@ def make_tiled_tma_atom_A(
     )
 
 
+@takes_location
 def make_tiled_tma_atom_B(
     op: Any,
     gmem_tensor: Tensor,
-    smem_layout: Any,
+    smem_layout: Layout | ComposedLayout,
     mma_tiler_mnk: Any,
     tiled_mma: Any,
     cluster_shape_vmnk: Any = None,
-    internal_type: Any = None,
+    internal_type: type[Numeric] | None = None,
 ) -> TmaInfo:
-    """A TMA atom for tiles (N, K) of operand B, multicast to the blocks of the cluster along M."""
+    """Make a TMA atom for tiles (N, K) of operand B, multicast to the cluster's blocks along M.
+
+    (M, N, K) is `mma_tiler_mnk`; `cluster_shape_vmnk` the cluster's shape or layout (V, M, N, K).
+    For the other parameters see `make_tiled_tma_atom`.
+    """
     _, n, k = mma_tiler_mnk
     blocks = _along(op, cluster_shape_vmnk, 1)
     return make_tiled_tma_atom(
@@ -364,13 +416,16 @@ def make_tiled_tma_atom_B(
 
 
 def _along(op: Any, cluster_shape_vmnk: Any, mode: int) -> int:
-    """How many blocks of the cluster, a shape or a layout (V, M, N, K), get a tile."""
+    """Return the number of the cluster's blocks, a shape or layout (V, M, N, K), that get a
+    tile.
+    """
     if not isinstance(op, CopyBulkTensorTileG2SMulticastOp) or cluster_shape_vmnk is None:
         return 1
     shape = getattr(cluster_shape_vmnk, "shape", cluster_shape_vmnk)
     return int(algebra.size(shape[mode]))
 
 
+@takes_location
 def tma_partition(
     atom: TmaAtom,
     cta_coord: Any = 0,
@@ -378,9 +433,16 @@ def tma_partition(
     smem_tensor: Any = None,
     gmem_tensor: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    """Both tensors as ((box, boxes), other modes...): mode 0 of each is one tile, grouped.
+    """Partition a shared tensor and its coordinate tensor into TMA copies: (tAsA, tAgA).
 
-    `cta_layout` are the blocks that load the tile together, `cta_coord` is this one of them.
+    - `atom`: the TMA atom, or the result of `make_tiled_tma_atom`.
+    - `cta_coord`, `cta_layout`: this block among those that load the tile together, for
+      multicasts.
+    - `smem_tensor`: (tile, stages...), mode 0 grouped by `cute.group_modes`.
+    - `gmem_tensor`: the tiles of the atom's coordinate tensor, (tile, tiles...), mode 0 grouped.
+
+    Both results have the modes ((box, boxes), other modes...). Raises DSLTypeError if the order of
+    the elements in shared memory is not the atom's.
     """
     atom = _atom(atom)
     tile = algebra.get(smem_tensor.layout, 0)
@@ -405,49 +467,68 @@ def tma_partition(
 
 
 def _check_order(atom: TmaAtom, tile: Any, box: Any, gmem_tensor: Tensor) -> None:
-    """The elements of a box in the order of shared memory are where the tensor map says."""
+    """DSLTypeError unless a box has its elements in shared memory in the tensor map's order."""
     if gmem_tensor.has_memory:
         raise DSLTypeError(
-            f"tma_partition takes the coordinate tensor that came with {atom}, not {gmem_tensor}"
+            "tma_partition takes the coordinate tensor that came with the atom",
+            notes=_both("the atom", atom, "the tensor", gmem_tensor),
         )
-    found = [walk[:3:2] for walk in walked(box, paths_of(gmem_tensor.iterator))]
+    found = [walk[:3:2] for walk in stretches_of(box, paths_of(gmem_tensor.iterator))]
     wanted = [(n, mode) for n, mode in zip(atom.box.extents, atom.box.order, strict=True) if n > 1]
     if found != wanted:
         raise DSLTypeError(
-            f"the tile {tile} in shared memory has its elements in another order than {atom} "
-            f"copies them: {found} (extent, mode), not {wanted}",
+            "the tile in shared memory has its elements in another order than the atom",
+            notes=(
+                (f"the tile is {tile}: (extent, mode) {found}", None),
+                (f"the atom is {atom}: (extent, mode) {wanted}", None),
+            ),
             hint="make the atom with the layout of one stage of this tensor",
         )
 
 
+@takes_location
 def create_tma_multicast_mask(cta_layout_vmnk: Any, cta_coord_vmnk: Any, mcast_mode: int) -> Any:
-    """The blocks of the cluster that differ from this one in mode `mcast_mode` only, as bits."""
+    """Return the blocks of the cluster that differ from this one in mode `mcast_mode` only, as
+    bits.
+
+    `cta_layout_vmnk` is the layout of the cluster's blocks, `cta_coord_vmnk` the coordinate of
+    this one. The result is an Int16 for `mcast_mask=`.
+    """
     mask = algebra.make_layout_image_mask(cta_layout_vmnk, cta_coord_vmnk, mcast_mode)
     return Int16(mask) if type(mask) is int else mask.to(Int16)
 
 
+@takes_location
 def prefetch_descriptor(atom: TmaAtom) -> None:
-    """Have the atom's tensor map in the descriptor cache before its first use."""
+    """Load the atom's tensor map into the descriptor cache before its first use; one thread calls
+    it.
+    """
     prefetch_tensor_map(_atom(atom).tensor_map)
 
 
-def copy_tensormap(atom: TmaAtom, tensormap_ptr: Any) -> None:
-    """A warp copies the atom's tensor map, 128 bytes, to shared or global memory."""
+@takes_location
+def copy_tensormap(atom: TmaAtom, tensormap_ptr: Pointer) -> None:
+    """Copy the atom's tensor map, 128 bytes, to shared or global memory; a whole warp calls it."""
     copy_tensor_map(_atom(atom).tensor_map, tensormap_ptr)
 
 
-def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Any) -> None:
-    """One thread makes the tensor map at `tensormap_ptr` one of `gmem_tensor`: its address, extents
-    and strides replace those that are there. It has the modes of the atom's own tensor, the same of
-    them contiguous; address and other strides are multiples of 16 bytes.
+@takes_location
+def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Pointer) -> None:
+    """Change the tensor map at `tensormap_ptr` to describe `gmem_tensor`; one thread calls it
+    (sm_90a).
+
+    Address, extents and strides are replaced. The tensor has the modes of the atom's own, the same
+    of them contiguous; its address and other strides are multiples of 16 bytes. Raises
+    DSLTypeError for other modes or elements.
     """
     atom = _atom(atom)
     shape, stride, _ = modes_of(gmem_tensor)
     order = atom.box.order
     if len(shape) != len(order) or gmem_tensor.element_type is not atom.dtype:
         raise DSLTypeError(
-            f"{gmem_tensor} does not fit {atom}: it needs {len(order)} modes of "
-            f"{atom.dtype.__name__}"
+            f"the tensor does not fit the TMA atom: it needs {len(order)} modes of "
+            f"{atom.dtype.__name__}",
+            notes=_both("the atom", atom, "the tensor", gmem_tensor),
         )
     leading = stride[order[0]]
     if type(leading) is int and leading != 1:
@@ -463,6 +544,7 @@ def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Any
 
 
 def _atom(atom: Any) -> TmaAtom:
+    """Return a TMA atom, that of a `TmaInfo` too; DSLTypeError for anything else."""
     if isinstance(atom, TmaInfo):
         atom = atom.atom
     if not isinstance(atom, TmaAtom):
@@ -470,8 +552,11 @@ def _atom(atom: Any) -> TmaAtom:
     return atom
 
 
-def prefetch(atom: TmaAtom, src: Tensor, *, tma_desc_ptr: Any = None) -> None:
-    """Have a tile that a TMA load will copy in the L2 cache: called by a whole warp. `src` is a
-    tensor that `tma_partition` gave.
+@takes_location
+def prefetch(atom: TmaAtom, src: Tensor, *, tma_desc_ptr: Pointer | None = None) -> None:
+    """Load a tile that a TMA load will copy into the L2 cache; a whole warp calls it.
+
+    `src` is a coordinate tensor that `tma_partition` partitioned; `tma_desc_ptr` a tensor map in
+    global memory to use instead of the atom's. Raises DSLTypeError for other atoms and tensors.
     """
     _atom(atom).prefetch_tensors(src, tma_desc_ptr)

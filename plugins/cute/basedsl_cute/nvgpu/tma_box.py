@@ -1,7 +1,7 @@
-"""The box of a TMA copy: what one instruction moves between a tile of a tensor and shared memory.
+"""The box of a TMA copy: the part of a tile that one instruction moves.
 
-A box is what is contiguous in shared memory at once: the walk through the shared layout, as far as
-it steps through whole modes of the global tensor, the first of which is the contiguous one.
+A box is contiguous in shared memory: the walk through the shared layout, as far as it steps
+through whole modes of the global tensor, the first of which is the contiguous one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
 
 
 class Box(NamedTuple):
-    """What one instruction copies: the map's mode i is `order[i]` of the tensor's `Modes`."""
+    """The box of one instruction: the map's mode i is `order[i]` of the tensor's `Modes`."""
 
     order: tuple[int, ...]
     extents: tuple[int, ...]
@@ -27,11 +27,14 @@ class Box(NamedTuple):
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return math.prod(self.extents)
 
 
 class Modes(NamedTuple):
-    """The modes of a tensor map: the leaves of a tensor's shape, and where each of them is."""
+    """The modes of a tensor map: the leaves of a tensor's shape and stride, and their paths in
+    it.
+    """
 
     shape: tuple[Any, ...]
     stride: tuple[Any, ...]
@@ -39,12 +42,12 @@ class Modes(NamedTuple):
 
     @property
     def names(self) -> list[Any]:
-        """What messages call them."""
+        """The modes' names in messages."""
         return [path[0] if len(path) == 1 else list(path) for path in self.paths]
 
 
 def modes_of(tensor: Tensor) -> Modes:
-    """Its modes; DSLTypeError unless it is a plain tensor in global memory."""
+    """Return the modes of a plain tensor in global memory; DSLTypeError for others."""
     layout = tensor.layout
     if not isinstance(layout, algebra.Layout) or tensor.memspace != "gmem":
         raise DSLTypeError(f"TMA copies to and from plain tensors in global memory, not {tensor}")
@@ -54,19 +57,20 @@ def modes_of(tensor: Tensor) -> Modes:
 
 
 def leaves(x: Any) -> tuple[Any, ...]:
-    """The leaves of nested tuples, in order."""
+    """Return the leaves of nested tuples, in order."""
     return tuple(leaf for part in x for leaf in leaves(part)) if isinstance(x, tuple) else (x,)
 
 
 def paths_of(x: Any, at: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
-    """Where the leaves of nested tuples are, in order."""
+    """Return the paths of the leaves of nested tuples, in order."""
     if not isinstance(x, tuple):
         return [at]
     return [path for i, part in enumerate(x) for path in paths_of(part, (*at, i))]
 
 
 def tile_of(tensor: Tensor, tiler: Any) -> Any:
-    """Which coordinate of `tensor` each element of a tile has: a layout with basis strides.
+    """Return the layout from the elements of a tile to coordinates of `tensor`, with basis
+    strides.
 
     `tiler` has an extent, or a layout, for each mode; modes without one are not tiled. Or it is
     such a layout itself, as `composition(make_identity_layout(shape), extents)`.
@@ -90,8 +94,9 @@ def tile_of(tensor: Tensor, tiler: Any) -> Any:
 
 
 def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
-    """The largest box that one instruction can copy between a tile and its shared layout; `tile`
-    is from `tile_of`, and `modes` those of the same tensor.
+    """Return the largest box that one instruction can copy between a tile and its shared layout.
+
+    `tile` is from `tile_of`, and `modes` those of the same tensor.
     """
     swizzle, outer = 0, smem_layout
     if isinstance(smem_layout, algebra.ComposedLayout):
@@ -105,23 +110,26 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
         swizzle, outer = inner.bits, smem_layout.outer
     size = int(algebra.size(tile))
     if int(algebra.size(outer.shape)) != size:
-        extents = ", ".join(map(str, algebra.product_each(tile.shape)))
-        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of ({extents})")
+        wanted = ", ".join(map(str, algebra.product_each(tile.shape)))
+        raise DSLTypeError(f"the shared layout {smem_layout} is not one tile of ({wanted})")
     leading = [mode for mode, d in enumerate(modes.stride) if type(d) is int and d == 1]
-    walk = walked(algebra.composition(tile, algebra.right_inverse(outer)), modes.paths)
+    walk = stretches_of(algebra.composition(tile, algebra.right_inverse(outer)), modes.paths)
     order: list[int] = []
     extents: list[int] = []
     for extent, step, mode in walk:
         if step != 1 or mode in order or (not order and mode not in leading):
             break
         order.append(mode)
-        extents.append(_most(extent, math.prod(extents) * bits // 8, modes.names[mode]))
+        extents.append(_largest_part(extent, math.prod(extents) * bits // 8, modes.names[mode]))
         if extents[-1] < extent:
             break
     if not order:
         raise DSLTypeError(
-            f"the shared layout {smem_layout} is not contiguous in the mode that is contiguous in "
-            f"global memory (strides {modes.stride})"
+            "the shared layout is not contiguous in the mode that is contiguous in global memory",
+            notes=(
+                (f"the shared layout is {smem_layout}", None),
+                (f"the strides in global memory are {modes.stride}", None),
+            ),
         )
     row = extents[0] * bits // 8
     if swizzle and row > SWIZZLE_BYTES[swizzle]:
@@ -132,9 +140,11 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
 
 
-def _most(extent: int, each: int, mode: Any) -> int:
-    """The largest part of a mode that a box can have: what divides it, so that boxes of one extent
-    are the tile, and is whole units of shared memory. `each` is the bytes of one index.
+def _largest_part(extent: int, each: int, mode: Any) -> int:
+    """Return the largest part of a mode that a box can have.
+
+    It divides the mode, so that boxes of one extent are the tile, and is whole units of shared
+    memory. `each` is the bytes of one index.
     """
     if extent <= MAX_BOX:
         return extent
@@ -142,8 +152,8 @@ def _most(extent: int, each: int, mode: Any) -> int:
     part = next((n for n in range(MAX_BOX, 0, -1) if extent % n == 0 and n % unit == 0), None)
     if part is None:
         raise DSLTypeError(
-            f"a tile of {extent} elements in mode {mode} is more than one TMA box, which has at "
-            f"most {MAX_BOX}, and cannot be split into equal boxes of whole {_SMEM_UNIT} bytes",
+            f"a tile of {extent} elements in mode {mode} cannot be split into equal TMA boxes",
+            notes=((f"a box has up to {MAX_BOX} elements, in whole {_SMEM_UNIT} bytes", None),),
             hint=f"take an extent up to {MAX_BOX}, or a multiple of {unit} that divides into "
             "equal parts of at most that",
         )
@@ -151,20 +161,22 @@ def _most(extent: int, each: int, mode: Any) -> int:
 
 
 def _check_piece(extents: Sequence[int], bits: int) -> None:
-    """A tile of several boxes has each begin where TMA can write: PTX ISA, cp.async.bulk.tensor,
-    "the shared memory address is a multiple of 128".
+    """DSLTypeError unless each of a tile's boxes begins at a multiple of 128 bytes of shared
+    memory.
+
+    PTX ISA, cp.async.bulk.tensor: "the shared memory address is a multiple of 128".
     """
     size = math.prod(extents) * bits // 8
     if size % _SMEM_UNIT:
         raise DSLTypeError(
-            f"the tile is copied in boxes of {tuple(extents)} elements, {size} bytes of shared "
-            f"memory each, and TMA writes to multiples of {_SMEM_UNIT} bytes",
-            hint="make what is contiguous both in the tile and in its shared layout larger",
+            f"a TMA box of {tuple(extents)} elements has {size} bytes, no multiple of {_SMEM_UNIT}",
+            notes=((f"of several boxes each begins at a multiple of {_SMEM_UNIT} bytes", None),),
+            hint="enlarge the part that is contiguous both in the tile and in its shared layout",
         )
 
 
-def walked(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int, int]]:
-    """(extent, step, mode of the map) of each stretch of a layout into coordinates."""
+def stretches_of(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int, int]]:
+    """Return (extent, step, mode of the map) of each stretch of a layout into coordinates."""
     along = algebra.coalesce(along)
     found = []
     for extent, step in zip(leaves(along.shape), leaves(along.stride), strict=True):
@@ -176,8 +188,8 @@ def walked(along: Any, paths: Sequence[tuple[int, ...]]) -> list[tuple[int, int,
     return found
 
 
-def divided(box: Box, parts: int, bits: int) -> Box:
-    """The part of a box that each of several blocks loads: a slice of its slowest mode."""
+def share_of_box(box: Box, parts: int, bits: int) -> Box:
+    """Return the part of a box that each of several blocks loads: a slice of its slowest mode."""
     if parts == 1:
         return box
     extents = list(box.extents)

@@ -1,4 +1,4 @@
-"""`nvgpu.warp`: what a warp does together: mma.sync, ldmatrix, stmatrix.
+"""`nvgpu.warp`: matrix instructions of a warp: mma.sync, ldmatrix, stmatrix.
 
 PTX ISA 9.7.14.5 "mma.sync", 9.7.14.5.15 "ldmatrix", 9.7.14.5.16 "stmatrix".
 """
@@ -25,7 +25,7 @@ from basedsl.numeric import (
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.atoms.operand_registers import Operand, as_pieces
 from basedsl_cute.dialect import define
@@ -58,7 +58,7 @@ _NAMES = {
 
 
 class _WarpMma(MmaOp):
-    """mma.sync: D = A B + C with A row-major and B column-major in registers."""
+    """The base of mma.sync: D = A B + C with A row-major and B column-major in registers."""
 
     shape_mnk: tuple[int, int, int]
 
@@ -74,7 +74,11 @@ class _WarpMma(MmaOp):
 
 @dataclass(frozen=True)
 class MmaF16BF16Op(_WarpMma):
-    """Float16 (accumulating in Float16 or Float32) or BFloat16 (in Float32), 16x8x8 or 16x8x16."""
+    """The mma.sync of Float16 or BFloat16, 16x8x8 or 16x8x16 (sm_80).
+
+    Float16 accumulates in Float16 or Float32, BFloat16 in Float32. Raises DSLTypeError for other
+    types and shapes.
+    """
 
     ab_dtype: Any
     acc_dtype: Any
@@ -91,7 +95,7 @@ class MmaF16BF16Op(_WarpMma):
 
 @dataclass(frozen=True)
 class MmaTF32Op(_WarpMma):
-    """TFloat32 accumulating in Float32, 16x8x4 or 16x8x8."""
+    """The mma.sync of TFloat32 accumulating in Float32, 16x8x4 or 16x8x8 (sm_80)."""
 
     ab_dtype: Any = TFloat32
     acc_dtype: Any = Float32
@@ -107,7 +111,8 @@ class MmaTF32Op(_WarpMma):
 
 @dataclass(frozen=True)
 class MmaI8Op(_WarpMma):
-    """Int8 or Uint8 accumulating in Int32 (wrapping), 16x8x16 or 16x8x32.
+    """The mma.sync of Int8 or Uint8 accumulating in Int32, which wraps around, 16x8x16 or 16x8x32
+    (sm_80).
 
     `b_dtype` is that of A unless given.
     """
@@ -128,7 +133,7 @@ class MmaI8Op(_WarpMma):
 
 @dataclass(frozen=True)
 class MmaFP8Op(_WarpMma):
-    """Float8E4M3FN or Float8E5M2 accumulating in Float32, 16x8x32; sm_89 and later.
+    """The mma.sync of Float8E4M3FN or Float8E5M2 accumulating in Float32, 16x8x32 (sm_89).
 
     `b_dtype` is that of A unless given.
     """
@@ -148,7 +153,7 @@ class MmaFP8Op(_WarpMma):
 
 @dataclass(frozen=True)
 class MmaF64Op(_WarpMma):
-    """Float64, 8x8x4 (sm_80), or 16x8x4, 16x8x8 and 16x8x16 (sm_90)."""
+    """The mma.sync of Float64: 8x8x4 (sm_80), or 16x8x4, 16x8x8 and 16x8x16 (sm_90)."""
 
     shape_mnk: tuple[int, int, int] = (8, 8, 4)
     ab_dtype: Any = Float64
@@ -200,7 +205,7 @@ def _other_operation(dtype: Any, name: str) -> str | None:
 
 
 def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
-    """`cute.gemm` by the dialect's atom of that name, on fragments of one instruction."""
+    """Emit `cute.gemm` by the dialect's atom of that name, on fragments of one instruction."""
     operands = []
     for name, tensor in zip("dabc", (d, a, b, c), strict=True):
         width = storage_bits(tensor.element_type)
@@ -218,7 +223,9 @@ def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
 
 @dataclass(frozen=True)
 class _MatrixCopy(CopyOp):
-    """One, two or four matrices of 8x8 16-bit elements, `transpose`d on the way if asked."""
+    """The base of copies of one, two or four matrices of 8x8 16-bit elements, transposed if
+    asked.
+    """
 
     transpose: bool = False
     num_matrices: int = 1
@@ -253,7 +260,7 @@ class _MatrixCopy(CopyOp):
     def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
         operands = [Operand(src, bits[0], False, name), Operand(dst, bits[1], True, name)]
         trace = require("a matrix copy")
-        with when(pred), as_pieces(operands) as (source, target):
+        with predicated(pred), as_pieces(operands) as (source, target):
             Copy(
                 define(trace.bindings),
                 source=source,
@@ -266,13 +273,20 @@ class _MatrixCopy(CopyOp):
 
 @dataclass(frozen=True)
 class LdMatrix8x8x16bOp(_MatrixCopy):
-    """ldmatrix (sm_75): each lane gives the address of a row of 16 bytes in shared memory."""
+    """The load of 1, 2 or 4 matrices of 8x8 16-bit elements from shared memory (PTX `ldmatrix`,
+    sm_75).
+
+    Each lane gives the address of a row of 16 bytes. `transpose` transposes 16-bit elements on the
+    way; `num_matrices` is 1, 2 or 4. Raises DSLTypeError for other arguments.
+    """
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of a warp; DSLTypeError for elements of an unfit width."""
         self.check_width(width)
         return algebra.matrix_copy(self.num_matrices, self.transpose).in_elements(width)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one ldmatrix; DSLTypeError for other memories."""
         _no_fields(self, fields)
         _check_spaces("ldmatrix", src, dst, "smem", "rmem")
         self._emit(self._name("ldmatrix"), src, dst, pred, (128, 32 * self.num_matrices))
@@ -280,7 +294,7 @@ class LdMatrix8x8x16bOp(_MatrixCopy):
 
 @dataclass(frozen=True)
 class LdMatrix16x16x8bOp(_MatrixCopy):
-    """ldmatrix of one or two 16x16 matrices of 8-bit elements, which it transposes (sm_100a).
+    """The load of 1 or 2 matrices of 16x16 8-bit elements, transposed (PTX `ldmatrix`, sm_100a).
 
     Each of 16 lanes gives the address of a row of 16 bytes for each matrix.
     """
@@ -301,6 +315,7 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
         _check_unpack(self)
 
     def check_width(self, width: int) -> None:
+        """DSLTypeError unless elements have 8 bits."""
         if width != 8:
             raise DSLTypeError(
                 f"LdMatrix16x16x8bOp turns matrices of 8-bit elements, not of {width} bits",
@@ -308,10 +323,12 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
             )
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        """Return the layouts of a warp; DSLTypeError for elements of an unfit width."""
         self.check_width(width)
         return algebra.byte_matrix_copy(self.num_matrices).in_elements(8)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one ldmatrix; DSLTypeError for other memories."""
         _no_fields(self, fields)
         _check_spaces("ldmatrix", src, dst, "smem", "rmem")
         name = f"ldmatrix_b8_x{self.num_matrices}"
@@ -320,8 +337,9 @@ class LdMatrix16x16x8bOp(_MatrixCopy):
 
 @dataclass(frozen=True)
 class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
-    """ldmatrix of one, two or four matrices of 8 rows of 16 bytes: LdMatrix8x8x16bOp, for 8-bit
-    elements.
+    """The load of 1, 2 or 4 matrices of 8 rows of 16 8-bit elements (PTX `ldmatrix`, sm_75).
+
+    It is LdMatrix8x8x16bOp for 8-bit elements.
     """
 
     unpack_bits: int | None = None
@@ -331,6 +349,7 @@ class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
         _check_unpack(self)
 
     def check_width(self, width: int) -> None:
+        """DSLTypeError unless elements have 8 bits."""
         if width != 8:
             raise DSLTypeError(
                 f"LdMatrix8x16x8bOp moves 8-bit elements, not such of {width} bits",
@@ -352,8 +371,8 @@ def _check_transpose(op: Any) -> None:
 def _check_unpack(op: Any) -> None:
     if op.unpack_bits is not None:
         raise DSLTypeError(
-            f"{type(op).__name__}: elements of {op.unpack_bits} bits share bytes, which tensors in "
-            "shared memory do not"
+            f"{type(op).__name__} has no unpack_bits={op.unpack_bits}: elements in shared memory "
+            "do not share bytes"
         )
 
 
@@ -366,7 +385,11 @@ def _check_spaces(name: str, src: Any, dst: Any, source: str, target: str) -> No
 
 @dataclass(frozen=True)
 class StMatrix8x8x16bOp(_MatrixCopy):
-    """stmatrix (sm_90): the inverse of ldmatrix."""
+    """The store of 1, 2 or 4 matrices of 8x8 16-bit elements to shared memory (PTX `stmatrix`,
+    sm_90).
+
+    It is the inverse of ldmatrix, with the same parameters.
+    """
 
     width_hint: ClassVar[str] = (
         "CopyUniversalOp stores them: hopper_helpers.sm90_get_smem_store_op chooses"
@@ -374,10 +397,12 @@ class StMatrix8x8x16bOp(_MatrixCopy):
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
         # Epilogues take an atom of any type for what a tile of C is: `make_tiled_copy_C_atom`.
+        """Return the layouts of a warp."""
         transpose = self.transpose and width == 16
         return algebra.matrix_copy(self.num_matrices, transpose, store=True).in_elements(width)
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit one stmatrix; DSLTypeError for other memories or elements of an unfit width."""
         _no_fields(self, fields)
         self.check_width(atom.width)
         _check_spaces("stmatrix", src, dst, "rmem", "smem")

@@ -35,7 +35,6 @@ from basedsl.numeric import (
 )
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout
-from basedsl_cute.algebra.ignored_location import take_location_everywhere
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
 from basedsl_cute.arch.wgmma import wgmma_fence as fence
 from basedsl_cute.arch.wgmma import wgmma_wait_group as wait_group
@@ -77,7 +76,7 @@ _TYPES_NAMED = {name: dtype for dtype, name in _TYPE_NAMES.items()}
 
 
 class _WarpgroupMma(MmaOp):
-    """wgmma: D = A B + D, where D is registers, B shared memory and A either."""
+    """The base of wgmma: D = A B + D, where D is registers, B shared memory and A either."""
 
     a_dtype: Any
     b_dtype: Any
@@ -92,7 +91,7 @@ class _WarpgroupMma(MmaOp):
 
     @property
     def fields(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """ACCUMULATE, and for floats NEGATE_A and NEGATE_B."""
+        """The fields that `mma.set` takes: ACCUMULATE, and for floats NEGATE_A and NEGATE_B."""
         if self.acc_dtype is Int32:
             return {"accumulate": True}
         return {"accumulate": True, "negate_a": False, "negate_b": False}
@@ -119,9 +118,12 @@ class _WarpgroupMma(MmaOp):
         if any(type(n) is int and n % each for n, each in zip(extents, tile, strict=True)):
             modes = "MK" if operand == "A" else "NK"
             raise DSLTypeError(
-                f"{type(self).__name__} takes {operand} in steps of ({modes[0]}, {modes[1]}) = "
-                f"{tile}, and this tile of shared memory has {extents}: the last step would "
-                "multiply what lies behind it",
+                f"{type(self).__name__} takes {operand} in steps of {tile}, and {extents} is no "
+                "multiple",
+                notes=(
+                    (f"the extents are ({modes[0]}, {modes[1]}) of a tile of shared memory", None),
+                    ("the last step would multiply the elements behind the tile", None),
+                ),
                 hint="make the tile a multiple in each mode, or the tiled MMA smaller",
             )
 
@@ -134,8 +136,7 @@ class _WarpgroupMma(MmaOp):
         }[operand]
         if not isinstance(x, Tensor):
             raise DSLTypeError(
-                f"wgmma reads {operand} from shared memory; a fragment is made of that memory, not "
-                f"of {x}",
+                f"wgmma reads {operand} from shared memory: a fragment is made of it, not of {x}",
                 hint=f"mma.make_fragment_{operand}(thr_mma.partition_{operand}(smem_tensor))",
             )
         if x.element_type is not dtype:
@@ -147,7 +148,7 @@ class _WarpgroupMma(MmaOp):
     def multiply(self, fields: Mapping[str, Any], d: Any, a: Any, b: Any, c: Any) -> None:
         """Issue D = A B + D, all steps of K; C must be the registers of D.
 
-        Without ACCUMULATE the first step of K replaces what is in D; the others add.
+        Without ACCUMULATE the first step of K replaces the values of D; the others add.
         """
         if c is not d and c.pointer.address.ir_value() != d.pointer.address.ir_value():
             raise DSLTypeError("wgmma accumulates in place: pass the same tensor as d and c")
@@ -170,12 +171,16 @@ class _WarpgroupMma(MmaOp):
                 )
 
     def _check_operand(self, name: str, x: Any, dtype: Any, in_registers: bool) -> None:
-        kind = Tensor if in_registers else DescriptorTensor
-        if not isinstance(x, kind) or (in_registers and x.memspace != "rmem"):
+        if in_registers:
+            is_fit = isinstance(x, Tensor) and x.memspace == "rmem"
+        else:
+            is_fit = isinstance(x, DescriptorTensor)
+        if not is_fit:
             wanted = "registers" if in_registers else "descriptors of shared memory"
             letter = "C" if name == "d" else name.upper()
             raise DSLTypeError(
-                f"{type(self).__name__} takes {name} as {wanted}, not {x}",
+                f"{type(self).__name__} takes {name} as {wanted}",
+                notes=((f"{name} is {x}", None),),
                 hint=f"make it with make_fragment_{letter}",
             )
         if in_registers and x.element_type is not dtype:
@@ -186,7 +191,8 @@ class _WarpgroupMma(MmaOp):
         if in_registers and not _is_compact(x.layout, values):
             raise DSLTypeError(
                 f"{type(self).__name__} takes the {values} values of {name} in consecutive "
-                f"registers; those of {x} are not",
+                "registers",
+                notes=((f"{name} is {x}", None),),
                 hint=f"make it with make_fragment_{'C' if name == 'd' else 'A'}",
             )
 
@@ -223,12 +229,12 @@ class _WarpgroupMma(MmaOp):
 
 
 class _OneType(_WarpgroupMma):
-    """A and B have elements of one type."""
+    """The base of operations whose A and B have elements of one type."""
 
     ab_dtype: Any
 
     @property
-    def a_dtype(self) -> Any:  # type: ignore[override]
+    def a_dtype(self) -> Any:
         return self.ab_dtype
 
     b_dtype = a_dtype
@@ -236,7 +242,7 @@ class _OneType(_WarpgroupMma):
 
 @dataclass(frozen=True)
 class _TwoTypes(_WarpgroupMma):
-    """A and B have elements of types of their own."""
+    """The base of operations whose A and B may have elements of different types."""
 
     a_dtype: Any
     b_dtype: Any
@@ -249,10 +255,11 @@ class _TwoTypes(_WarpgroupMma):
 
 @dataclass(frozen=True)
 class MmaF16BF16Op(_OneType):
-    """Float16 (accumulating in Float32 or Float16) or BFloat16 (in Float32), shape (64, N, 16).
+    """The wgmma of Float16 or BFloat16, shape (64, N, 16).
 
-    N is a multiple of 8 up to 256. Operands in shared memory may be contiguous in K or in M or N; A
-    in registers is K-major.
+    Float16 accumulates in Float32 or Float16, BFloat16 in Float32. N is a multiple of 8 up to 256.
+    Operands in shared memory may be contiguous in K or in M or N; A in registers is K-major.
+    Raises DSLTypeError for other arguments.
     """
 
     ab_dtype: Any
@@ -265,9 +272,10 @@ class MmaF16BF16Op(_OneType):
 
 @dataclass(frozen=True)
 class MmaTF32Op(_OneType):
-    """TFloat32 accumulating in Float32, shape (64, N, 8), K-major.
+    """The wgmma of TFloat32 accumulating in Float32, shape (64, N, 8), K-major.
 
-    N is a multiple of 8 up to 256. Of operands' float32 bits the lowest 13 do not count.
+    N is a multiple of 8 up to 256. The lowest 13 bits of the operands' float32 words are ignored.
+    Raises DSLTypeError for other arguments.
     """
 
     shape_mnk: tuple[int, int, int]
@@ -280,17 +288,19 @@ class MmaTF32Op(_OneType):
 
 @dataclass(frozen=True)
 class MmaF8Op(_TwoTypes):
-    """Float8E4M3FN and Float8E5M2 in any mix, accumulating in Float32 or Float16, (64, N, 32).
+    """The wgmma of Float8E4M3FN and Float8E5M2 in any mix, shape (64, N, 32), K-major.
 
-    N is a multiple of 8 up to 256; operands are K-major.
+    It accumulates in Float32 or Float16. N is a multiple of 8 up to 256. Raises DSLTypeError for
+    other arguments.
     """
 
 
 @dataclass(frozen=True)
 class MmaI8Op(_TwoTypes):
-    """Int8 and Uint8 in any mix, accumulating in Int32 (wrapping), shape (64, N, 32).
+    """The wgmma of Int8 and Uint8 in any mix, shape (64, N, 32), K-major.
 
-    N is 8, 24 or a multiple of 16 up to 256; operands are K-major.
+    It accumulates in Int32, which wraps around. N is 8, 24 or a multiple of 16 up to 256. Raises
+    DSLTypeError for other arguments.
     """
 
 
@@ -363,7 +373,7 @@ def make_mma_op(
     a_major_mode: OperandMajorMode = OperandMajorMode.K,
     b_major_mode: OperandMajorMode = OperandMajorMode.K,
 ) -> _WarpgroupMma:
-    """The wgmma for these element types, with N = `n`; DSLTypeError if there is none.
+    """Return the wgmma of these element types, with N = `n`; DSLTypeError if there is none.
 
     Float32 operands multiply as TFloat32, if they are declared so.
     """
@@ -389,13 +399,13 @@ def make_mma_op(
 
 
 def _is_compact(layout: Any, values: int) -> bool:
-    """Whether the first mode is `values` neighbours."""
+    """Return True if the first mode is `values` consecutive elements."""
     flat = algebra.coalesce(algebra.get(layout, 0))
-    return flat.shape == values and flat.stride == 1
+    return bool(flat.shape == values and flat.stride == 1)
 
 
 def _three_modes(layout: Any) -> Any:
-    """(V, M, K) from a layout of rank 1 to 3."""
+    """Return a layout of rank 1 to 3 as (V, M, K)."""
     missing = 3 - len(layout.shape)
     return algebra.Layout((*layout.shape, *(1,) * missing), (*layout.stride, *(0,) * missing))
 
@@ -408,6 +418,3 @@ def _start(a: Any, offset: int) -> Any:
     if isinstance(a, DescriptorTensor):
         return (a.start + offset).ir_value()
     return _at(a, offset)
-
-
-take_location_everywhere(globals(), __all__)

@@ -1,8 +1,10 @@
-"""`cute.pipeline`: producers and consumers that pass stages of shared memory to each other."""
+"""`cute.pipeline`: producers and consumers that pass stages of shared memory to each other.
+
+Every function and method takes and ignores the keyword arguments `loc` and `ip`.
+"""
 
 from typing import TYPE_CHECKING
 
-from basedsl_cute.algebra.ignored_location import methods_take_location, take_location_everywhere
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.pipeline.groups import (
     Agent,
@@ -52,16 +54,3 @@ __all__ = [
     "pipeline_init_wait",
     "sync",
 ]
-
-take_location_everywhere(globals(), __all__)
-methods_take_location(
-    NamedBarrier,
-    PipelineAsync,
-    PipelineConsumer,
-    PipelineCpAsync,
-    PipelineOrder,
-    PipelineProducer,
-    PipelineState,
-    PipelineTmaAsync,
-    PipelineTmaStore,
-)

@@ -1,4 +1,6 @@
-"""Who takes part: agents, groups of them, hardware barriers among some warps of a block."""
+"""Participants of pipelines: agents, groups of them, and hardware barriers among warps of a
+block.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import Integer
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class Agent(enum.Enum):
-    """What one arrival stands for."""
+    """The unit that arrives at a barrier: each thread by itself, or each warp once for its 32
+    lanes.
+    """
 
     Thread = "thread"
     Warp = "warp"
@@ -21,7 +27,15 @@ class Agent(enum.Enum):
 
 @dataclass(frozen=True)
 class CooperativeGroup:
-    """`size` arrivals complete a phase, each of a thread or, once for all its lanes, of a warp."""
+    """A group of `size` threads or warps, each of which arrives once to complete a phase of a
+    barrier.
+
+    - `agent`: `Agent.Thread` or `Agent.Warp`; of a warp, one lane arrives for all.
+    - `size`: a static number of agents, from 1.
+    - `alignment`: accepted and not used.
+
+    Raises DSLTypeError for another agent or size.
+    """
 
     agent: Agent
     size: int = 1
@@ -35,7 +49,7 @@ class CooperativeGroup:
 
     @contextlib.contextmanager
     def arriving(self) -> Iterator[None]:
-        """Around an arrival of the group that all lanes of a warp come to."""
+        """Return a context around an arrival of the group that all lanes of a warp execute."""
         if self.agent is Agent.Thread:
             yield
             return
@@ -46,43 +60,57 @@ class CooperativeGroup:
 
 @dataclass(frozen=True)
 class NamedBarrier:
-    """Hardware barrier `barrier_id` (1 to 15; 0 is the whole block's) among `num_threads`. The id
-    may be dynamic, but the same in all threads of a warp.
+    """A hardware barrier of the block among some of its warps (PTX `barrier.cta`).
+
+    - `barrier_id`: 1 to 15 (0 is `sync_threads()`); may be dynamic, but the same in all threads of
+      a warp.
+    - `num_threads`: the number of threads that arrive, a multiple of 32.
     """
 
     barrier_id: Any
     num_threads: int
 
+    @takes_location
     def arrive(self) -> None:
-        """Count as arrived and go on."""
+        """Arrive at the barrier and go on (PTX `barrier.cta.arrive`)."""
         arch.barrier_arrive(self.barrier_id, self.num_threads)
 
+    @takes_location
     def arrive_and_wait(self) -> None:
-        """Wait until all threads of the barrier are here."""
+        """Wait until all `num_threads` threads have arrived (PTX `barrier.cta.sync`)."""
         arch.barrier(self.barrier_id, self.num_threads)
 
     wait = arrive_and_wait
 
 
+@takes_location
 def sync(barrier_id: int = 0) -> None:
-    """Wait for all threads of the block."""
+    """Wait until all threads of the block have arrived at the hardware barrier `barrier_id`."""
     arch.barrier(barrier_id or None)
 
 
-def arrive_and_wait(barrier_id: int, num_threads: int) -> None:
-    """Wait for `num_threads` threads at a hardware barrier."""
+@takes_location
+def arrive_and_wait(barrier_id: int | Integer, num_threads: int | Integer) -> None:
+    """Wait until `num_threads` threads have arrived at the hardware barrier `barrier_id`."""
     arch.barrier(barrier_id, num_threads)
 
 
 def _is_cluster(shape: Any) -> bool:
+    """Return True if a cluster's shape has more than one block, or is not known to have one."""
     if shape is None:
         return False
     sizes = shape if isinstance(shape, Sequence) else (shape,)
     return any(type(n) is not int or n > 1 for n in sizes)
 
 
+@takes_location
 def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = True) -> None:
-    """After pipelines were made with `defer_sync=True`: their barriers are initialised."""
+    """Arrive after making pipelines with `defer_sync=True`: release their initialised barriers.
+
+    Every thread calls it once for all its pipelines, and `pipeline_init_wait` with the same
+    cluster shape before it uses one. `cluster_shape_mn` is the launch's cluster, None for none;
+    `is_relaxed` arrives at the cluster's barrier without ordering other memory.
+    """
     arch.mbarrier_init_fence()
     if _is_cluster(cluster_shape_mn):
         if is_relaxed:
@@ -91,8 +119,9 @@ def pipeline_init_arrive(cluster_shape_mn: Any = None, is_relaxed: bool = True) 
             arch.cluster_arrive()
 
 
+@takes_location
 def pipeline_init_wait(cluster_shape_mn: Any = None) -> None:
-    """Wait until everyone who uses the pipelines knows their barriers."""
+    """Wait until the barriers of all pipelines are initialised: see `pipeline_init_arrive`."""
     if _is_cluster(cluster_shape_mn):
         arch.cluster_wait()
     else:

@@ -1,6 +1,8 @@
-"""Pipelines over two mbarriers a stage: "full", which consumers wait for, and "empty".
+"""Pipelines over two mbarriers a stage: "full", for which consumers wait, and "empty", for
+producers.
 
-`barrier_storage` holds 2 * num_stages words: the full barriers, then the empty ones.
+`barrier_storage` points to 2 * num_stages words (Int64) of shared memory: the full barriers, then
+the empty ones.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch import mbarrier
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState, check_stages
@@ -20,16 +23,67 @@ from basedsl_cute.tensors.kernel_scope import block_threads
 
 
 class StaticFacts:
-    """Static facts of a pipeline: one leaf that no loop carries."""
+    """The static facts of a pipeline: one leaf that no loop carries. Each pipeline sets those it
+    needs.
+    """
 
     __dsl_leaf__ = True
+
+    num_stages: int
+    tx_count: int
+    length: int
+    producer: CooperativeGroup
+    consumer: CooperativeGroup
 
     def __init__(self, **facts: Any) -> None:
         self.__dict__.update(facts)
 
 
 class PipelineAsync:
-    """Threads fill stages and say so; threads read them and say so."""
+    """A ring of stages that threads fill with ordinary stores and threads read.
+
+    The producer of a stage waits until it is empty (`producer_acquire`), writes it, and arrives at
+    its full barrier (`producer_commit`); the consumer waits until it is full (`consumer_wait`),
+    reads it, and arrives at its empty barrier (`consumer_release`). Each has a `PipelineState` of
+    its own, which it advances, or uses the objects of `make_participants()`.
+
+    >>> from basedsl_cute import pipeline
+    >>> @cute.struct
+    ... class Storage:
+    ...     barriers: cute.struct.MemRange[cute.Int64, 4]
+    ...     stages: cute.struct.MemRange[cute.Int32, 2]
+    >>> @cute.kernel
+    ... def squares(y: cute.Tensor):
+    ...     storage = cute.utils.SmemAllocator().allocate(Storage)
+    ...     warp = pipeline.CooperativeGroup(pipeline.Agent.Warp)
+    ...     pipe = pipeline.PipelineAsync.create(
+    ...         barrier_storage=storage.barriers.data_ptr(),
+    ...         num_stages=2,
+    ...         producer_group=warp,
+    ...         consumer_group=warp,
+    ...     )
+    ...     producer, consumer = pipe.make_participants()
+    ...     stages = storage.stages.get_tensor(cute.make_layout(2))
+    ...     if cute.arch.make_warp_uniform(cute.arch.warp_idx()) == 0:
+    ...         for i in range(6):
+    ...             handle = producer.acquire_and_advance()
+    ...             with cute.arch.elect_one():
+    ...                 stages[handle.index] = i * i
+    ...             handle.commit()
+    ...         producer.tail()
+    ...     else:
+    ...         for i in range(6):
+    ...             handle = consumer.wait_and_advance()
+    ...             y[i] = stages[handle.index]
+    ...             handle.release()
+    >>> @cute.jit
+    ... def launch(y: cute.Tensor):
+    ...     squares(y).launch(grid=1, block=64)
+    >>> y = np.zeros(6, np.int32)
+    >>> launch(y)
+    >>> print(y)
+    [ 0  1  4  9 16 25]
+    """
 
     def __init__(self, full: Any, empty: Any, facts: StaticFacts, release: Any = None) -> None:
         self.full = full
@@ -39,10 +93,11 @@ class PipelineAsync:
 
     @property
     def num_stages(self) -> int:
-        stages: int = self._facts.num_stages
-        return stages
+        """The number of stages of the ring, static."""
+        return self._facts.num_stages
 
     @classmethod
+    @takes_location
     def create(
         cls,
         *,
@@ -52,9 +107,18 @@ class PipelineAsync:
         consumer_group: CooperativeGroup,
         defer_sync: bool = False,
     ) -> PipelineAsync:
-        """Initialise the barriers; unless `defer_sync`, all threads of the block wait for that."""
+        """Make a pipeline and initialise its barriers; every thread of the block calls it.
+
+        - `barrier_storage`: a pointer to 2 * num_stages words of 8 bytes of shared memory.
+        - `num_stages`: a static number from 1.
+        - `producer_group`, `consumer_group`: the arrivals that fill and that empty a stage.
+        - `defer_sync`: leave the barrier of the block behind it to `pipeline_init_arrive` and
+          `pipeline_init_wait`.
+
+        Raises DSLTypeError for another number of stages.
+        """
         arrivals = cls._producer_arrivals(producer_group), consumer_group.size
-        full, empty = _initialise(barrier_storage, num_stages, *arrivals)
+        full, empty = _initialise_stages(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()
@@ -65,67 +129,104 @@ class PipelineAsync:
     def _producer_arrivals(cls, producers: CooperativeGroup) -> int:
         return producers.size
 
+    @takes_location
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
-        """A producer and a consumer that own their states."""
+        """Return a producer and a consumer that own their states and advance them."""
         return PipelineProducer(self), PipelineConsumer(self)
 
     # Producer ---------------------------------------------------------------------------------
 
+    @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
-        """Wait until the stage is empty."""
+        """Wait until the stage of `state` is empty.
+
+        `try_token`, the result of `producer_try_acquire`, spares the wait where it is True.
+        """
         _wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
 
+    @takes_location
     def producer_try_acquire(self, state: PipelineState) -> Any:
-        """Whether the stage is empty by now."""
-        return mbarrier.try_wait(self.empty + state.index, state.phase, self.num_stages)
+        """Return True (a Boolean) if the stage of `state` is empty by now; may wait a moment for
+        it.
+        """
+        return mbarrier.phase_is_complete(self.empty + state.index, state.phase, self.num_stages)
 
+    @takes_location
     def producer_get_barrier(self, state: PipelineState) -> Any:
-        """The barrier that says that the stage is full."""
+        """Return a pointer to the full barrier of the stage of `state`, at which TMA copies can
+        complete.
+        """
         return self.full + state.index
 
+    @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """The stage is full."""
+        """Arrive at the full barrier: this producer has written its part of the stage of
+        `state`.
+        """
         with self._facts.producer.arriving():
             arch.mbarrier_arrive(self.full + state.index)
 
+    @takes_location
     def producer_tail(self, state: PipelineState) -> None:
-        """Wait until the consumers have let go of every stage: before the block ends."""
+        """Wait until the consumers have released every stage.
+
+        A producer calls it last, so that its block does not end while others arrive at its
+        barriers.
+        """
         for _ in range(self.num_stages):
             arch.mbarrier_wait(self.empty + state.index, state.phase)
             state.advance()
 
     # Consumer ---------------------------------------------------------------------------------
 
+    @takes_location
     def consumer_wait(self, state: PipelineState, try_token: Any = None) -> None:
-        """Wait until the stage is full."""
+        """Wait until the stage of `state` is full.
+
+        `try_token`, the result of `consumer_try_wait`, spares the wait where it is True.
+        """
         _wait_unless(try_token, self.full + state.index, state.phase)
 
+    @takes_location
     def consumer_try_wait(self, state: PipelineState) -> Any:
-        """Whether the stage is full by now."""
+        """Return True (a Boolean) if the stage of `state` is full by now; may wait a moment for
+        it.
+        """
         return arch.mbarrier_try_wait(self.full + state.index, state.phase)
 
+    @takes_location
     def consumer_release(self, state: PipelineState) -> None:
-        """The stage is empty."""
+        """Arrive at the empty barrier: this consumer has read its part of the stage of `state`."""
         with self._facts.consumer.arriving():
             arch.mbarrier_arrive(self.empty + state.index)
 
 
 class PipelineCpAsync(PipelineAsync):
-    """Threads fill stages by cp.async: a stage is full when the copies of all of them are there."""
+    """A ring of stages that threads fill by cp.async (`cpasync.CopyG2SOp`) and threads read
+    (sm_80).
+
+    A stage is full when the copies of all threads of the producer group have landed.
+    `consumer_wait` makes them visible: no fence or barrier is needed besides.
+    """
 
     @classmethod
     def _producer_arrivals(cls, producers: CooperativeGroup) -> int:
-        """Each thread waits for its own copies, whatever the agent is."""
+        """Return the arrivals of a stage: each thread waits for its own copies, whatever the agent
+        is.
+        """
         each = arch.WARP_SIZE if producers.agent is Agent.Warp else 1
         return producers.size * each
 
+    @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Arrive when this thread's copies so far are complete."""
+        """Arrive at the full barrier of the stage of `state` when this thread's cp.async copies
+        are complete.
+        """
         arch.cp_async_mbarrier_arrive_noinc(self.full + state.index)
 
 
 class PipelineTmaAsync(PipelineAsync):
-    """TMA fills stages, `tx_count` bytes each; warps read them.
+    """A ring of stages that TMA fills with `tx_count` bytes each and warps read (sm_90).
 
     All methods are called by whole warps, and a warp that calls `consumer_release` arrives once,
     whatever the agent of its group is: `consumer_group.size` is the number of warps that consume.
@@ -135,6 +236,7 @@ class PipelineTmaAsync(PipelineAsync):
     """
 
     @classmethod
+    @takes_location
     def create(  # type: ignore[override]
         cls,
         *,
@@ -148,12 +250,25 @@ class PipelineTmaAsync(PipelineAsync):
         mcast_mode_mn: tuple[int, int] = (1, 1),
         defer_sync: bool = False,
     ) -> PipelineTmaAsync:
-        """As `PipelineAsync.create`; a cluster waits at its own barrier."""
+        """Make a pipeline and initialise its barriers; every thread of the block (or cluster)
+        calls it.
+
+        - `barrier_storage`, `num_stages`, `producer_group`, `consumer_group`, `defer_sync`: as for
+          `PipelineAsync.create`; a cluster waits at its own barrier.
+        - `tx_count`: the bytes that the copies of one stage bring to this block, static.
+        - `cta_layout_vmnk`: the layout (V, M, N, K) of the cluster's blocks, None for no
+          multicast.
+        - `tidx`: accepted and not used.
+        - `mcast_mode_mn`: 1 or 0 for each of M and N: whether A is multicast along N and B along
+          M.
+
+        Raises DSLTypeError if a group has more arrivals than the block has warps.
+        """
         blocks = 1 if cta_layout_vmnk is None else int(algebra.size(cta_layout_vmnk))
         _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
         _check_arrivals("filled", "acquires", "producer", producer_group.size, 1)
         arrivals = producer_group.size, consumer_group.size
-        full, empty = _initialise(barrier_storage, num_stages, *arrivals)
+        full, empty = _initialise_stages(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             if blocks > 1:
@@ -167,29 +282,34 @@ class PipelineTmaAsync(PipelineAsync):
             release = _release_targets(cta_layout_vmnk, blocks, mcast_mode_mn)
         return cls(full, empty, facts, release)
 
+    @takes_location
     def producer_acquire(self, state: PipelineState, try_token: Any = None) -> None:
-        """Wait until the stage is empty, and have its full barrier expect the bytes."""
+        """Wait until the stage of `state` is empty, and have its full barrier expect `tx_count`
+        bytes.
+        """
         super().producer_acquire(state, try_token)
         with arch.elect_one():
             arch.mbarrier_arrive_and_expect_tx(self.full + state.index, self._facts.tx_count)
 
+    @takes_location
     def producer_commit(self, state: PipelineState) -> None:
-        """Nothing: the bytes themselves complete the phase."""
+        """Do nothing: the bytes of the copies complete the phase."""
 
+    @takes_location
     def consumer_release(self, state: PipelineState) -> None:
-        """This warp is done with the stage."""
+        """Arrive at the empty barrier: this warp has read the stage of `state`."""
         barrier = self.empty + state.index
         if self.release is None:
             with arch.elect_one():
                 arch.mbarrier_arrive(barrier)
             return
         rank, takes_part = self.release
-        with when(takes_part):
+        with predicated(takes_part):
             arch.mbarrier_arrive(barrier, rank, scope="cta")  # the stage was only read
 
 
 def _check_arrivals(done: str, does: str, who: str, size: int, blocks: int) -> None:
-    """A stage waits for an arrival of each warp; more than there are would never come."""
+    """DSLTypeError if a stage waits for more arrivals, one of each warp, than there are warps."""
     threads = block_threads()
     if threads is None or size <= blocks * (warps := -(-threads // arch.WARP_SIZE)):
         return
@@ -197,45 +317,52 @@ def _check_arrivals(done: str, does: str, who: str, size: int, blocks: int) -> N
     there += f", and the cluster {blocks} blocks" if blocks > 1 else ""
     several = ", in all blocks that a stage is multicast from" if who == "consumer" else ""
     raise DSLTypeError(
-        f"a stage of this PipelineTmaAsync is {done} by {size} arrivals, one for each warp that "
-        f"{does}; {there}",
+        f"a stage of this PipelineTmaAsync is {done} by {size} arrivals: more than there are warps",
         user_span(),
+        notes=((f"each warp that {does} arrives once; {there}", None),),
         hint=f"{who}_group's size is the number of {who} warps{several}",
     )
 
 
 def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
-    """Wait for a barrier, unless a test of it has just said that this is not needed. `stages` is
-    given by producers.
+    """Wait for a barrier, unless `token` says that a test found its phase complete.
+
+    `stages` marks the wait of a producer who fills so many.
     """
     if token is None or not is_dynamic(token):
         if token is None or not token:
-            mbarrier.wait(barrier, phase, stages)
+            mbarrier.wait_for_phase(barrier, phase, stages)
         return
-    with when(logical_not(token)):
-        mbarrier.wait(barrier, phase, stages)
+    with predicated(logical_not(token)):
+        mbarrier.wait_for_phase(barrier, phase, stages)
 
 
-def _initialise(storage: Any, stages: int, producers: int, consumers: int) -> tuple[Any, Any]:
-    """The full and the empty barriers of every stage, for so many arrivals each."""
+def _initialise_stages(
+    storage: Any, stages: int, producers: int, consumers: int
+) -> tuple[Any, Any]:
+    """Return the full and the empty barriers of all stages, initialised for so many arrivals
+    each.
+    """
     check_stages(stages)
     full, empty = storage, storage + stages
     both = ((full, producers), (empty, consumers))
-    initialise([(which + i, size) for i in range(stages) for which, size in both])
+    initialise_barriers([(which + i, size) for i in range(stages) for which, size in both])
     return full, empty
 
 
-def initialise(barriers: list[tuple[Any, int]]) -> None:
-    """One thread initialises barriers, each for a number of arrivals."""
-    with when(arch.make_warp_uniform(arch.warp_idx()) == 0):
+def initialise_barriers(barriers: list[tuple[Any, int]]) -> None:
+    """Initialise barriers, each for a number of arrivals, by one thread of warp 0."""
+    with predicated(arch.make_warp_uniform(arch.warp_idx()) == 0):
         with arch.elect_one():
             for barrier, arrivals in barriers:
                 arch.mbarrier_init(barrier, arrivals)
 
 
 def _release_targets(layout: Any, blocks: int, modes: tuple[int, int]) -> tuple[Any, Any]:
-    """Lane l of a warp answers for block l of the cluster: its rank, and whether that block
-    multicasts to this one, being in the same row (A, along N) or column (B, along M).
+    """Return the block at which this lane arrives on a release, and whether it does.
+
+    Lane l of a warp answers for block l of the cluster, which multicasts to this one if it is in
+    the same row (A, along N) or column (B, along M).
     """
     lane = arch.lane_idx()
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
@@ -248,6 +375,6 @@ def _release_targets(layout: Any, blocks: int, modes: tuple[int, int]) -> tuple[
 
 
 def _coordinates(layout: Any, rank: Any) -> tuple[Any, Any]:
-    """(m, n) in the cluster of the block `rank`; `layout` is (V, M, N, K), or (M, N)."""
+    """Return (m, n) in the cluster of the block `rank`; `layout` is (V, M, N, K), or (M, N)."""
     flat = layout.get_flat_coord(rank)
     return (flat[1], flat[2]) if len(flat) > 2 else (flat[0], flat[1])

@@ -7,16 +7,17 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, is_dynamic, select
 from basedsl_cute import arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.groups import CooperativeGroup
-from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise
+from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise_barriers
 from basedsl_cute.pipeline.state import PipelineState
 
 
 class PipelineOrder:
-    """`length` groups go through `depth` steps one after another: at each step group 0 goes first.
+    """An order in which `length` groups of threads execute each of `depth` steps, group 0 first.
 
-    `wait()` blocks until it is this group's turn at its current step; `arrive()` passes the turn to
-    the next group and goes on to the next step. Each group calls both once per step.
+    `wait()` blocks until it is this group's turn at its current step; `arrive()` passes the turn
+    to the next group and advances to the next step. Each group calls both once per step.
     """
 
     def __init__(self, barriers: Any, facts: StaticFacts, group: Any, state: Any) -> None:
@@ -26,6 +27,7 @@ class PipelineOrder:
         self._facts = facts
 
     @classmethod
+    @takes_location
     def create(
         cls,
         *,
@@ -36,16 +38,22 @@ class PipelineOrder:
         producer_group: CooperativeGroup,
         defer_sync: bool = False,
     ) -> PipelineOrder:
-        """For group `group_id` (may be dynamic) of `length`, of `producer_group.size` threads or
-        warps each.
+        """Make the order for group `group_id` of `length`, and initialise its barriers.
 
-        `barrier_storage` has depth * length words. Unless `defer_sync`, all threads of the block
-        wait until the barriers are initialised.
+        - `barrier_storage`: a pointer to depth * length words of 8 bytes of shared memory.
+        - `depth`, `length`: static numbers of steps and of groups, from 1 (DSLTypeError
+          otherwise).
+        - `group_id`: the number of this thread's group; may be dynamic.
+        - `producer_group`: the threads or warps of one group.
+        - `defer_sync`: leave the barrier of the block behind it to `pipeline_init_arrive` and
+          `pipeline_init_wait`.
         """
         for what, number in (("depth", depth), ("length", length)):
             if type(number) is not int or number < 1:
                 raise DSLTypeError(f"{what} is a static integer from 1, not {number!r}")
-        initialise([(barrier_storage + i, producer_group.size) for i in range(depth * length)])
+        initialise_barriers(
+            [(barrier_storage + i, producer_group.size) for i in range(depth * length)]
+        )
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()
@@ -59,12 +67,16 @@ class PipelineOrder:
     def _barrier(self, group: Any) -> Any:
         return self.barriers + (self.state.index * self._facts.length + group)
 
+    @takes_location
     def wait(self) -> None:
-        """Wait for this group's turn."""
+        """Wait for this group's turn at its current step."""
         arch.mbarrier_wait(self._barrier(self.group), self.state.phase)
 
+    @takes_location
     def arrive(self) -> None:
-        """Pass the turn on: each thread of the group calls this."""
+        """Pass the turn to the next group and advance to the next step; each thread of the group
+        calls it.
+        """
         with self._facts.producer.arriving():
             arch.mbarrier_arrive(self._barrier((self.group + 1) % self._facts.length))
         self.state.advance()

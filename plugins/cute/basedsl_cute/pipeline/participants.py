@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from basedsl.numeric import Boolean
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.state import (
     PipelineState,
     PipelineUserType,
@@ -24,7 +26,9 @@ from basedsl_cute.pipeline.state import (
 
 
 class ProducerHandle(NamedTuple):
-    """A stage that a producer has acquired."""
+    """A stage that a producer has acquired: its `index`, parity `phase`, and `count` of stages
+    before it.
+    """
 
     pipeline: Any
     index: Any
@@ -33,29 +37,33 @@ class ProducerHandle(NamedTuple):
 
     @property
     def barrier(self) -> Any:
-        """The barrier that says that the stage is full."""
+        """The full barrier of the stage, at which TMA copies complete (`tma_bar_ptr=`)."""
         return self.pipeline.producer_get_barrier(self)
 
+    @takes_location
     def commit(self) -> None:
-        """The stage is full."""
+        """Arrive at the full barrier: this producer has written its part of the stage."""
         self.pipeline.producer_commit(self)
 
 
 class ConsumerHandle(NamedTuple):
-    """A stage that a consumer has waited for."""
+    """A stage that a consumer has waited for: its `index`, parity `phase`, and `count` of stages
+    before.
+    """
 
     pipeline: Any
     index: Any
     phase: Any
     count: Any
 
+    @takes_location
     def release(self) -> None:
-        """The stage is empty."""
+        """Arrive at the empty barrier: this consumer has read its part of the stage."""
         self.pipeline.consumer_release(self)
 
 
 class _Participant:
-    """A place in the ring of stages."""
+    """A pipeline and a `PipelineState`: the position of one participant in the ring of stages."""
 
     user_type: PipelineUserType
 
@@ -63,22 +71,27 @@ class _Participant:
         self.pipeline = pipeline
         self.state = state or make_pipeline_state(self.user_type, pipeline.num_stages)
 
+    @takes_location
     def advance(self) -> None:
-        """Go to the next stage."""
+        """Advance to the next stage."""
         self.state.advance()
 
+    @takes_location
     def reset(self) -> None:
-        """Back to the first stage, as before any was passed."""
+        """Return to the first stage, as before any was passed."""
         first = make_pipeline_state(self.user_type, self.pipeline.num_stages)
         self.state = first
 
+    @takes_location
     def clone(self) -> Any:
-        """Another that stands at the same place."""
+        """Return a participant of the same pipeline with a state of its own at the same
+        position.
+        """
         return type(self)(self.pipeline, self.state.clone())
 
 
 class PipelineProducer(_Participant):
-    """Fills stages."""
+    """The participant that fills stages; `pipeline.make_participants()` makes it."""
 
     user_type = PipelineUserType.Producer
 
@@ -86,32 +99,44 @@ class PipelineProducer(_Participant):
         state = self.state
         return ProducerHandle(self.pipeline, state.index, state.phase, state.count)
 
+    @takes_location
     def try_acquire(self) -> Any:
-        """Whether the stage is empty by now: a token for `acquire`."""
+        """Return True if the current stage is empty by now: a token for `acquire`."""
         return self.pipeline.producer_try_acquire(self.state)
 
-    def acquire(self, try_acquire_token: Any = None) -> ProducerHandle:
-        """Wait until the stage is empty."""
+    @takes_location
+    def acquire(self, try_acquire_token: bool | Boolean | None = None) -> ProducerHandle:
+        """Wait until the current stage is empty, and return its handle.
+
+        `try_acquire_token`, the result of `try_acquire`, spares the wait where it is True.
+        """
         self.pipeline.producer_acquire(self.state, try_acquire_token)
         return self._handle()
 
-    def acquire_and_advance(self, try_acquire_token: Any = None) -> ProducerHandle:
-        """Wait until the stage is empty, and stand at the next one."""
+    @takes_location
+    def acquire_and_advance(
+        self, try_acquire_token: bool | Boolean | None = None
+    ) -> ProducerHandle:
+        """Wait until the current stage is empty, return its handle, and advance to the next
+        stage.
+        """
         handle = self.acquire(try_acquire_token)
         self.advance()
         return handle
 
+    @takes_location
     def commit(self, handle: ProducerHandle | None = None) -> None:
-        """The stage of `handle`, or the current one, is full."""
+        """Arrive at the full barrier of the stage of `handle`, by default the current one."""
         self.pipeline.producer_commit(self.state if handle is None else handle)
 
+    @takes_location
     def tail(self) -> None:
-        """Wait until every stage has been released: before the block ends."""
+        """Wait until the consumers have released every stage: the last call of a producer."""
         self.pipeline.producer_tail(self.state)
 
 
 class PipelineConsumer(_Participant):
-    """Reads stages."""
+    """The participant that reads stages; `pipeline.make_participants()` makes it."""
 
     user_type = PipelineUserType.Consumer
 
@@ -119,21 +144,30 @@ class PipelineConsumer(_Participant):
         state = self.state
         return ConsumerHandle(self.pipeline, state.index, state.phase, state.count)
 
+    @takes_location
     def try_wait(self) -> Any:
-        """Whether the stage is full by now: a token for `wait`."""
+        """Return True if the current stage is full by now: a token for `wait`."""
         return self.pipeline.consumer_try_wait(self.state)
 
-    def wait(self, try_wait_token: Any = None) -> ConsumerHandle:
-        """Wait until the stage is full."""
+    @takes_location
+    def wait(self, try_wait_token: bool | Boolean | None = None) -> ConsumerHandle:
+        """Wait until the current stage is full, and return its handle.
+
+        `try_wait_token`, the result of `try_wait`, spares the wait where it is True.
+        """
         self.pipeline.consumer_wait(self.state, try_wait_token)
         return self._handle()
 
-    def wait_and_advance(self, try_wait_token: Any = None) -> ConsumerHandle:
-        """Wait until the stage is full, and stand at the next one."""
+    @takes_location
+    def wait_and_advance(self, try_wait_token: bool | Boolean | None = None) -> ConsumerHandle:
+        """Wait until the current stage is full, return its handle, and advance to the next
+        stage.
+        """
         handle = self.wait(try_wait_token)
         self.advance()
         return handle
 
+    @takes_location
     def release(self, handle: ConsumerHandle | None = None) -> None:
-        """The stage of `handle`, or the current one, is empty."""
+        """Arrive at the empty barrier of the stage of `handle`, by default the current one."""
         self.pipeline.consumer_release(self.state if handle is None else handle)

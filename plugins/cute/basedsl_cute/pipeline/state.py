@@ -1,4 +1,4 @@
-"""Where a producer or consumer is in a circular buffer of stages: an ordinary value."""
+"""The position of a producer or consumer in a ring of stages, as an ordinary value."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import enum
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, is_dynamic, select
+from basedsl.numeric import Int32, Integer, is_dynamic, select
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class PipelineUserType(enum.Enum):
-    """Who a state belongs to."""
+    """The owner of a state: a producer or a consumer."""
 
     Producer = "producer"
     Consumer = "consumer"
@@ -18,7 +19,11 @@ class PipelineUserType(enum.Enum):
 
 
 class PipelineState:
-    """`index` of the stage, parity `phase` of its barriers, and `count` of stages passed."""
+    """A position in a ring of `stages` stages, which loops carry as an ordinary value.
+
+    `index` is the number of the current stage, `phase` the parity of its barriers' phase, and
+    `count` the number of stages passed.
+    """
 
     def __init__(self, stages: int, count: Any, index: Any, phase: Any) -> None:
         self.stages = stages
@@ -26,8 +31,9 @@ class PipelineState:
         self.index = index
         self.phase = phase
 
-    def advance(self, steps: Any = 1) -> None:
-        """Go on by so many stages; the phase flips where the buffer wraps."""
+    @takes_location
+    def advance(self, steps: int | Integer = 1) -> None:
+        """Advance by `steps` stages; `phase` flips each time the index wraps."""
         self.count = self.count + steps
         if type(steps) is not int or steps != 1:
             further = self.index + steps
@@ -45,23 +51,38 @@ class PipelineState:
         else:
             self.index = further
 
+    @takes_location
     def reset_count(self) -> None:
-        """Count from zero again."""
+        """Set `count` to zero; the position stays."""
         self.count = 0
 
+    @takes_location
     def clone(self) -> PipelineState:
-        """A state of its own that stands at the same place."""
+        """Return another state at the same position."""
         return PipelineState(self.stages, self.count, self.index, self.phase)
 
 
 def check_stages(stages: Any) -> None:
-    """DSLTypeError unless a pipeline can have so many stages."""
+    """DSLTypeError unless `stages` is a static number from 1."""
     if type(stages) is not int or stages < 1:
         raise DSLTypeError(f"a pipeline has a static number of stages from 1, not {stages!r}")
 
 
+@takes_location
 def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineState:
-    """The first state. A producer begins in phase 1: fresh "empty" barriers do not block it."""
+    """Return the first state of a producer or a consumer in a ring of `stages` stages.
+
+    A producer begins in phase 1, so that fresh empty barriers do not block it. Raises DSLTypeError
+    for another user type or number of stages.
+
+    >>> state = cute.pipeline.make_pipeline_state(cute.pipeline.PipelineUserType.Producer, 2)
+    >>> for _ in range(3):
+    ...     print(state.index, state.phase)
+    ...     state.advance()
+    0 1
+    1 1
+    0 0
+    """
     check_stages(stages)
     if user_type is PipelineUserType.Producer:
         return PipelineState(stages, 0, 0, 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Numeric, Uint32, Uint64, as_numeric, is_dynamic
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class FastDivmodDivisor:
@@ -19,7 +20,8 @@ class FastDivmodDivisor:
     Made on the host, it travels to kernels with its factor. Of a static d nothing travels.
     """
 
-    def __init__(self, divisor: Any, *, loc: Any = None, ip: Any = None) -> None:
+    @takes_location
+    def __init__(self, divisor: Any) -> None:
         kind = type(as_numeric(divisor))
         if not kind.is_integer or kind.width > 32:
             raise DSLTypeError(f"a fast divisor is an integer of at most 32 bits, not {kind!r}")
@@ -56,6 +58,7 @@ def _kind(n: Any) -> Any:
     return type(n) if isinstance(n, Numeric) and n.width == 32 else Int32
 
 
-def fast_divmod_create_divisor(divisor: Any, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def fast_divmod_create_divisor(divisor: Any) -> Any:
     """The divisor prepared for `divmod(n, result)`."""
     return FastDivmodDivisor(divisor)

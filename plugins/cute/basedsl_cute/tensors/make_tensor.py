@@ -9,6 +9,7 @@ from basedsl.location import assigned_name
 from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import SPACES, define
 from basedsl_cute.dialect.ops import AllocRmem, AllocSmem, MakeMemRef
 from basedsl_cute.tensors.index_arithmetic import as_int
@@ -40,7 +41,8 @@ def _known(shape: Any) -> Any:
     return tuple(map(_known, shape)) if isinstance(shape, tuple | list) else as_int(shape)
 
 
-def make_tensor(iterator: Any, layout: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+@takes_location
+def make_tensor(iterator: Any, layout: Any) -> Tensor:
     """The view that begins at `iterator`, in the order of `layout` (or of a shape).
 
     `iterator` is a pointer, or a coordinate (an integer or a tuple), which makes a coordinate
@@ -66,7 +68,8 @@ def _is_coordinate(x: Any) -> bool:
     return type(x) is int or (isinstance(x, Numeric) and type(x).is_integer)
 
 
-def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+@takes_location
+def make_identity_tensor(shape: Any) -> Tensor:
     """The coordinate tensor of `shape`: the element at a coordinate is the coordinate."""
     shape = _known(shape)
     layout = algebra.make_identity_layout(shape)
@@ -77,9 +80,8 @@ def _zeros(shape: Any) -> Any:
     return tuple(map(_zeros, shape)) if isinstance(shape, tuple) else 0
 
 
-def make_rmem_tensor(
-    shape_or_layout: Any, dtype: Any, *, loc: Any = None, ip: Any = None
-) -> Tensor:
+@takes_location
+def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
     """A tensor in the thread's registers, undefined until written. The layout must be static."""
     _numeric_class(dtype, "make_rmem_tensor()")
     trace = in_kernel("make_rmem_tensor()")
@@ -96,14 +98,14 @@ def make_rmem_tensor(
     return Tensor(Pointer(dtype, "rmem", align, value), layout)
 
 
-def make_rmem_tensor_like(
-    like: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None
-) -> Tensor:
+@takes_location
+def make_rmem_tensor_like(like: Any, dtype: Any = None) -> Tensor:
     """Registers of the shape of a tensor or layout, compact and column-major."""
     return make_rmem_tensor(algebra.shape(like), _dtype_of(like, dtype))
 
 
-def make_fragment_like(like: Any, dtype: Any = None, *, loc: Any = None, ip: Any = None) -> Tensor:
+@takes_location
+def make_fragment_like(like: Any, dtype: Any = None) -> Tensor:
     """Registers of the shape of a tensor or layout: mode 0 compact and column-major, the others
     in the order of their strides; modes of stride 0 stay broadcast.
     """
@@ -163,14 +165,9 @@ def alloc_smem(
     return Pointer(dtype, "smem", align, alloc.memref)
 
 
+@takes_location
 def make_ptr(
-    dtype: Any,
-    address: Any,
-    mem_space: Any = "generic",
-    *,
-    assumed_align: int | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    dtype: Any, address: Any, mem_space: Any = "generic", *, assumed_align: int | None = None
 ) -> Pointer:
     """A pointer from an integer, or from an `!llvm.ptr` of the IR.
 
@@ -228,7 +225,8 @@ def space_name(space: Any) -> str:
     return name
 
 
-def recast_tensor(tensor: Tensor, dtype: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+@takes_location
+def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
     """The same memory as elements of another type: pointer and layout are recast together."""
     _numeric_class(dtype, "recast_tensor()")
     old = tensor.element_type

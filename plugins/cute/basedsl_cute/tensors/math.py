@@ -12,6 +12,7 @@ from typing import Any
 
 from basedsl.metastage import require
 from basedsl.numeric import Float32, Numeric, as_numeric, elementary, is_dynamic
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine
 
@@ -25,7 +26,8 @@ def _dynamic(x: Any) -> Any:
 
 
 def _unary(op: str, doc: str) -> Callable[..., Any]:
-    def function(x: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def function(x: Any, fastmath: bool = False) -> Any:
         return elementwise(lambda v: elementary(op, v, fastmath=fastmath), _dynamic(x))
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
@@ -34,7 +36,8 @@ def _unary(op: str, doc: str) -> Callable[..., Any]:
 
 
 def _binary(op: str, doc: str) -> Callable[..., Any]:
-    def function(x: Any, y: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def function(x: Any, y: Any, fastmath: bool = False) -> Any:
         return elementwise(
             lambda a, b: elementary(op, a, b, fastmath=fastmath), _dynamic(x), _dynamic(y)
         )
@@ -74,32 +77,38 @@ copysign = _binary("math.copysign", "x with the sign of y.")
 fmod = _binary("arith.remf", "C's remainder, with the sign of x.")
 
 
-def absf(x: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def absf(x: Any, fastmath: bool = False) -> Any:
     """The absolute value."""
     return elementwise(abs, _dynamic(x))
 
 
-def pow(x: Any, y: Any, fastmath: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def pow(x: Any, y: Any, fastmath: bool = False) -> Any:
     """x to the power y."""
     return elementwise(operator.pow, _dynamic(x), y)
 
 
-def fma(a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once."""
     return elementwise(lambda x, y, z: elementary("math.fma", x, y, z), *map(_dynamic, (a, b, c)))
 
 
-def max(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def max(a: Any, b: Any) -> Any:
     """The larger; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("max", x, y), a, b)
 
 
-def min(a: Any, b: Any, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def min(a: Any, b: Any) -> Any:
     """The smaller; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("min", x, y), a, b)
 
 
-def rcp(x: Any, approx: bool = False, ftz: bool = False, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def rcp(x: Any, approx: bool = False, ftz: bool = False) -> Any:
     """1 / x. With `approx` or `ftz` the hardware's reciprocal of a Float32 (PTX
     `rcp.approx.ftz.f32`, 1 ulp), for which subnormal numbers are zero.
     """

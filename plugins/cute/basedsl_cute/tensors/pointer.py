@@ -15,6 +15,7 @@ from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, MakeMemRef, Recast, Store, TensorIterator, View
 from basedsl_cute.tensors.index_arithmetic import as_int
@@ -195,7 +196,8 @@ class Pointer:
 
     # Its value ----------------------------------------------------------------------------------
 
-    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def ir_value(self) -> Any:
         """The address as a value of the IR, without the swizzle."""
         value = self.address.ir_value()
         if type(self.offset) is int and self.offset == 0:
@@ -220,10 +222,12 @@ class Pointer:
             define(trace.bindings), source=self.ir_value(), loc=trace.loc()
         ).pointer
 
-    def to_llvm_ptr(self, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def to_llvm_ptr(self) -> Any:
         return self.llvm_ptr
 
-    def toint(self, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def toint(self) -> Any:
         """The address as an integer: Int32 in shared memory, else Int64."""
         trace = require("toint()")
         wide = self.space not in ("smem", "dsmem", "tmem")
@@ -380,7 +384,8 @@ class Pointer:
             dynamic.sub(swizzle(dynamic.add(base, dynamic.mul(at, size))), base), size
         )
 
-    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def load(self) -> Any:
         """The element it points at."""
         return self._load()
 
@@ -400,7 +405,8 @@ class Pointer:
         )
         return self.dtype.from_value(load.value)
 
-    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+    @takes_location
+    def store(self, value: Any) -> None:
         """Write the element it points at."""
         trace = require("writing through a pointer")
         number = as_element(self.dtype, value)
@@ -439,9 +445,8 @@ def as_element(kind: Any, value: Any) -> Any:
     )
 
 
-def recast_ptr(
-    ptr: Pointer, swizzle_: Any = None, dtype: Any = None, *, loc: Any = None, ip: Any = None
-) -> Pointer:
+@takes_location
+def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: Any = None) -> Pointer:
     """The same address with other elements and/or another swizzle.
 
     The swizzle acts on bits of the byte address (the one of a layout of wgmma operands knows how

@@ -9,6 +9,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Numeric, is_dynamic
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.printf import write
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.tensor_ssa import TensorSSA
@@ -16,7 +17,8 @@ from basedsl_cute.tensors.tensor_ssa import TensorSSA
 _UNROLLED = 64  # rows or columns up to which each gets its own code
 
 
-def print_tensor(tensor: Any, *, verbose: bool = False, loc: Any = None, ip: Any = None) -> None:
+@takes_location
+def print_tensor(tensor: Any, *, verbose: bool = False) -> None:
     """Print a tensor or a `TensorSSA` with its layout at run time, in every thread that gets here.
 
     Each row of the first mode is a line; further modes come as blocks of rows. `verbose` prints one

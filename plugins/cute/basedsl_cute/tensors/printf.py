@@ -11,6 +11,7 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.tensor_ssa import TensorSSA
 from basedsl_cute.tensors.vector_ops import to_elements
@@ -22,7 +23,8 @@ _SPEC = re.compile(r"([-+ 0]*\d*(?:\.\d+)?)([dxXofeEgG]?)")
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGcsp%])")
 
 
-def printf(*args: Any, loc: Any = None, ip: Any = None) -> None:
+@takes_location
+def printf(*args: Any) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
     `fmt` has `{}` places (`{:.3f}`, and `{{` for a brace), or C's conversions (`%d`, `%f`, ...).

@@ -19,6 +19,7 @@ from typing import Any
 
 from basedsl.errors import DSLAttributeError, DSLTypeError
 from basedsl.numeric import Numeric, Uint8, is_dynamic
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.make_tensor import place_tensor
 from basedsl_cute.tensors.pointer import Pointer, element_bytes, recast_ptr, storage_bits
 
@@ -224,15 +225,8 @@ class MemRange:
             raise DSLTypeError(f"element {i} of {self.type.count}")
         return i
 
-    def get_tensor(
-        self,
-        layout: Any,
-        swizzle: Any = None,
-        dtype: Any = None,
-        *,
-        loc: Any = None,
-        ip: Any = None,
-    ) -> Any:
+    @takes_location
+    def get_tensor(self, layout: Any, swizzle: Any = None, dtype: Any = None) -> Any:
         """The elements as a tensor of `layout`. `swizzle` (on bits of the byte address) goes to
         the pointer, as does that of a composed layout (on elements); `dtype` recasts.
         """

@@ -15,6 +15,7 @@ from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
@@ -238,7 +239,8 @@ class Tensor(NoVector):
 
     # Vectors ------------------------------------------------------------------------------------
 
-    def load(self, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def load(self) -> Any:
         """All elements as a `TensorSSA`; the shape must be static. Accesses are as wide as
         contiguity and alignment prove.
         """
@@ -247,7 +249,8 @@ class Tensor(NoVector):
 
         return TensorSSA(load_vector(self), self.shape, self.element_type)
 
-    def store(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+    @takes_location
+    def store(self, value: Any) -> None:
         """Write all elements from a `TensorSSA` of the same shape and element type."""
         from basedsl_cute.tensors.tensor_ssa import TensorSSA
         from basedsl_cute.tensors.vectorized_access import store_vector
@@ -269,7 +272,8 @@ class Tensor(NoVector):
             )
         store_vector(self, value.ir_value())
 
-    def fill(self, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+    @takes_location
+    def fill(self, value: Any) -> None:
         """Set all elements to a number; the shape must be static."""
         from basedsl_cute.tensors.tensor_ssa import full
         from basedsl_cute.tensors.vectorized_access import store_vector

@@ -17,6 +17,7 @@ from basedsl.metastage import escaped, require
 from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.tensors.bounds_checks import check_known
 from basedsl_cute.tensors.tensor import as_coordinate
@@ -56,7 +57,8 @@ class TensorSSA:
 
     # A leaf of trees that control flow carries ----------------------------------------------------
 
-    def ir_value(self, *, loc: Any = None, ip: Any = None) -> Any:
+    @takes_location
+    def ir_value(self) -> Any:
         """The vector in the IR."""
         if self.region.closed:
             raise escaped("a vector", self.region)
@@ -128,7 +130,8 @@ class TensorSSA:
 
     # Conversions ----------------------------------------------------------------------------------
 
-    def to(self, dtype: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+    @takes_location
+    def to(self, dtype: Any) -> TensorSSA:
         """The elements converted to `dtype`."""
         if dtype is self.dtype:
             return self
@@ -143,7 +146,8 @@ class TensorSSA:
         value = trace.value("arith.bitcast", kind, self.ir_value())
         return TensorSSA(value, self.shape, dtype)
 
-    def broadcast_to(self, shape: Any, *, loc: Any = None, ip: Any = None) -> TensorSSA:
+    @takes_location
+    def broadcast_to(self, shape: Any) -> TensorSSA:
         """The vector stretched to `shape`; extents 1 repeat, missing leading modes are added."""
         wanted = as_coordinate(shape)
         if broadcast_shapes(self.shape, wanted) != wanted:
@@ -167,15 +171,8 @@ class TensorSSA:
 
     # Reductions -----------------------------------------------------------------------------------
 
-    def reduce(
-        self,
-        op: ReductionOp,
-        init_val: Any,
-        reduction_profile: Any = 0,
-        *,
-        loc: Any = None,
-        ip: Any = None,
-    ) -> Any:
+    @takes_location
+    def reduce(self, op: ReductionOp, init_val: Any, reduction_profile: Any = 0) -> Any:
         """Combine elements with `op`, pairwise, and at last with `init_val`.
 
         Profile 0 reduces all to a number. In a tuple, `None` keeps a mode and 1 reduces it:
@@ -340,7 +337,8 @@ def _text(shape: Any) -> str:
 # Functions ---------------------------------------------------------------------------------------
 
 
-def where(cond: Any, x: Any, y: Any, *, loc: Any = None, ip: Any = None) -> Any:
+@takes_location
+def where(cond: Any, x: Any, y: Any) -> Any:
     """`x` where `cond` holds, else `y`; both are computed. The type is their promotion.
 
     Operands are vectors, which broadcast, or numbers.

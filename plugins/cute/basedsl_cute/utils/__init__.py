@@ -1,9 +1,8 @@
-"""`cute.utils`: helpers above the hardware."""
+"""`cute.utils`: allocators, tile schedulers, epilogues and choices that kernels share."""
 
 from typing import TYPE_CHECKING
 
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
-from basedsl_cute.algebra.ignored_location import methods_take_location
 from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
@@ -66,12 +65,3 @@ __all__ = [
     "static_persistent_tile_scheduler",
     "tensor_helpers",
 ]
-
-methods_take_location(
-    GroupedGemmTileSchedulerHelper,
-    PersistentTileSchedulerParams,
-    StaticPersistentGroupTileScheduler,
-    StaticPersistentRuntimeTileScheduler,
-    StaticPersistentTileScheduler,
-    TensorMapManager,
-)

@@ -1,15 +1,15 @@
-"""Epilogues: what a user's function makes of the accumulators of a matrix product.
+"""Epilogues: functions of the user's that transform the accumulators of a matrix product.
 
     def bias_relu(acc, bias):
         x = acc + bias.to(cute.Float32)
         return cute.where(x > 0.0, x, 0.0)
 
 An epilogue is static: a function, or an object of a class with `__call__`. It gets part of the
-accumulator as a `TensorSSA` and, of the same shape, the elements of each operand at the same places
-of C; an operand that is a number comes as it is. What it returns is converted to C's element type.
-A kernel may call it several times for a tile, on parts of its own choice, so it works element by
-element: `acc` of shape (8) and of shape ((2, 2, 32), 1) mean the same to it. None is the identity
-and costs nothing.
+accumulator as a `TensorSSA` and, of the same shape, the elements of each operand at the same
+places of C; an operand that is a number is passed as it is. Its result is converted to C's element
+type. A kernel may call it several times for a tile, on parts of its own choice, so it works
+element by element: `acc` of shape (8) and of shape ((2, 2, 32), 1) mean the same to it. None is
+the identity and costs nothing.
 
 Operands are tensors of C's shape; those with fewer elements come through strides of 0
 (`per_column`, `per_row`).
@@ -23,7 +23,7 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import logical_not
 from basedsl_cute import algebra
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.atoms.copy_tensors import autovec_copy
 from basedsl_cute.tensors.make_tensor import make_rmem_tensor, make_tensor
 from basedsl_cute.tensors.tensor import Tensor
@@ -33,12 +33,18 @@ __all__ = ["apply_epilogue", "is_one_number", "load_operand", "per_column", "per
 
 
 def per_column(vector: Tensor, shape: Any) -> Tensor:
-    """The matrix of `shape` (M, N) or (M, N, L) whose element (m, n, l) is `vector[n]`."""
+    """Return the matrix of `shape` (M, N) or (M, N, L) whose element (m, n, l) is `vector[n]`.
+
+    It is a view with strides 0. Raises DSLTypeError unless `vector` is a tensor of one mode.
+    """
     return _stretched(vector, shape, 1)
 
 
 def per_row(vector: Tensor, shape: Any) -> Tensor:
-    """The matrix of `shape` (M, N) or (M, N, L) whose element (m, n, l) is `vector[m]`."""
+    """Return the matrix of `shape` (M, N) or (M, N, L) whose element (m, n, l) is `vector[m]`.
+
+    It is a view with strides 0. Raises DSLTypeError unless `vector` is a tensor of one mode.
+    """
     return _stretched(vector, shape, 0)
 
 
@@ -51,7 +57,7 @@ def _stretched(vector: Tensor, shape: Any, mode: int) -> Tensor:
 
 
 def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -> TensorSSA:
-    """A thread's part of an operand, zero where its coordinate is not below `bound`.
+    """Load a thread's part of an operand, zero where its coordinate is not below `bound`.
 
     `coords` are the coordinates of `part`'s elements, of the same shape. `inside` says that all of
     them are below `bound`, for the whole tile: it is read in wide accesses then.
@@ -59,25 +65,34 @@ def load_operand(part: Tensor, coords: Tensor, bound: Any, inside: Any = None) -
     fragment = make_rmem_tensor(algebra.shape(part.layout), part.element_type)
     if inside is True:
         autovec_copy(part, fragment)
-        return fragment.load()
+        values: TensorSSA = fragment.load()
+        return values
     fragment.fill(0)  # on all paths: what some leave as it was would live on from tile to tile
     if inside is not None:
-        with when(inside):
+        with predicated(inside):
             autovec_copy(part, fragment)
-    with when(None if inside is None else logical_not(inside)):
+    with predicated(None if inside is None else logical_not(inside)):
         for i in range(int(algebra.size(fragment.shape))):
-            with when(algebra.elem_less(coords[i], bound)):
+            with predicated(algebra.elem_less(coords[i], bound)):
                 fragment[i] = part[i]
-    return fragment.load()
+    values = fragment.load()
+    return values
 
 
 def is_one_number(operand: Tensor) -> bool:
-    """Whether all strides are 0: the one element there is may be read from any coordinate."""
+    """Return True if all strides are 0: the one element there is may be read from any
+    coordinate.
+    """
     return all(type(d) is int and d == 0 for d in flatten_to_tuple(operand.stride))
 
 
 def apply_epilogue(op: Any, acc: TensorSSA, operands: Any, dtype: Any) -> TensorSSA:
-    """`op(acc, *operands)` in C's element type; `op` is None, a function or a callable object."""
+    """Return `op(acc, *operands)` in C's element type; `op` is None, a function or a callable
+    object.
+
+    Raises DSLTypeError for operands without an epilogue, and unless the result is a vector with as
+    many elements as `acc`.
+    """
     if op is None:
         if operands:
             raise DSLTypeError("epilogue operands without an epilogue", hint="pass epilogue_op=")
@@ -87,15 +102,16 @@ def apply_epilogue(op: Any, acc: TensorSSA, operands: Any, dtype: Any) -> Tensor
             f"an epilogue is a function of the accumulators, not {with_article(type(op))}",
             hint="def relu(acc): return cute.where(acc > 0.0, acc, 0.0)",
         )
+    name = getattr(op, "__name__", type(op).__name__)
     result = op(acc, *operands)
     if not isinstance(result, TensorSSA):
         raise DSLTypeError(
-            f"the epilogue '{getattr(op, '__name__', type(op).__name__)}' returns "
-            f"{type(result).__name__}; it returns a vector of the accumulator's shape"
+            f"the epilogue '{name}' returns {type(result).__name__}, not a TensorSSA",
+            hint="it returns a vector of the accumulator's shape",
         )
     if algebra.product(result.shape) != algebra.product(acc.shape):
         raise DSLTypeError(
-            f"the epilogue '{getattr(op, '__name__', type(op).__name__)}' makes {result.shape} of "
-            f"an accumulator of {acc.shape}; it works element by element"
+            f"the epilogue '{name}' makes {result.shape} of an accumulator of {acc.shape}",
+            hint="it works element by element: its result has as many elements as the accumulator",
         )
     return result.to(dtype)

@@ -1,4 +1,4 @@
-"""Tiles of several matrix products of their own shapes, which lie in device memory.
+"""Tile schedulers of grouped matrix products, whose shapes lie in device memory.
 
 The clusters of tiles of all groups are numbered one after another. A warp finds the group of a
 number by itself: each lane counts the clusters of one group, and a scan over the warp gives where
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Int32, maximum
 from basedsl_cute import algebra, arch
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -20,19 +21,23 @@ from basedsl_cute.utils.tile_scheduler import (
 
 
 class GroupSearchState(NamedTuple):
-    """Where a search of a later number begins: a group, and the clusters before it."""
+    """The point from which a search of a larger cluster number starts: a group, and the clusters
+    before.
+    """
 
     start: Any
     before: Any
 
 
 def create_initial_search_state() -> GroupSearchState:
-    """The beginning."""
+    """Return the state from which the search of the first cluster number starts."""
     return GroupSearchState(0, 0)
 
 
 class GroupSearchResult(NamedTuple):
-    """A block's tile: its group, its place there, and that group's shape."""
+    """A block's tile: its group, its coordinates there in units of tiles, and that group's (M, N,
+    K).
+    """
 
     group_idx: Any
     cta_tile_idx_m: Any
@@ -51,7 +56,7 @@ class GroupedWorkTileInfo(NamedTuple):
 
     @property
     def tile_idx(self) -> tuple[Any, Any, Any]:
-        """(M, N, group)."""
+        """The tile's (M, N, group)."""
         found = self.group_search_result
         return found.cta_tile_idx_m, found.cta_tile_idx_n, found.group_idx
 
@@ -60,8 +65,10 @@ class GroupedWorkTileInfo(NamedTuple):
 def _find(
     number: Any, start: Any, before: Any, sizes: Any, count: Any, tile: Any
 ) -> tuple[Any, ...]:
-    """The group of cluster `number`, its place in the group, that group's M, N, K, where to search
-    next, and whether there is one. Called by whole warps, with the same arguments in all lanes.
+    """Find cluster `number`: its group, its number there, that group's M, N, K, the group and the
+    clusters before it for the next search, and whether it exists.
+
+    Called by whole warps, with the same arguments in all lanes.
     """
     lane = arch.lane_idx()
     start, before = Int32(start), Int32(before)
@@ -93,9 +100,14 @@ def _find(
 
 
 class GroupedGemmTileSchedulerHelper:
-    """Finds the groups of cluster numbers that only grow, among `group_count` groups.
+    """A search for the groups of cluster numbers that only grow, among `group_count` groups.
 
-    `cluster_tile_shape_mnk` is what one cluster computes. Carries where the last search ended.
+    - `group_count`: the number of groups; may be dynamic.
+    - `tile_sched_params`: the order of tiles and the shape of the cluster.
+    - `cluster_tile_shape_mnk`: the elements (M, N, K) that one cluster computes, static
+      (DSLTypeError otherwise).
+    - `search_state`: of `create_initial_search_state()`; the helper carries where its last search
+      ended.
     """
 
     def __init__(
@@ -112,10 +124,13 @@ class GroupedGemmTileSchedulerHelper:
         self._tile = tuple(cluster_tile_shape_mnk)
         self._state = search_state
 
+    @takes_location
     def search(self, number: Any, problem_shape_mnkl: Any, place: tuple[Any, Any]) -> Any:
-        """The tile of the block at `place` of cluster `number`, as GroupedWorkTileInfo.
+        """Return the tile of the block at `place` (m, n) of cluster `number`, a
+        GroupedWorkTileInfo.
 
-        `problem_shape_mnkl` is (groups, 4) of Int32: M, N, K of each group, and 1.
+        `problem_shape_mnkl` is a tensor (groups, 4) of Int32: M, N, K of each group, and 1. Called
+        by whole warps.
         """
         sizes, tile = problem_shape_mnkl, self._tile
         group, within, m, n, k, start, before, found = _find(
@@ -135,8 +150,11 @@ class GroupedGemmTileSchedulerHelper:
         )
         return GroupedWorkTileInfo(result, found)
 
+    @takes_location
     def delinearize_z(self, cta_tile_coord: Any, problem_shape_mnkl: Any) -> GroupSearchResult:
-        """The tile of a block at (m, n) of cluster number `cta_tile_coord[2]`, which there is."""
+        """Return the tile of a block at (m, n) of cluster number `cta_tile_coord[2]`, which must
+        exist.
+        """
         m, n, number = cta_tile_coord
         across_m, across_n, _ = self._params.cluster_shape_mnl
         place = (m % across_m, n % across_n)
@@ -147,10 +165,11 @@ class GroupedGemmTileSchedulerHelper:
 
 
 class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
-    """The walk of one block over tiles of several matrix products: mutable state of a loop.
+    """The sequence of tiles that one block computes of several matrix products: state that a loop
+    carries.
 
-    The grid is that of `StaticPersistentTileScheduler.get_grid_shape`; how many tiles there are is
-    seen from the shapes in device memory, not from `params`.
+    The grid is that of `StaticPersistentTileScheduler.get_grid_shape`. The number of tiles comes
+    from the shapes in device memory, not from `params`.
     """
 
     def __init__(
@@ -161,6 +180,7 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         self._sizes = sizes
 
     @classmethod
+    @takes_location
     def create(  # type: ignore[override]
         cls,
         params: PersistentTileSchedulerParams,
@@ -171,15 +191,24 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         group_count: Any,
         problem_shape_mnkl: Any,
     ) -> StaticPersistentGroupTileScheduler:
-        """For the groups whose shapes are in `problem_shape_mnkl`, (groups, 4) of Int32."""
+        """Make the scheduler of a block.
+
+        - `params`: the order of tiles and the shape of the cluster.
+        - `block_idx`, `grid_dim`: those of `cute.arch`.
+        - `cluster_tile_shape_mnk`: the elements (M, N, K) that one cluster computes, static.
+        - `initial_search_state`: of `create_initial_search_state()`.
+        - `group_count`: the number of groups; may be dynamic.
+        - `problem_shape_mnkl`: a tensor (groups, 4) of Int32: M, N, K of each group, and 1.
+        """
         helper = GroupedGemmTileSchedulerHelper(
             group_count, params, cluster_tile_shape_mnk, initial_search_state
         )
         place = (block_idx[0], block_idx[1])
         return cls(params, block_idx[2], grid_dim[2], place, helper, problem_shape_mnkl)
 
+    @takes_location
     def get_current_work(self) -> GroupedWorkTileInfo:  # type: ignore[override]
-        """The tile to compute now; called by whole warps."""
+        """Return the current tile, and whether it exists; called by whole warps."""
         work: GroupedWorkTileInfo = self._helper.search(self._current, self._sizes, self._place)
         return work
 

@@ -1,4 +1,4 @@
-"""Which mode of a matrix is contiguous, and what that makes of it as an operand."""
+"""The major mode of a matrix: which mode is contiguous, and the operand that it makes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from basedsl_cute.nvgpu.warpgroup import OperandMajorMode
 
 
 class LayoutEnum(enum.Enum):
-    """Row-major: mode 1 is contiguous (K of A and B, N of C). Column-major: mode 0 is."""
+    """The major mode of a matrix. Row-major: mode 1 is contiguous (K of A and B, N of C).
+
+    Column-major: mode 0 is contiguous (M of A and C, N of B).
+    """
 
     ROW_MAJOR = "row-major"
     COL_MAJOR = "column-major"
 
     @staticmethod
     def from_tensor(tensor: Any) -> LayoutEnum:
-        """From the mode of stride 1."""
+        """Return the major mode of a tensor from its mode of stride 1.
+
+        Raises DSLTypeError unless mode 0 or mode 1 is known to have stride 1.
+        """
         if not hasattr(tensor, "leading_dim"):
             raise DSLTypeError(f"LayoutEnum.from_tensor takes a tensor, not {tensor!r}")
         leading = tensor.leading_dim
@@ -30,25 +36,31 @@ class LayoutEnum(enum.Enum):
         return LayoutEnum.ROW_MAJOR if leading == 1 else LayoutEnum.COL_MAJOR
 
     def sm90_mma_major_mode(self) -> OperandMajorMode:
-        """As operand A (M, K) or B (N, K) of wgmma."""
+        """Return the major mode as that of operand A (M, K) or B (N, K) of wgmma."""
         return OperandMajorMode.K if self is LayoutEnum.ROW_MAJOR else OperandMajorMode.MN
 
     mma_major_mode = sm90_mma_major_mode
 
     def is_k_major_a(self) -> bool:
+        """Return True if K is contiguous in A (M, K)."""
         return self is LayoutEnum.ROW_MAJOR
 
     def is_m_major_a(self) -> bool:
+        """Return True if M is contiguous in A (M, K)."""
         return self is LayoutEnum.COL_MAJOR
 
     def is_k_major_b(self) -> bool:
+        """Return True if K is contiguous in B (N, K)."""
         return self is LayoutEnum.ROW_MAJOR
 
     def is_n_major_b(self) -> bool:
+        """Return True if N is contiguous in B (N, K)."""
         return self is LayoutEnum.COL_MAJOR
 
     def is_n_major_c(self) -> bool:
+        """Return True if N is contiguous in C (M, N)."""
         return self is LayoutEnum.ROW_MAJOR
 
     def is_m_major_c(self) -> bool:
+        """Return True if M is contiguous in C (M, N)."""
         return self is LayoutEnum.COL_MAJOR

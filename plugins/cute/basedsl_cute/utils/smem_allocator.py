@@ -1,8 +1,8 @@
-"""Shared memory, allocated while tracing; two allocations never overlap.
+"""Allocation of shared memory while tracing; two allocations never overlap.
 
-Each allocation is one `cute.alloc_smem`. Where a kernel's sum is beyond what it may have statically
-(48 KiB), all of them become places in dynamic shared memory, which the launch gets by itself;
-`smem_report` shows them.
+Each allocation is one `cute.alloc_smem`. Where a kernel's sum is beyond what it may have
+statically (48 KiB), all of them become places in dynamic shared memory, which the launch provides
+by itself; `smem_report` shows them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric, Uint8
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.make_tensor import (
     alloc_smem,
     as_layout,
@@ -25,18 +26,33 @@ from basedsl_cute.tensors.tensor import Tensor
 
 
 class SmemAllocator:
-    """Gives out shared memory of the block."""
+    """An allocator of the block's shared memory.
 
-    def allocate(
-        self,
-        size_or_type: Any,
-        byte_alignment: int = 1,
-        *,
-        loc: Any = None,
-        ip: Any = None,
-    ) -> Any:
-        """A struct in memory for a struct class, a pointer to one number for a numeric class, a
-        pointer to bytes for a number of bytes.
+    >>> @cute.kernel
+    ... def reverse(x: cute.Tensor):
+    ...     tile = cute.utils.SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout(32))
+    ...     i = cute.arch.thread_idx()[0]
+    ...     tile[i] = x[i]
+    ...     cute.arch.sync_threads()
+    ...     x[i] = tile[31 - i]
+    >>> @cute.jit
+    ... def launch(x: cute.Tensor):
+    ...     reverse(x).launch(grid=1, block=32)
+    >>> x = np.arange(32, dtype=np.int32)
+    >>> launch(x)
+    >>> print(x[:4])
+    [31 30 29 28]
+    """
+
+    @takes_location
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1) -> Any:
+        """Allocate a struct, a number, or bytes, and return it or a pointer to it.
+
+        - `size_or_type`: a `cute.struct` class (the result is its instance in memory), a numeric
+          class (a pointer to one number), or a static number of bytes (a pointer to Uint8).
+        - `byte_alignment`: a power of two; a type's own alignment counts too.
+
+        Raises DSLTypeError for anything else.
         """
         what = "allocate()"
         byte_alignment = checked_alignment(byte_alignment, what)
@@ -57,16 +73,16 @@ class SmemAllocator:
             f"{size_or_type!r}"
         )
 
+    @takes_location
     def allocate_array(
-        self,
-        element_type: Any,
-        num_elems: int = 1,
-        byte_alignment: int = 1,
-        *,
-        loc: Any = None,
-        ip: Any = None,
+        self, element_type: type[Numeric], num_elems: int = 1, byte_alignment: int = 1
     ) -> Pointer:
-        """A pointer to `num_elems` consecutive elements."""
+        """Allocate `num_elems` consecutive elements, a static number, and return a pointer
+        to them.
+
+        They are aligned to 16 bytes at least, or to `byte_alignment`, a power of two. Raises
+        DSLTypeError for other arguments.
+        """
         if type(num_elems) is not int or num_elems < 0:
             raise DSLTypeError(f"allocate_array() takes a static count, not {num_elems!r}")
         byte_alignment = checked_alignment(byte_alignment, "allocate_array()")
@@ -75,20 +91,19 @@ class SmemAllocator:
             element_type, array_bytes(element_type, num_elems), align, "allocate_array()"
         )
 
+    @takes_location
     def allocate_tensor(
         self,
-        element_type: Any,
+        element_type: type[Numeric],
         layout: Any,
         byte_alignment: int | None = None,
         swizzle: Any = None,
-        *,
-        loc: Any = None,
-        ip: Any = None,
     ) -> Tensor:
-        """A tensor of `layout` (or a shape), aligned to `byte_alignment` bytes (at least 16).
+        """Allocate a tensor of `layout` (or a shape, compact and column-major).
 
-        A `swizzle` acts on bits of the byte address; that of a composed layout acts on elements.
-        Both go to the pointer.
+        It is aligned to 16 bytes at least, or to `byte_alignment`. A `swizzle` acts on bits of the
+        byte address; that of a composed layout acts on elements; both go to the pointer. Raises
+        DSLTypeError for a layout that is not static or maps two coordinates to one place.
         """
         layout = as_layout(layout)
         plain = layout
@@ -98,8 +113,14 @@ class SmemAllocator:
         distinct = algebra.filter_zeros(plain)
         if algebra.size(distinct) > algebra.cosize(distinct):
             raise DSLTypeError(
-                f"allocate_tensor(): {plain} has {algebra.size(distinct)} elements in "
-                f"{algebra.cosize(distinct)} places: some share memory",
+                f"allocate_tensor(): elements of {plain} share memory",
+                notes=(
+                    (
+                        f"it has {algebra.size(distinct)} elements in {algebra.cosize(distinct)} "
+                        "places",
+                        None,
+                    ),
+                ),
                 hint="pad lines by a larger stride; a view may overlap, as get_tensor() makes",
             )
         if plain is layout and swizzle is None:

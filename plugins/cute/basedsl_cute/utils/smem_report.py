@@ -1,4 +1,4 @@
-"""What shared memory the kernels of a compiled function allocate, and where it lies."""
+"""Reports of the shared memory that the kernels of a compiled function allocate, and its places."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from basedsl_cute.lowering.kernel.rewriter import (
 
 @dataclass(frozen=True)
 class Allocation:
-    """One `cute.alloc_smem`: bytes from `offset` on, by the type of its tensor. Of a struct, the
-    fields with their offsets from its beginning.
+    """One allocation: `bytes` of shared memory from `offset` on, of the tensor type `type`.
+
+    `name` is the variable or struct, `fields` the fields of a struct with their offsets from its
+    beginning; offsets, sizes and alignments are in bytes.
     """
 
     name: str
@@ -30,8 +32,10 @@ class Allocation:
 
 @dataclass(frozen=True)
 class SmemPlan:
-    """The shared memory of a kernel. Statically allocated memory is laid out by ptxas, in any
-    order; the offsets are then those it has if it keeps ours.
+    """The shared memory of one kernel.
+
+    ptxas lays out statically allocated memory in any order; the offsets are then those it has if
+    ptxas keeps ours.
     """
 
     kernel: str
@@ -40,7 +44,7 @@ class SmemPlan:
 
     @property
     def bytes(self) -> int:
-        """All of it, with padding."""
+        """The sum of all allocations with padding, in bytes."""
         end = max((a.offset + a.bytes for a in self.allocations), default=0)
         unit = DYNAMIC_SMEM_ALIGNMENT if self.dynamic else 1
         return -(-end // unit) * unit
@@ -59,7 +63,9 @@ class SmemPlan:
 
 @dataclass(frozen=True)
 class SmemReport:
-    """The plans of all kernels; prints as a table."""
+    """The plans of all kernels of a compiled function; prints as a table, and is indexed by
+    name.
+    """
 
     kernels: tuple[SmemPlan, ...]
 
@@ -81,9 +87,13 @@ _ALLOC = re.compile(
 
 
 def smem_report(compiled: Any) -> SmemReport:
-    """The shared memory that the kernels of a compiled function allocate."""
+    """Return the shared memory that the kernels of a compiled function allocate.
+
+    `compiled` is the result of `cute.compile`. Its `print` is a table of allocations by kernel.
+    """
     plans: list[SmemPlan] = []
-    kernel, found = "", []
+    kernel = ""
+    found: list[re.Match[str]] = []
     for line in compiled.__mlir__.splitlines():
         function = _FUNCTION.search(line)
         if function:
@@ -98,7 +108,7 @@ def smem_report(compiled: Any) -> SmemReport:
     return SmemReport(tuple(plans))
 
 
-def _plan(kernel: str, found: list[Any]) -> SmemPlan:
+def _plan(kernel: str, found: list[re.Match[str]]) -> SmemPlan:
     allocations: list[Allocation] = []
     end = 0
     for match in found:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric import Numeric
 from basedsl_cute.arrays.tensor import Tensor, from_dlpack
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 
 
 def create_cute_tensor_for_fp8(
-    storage_tensor: Any, dtype: Any, leading_dim: int, source_f32_tensor: Any = None
+    storage_tensor: Any, dtype: type[Numeric], leading_dim: int, source_f32_tensor: Any = None
 ) -> Tensor:
-    """A torch tensor as an argument with a dynamic layout and elements of `dtype`.
+    """Return a torch tensor as an argument with a dynamic layout and elements of `dtype`.
 
-    An fp8 `dtype` reads a tensor of bytes; `source_f32_tensor`, if given, fills it.
+    For an fp8 `dtype`, `storage_tensor` is one of bytes, which `source_f32_tensor`, if given,
+    fills. `leading_dim` is the mode of stride 1. Raises DSLTypeError for fp8 in wider elements.
     """
     from basedsl_cute.interop.torch import convert_cute_tensor
 
@@ -22,7 +24,7 @@ def create_cute_tensor_for_fp8(
         raise DSLTypeError(f"{dtype.__name__} needs a tensor of bytes, not {storage_tensor.dtype}")
     seen = storage_tensor
     if is_fp8_dtype(dtype):
-        import torch
+        import torch  # type: ignore[import-not-found, unused-ignore]
 
         seen = storage_tensor.view(torch.uint8)
     tensor = from_dlpack(seen)

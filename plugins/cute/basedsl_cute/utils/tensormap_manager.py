@@ -1,4 +1,4 @@
-"""`TensorMapManager`: tensor maps that a kernel keeps in global memory and changes as it goes.
+"""`TensorMapManager`: tensor maps that a kernel keeps in global memory and changes as it runs.
 
 manager = TensorMapManager(TensorMapUpdateMode.SMEM, 128)
 at = manager.get_tensormap_ptr(maps.iterator + 16 * block)
@@ -18,14 +18,16 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.atoms.copy_instruction import when
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.tensors.pointer import Pointer
 
 
 class TensorMapUpdateMode(enum.Enum):
-    """Where a tensor map is changed: in global memory itself, or in shared memory and then copied.
+    """The memory in which a tensor map is changed: global memory itself, or shared memory, then
+    copied.
 
     In shared memory a change takes less time; it needs 128 bytes for each map.
     """
@@ -36,7 +38,10 @@ class TensorMapUpdateMode(enum.Enum):
 
 @dataclass(frozen=True)
 class TensorMapManager:
-    """Tensor maps of `bytes_per_tensormap` bytes each, changed by one warp."""
+    """Tensor maps of `bytes_per_tensormap` (128) bytes each, changed by one warp (sm_90a).
+
+    Raises DSLTypeError for another size.
+    """
 
     tensormap_update_mode: TensorMapUpdateMode
     bytes_per_tensormap: int = BYTES
@@ -45,23 +50,32 @@ class TensorMapManager:
         if self.bytes_per_tensormap != BYTES:
             raise DSLTypeError(f"a tensor map has {BYTES} bytes, not {self.bytes_per_tensormap}")
 
+    @takes_location
     def get_tensormap_ptr(self, ptr: Pointer, address_space: Any = None) -> Pointer:
-        """`ptr` as the place of a tensor map; the space is accepted for CuTe's sake."""
+        """Return `ptr`, checked to be the place of a tensor map in global or shared memory.
+
+        `address_space` is accepted and not used. Raises DSLTypeError for other memory.
+        """
         if not isinstance(ptr, Pointer) or ptr.space not in ("gmem", "smem"):
             raise DSLTypeError(f"a tensor map lies in global or shared memory, not at {ptr}")
         return ptr
 
+    @takes_location
     def init_tensormap_from_atom(self, copy_atom: Any, dst_ptr: Pointer, warp_id: int) -> None:
-        """Warp `warp_id` copies the atom's tensor map to `dst_ptr`."""
-        with when(_warp() == warp_id):
+        """Copy the atom's tensor map to `dst_ptr`, by warp `warp_id`."""
+        with predicated(_warp() == warp_id):
             tma.copy_tensormap(copy_atom, dst_ptr)
             arch.sync_warp()
 
+    @takes_location
     def fence_tensormap_initialization(self) -> None:
-        """In global memory: what was copied there can be used."""
+        """Make maps that were initialised in global memory usable: an acquire-release fence of the
+        block.
+        """
         if self.tensormap_update_mode is TensorMapUpdateMode.GMEM:
             arch.fence_acq_rel_cta()
 
+    @takes_location
     def update_tensormap(
         self,
         tensor_gmem: Sequence[Any],
@@ -70,12 +84,16 @@ class TensorMapManager:
         warp_id: int,
         tensormap_smem_ptr: Sequence[Pointer] = (),
     ) -> None:
-        """Warp `warp_id` makes the maps at `tensormap_gmem_ptr` those of other tensors, and
-        releases them. By way of shared memory, `tensormap_smem_ptr` has a copy of each.
+        """Change tensor maps to describe other tensors, and release them, by warp `warp_id`.
+
+        - `tensor_gmem`: the new tensors, of the modes and element types of the atoms' own.
+        - `tma_copy_atom`: the TMA atoms whose maps they are.
+        - `tensormap_gmem_ptr`: the maps in global memory.
+        - `tensormap_smem_ptr`: with `TensorMapUpdateMode.SMEM`, a copy of each in shared memory.
         """
         in_smem = self.tensormap_update_mode is TensorMapUpdateMode.SMEM
         places = tensormap_smem_ptr if in_smem else tensormap_gmem_ptr
-        with when(_warp() == warp_id):
+        with predicated(_warp() == warp_id):
             arch.sync_warp()  # all lanes have read what the last change left in shared memory
             with arch.elect_one():
                 for tensor, atom, at in zip(tensor_gmem, tma_copy_atom, places, strict=True):
@@ -87,8 +105,11 @@ class TensorMapManager:
             else:
                 tma.fence_tma_desc_release()
 
+    @takes_location
     def fence_tensormap_update(self, tensormap_ptr: Pointer) -> None:
-        """Copies of this thread by the map at `tensormap_ptr` use what was released there."""
+        """Have this thread's TMA copies by the map at `tensormap_ptr` use what was released
+        there.
+        """
         tma.fence_tma_desc_acquire(tensormap_ptr)
 
 

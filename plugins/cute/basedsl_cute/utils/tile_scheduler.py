@@ -1,7 +1,8 @@
-"""Static persistent scheduling: which tiles of C a resident cluster computes, one after another.
+"""Static persistent scheduling: the tiles of C that a resident cluster computes, one after
+another.
 
-Clusters of tiles are numbered in a raster; cluster c of P resident ones takes c, c + P, c + 2P, ...
-With a swizzle of s, the raster goes through bands of s clusters of the slow direction, so that
+Clusters of tiles are numbered in a raster; cluster c of P resident ones takes c, c + P, c + 2P,
+... With a swizzle of s, the raster goes through bands of s clusters of the slow direction, so that
 tiles computed at the same time share rows of A and columns of B in the L2 cache.
 """
 
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import maximum, minimum, select
 from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor
 
 
@@ -38,10 +40,18 @@ class _Static:
 
 
 class PersistentTileSchedulerParams:
-    """How many clusters of tiles there are and in which order they come; made by the host.
+    """The number of clusters of tiles and their order; made by the host.
 
-    `num_ctas_mnl` counts block tiles and may be dynamic; `cluster_shape_mnl`, `swizzle_size` and
-    `raster_along_m` (the fast direction) are static.
+    - `num_ctas_mnl`: the block tiles along M, N and L (batches); may be dynamic.
+    - `cluster_shape_mnl`: the blocks of a cluster, static.
+    - `swizzle_size`: the width of the raster's bands in clusters, static, from 1.
+    - `raster_along_m`: the fast direction is M, else N; static.
+
+    Raises DSLTypeError for other arguments.
+
+    >>> params = cute.utils.PersistentTileSchedulerParams((3, 2, 1))
+    >>> params.num_clusters, [params.locate(i)[:2] for i in range(4)]
+    (6, [(0, 0), (1, 0), (2, 0), (0, 1)])
     """
 
     def __init__(
@@ -53,24 +63,27 @@ class PersistentTileSchedulerParams:
     ) -> None:
         if type(swizzle_size) is not int or swizzle_size < 1:
             raise DSLTypeError(f"swizzle_size is a static integer from 1, not {swizzle_size!r}")
-        if len(cluster_shape_mnl) == 2:
-            cluster_shape_mnl = (*cluster_shape_mnl, 1)
-        if not all(type(x) is int and x > 0 for x in cluster_shape_mnl):
+        cluster = (*cluster_shape_mnl, *(1,) * (len(cluster_shape_mnl) == 2))
+        if len(cluster) != 3 or not all(type(x) is int and x > 0 for x in cluster):
             raise DSLTypeError(f"a cluster has a static shape from 1, not {cluster_shape_mnl}")
         if not isinstance(num_ctas_mnl, tuple | list) or len(num_ctas_mnl) != 3:
             raise DSLTypeError(
-                f"num_ctas_mnl is how many tiles M, N and L (batches) have, not {num_ctas_mnl}",
+                f"num_ctas_mnl is the tiles along M, N and L (batches), not {num_ctas_mnl}",
                 hint="(*cute.ceil_div((m, n), tile_mn), batches)",
             )
         m, n, batches = num_ctas_mnl
-        self.clusters_m = algebra.ceil_div(m, cluster_shape_mnl[0])
-        self.clusters_n = algebra.ceil_div(n, cluster_shape_mnl[1])
+        self.clusters_m = algebra.ceil_div(m, cluster[0])
+        self.clusters_n = algebra.ceil_div(n, cluster[1])
         self.batches = batches
-        self._static = _Static(tuple(cluster_shape_mnl), swizzle_size, raster_along_m)
+        self._static = _Static((cluster[0], cluster[1], cluster[2]), swizzle_size, raster_along_m)
         self._divisors: Any = None
 
+    @takes_location
     def prepared(self) -> PersistentTileSchedulerParams:
-        """The same, with divisions prepared by the host, which a kernel's first copy waits for."""
+        """Return the same parameters with the divisors of `locate` prepared on the host.
+
+        A kernel's first copy waits for these divisions otherwise.
+        """
         facts = self._static
         made = PersistentTileSchedulerParams((1, 1, 1), facts.cluster, facts.swizzle, facts.along_m)
         made.clusters_m, made.clusters_n = self.clusters_m, self.clusters_n
@@ -83,26 +96,30 @@ class PersistentTileSchedulerParams:
         return made
 
     def _extents(self) -> tuple[Any, Any]:
-        """Clusters in the fast and in the slow direction."""
+        """Return the clusters in the fast and in the slow direction."""
         both = self.clusters_m, self.clusters_n
         return both if self._static.along_m else both[::-1]
 
     @property
     def cluster_shape_mnl(self) -> tuple[int, int, int]:
+        """The blocks of a cluster along M, N and L."""
         return self._static.cluster
 
+    @takes_location
     def rastered(self, along_m: bool) -> PersistentTileSchedulerParams:
-        """The same tiles in the other order, or in this one."""
+        """Return parameters of the same tiles with M (`along_m`) or N as the fast direction."""
         m, n, depth = self.cluster_shape_mnl
         tiles = (self.clusters_m * m, self.clusters_n * n, self.batches)
         return PersistentTileSchedulerParams(tiles, (m, n, depth), self._static.swizzle, along_m)
 
     @property
     def num_clusters(self) -> Any:
+        """The number of clusters of tiles."""
         return self.clusters_m * self.clusters_n * self.batches
 
+    @takes_location
     def locate(self, number: Any) -> tuple[Any, Any, Any]:
-        """(M, N, L) of a cluster of tiles by its number."""
+        """Return (M, N, L) of the cluster of tiles with this number, in units of clusters."""
         facts = self._static
         fast, slow = self._extents()
         each, band_size, last = self._divisors or (fast * slow, fast * facts.swizzle, None)
@@ -126,7 +143,15 @@ class PersistentTileSchedulerParams:
 
 
 class StaticPersistentTileScheduler:
-    """The walk of one block over its tiles: mutable state of a loop."""
+    """The sequence of tiles that one block computes: state that a loop carries.
+
+    scheduler = StaticPersistentTileScheduler.create(params, block_idx(), grid_dim())
+    work = scheduler.initial_work_tile_info()
+    while work.is_valid_tile:
+        ...                                                # compute tile work.tile_idx
+        scheduler.advance_to_next_work()
+        work = scheduler.get_current_work()
+    """
 
     def __init__(self, params: Any, current: Any, step: Any, place: tuple[Any, Any]) -> None:
         self.params = params
@@ -136,24 +161,34 @@ class StaticPersistentTileScheduler:
         self.num_tiles_executed: Any = 0
 
     @classmethod
+    @takes_location
     def create(
         cls, params: PersistentTileSchedulerParams, block_idx: Any, grid_dim: Any
     ) -> StaticPersistentTileScheduler:
-        """For a grid of `get_grid_shape`: (cluster M, cluster N, resident clusters)."""
+        """Make the scheduler of a block, in a grid of `get_grid_shape`.
+
+        `block_idx` and `grid_dim` are those of `cute.arch`.
+        """
         return cls(params, block_idx[2], grid_dim[2], (block_idx[0], block_idx[1]))
 
     @staticmethod
+    @takes_location
     def get_grid_shape(
         params: PersistentTileSchedulerParams, max_active_clusters: Any
     ) -> tuple[Any, Any, Any]:
-        """The grid in which at most `max_active_clusters` clusters are resident."""
+        """Return the grid (cluster M, cluster N, clusters) of at most `max_active_clusters`
+        clusters.
+
+        Raises DSLTypeError for a number below 1.
+        """
         if type(max_active_clusters) is int and max_active_clusters < 1:
             raise DSLTypeError(f"max_active_clusters is a number from 1, not {max_active_clusters}")
         m, n, _ = params.cluster_shape_mnl
         return (m, n, minimum(params.num_clusters, max_active_clusters))
 
+    @takes_location
     def get_current_work(self) -> WorkTileInfo:
-        """The tile to compute now."""
+        """Return the current tile, and whether it exists."""
         m, n, _ = self.params.cluster_shape_mnl
         at = self.params.locate(self._current)
         tile = (at[0] * m + self._place[0], at[1] * n + self._place[1], at[2])
@@ -161,26 +196,33 @@ class StaticPersistentTileScheduler:
 
     initial_work_tile_info = get_current_work
 
+    @takes_location
     def advance_to_next_work(self, *, advance_count: int = 1) -> None:
-        """Go on to the next tile of this cluster."""
+        """Advance to the next tile of this cluster, or by `advance_count` tiles."""
         self._current = self._current + self._step * advance_count
         self.num_tiles_executed = self.num_tiles_executed + 1
 
 
 class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
-    """The same where the numbers of tiles are known on the device only: `create` takes `params`
-    made there, and which of M (0) and N (1) is the fast direction.
+    """The sequence of tiles of a block where the number of tiles is known on the device only.
+
+    `create` takes `params` made there, and which of M (0) and N (1) is the fast direction.
     """
 
     @classmethod
-    def create(  # type: ignore[override]
+    @takes_location
+    def create(
         cls,
         params: PersistentTileSchedulerParams,
         block_idx: Any,
         grid_dim: Any,
         inner_mode: int = 1,
     ) -> StaticPersistentRuntimeTileScheduler:
-        """For a grid of (cluster M, cluster N, any number of clusters)."""
+        """Make the scheduler of a block in a grid of (cluster M, cluster N, any number of
+        clusters).
+
+        `inner_mode` is 0 for M or 1 for N (DSLTypeError otherwise).
+        """
         if inner_mode not in (0, 1):
             raise DSLTypeError(f"inner_mode is 0 for M or 1 for N, not {inner_mode!r}")
         place = (block_idx[0], block_idx[1])

@@ -1,4 +1,4 @@
-"""How wide the accesses of an elementwise or row kernel may be, known while compiling."""
+"""The width of the accesses of elementwise and row kernels, computed while compiling."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ ACCESS_BITS = 128  # the widest access of one thread
 
 
 def common_vector(tensors: Sequence[Any], mode: int, *, whole: bool = False) -> int:
-    """The most elements along `mode` (a power of two) that are 16 bytes of the narrowest type and
-    start aligned in every tensor, to their size, 16 bytes at most. With `whole`, they divide the
-    extent too.
+    """Return the most elements along `mode` that every tensor can access at once, a power of two.
 
-    Tensors of one mode are read along it, whatever `mode` says.
+    They are at most 16 bytes of the narrowest type, and start aligned in every tensor, to their
+    size, 16 bytes at most. With `whole`, they divide the extent too. Tensors of one mode are read
+    along it, whatever `mode` says.
     """
     vector = max(ACCESS_BITS // storage_bits(x.element_type) for x in tensors)
     while vector > 1 and not all(_fits(x, mode, vector, whole) for x in tensors):
