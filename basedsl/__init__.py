@@ -1,7 +1,7 @@
 """basedsl: a target-agnostic framework for Python DSLs that compile through MLIR.
 
 Folders in the order of a call: `binding` (arguments), `prestage` (Python to Python), `metastage`
-(Python to MLIR), `objectstage` (MLIR to code). `dsl.py` is the straight line through them.
+(Python to MLIR), `objectstage` (MLIR to code). `driver.py` is the straight line through them.
 """
 
 from basedsl.binding import Constexpr
@@ -19,6 +19,7 @@ from basedsl.errors import (
     DSLTypeError,
 )
 from basedsl.function import DSLFunction
+from basedsl.language import Language
 from basedsl.metastage.ranges import const_expr, range, range_constexpr
 from basedsl.plugin import hookimpl
 
@@ -36,6 +37,7 @@ __all__ = [
     "DSLRuntimeError",
     "DSLSyntaxError",
     "DSLTypeError",
+    "Language",
     "const_expr",
     "hookimpl",
     "range",

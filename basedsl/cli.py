@@ -64,7 +64,7 @@ def _list(parsed: argparse.Namespace) -> int:
 def _options(parsed: argparse.Namespace) -> int:
     record: type[Options] = Options
     if parsed.dsl:
-        record = getattr(parsed.manager.get_dsl(parsed.dsl), "options_class", Options)
+        record = parsed.manager.get_dsl(parsed.dsl).language.options_class
     for info in record.describe():
         default = ",".join(info.default) if isinstance(info.default, tuple) else info.default
         shown = "none" if default is None or default == "" else default

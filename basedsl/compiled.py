@@ -1,31 +1,24 @@
-"""Compiled functions: what a compilation leaves behind, and calling it."""
+"""Compiled functions: the code of one compilation, its stages, and calling it."""
 
 from __future__ import annotations
 
-import ctypes
-import struct
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
     StaticArgument,
     describe,
     is_plainly_static,
 )
-from basedsl.binding.results import Results
-from basedsl.errors import DSLCallError, hide_internal_frames, users_frames
-from basedsl.native_call.entry import ALWAYS, NativeCode, NativeEntry, NativeVariant, new_entry
+from basedsl.errors import DSLCallError, users_frames
+from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
+from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
-from basedsl.objectstage import Stages, asserts, native
-from basedsl.objectstage.entry_thunk import SUFFIX, slot_format
+from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
-from basedsl.staleness.guards import Guards
 from basedsl.tracing import RUNNING
-
-if TYPE_CHECKING:
-    from basedsl.function import DSLFunction
 
 
 class Compiled:
@@ -45,31 +38,26 @@ class Compiled:
 
     def __init__(
         self,
-        function: DSLFunction,
-        arguments: Sequence[ArgumentType],
-        results: Results,
-        stages: Stages,
+        call: BoundCall,
+        built: Built,
         invoke: Callable[[Sequence[Any]], Any],
         seconds: dict[str, float],
-        guards: Guards,
-        source: Callable[[], str],
-        settings: Any,
     ) -> None:
-        self.function = function
-        self.arguments = tuple(arguments)
-        self.results = results
-        self.stages = stages
+        self.function = call.function
+        self.arguments = call.arguments
+        self.settings = call.settings
+        self.results = built.results
+        self.stages = built.stages
+        self.guards = built.guards
         self.seconds = seconds
-        self.guards = guards
-        self.settings = settings
-        self._source = source
+        self._source = built.source
         self._invoke = invoke
-        self._signature = function.signature
+        self._signature = call.function.signature
         self._parameters = self._signature.parameters
         self._runtime = [
             i
             for i, a in enumerate(self.arguments)
-            if not (isinstance(a, StaticArgument) or getattr(a, "implicit", False))
+            if not (isinstance(a, StaticArgument) or a.implicit)
         ]
         self._names = [self._parameters[i].name for i in self._runtime]
         # Static without being declared so: calls may pass these again.
@@ -128,10 +116,10 @@ class Compiled:
 
     def _expect(self, i: int, value: Any) -> ArgumentType:
         parameter, expected = self._parameters[i], self.arguments[i]
-        found = self.function.dsl.argument(value, parameter.annotation, parameter.name)
-        accepts = getattr(expected, "accepts", None)
+        language = self.function.language
+        found = argument_type(language, value, parameter.annotation, parameter.name)
         if found != expected and not (
-            type(found) is type(expected) and accepts and accepts(value, parameter.name)
+            type(found) is type(expected) and expected.accepts(value, parameter.name)
         ):
             raise DSLCallError(
                 f"'{parameter.name}' was compiled as {expected}, got {found}"
@@ -142,7 +130,7 @@ class Compiled:
 
     def _arm(self, given: dict[int, Any]) -> None:
         """Let native code make calls like one with these values, by parameter, from now on."""
-        if any(getattr(a, "implicit", False) for a in self.arguments):
+        if any(a.implicit for a in self.arguments):
             return
         places, values = list(given), list(given.values())
         parameters = self._signature.native(places)
@@ -157,26 +145,31 @@ class Compiled:
         self.__call__ = entry.call
 
     def native_variant(self, values: Sequence[Any]) -> NativeVariant | None:
-        """The native call with one value a parameter, statics included, of which `values` are an
-        example; guarded as of now. None where calls stay in Python.
+        """The table for calling this code natively, one value per parameter (static ones included).
+        `values` are one valid call, used to check the unpackers. Guards are refreshed to the
+        current state. None if some argument type has no native unpacker, or a parameter is
+        variadic.
         """
         if not self._tried:
             self._tried = True
-            self._native = self._make_native(range(len(self.arguments)), values, False)
+            if self._signature.native() is not None:
+                self._native = self._make_native(range(len(self.arguments)), values, False)
         if self._native is not None:
             environment = Environment()
-            rows, kept = self.guards.rows()
-            self._native.guard([*environment.rows(), *rows], [environment, self.guards, kept])
+            rows, kept = self.guards.native_conditions()
+            self._native.guard(
+                [*environment.native_conditions(), *rows], [environment, self.guards, kept]
+            )
         return self._native
 
     def _make_native(
         self, places: Sequence[int], values: Sequence[Any], accepting: bool
     ) -> NativeVariant | None:
-        code = getattr(self._invoke, "native", None)
-        if not isinstance(code, NativeCode):
+        code = self._invoke.native if isinstance(self._invoke, Invoker) else None
+        if code is None:
             return None
         return native_variant(
-            self.function.dsl,
+            self.function.language,
             [self._parameters[i] for i in places],
             [self.arguments[i] for i in places],
             values,
@@ -227,68 +220,3 @@ class Compiled:
                 hint=f"the run-time arguments are: {', '.join(self._names) or 'none'}",
             )
         return given
-
-
-class NativeInvoker:
-    """A callable on packed values that runs the entry of native code. `native` is what a native
-    call needs instead; an executor that wraps this one may give it on as its own.
-    """
-
-    def __init__(
-        self, address: int, formats: Sequence[str], results: Results, native: NativeCode
-    ) -> None:
-        self.native = native
-        entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-        into = struct.Struct(slot_format(formats))
-        out = struct.Struct(slot_format(results.formats))
-        size, at = into.size + out.size, into.size
-        pack_into, unpack_from, make = into.pack_into, out.unpack_from, results.make
-        buffer_of, failures = ctypes.create_string_buffer, native.failed
-        on_failure = native.on_failure
-
-        def invoke(packed: Sequence[Any]) -> Any:
-            slots = buffer_of(size)
-            pack_into(slots, 0, *packed)
-            entry(slots)
-            if on_failure is not None and failures.value:
-                failure = on_failure()
-                if failure is not None:
-                    raise failure
-            return make(unpack_from(slots, at))
-
-        self._invoke = invoke
-
-    def __call__(self, packed: Sequence[Any]) -> Any:
-        return self._invoke(packed)
-
-
-def native_invoker(
-    object_code: bytes,
-    symbol: str,
-    arguments: Sequence[ArgumentType],
-    results: Results,
-    symbols: dict[str, int] | None = None,
-    raise_failure: Callable[[], None] = asserts.raise_failed_assertion,
-) -> NativeInvoker:
-    """A Python callable on packed values that runs the entry of native code.
-
-    `raise_failure` is called after code that can fail; it raises what went wrong in this thread.
-    """
-    code = native.load(object_code, symbols)
-    address = code.address_of(symbol + SUFFIX)
-    formats = [f for argument in arguments for f in argument.formats]
-
-    def on_failure() -> BaseException | None:
-        try:
-            raise_failure()
-        except Exception as error:
-            return hide_internal_frames(error)
-        return None
-
-    described = NativeCode(address, keep=(code,))
-    if asserts.can_fail(object_code):
-        # Only of its own assertions is known that they count.
-        own = raise_failure is asserts.raise_failed_assertion
-        failed = asserts.FAILURES if own else ALWAYS
-        described = replace(described, failed=failed, on_failure=on_failure)
-    return NativeInvoker(address, formats, results, described)

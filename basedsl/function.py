@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 import types
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from basedsl.binding import Each, Signature, constexpr_type
+from basedsl.binding.argument_types import DeclaresArguments
 from basedsl.binding.calling_convention import INLINE, LAUNCH, decide
 from basedsl.errors import DSLAttributeError, DSLCallError, DSLTypeError, users_frames
 from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
-from basedsl.native_call.entry import NativeEntry, new_entry
+from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.numeric import Numeric, is_dynamic
 from basedsl.tracing import RUNNING, Trace, current
+from basedsl.variants import Variants
 
-if TYPE_CHECKING:
-    from basedsl.compiled import Compiled
-    from basedsl.dsl import DSL
-    from basedsl.prestage.rewriter import StagedFunction
+if TYPE_CHECKING:  # a process that finds its code on the disk never imports the pre-stage
+    from basedsl.prestage import StagedFunction
+
+
+class FunctionLanguage(DeclaresArguments, Protocol):
+    """The part of a `basedsl.Language` that its functions and their compilations ask."""
+
+    def launch(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+
+Call = Callable[["DSLFunction", tuple[Any, ...], dict[str, Any]], Any]
 
 
 class DSLFunction:
     """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written.
+
+    `call(function, args, kwargs)` makes a call from Python, `compile(function, *args, **kwargs)`
+    only compiles. `variants` has the function's compilations: whoever `call` is, fills it.
 
     Each object has its own `__call__`: Python's (`_call`) at first, and a native one in front of it
     when there is a variant that native code can call.
@@ -35,7 +46,15 @@ class DSLFunction:
     __dsl_leaf__ = True
     __call__: Callable[..., Any]
 
-    def __init__(self, dsl: DSL, fn: Callable[..., Any], kind: str, preprocess: bool) -> None:
+    def __init__(
+        self,
+        language: FunctionLanguage,
+        fn: Callable[..., Any],
+        kind: str,
+        preprocess: bool,
+        call: Call,
+        compile: Callable[..., Any],
+    ) -> None:
         if not callable(fn) or not hasattr(fn, "__code__"):
             raise DSLTypeError(
                 f"@{kind} decorates Python functions, not a "
@@ -45,15 +64,14 @@ class DSLFunction:
                 else "put it directly above a def, below @staticmethod or @classmethod",
             )
         functools.update_wrapper(self, fn)
-        self.dsl = dsl
+        self.language = language
         self.fn: Any = fn
         self.kind = kind
         # What is defined in a function that was rewritten has been rewritten with it.
         self.preprocess = preprocess and not is_rewritten(fn.__code__)
-        self.name_prefix = ""
-        self.name_tag = True
-        self.variants: dict[Any, list[Compiled]] = {}
-        self.lock = threading.RLock()
+        self.variants: Variants[Any] = Variants()
+        self._call_from_python = call
+        self._compile = compile
         self._signature: tuple[Any, Signature] | None = None
         self._entry: NativeEntry | None = None
         self._entry_signature: Signature | None = None
@@ -69,8 +87,7 @@ class DSLFunction:
             self._signature = now, Signature(fn)
         return self._signature[1]
 
-    @property
-    def staged(self) -> Callable[..., Any]:
+    def staged_in(self, trace: Trace) -> Callable[..., Any]:
         """The function that the meta-stage runs: rewritten, or as written with preprocess=False.
 
         Made again for each trace: names may mean something else now.
@@ -78,16 +95,9 @@ class DSLFunction:
         if not self.preprocess:
             written: Callable[..., Any] = self.fn
             return written
-        trace = current()
-        known: dict[Any, Callable[..., Any]] = {}
-        if trace is not None:
-            known = trace.state.setdefault("staged", known)
-        found = known.get(self)
+        found = trace.staged.get(self)
         if found is None:
-            stage = self.stage()
-            if self.dsl.options.print_after_preprocess:
-                print(stage.source)
-            found = known[self] = stage.bind(CONTROL_FLOW)
+            found = trace.staged[self] = bind_staged(self.stage(), trace)
         return found
 
     def stage(self) -> StagedFunction:
@@ -101,9 +111,11 @@ class DSLFunction:
         """The rewritten function as Python text; as written with preprocess=False."""
         import inspect
 
-        if not self.preprocess:
-            return inspect.getsource(self.fn)
-        return self.stage().source
+        return self.staged_source() if self.preprocess else inspect.getsource(self.fn)
+
+    def staged_source(self) -> str:
+        """The rewritten function as Python text; "" with preprocess=False."""
+        return self.stage().source if self.preprocess else ""
 
     @property
     def symbol(self) -> str:
@@ -111,36 +123,27 @@ class DSLFunction:
 
         Host functions carry the DSL's name, so that one called `sin` does not replace libm's.
         """
-        name = self.fn.__qualname__.replace("<lambda>", "lambda").replace("<locals>.", "")
-        if self.kind == "jit" and (self.name_tag or not self.name_prefix):
-            name = f"{self.dsl.name}_{name}"
-        return self.name_prefix + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        plain = self.plain_symbol
+        return symbol_of(f"{self.language.name}_") + plain if self.kind == "jit" else plain
 
-    def set_name_prefix(
-        self, prefix: str, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = True
-    ) -> None:
-        """Put `prefix` before the function's name in the IR and in profilers.
-
-        `remove_cutlass_symbol` leaves out the DSL's name, which host functions carry; arguments
-        are in no name, so there is nothing that `keep_mangled_name=False` would leave out.
-        """
-        changed = (prefix, not remove_cutlass_symbol)
-        if changed != (self.name_prefix, self.name_tag):
-            self.name_prefix, self.name_tag = changed
-            self.forget()
+    @property
+    def plain_symbol(self) -> str:
+        """The function's own name as a symbol."""
+        name: str = self.fn.__qualname__
+        return symbol_of(name.replace("<lambda>", "lambda").replace("<locals>.", ""))
 
     def forget(self) -> None:
         """Drop everything compiled."""
-        with self.lock:
+        with self.variants.lock:
             self.variants.clear()
             self._entry = None
             self.__call__ = self._call
 
     def __dsl_digest__(self) -> str:
-        return f"{self.dsl.name} {self.kind} {self.preprocess} {self.name_prefix} {self.name_tag}"
+        return f"{self.language.name} {self.kind} {self.preprocess} {self.symbol}"
 
     def __repr__(self) -> str:
-        return f"<@{self.dsl.name}.{self.kind} {self.fn.__qualname__}>"
+        return f"<@{self.language.name}.{self.kind} {self.fn.__qualname__}>"
 
     # Copied and pickled as functions are: as themselves, and by name.
 
@@ -172,16 +175,17 @@ class DSLFunction:
             return self._call_traced(trace, args, kwargs)
         with users_frames():
             decide("python", "", self.kind, self.fn)
-            return self.dsl.run(self, args, kwargs)
+            return self._call_from_python(self, args, kwargs)
 
-    def arm(self, compiled: Compiled, values: Sequence[Any]) -> None:
-        """Let native code make calls like this one, with these `values`, from now on."""
+    def call_natively(self, variant: NativeVariant | None) -> None:
+        """Let native code make calls of this variant from now on; with None, change nothing."""
+        if variant is None:
+            return
         signature = self.signature
         parameters = signature.native()
-        variant = None if parameters is None else compiled.native_variant(values)
-        if parameters is None or variant is None:
+        if parameters is None:
             return
-        with self.lock:
+        with self.variants.lock:
             entry = self._entry
             if entry is None or self._entry_signature is not signature:
                 entry = new_entry(parameters, self._call, RUNNING)
@@ -192,31 +196,31 @@ class DSLFunction:
                 entry.add(variant)
             self.__call__ = entry.call
 
-    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
-        """Compile for arguments like these, without running."""
-        return self.dsl.compile(self, *args, **kwargs)
+    def compile(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile for arguments like these, without running: a `basedsl.Compiled`."""
+        return self._compile(self, *args, **kwargs)
 
     def _call_traced(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if trace.dsl is not self.dsl:
+        if trace.language is not self.language:
             raise DSLCallError(
-                f"'{trace.function_name}', a function of the DSL '{trace.dsl.name}', calls "
-                f"'{self.fn.__qualname__}' of the DSL '{self.dsl.name}'",
+                f"'{trace.function_name}', a function of the DSL '{trace.language.name}', calls "
+                f"'{self.fn.__qualname__}' of the DSL '{self.language.name}'",
                 hint="functions of one DSL can inline only their own and plain Python",
             )
         action = decide(trace.function_kind, trace.function_name, self.kind, self.fn)
-        trace.state.setdefault("functions", []).append(self)
+        trace.functions.append(self)
         if action is LAUNCH:
-            return self.dsl.launch(self, args, kwargs)
+            return self.language.launch(self, args, kwargs)
         assert action is INLINE
-        return self.inline(args, kwargs)
+        return self._inline(trace, args, kwargs)
 
-    def inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _inline(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the body in the running trace, with arguments converted as annotated."""
         values = self.signature.bind(args, kwargs)
         for i, parameter in enumerate(self.signature.parameters):
             values[i] = _convert(values[i], parameter.annotation, parameter.name)
         positional, named = self.signature.spread(values)
-        return self.staged(*positional, **named)
+        return self.staged_in(trace)(*positional, **named)
 
 
 class BoundFunction:
@@ -248,11 +252,23 @@ class BoundFunction:
     def __wrapped__(self) -> Any:
         return self.function.fn
 
-    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
+    def compile(self, *args: Any, **kwargs: Any) -> Any:
         return self.function.compile(self.instance, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+def symbol_of(name: str) -> str:
+    """A name as a symbol of the IR: letters, digits and underscores."""
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+
+
+def bind_staged(staged: StagedFunction, trace: Trace) -> Callable[..., Any]:
+    """A rewritten function, to be run in `trace`; its text is printed if options ask for it."""
+    if trace.options.print_after_preprocess:
+        print(staged.source)
+    return staged.bind(CONTROL_FLOW)
 
 
 def _identical(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:

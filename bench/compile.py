@@ -115,22 +115,22 @@ def child(name):
     if gpu:
         driver.ensure_context()
     start = perf_counter()
-    values = function.signature.bind(args, {})
-    compiled = CUTE.variant(function, values, CUTE.arguments(function, values), CUTE.options)
+    call = CUTE.driver.bind(function, args, {}, CUTE.options)
+    compiled, _ = CUTE.driver.variant(call)
     total = perf_counter() - start
     record = {"total": total, "seconds": compiled.seconds, "from_disk": CUTE.counts["loaded"]}
     stages = compiled.stages
     record["kernel_ops"] = stages.text("cute").count("\n")
     if gpu:
         start = perf_counter()
-        compiled.run(values)
+        compiled.run(call.values)
         driver.synchronize()
         record["first run"] = perf_counter() - start
     if "cubin" in stages and not CUTE.counts["loaded"]:
         from basedsl_cute.lowering.ptx import ptxas
 
         start = perf_counter()
-        ptxas.assemble(stages.text("ptx"), CUTE.target(CUTE.options).name)
+        ptxas.assemble(stages.text("ptx"), CUTE.language.target(CUTE.options).name)
         record["ptxas"] = perf_counter() - start
     print(json.dumps(record))
 

@@ -75,7 +75,7 @@ def in_turns(
 
 
 def report(base: dict[Figure, list[float]], new: dict[Figure, list[float]]) -> int:
-    """Print the figures; how many are marked."""
+    """Print the figures, each with m.n: number n of the m-th such line. How many are marked."""
     marked = 0
     for figure in base:
         if figure not in new or len({*base[figure], *new[figure]}) == 1:
@@ -87,9 +87,9 @@ def report(base: dict[Figure, list[float]], new: dict[Figure, list[float]]) -> i
         ratios = [b / a for a, b in (middle, least)]
         differs = all(abs(ratio - 1) > TOLERANCE for ratio in ratios)
         marked += differs
-        words, _, at = figure
+        words, line, at = figure
         print(
-            f"{words[:64]:<64} #{at + 1} {middle[0]:10.4g} {middle[1]:10.4g}"
+            f"{words[:62]:<62} {line + 1:2}.{at + 1} {middle[0]:10.4g} {middle[1]:10.4g}"
             f" {ratios[0]:7.3f} {ratios[1]:7.3f}{'  <--' if differs else ''}"
         )
     for title, one, other in (("only in BASE", base, new), ("only in NEW", new, base)):
@@ -116,7 +116,7 @@ def main() -> None:
         for program in given.program:
             taken = in_turns(checkouts, environments, program, given.repeat)
             head = f"== bench/{program}"
-            print(f"{head:<64} no {'BASE':>10} {'NEW':>10} {'medians':>7} {'least':>7}")
+            print(f"{head:<62}  m.n {'BASE':>10} {'NEW':>10} {'medians':>7} {'least':>7}")
             marked = report(*taken)
             print(f"{marked} marked\n", flush=True)
 

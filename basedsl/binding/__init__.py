@@ -1,5 +1,6 @@
 """Calls: how Python arguments become parameters of compiled code, and what is static in them."""
 
+from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     AdaptedArgument,
     ArgumentType,
@@ -11,6 +12,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.binding.constexpr import Constexpr, constexpr_type
 from basedsl.binding.signature import Each, Parameter, Signature
+from basedsl.binding.unpacker import Unpacker
 
 __all__ = [
     "AdaptedArgument",
@@ -22,6 +24,8 @@ __all__ = [
     "Signature",
     "StaticArgument",
     "TreeArgument",
+    "Unpacker",
+    "argument_type",
     "constexpr_type",
     "static_key",
     "static_parts",

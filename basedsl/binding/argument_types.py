@@ -1,35 +1,52 @@
-"""What type an argument has: a static value, what the DSL knows, a number, what a plugin adapts, or
-a tree of such.
+"""The type of an argument: a static value, a kind of the DSL's own, a number, a foreign value that
+a plugin adapts, or a tree of such.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from basedsl.binding import Each, StaticArgument, TreeArgument, constexpr_type, static_key
 from basedsl.binding.arguments import (
     AdaptedArgument,
     ArgumentType,
+    StaticArgument,
+    TreeArgument,
     describe,
     is_plainly_static,
     numeric_argument,
+    static_key,
 )
+from basedsl.binding.constexpr import constexpr_type
+from basedsl.binding.signature import Each
 from basedsl.errors import DSLCallError, with_article
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, flatten, leaf_paths
 
-if TYPE_CHECKING:
-    from basedsl.dsl import DSL
-
 _TREES = ("tuple", "list", "dict", "object", "record", "protocol")
 
 
-def argument_type(dsl: DSL, value: Any, annotation: Any, name: str) -> ArgumentType:
-    """The type of one argument; DSLCallError if no adapter knows it."""
+class DeclaresArguments(Protocol):
+    """The part of a `basedsl.Language` that says what its arguments are."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def default_int(self) -> Any: ...
+    @property
+    def default_float(self) -> Any: ...
+    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None: ...
+
+
+def argument_type(
+    language: DeclaresArguments, value: Any, annotation: Any, name: str
+) -> ArgumentType:
+    """The type of one argument of the parameter `name`; DSLCallError for a value of no kind that
+    the language, the core or a plugin knows.
+    """
     if isinstance(annotation, Each):
-        return _tree(dsl, value, name, annotation.annotation)
+        return _tree(language, value, name, annotation.annotation)
     static = constexpr_type(annotation)
     if static is not None:
         if static is not object and isinstance(static, type) and not isinstance(value, static):
@@ -38,48 +55,50 @@ def argument_type(dsl: DSL, value: Any, annotation: Any, name: str) -> ArgumentT
                 hint=f"pass a value of type {static.__name__}, or change the annotation",
             )
         return StaticArgument(static_key(value, name), value)
-    found: ArgumentType | None = dsl.adapt(value, annotation, name)
+    found = language.argument_type_of(value, annotation, name)
     if found is None:
-        found = numeric_argument(value, annotation, name, dsl.default_int, dsl.default_float)
+        found = numeric_argument(
+            value, annotation, name, language.default_int, language.default_float
+        )
     if found is not None:
         return found
     if is_plainly_static(value):
         return StaticArgument(static_key(value, name), value)
     if name == "self":
         return StaticArgument(("self", id(value)), value)
-    adapter = plugin_manager().adapter_for(dsl.name, type(value), annotation)
+    adapter = plugin_manager().adapter_for(language.name, type(value), annotation)
     if adapter is not None:
-        return AdaptedArgument(dsl.argument(adapter(value), annotation, name), adapter)
-    return _tree(dsl, value, name)
+        return AdaptedArgument(argument_type(language, adapter(value), annotation, name), adapter)
+    return _tree(language, value, name)
 
 
-def _tree(dsl: DSL, value: Any, name: str, each: Any = None) -> ArgumentType:
-    """The type of a tree; `each` is the annotation of what is directly in it."""
+def _tree(language: DeclaresArguments, value: Any, name: str, each: Any = None) -> ArgumentType:
+    """The type of a tree; `each` is the annotation of the leaves directly in it."""
     try:
         node, leaves = flatten(value)
         contains_itself = node is not None and _contains_itself(node, frozenset())
     except RecursionError:
         raise DSLCallError(f"'{name}' is nested too deeply to be an argument") from None
     if node is None or node.kind not in _TREES:
-        _unknown(dsl, value, name)
+        _unknown(language, value, name)
     if contains_itself:
         raise DSLCallError(
             f"'{name}' contains itself: an argument is made of finitely many numbers and arrays"
         )
     if node.kind == "object" and not hasattr(type(value), "__dataclass_fields__"):
-        _unknown(dsl, value, name)
+        _unknown(language, value, name)
     annotations = _field_annotations(node, each)
     paths = leaf_paths(node, name)
     parts = [
-        dsl.argument(leaf, annotation, path)
+        argument_type(language, leaf, annotation, path)
         for leaf, annotation, path in zip(leaves, annotations, paths, strict=True)
     ]
     return TreeArgument(node, parts)
 
 
-def _unknown(dsl: DSL, value: Any, name: str) -> NoReturn:
+def _unknown(language: DeclaresArguments, value: Any, name: str) -> NoReturn:
     raise DSLCallError(
-        f"{dsl.name} cannot pass {with_article(describe(value))} ('{name}') to compiled code",
+        f"{language.name} cannot pass {with_article(describe(value))} ('{name}') to compiled code",
         hint=f"pass numbers, arrays, tuples or dataclasses of them, or annotate '{name}' as "
         "Constexpr if it is known while compiling",
     )

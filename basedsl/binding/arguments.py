@@ -1,8 +1,8 @@
-"""How each kind of argument crosses the call from Python into compiled code.
+"""Argument types: how each kind of argument crosses the call from Python into compiled code.
 
-An `ArgumentType` is what the compiled code depends on: it is hashable, equal types share code. It
-knows the parameter's IR types, how to make the proxy the function sees while it is traced, and how
-to turn a Python value into C storage at a call. Plugins bring their own for tensors.
+Compiled code depends on the types of its arguments. An argument type knows the parameter's IR
+types, how to make the proxy that the function sees while it is traced, and how to turn a Python
+value into C storage at a call. Plugins bring their own for tensors.
 """
 
 from __future__ import annotations
@@ -10,41 +10,69 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
+from basedsl import digest
+from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl.numeric import Boolean, Numeric, mlir_type
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 
 
-class ArgumentType(Protocol):
-    """One kind of argument. `formats` has one `struct` code for each IR value it becomes."""
+class ArgumentType:
+    """One kind of argument: the base class of all. Instances are hashable; equal ones share code.
+
+    A subclass gives `formats`, `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are
+    hashable, and have a `digest` where their fields are plain values.
+    """
+
+    #: Calls of a `Compiled` leave the argument out; `pack(None)` finds its value.
+    implicit: ClassVar[bool] = False
 
     @property
-    def formats(self) -> tuple[str, ...]: ...
+    def formats(self) -> tuple[str, ...]:
+        """One `struct` code for each IR value that the argument becomes."""
+        raise NotImplementedError(f"{type(self).__name__} does not define formats")
 
     def ir_types(self, ir: Any) -> list[Any]:
-        """The types of the parameters in the IR, one for each value."""
+        """The types of the parameters in the IR, one for each value; `ir` is the bindings'."""
+        raise NotImplementedError(f"{type(self).__name__} does not define ir_types")
 
     def proxy(self, values: Sequence[Any]) -> Any:
-        """What the traced function gets, made of the IR's parameters."""
+        """The object that the traced function gets, made of the IR's parameters."""
+        raise NotImplementedError(f"{type(self).__name__} does not define proxy")
 
     def pack(self, value: Any) -> tuple[Any, ...]:
         """C storage of a Python value of this type: what `struct` takes for `formats`."""
+        raise NotImplementedError(f"{type(self).__name__} does not define pack")
 
-    def __str__(self) -> str: ...
+    def accepts(self, value: Any, name: str) -> bool:
+        """Whether code compiled for this type may be called with `value`, which has another type of
+        the same class. May raise a DSLCallError that says why not; `name` is the parameter's.
+        """
+        return False
 
-    # Optional: `implicit = True`: calls of a `Compiled` leave the argument out, `pack(None)` finds
-    # it. `accepts(self, value, name) -> bool`: a value of another type of this class may be
-    # passed to code compiled for this one; it raises DSLCallError to say why not. And
-    # `unpacker(self) -> basedsl.native_call.unpackers.Unpacker | None`, with which calls need
-    # no Python, and `accepting_unpacker`, for what `accepts` takes; see there. And
-    # `__dsl_digest__(self) -> str`, the type as text that is the same in every process; frozen
-    # dataclasses of plain values need none.
+    def unpacker(self) -> Unpacker | None:
+        """The native form of `pack`; None keeps calls in Python. It must never accept a value for
+        which the DSL would find another argument type.
+        """
+        return None
+
+    def accepting_unpacker(self) -> Unpacker | None:
+        """The unpacker for calls of a `Compiled`: it may take all that `accepts` does."""
+        return self.unpacker()
+
+    def digest(self) -> str | None:
+        """The type as text that is the same in every process; None keeps its code off the disk."""
+        fields = getattr(type(self), "__dataclass_fields__", None)
+        if fields is None:
+            return None
+        values = [digest.of_value(getattr(self, name)) for name in fields]
+        return None if None in values else f"{digest.of_class(type(self))} {values}"
 
 
 @dataclass(frozen=True)
-class NumericArgument:
+class NumericArgument(ArgumentType):
     """A number passed by value."""
 
     type: Any
@@ -62,12 +90,15 @@ class NumericArgument:
     def pack(self, value: Any) -> tuple[Any, ...]:
         return (storage_value(self.type, value),)
 
+    def digest(self) -> str | None:
+        return str(self)
+
     def __str__(self) -> str:
         return str(self.type.__name__)
 
 
 @dataclass(frozen=True)
-class StaticArgument:
+class StaticArgument(ArgumentType):
     """A value known while compiling. `key` tells it from others; it takes no storage."""
 
     key: Any
@@ -90,14 +121,17 @@ class StaticArgument:
     def pack(self, value: Any) -> tuple[Any, ...]:
         return ()
 
+    def digest(self) -> str | None:
+        return "static"  # the guards say which value
+
     def __str__(self) -> str:
         return f"static {self.value!r}"
 
 
-class PartsArgument:
+class PartsArgument(ArgumentType):
     """Made of other arguments, which travel one after another. `key` tells types apart."""
 
-    def __init__(self, key: Any, parts: Sequence[Any]) -> None:
+    def __init__(self, key: Any, parts: Sequence[ArgumentType]) -> None:
         self.key = key
         self.parts = parts
 
@@ -135,6 +169,11 @@ class TreeArgument(PartsArgument):
         pairs = zip(self.parts, leaves, strict=True)
         return tuple(c for part, leaf in pairs for c in part.pack(leaf))
 
+    def digest(self) -> str | None:
+        parts = [part.digest() for part in self.parts]
+        shape = _shape_digest(self.node)
+        return None if None in parts or shape is None else f"{shape} {parts}"
+
     def __str__(self) -> str:
         paths = leaf_paths(self.node, "")
         inside = ", ".join(f"{p}: {t}" for p, t in zip(paths, self.parts, strict=True))
@@ -153,11 +192,19 @@ def _shape_key(node: Node | None) -> Any:
     )
 
 
+def _shape_digest(node: Node | None) -> str | None:
+    if node is None:
+        return "leaf"
+    texts = [digest.of_value(node.keys), digest.of_value(node.static)]
+    texts += [_shape_digest(child) for child in node.children]
+    return None if None in texts else f"{node.kind} {digest.of_class(type(node.obj))} {texts}"
+
+
 @dataclass(frozen=True)
-class AdaptedArgument:
+class AdaptedArgument(ArgumentType):
     """A foreign value that a plugin turns into one the DSL knows, at every call."""
 
-    inner: Any
+    inner: ArgumentType
     adapt: Callable[[Any], Any]
 
     @property

@@ -1,7 +1,7 @@
-"""What is kept of a compilation, and under which key.
+"""Disk-cache entries: the cache key of a compilation, and (de)serialising its results and stages.
 
 The key is a digest of everything that the code depends on, found without tracing: argument types,
-options, target, versions, and the text that `guards` gives of all that the function leads to. A
+options, target, versions, and the text that the guards give of all that the function leads to. A
 program whose objects have no such text is compiled in each process.
 
 An entry is a line of JSON (results, and a table of stages), then the stages' bytes.
@@ -14,93 +14,63 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from basedsl import numeric
-from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
+from basedsl import digest, numeric
 from basedsl.binding.results import Results, Shape
-from basedsl.cache import digest
+from basedsl.language import Language
+from basedsl.mlir import MLIRContext
 from basedsl.mlir.bindings import installed_stamp
-from basedsl.objectstage import Snapshot, Stages, native
-
-if TYPE_CHECKING:
-    from basedsl.dsl import DSL
-    from basedsl.function import DSLFunction
-    from basedsl.objectstage import Pipeline
-    from basedsl.pytree import Node
+from basedsl.objectstage import Pipeline, Snapshot, Stages, native
+from basedsl.stages import BoundCall
 
 _CLASSES: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict, "object": object}
 
 
-def key_of(
-    dsl: DSL,
-    function: DSLFunction,
-    arguments: Sequence[Any],
-    settings: Any,
-    target: Any,
-    lines: Sequence[str] | None,
+def cache_key(
+    language: Language, call: BoundCall, portable_text: Sequence[str] | None
 ) -> str | None:
-    """The key of this compilation, or None if it means nothing to another process."""
-    code = function.fn.__code__
-    if lines is None or code.co_name == "<lambda>" or not os.path.isfile(code.co_filename):
+    """The key of a call's compilation; None if it means nothing to another process.
+    `portable_text` is that of the guards.
+    """
+    code = call.function.fn.__code__
+    if portable_text is None or code.co_name == "<lambda>" or not os.path.isfile(code.co_filename):
         return None
-    texts = [of_argument(argument) for argument in arguments]
-    texts += [digest.of_value(settings.output_key()), digest.of_value(target)]
+    texts = [argument.digest() for argument in call.arguments]
+    texts += [digest.of_value(call.settings.output_key()), digest.of_value(call.target_key)]
     if None in texts:
         return None
-    parts = (_versions(dsl, settings), dsl.name, function.__dsl_digest__(), texts, list(lines))
+    parts = (
+        _versions(language, call.settings),
+        language.name,
+        call.function.__dsl_digest__(),
+        texts,
+        list(portable_text),
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _versions(dsl: DSL, settings: Any) -> tuple[str, ...]:
-    classes = [cls for cls in type(dsl).__mro__ if cls is not object]
+def _versions(language: Language, settings: Any) -> tuple[str, ...]:
+    classes = [cls for cls in type(language).__mro__ if cls is not object]
     return (
         sys.version,
         f"{sys.platform} {os.name}",
         np.__version__,
         digest.package_stamp("basedsl"),
-        installed_stamp(dsl.bindings_package or settings.mlir, dsl.dialects),
+        installed_stamp(language.bindings_package or settings.mlir, language.dialects),
         native.NativeTarget(settings.opt_level).describe(),
         *(digest.package_stamp(cls.__module__) for cls in classes),
         *(digest.module_stamp(cls.__module__) for cls in classes),
     )
 
 
-def of_argument(argument: Any) -> str | None:
-    """The type of an argument as text, or None."""
-    if isinstance(argument, NumericArgument):
-        return str(argument.type.__name__)
-    if isinstance(argument, StaticArgument):
-        return "static"  # the guards say which
-    if isinstance(argument, TreeArgument):
-        parts = [of_argument(part) for part in argument.parts]
-        shape = _of_node(argument.node)
-        return None if None in parts or shape is None else f"{shape} {parts}"
-    own = getattr(type(argument), "__dsl_digest__", None)
-    if own is not None:
-        return f"{digest.of_class(type(argument))} {own(argument)}"
-    fields = getattr(type(argument), "__dataclass_fields__", None)
-    if fields is None:
-        return None
-    values = [digest.of_value(getattr(argument, name)) for name in fields]
-    return None if None in values else f"{digest.of_class(type(argument))} {values}"
+# The bytes of an entry ---------------------------------------------------------------------------
 
 
-def _of_node(node: Node | None) -> str | None:
-    if node is None:
-        return "leaf"
-    texts = [digest.of_value(node.keys), digest.of_value(node.static)]
-    texts += [_of_node(child) for child in node.children]
-    return None if None in texts else f"{node.kind} {digest.of_class(type(node.obj))} {texts}"
-
-
-# What is kept ------------------------------------------------------------------------------------
-
-
-def pack(dsl: DSL, function: DSLFunction, shown: str, results: Results, stages: Stages) -> bytes:
+def serialize(language: Language, call: BoundCall, results: Results, stages: Stages) -> bytes:
     """The bytes of an entry; TypeError if the result is of classes that are not plain."""
     table, blobs = [], []
     for name, output in stages.outputs.items():
@@ -108,13 +78,14 @@ def pack(dsl: DSL, function: DSLFunction, shown: str, results: Results, stages: 
         blob = output.data.encode() if isinstance(output.data, str) else output.data
         table.append([name, output.kind, output.suffix, text, len(blob)])
         blobs.append(blob)
+    fn = call.function.fn
     head = {
-        "dsl": dsl.name,
-        "function": f"{function.fn.__module__}.{function.fn.__qualname__}",
-        "shown": shown,
+        "dsl": language.name,
+        "function": f"{fn.__module__}.{fn.__qualname__}",
+        "shown": call.shown,
         "made": time.time(),
-        "shape": _pack_shape(results.shape),
-        "leaves": [_pack_leaf(leaf) for leaf in results.leaves],
+        "shape": _serialize_shape(results.shape),
+        "leaves": [_serialize_leaf(leaf) for leaf in results.leaves],
         "types": [kind.__name__ for kind in results.types],
         "places": results.places,
         "stages": table,
@@ -122,66 +93,70 @@ def pack(dsl: DSL, function: DSLFunction, shown: str, results: Results, stages: 
     return b"".join((json.dumps(head).encode(), b"\n", *blobs))
 
 
-def head_of(content: bytes) -> dict[str, Any]:
+def read_header(content: bytes) -> dict[str, Any]:
     """The first line of an entry, for listings."""
     head: dict[str, Any] = json.loads(content[: content.index(b"\n")])
     return head
 
 
-def unpack(content: bytes, dsl: DSL, pipeline: Pipeline) -> tuple[Results, Stages]:
-    """What `pack` was given. Modules are printed by the DSL's own context, made when needed."""
-    head = head_of(content)
+def deserialize(
+    content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]
+) -> tuple[Results, Stages]:
+    """The results and stages that `serialize` was given. `context` makes the MLIR context, with
+    which modules are printed.
+    """
+    head = read_header(content)
     at = content.index(b"\n") + 1
     stages = Stages(pipeline)
-    context = cast(Any, _Deferred(dsl))
+    deferred = cast(Any, _Deferred(context))
     for name, kind, suffix, text, size in head["stages"]:
         blob = content[at : at + size]
         at += size
         data = blob.decode() if text else blob
         is_module = kind == "mlir"
-        stages.outputs[name] = Snapshot(data, kind, suffix, context if is_module else None)
+        stages.outputs[name] = Snapshot(data, kind, suffix, deferred if is_module else None)
         if not is_module:
             stages.artifacts[name] = stages.artifact = data
     types = [getattr(numeric, name) for name in head["types"]]
-    leaves = [_unpack_leaf(leaf) for leaf in head["leaves"]]
-    results = Results.of_parts(_unpack_shape(head["shape"]), leaves, types, head["places"])
+    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
+    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
     return results, stages
 
 
 class _Deferred:
-    """The DSL's MLIR context, not made before somebody prints a module."""
+    """An MLIR context that is not made before somebody prints a module."""
 
-    def __init__(self, dsl: DSL) -> None:
-        self._dsl = dsl
+    def __init__(self, make: Callable[[], MLIRContext]) -> None:
+        self._make = make
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._dsl.mlir, name)
+        return getattr(self._make(), name)
 
 
-def _pack_shape(shape: Shape | None) -> Any:
+def _serialize_shape(shape: Shape | None) -> Any:
     if shape is None:
         return None
     name = shape.cls.__name__
     if _CLASSES.get(name) is not shape.cls or shape.exemplar is not None:
         raise TypeError(f"a result of class {name}")
-    keys = [_pack_leaf(key) for key in shape.keys]
-    return [shape.kind, name, keys, shape.number, [_pack_shape(c) for c in shape.children]]
+    keys = [_serialize_leaf(key) for key in shape.keys]
+    return [shape.kind, name, keys, shape.number, [_serialize_shape(c) for c in shape.children]]
 
 
-def _unpack_shape(packed: Any) -> Shape | None:
+def _deserialize_shape(packed: Any) -> Shape | None:
     if packed is None:
         return None
     kind, name, keys, number, children = packed
     return Shape(
         kind,
         _CLASSES[name],
-        tuple(map(_unpack_leaf, keys)),
+        tuple(map(_deserialize_leaf, keys)),
         number,
-        [_unpack_shape(child) for child in children],
+        [_deserialize_shape(child) for child in children],
     )
 
 
-def _pack_leaf(leaf: Any) -> Any:
+def _serialize_leaf(leaf: Any) -> Any:
     if type(leaf) is float:
         return {"float": leaf.hex()}
     if leaf is None or type(leaf) in (bool, int, str):
@@ -189,5 +164,5 @@ def _pack_leaf(leaf: Any) -> Any:
     raise TypeError(f"a result of class {type(leaf).__name__}")
 
 
-def _unpack_leaf(packed: Any) -> Any:
+def _deserialize_leaf(packed: Any) -> Any:
     return float.fromhex(packed["float"]) if isinstance(packed, dict) else packed

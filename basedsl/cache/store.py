@@ -21,7 +21,7 @@ from pathlib import Path
 import platformdirs
 
 SUFFIX = ".code"
-_MAGIC = b"basedsl1"
+_MAGIC = b"basedsl2"
 _HEAD = len(_MAGIC) + 32
 _ABANDONED_SECONDS = 3600.0
 _numbers = itertools.count()

@@ -63,12 +63,12 @@ class Adapter:
     @property
     def int_bits(self) -> int:
         """The width, in bits, of the type of a Python int."""
-        return int(self.dsl.default_int.width)
+        return int(self.dsl.language.default_int.width)
 
     @property
     def float_bits(self) -> int:
         """The width, in bits, of the type of a Python float."""
-        return int(self.dsl.default_float.width)
+        return int(self.dsl.language.default_float.width)
 
     def jit(self, fn: Callable[..., Any]) -> Any:
         """Decorate a helper that a program calls."""
@@ -87,7 +87,7 @@ class Adapter:
     def buffer(self, values: list[Any]) -> Any:
         """Return an array with these numbers, of the DSL's default int or float."""
         floats = any(isinstance(value, float) for value in values)
-        kind = self.dsl.default_float if floats else self.dsl.default_int
+        kind = self.dsl.language.default_float if floats else self.dsl.language.default_int
         array = np.array(values, dtype=kind.numpy_dtype)
         assert from_numpy_dtype(array.dtype) is kind
         return array

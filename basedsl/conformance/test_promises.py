@@ -48,7 +48,9 @@ def test_default_types(adapter: Adapter, jit: Any) -> None:
         seen.append((type(n), type(x), type(flag).__name__, type(plain_int)))
 
     types(1, 2.5, True, 4)
-    assert seen == [(adapter.dsl.default_int, adapter.dsl.default_float, "Boolean", int)]
+    assert seen == [
+        (adapter.dsl.language.default_int, adapter.dsl.language.default_float, "Boolean", int)
+    ]
 
 
 def test_declared_types(jit: Any) -> None:

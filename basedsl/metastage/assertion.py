@@ -29,9 +29,9 @@ def assert_showing(trace: Trace, holds: Numeric, message: str, first: Any, secon
 
 
 def _declare(trace: Trace) -> None:
-    if trace.state.setdefault(VALUES_SYMBOL, False):
+    if VALUES_SYMBOL in trace.declared:
         return
-    trace.state[VALUES_SYMBOL] = True
+    trace.declared.add(VALUES_SYMBOL)
     ir = trace.ir
     op = ir.InsertionPoint.current.block.owner
     while op.operation.parent is not None:

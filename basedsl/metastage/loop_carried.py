@@ -491,17 +491,16 @@ def types_of_loop(trace: Trace, body: Any) -> Iterator[LoopTypes]:
     A place alone is not enough: a test that was static in one attempt may be dynamic in the next,
     and then other loops come first. So the loop's own code is part of the key.
     """
-    places = trace.state.setdefault("loop places", [((), 0)])
+    places = trace.loop_places
     path, count = places[-1]
     places[-1] = (path, count + 1)
     here = (*path, count)
     places.append((here, 0))
-    guesses = trace.state.setdefault("loop guesses", {})
+    guesses = trace.loop_guesses
     depth = len(places)
     try:
-        code = getattr(
-            body, "__code__", None
-        )  # kept alive by the entry, so that its id stays unique
+        # Kept alive by the entry, so that its id stays unique.
+        code = getattr(body, "__code__", None)
         yield guesses.setdefault((here, id(code)), (LoopTypes(), code))[0]
     finally:
         del places[depth - 1 :]
@@ -509,11 +508,10 @@ def types_of_loop(trace: Trace, body: Any) -> Iterator[LoopTypes]:
 
 def place_count(trace: Trace) -> int:
     """Return how many loops the current one has met inside it, for `reset_places`."""
-    count: int = trace.state["loop places"][-1][1]
-    return count
+    return trace.loop_places[-1][1]
 
 
 def reset_places(trace: Trace, count: int = 0) -> None:
     """Count the loops inside the current one from `count` again: its body is traced once more."""
-    places = trace.state["loop places"]
+    places = trace.loop_places
     places[-1] = (places[-1][0], count)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.binding.signature import NO_DEFAULT, Parameters
+from basedsl.binding.unpacker import Unpacker
 from basedsl.native_call.conditions import Row
 from basedsl.native_call.runtime import Runtime, runtime, unpacker
-from basedsl.native_call.unpackers import Unpacker
 
 MOST_VARIANTS, MOST_PARAMETERS, SLOT_BYTES = 8, 32, 1024
 NOTHING, SINGLE, TUPLE, PYTHON = range(4)
@@ -28,7 +28,7 @@ ALWAYS = ctypes.c_int64(1)
 
 
 @dataclass(frozen=True)
-class NativeCode:
+class NativeEntryPoint:
     """What a call of compiled code needs: `address` of a function of one pointer, to its slots.
 
     `failed` is a counter that is not zero when something may have failed in the call; then
@@ -61,7 +61,10 @@ class NativeVariant:
     """The table of one compilation."""
 
     def __init__(
-        self, arguments: Sequence[tuple[Unpacker, int]], code: NativeCode, results: NativeResults
+        self,
+        arguments: Sequence[tuple[Unpacker, int]],
+        code: NativeEntryPoint,
+        results: NativeResults,
     ) -> None:
         self._keep: list[Any] = [code, results]
         self._guards: Any = None

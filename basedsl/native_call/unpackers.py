@@ -1,17 +1,8 @@
-"""Native unpackers: how an argument's C storage is made of a Python value without running Python.
+"""Native unpackers of the usual kinds: numbers, static values, arrays, DLPack tensors.
 
-An argument type takes part in native calls by a method
-
-    def unpacker(self) -> Unpacker | None
-
-An `Unpacker` is the address of a C function `int64_t (PyObject *value, char *slots, const int64_t
-*data)` and its data. It writes the value's storage to `slots`, 8 bytes for each of the type's
-`formats` (16 for "16s"), and returns 1; or it returns 0 if the value is not exactly of the type,
-and raises nothing: the call then goes through Python, which finds another variant or the error. It
-must never accept a value for which the DSL would find another argument type. An unpacker for
-objects of `compile` may: `accepting_unpacker(self)`, for what the type's `accepts` takes.
-
-The functions below give unpackers of the usual kinds; a plugin may bring its own address.
+An argument type takes part in native calls by its methods `unpacker` and `accepting_unpacker`
+(`basedsl.binding.ArgumentType`). The functions below make unpackers; a plugin may bring the address
+of a C function of its own as an `Unpacker`.
 """
 
 from __future__ import annotations
@@ -21,19 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from basedsl.binding.unpacker import Unpacker
 from basedsl.native_call import object_layout
 from basedsl.native_call.runtime import unpacker
 
 _WRITEABLE, _ALIGNED = 0x0400, 0x0100  # NumPy C API: NPY_ARRAY_WRITEABLE, NPY_ARRAY_ALIGNED
-
-
-@dataclass(frozen=True, eq=False)
-class Unpacker:
-    """A C function's address, its data, and what must stay alive for the two."""
-
-    address: int
-    data: tuple[int, ...] = ()
-    keep: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

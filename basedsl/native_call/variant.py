@@ -9,10 +9,17 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from basedsl.binding.arguments import NumericArgument, StaticArgument, TreeArgument
+from basedsl.binding.argument_types import DeclaresArguments, argument_type
+from basedsl.binding.arguments import (
+    ArgumentType,
+    NumericArgument,
+    StaticArgument,
+    TreeArgument,
+)
 from basedsl.binding.results import Results
+from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLError
 from basedsl.native_call import unpackers
 from basedsl.native_call.entry import (
@@ -21,27 +28,23 @@ from basedsl.native_call.entry import (
     SINGLE,
     SLOT_BYTES,
     TUPLE,
-    NativeCode,
+    NativeEntryPoint,
     NativeResults,
     NativeVariant,
     tuple_unpacker,
 )
 from basedsl.native_call.runtime import runtime
-from basedsl.native_call.unpackers import Unpacker
 from basedsl.objectstage.entry_thunk import slot_format
-
-if TYPE_CHECKING:
-    from basedsl.dsl import DSL
 
 _NUMBERS: tuple[Any, ...] = (0, 0.0, False)
 
 
 def native_variant(
-    dsl: DSL,
+    language: DeclaresArguments,
     parameters: Sequence[Any],
     arguments: Sequence[Any],
     values: Sequence[Any],
-    code: NativeCode,
+    code: NativeEntryPoint,
     results: Results,
     *,
     accepting: bool = False,
@@ -54,7 +57,7 @@ def native_variant(
         return None
     taken, slot = [], 0
     for parameter, argument, value in zip(parameters, arguments, values, strict=True):
-        found = _unpacker(dsl, argument, parameter.annotation, parameter.name, accepting)
+        found = _unpacker(language, argument, parameter.annotation, parameter.name, accepting)
         if found is None or not _agrees(found, argument, value):
             return None
         taken.append((found, slot))
@@ -70,26 +73,25 @@ def _size(formats: Sequence[str]) -> int:
 
 
 def _unpacker(
-    dsl: DSL, argument: Any, annotation: Any, name: str, accepting: bool
+    language: DeclaresArguments, argument: ArgumentType, annotation: Any, name: str, accepting: bool
 ) -> Unpacker | None:
     if isinstance(argument, NumericArgument):
-        return _number(dsl, argument, annotation, name)
+        return _number(language, argument, annotation, name)
     if isinstance(argument, StaticArgument):
         return unpackers.static(argument.value)
     if isinstance(argument, TreeArgument):
-        return _tuple(dsl, argument, name, accepting)
-    make = getattr(argument, "accepting_unpacker", None) if accepting else None
-    make = make or getattr(argument, "unpacker", None)
-    found: Unpacker | None = None if make is None else make()
-    return found
+        return _tuple(language, argument, name, accepting)
+    return argument.accepting_unpacker() if accepting else argument.unpacker()
 
 
-def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> Unpacker | None:
+def _number(
+    language: DeclaresArguments, argument: NumericArgument, annotation: Any, name: str
+) -> Unpacker | None:
     """For the Python numbers, exactly, that become this type under this annotation."""
     kinds = set()
     for sample in _NUMBERS:
         try:
-            if dsl.argument(sample, annotation, name) == argument:
+            if argument_type(language, sample, annotation, name) == argument:
                 kinds.add(type(sample))
         except DSLError:
             continue
@@ -101,13 +103,15 @@ def _number(dsl: DSL, argument: NumericArgument, annotation: Any, name: str) -> 
     return unpackers.integer(kind.width, kind.signed) if int in kinds else None
 
 
-def _tuple(dsl: DSL, argument: TreeArgument, name: str, accepting: bool) -> Unpacker | None:
+def _tuple(
+    language: DeclaresArguments, argument: TreeArgument, name: str, accepting: bool
+) -> Unpacker | None:
     node = argument.node
     if type(node.obj) is not tuple or any(child is not None for child in node.children):
         return None
     items, slot = [], 0
     for part in argument.parts:
-        found = _unpacker(dsl, part, None, name, accepting)
+        found = _unpacker(language, part, None, name, accepting)
         if found is None:
             return None
         items.append((found, slot))

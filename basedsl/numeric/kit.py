@@ -13,7 +13,6 @@ from basedsl.numeric.protocols import NumericType
 from basedsl.tracing import Trace
 
 Value = Any  # an ir.Value of the trace's bindings
-_KEY = "basedsl.numeric.kit"
 _DIALECTS = ("arith", "math")
 
 # Values of the predicate attributes of arith.cmpi and arith.cmpf (ArithBase.td).
@@ -152,9 +151,9 @@ def _nothing(loc: Any) -> None:
 
 def kit_of(trace: Trace) -> Kit:
     """Return the kit of `trace`, made on first use."""
-    kit = trace.state.get(_KEY)
+    kit: Kit | None = trace.kit
     if kit is None:
-        kit = trace.state[_KEY] = Kit(trace)
+        kit = trace.kit = Kit(trace)
     return kit
 
 

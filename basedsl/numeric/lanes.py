@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from basedsl.numeric.kit import _KEY, Kit, Value, kit_of
+from basedsl.numeric.kit import Kit, Value, kit_of
 from basedsl.numeric.protocols import NumericType
 from basedsl.tracing import Trace
 from basedsl.tracing import trace as tracing
@@ -76,12 +76,11 @@ def lanes(n: int) -> Iterator[LaneKit]:
     scalar = kit_of(trace)
     if isinstance(scalar, LaneKit):
         raise ValueError("lanes do not nest")
-    key = (_KEY, n)
-    kit = trace.state.get(key)
+    kit = trace.lane_kits.get(n)
     if kit is None:
-        kit = trace.state[key] = LaneKit(trace, n)
-    trace.state[_KEY] = kit
+        kit = trace.lane_kits[n] = LaneKit(trace, n)
+    trace.kit = kit
     try:
         yield kit
     finally:
-        trace.state[_KEY] = scalar
+        trace.kit = scalar

@@ -21,15 +21,15 @@ class PipelineContext:
     """The context of a Python pass: the run that it belongs to.
 
     `artifact` is the last text or bytes that a step produced; `artifacts` has all of them by step
-    name; `options` is whatever the caller of `run` handed in; `state` is for passes of one run to
-    leave notes to later ones.
+    name; `options` is whatever the caller of `run` handed in; `extension` is a record of the DSL's
+    own, in which steps of one run leave notes for later ones.
     """
 
     mlir: MLIRContext
     options: Any = None
     artifact: Any = None
     artifacts: dict[str, Any] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)
+    extension: Any = None
     input: Snapshot | None = None
     _read_from: Snapshot | None = None
     _names: frozenset[str] | None = None

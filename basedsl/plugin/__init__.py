@@ -1,6 +1,14 @@
 """Plugins: the hooks that they answer, and the manager that finds and asks them."""
 
-from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry, hookimpl
+from basedsl.plugin.hookspecs import (
+    CONFORMANCE_GROUP,
+    DSL_GROUP,
+    GROUP,
+    AdapterEntry,
+    Command,
+    DSLEntry,
+    hookimpl,
+)
 from basedsl.plugin.manager import (
     Broken,
     PluginError,
@@ -11,6 +19,8 @@ from basedsl.plugin.manager import (
 )
 
 __all__ = [
+    "CONFORMANCE_GROUP",
+    "DSL_GROUP",
     "GROUP",
     "AdapterEntry",
     "Broken",

@@ -1,16 +1,26 @@
 """Every question that basedsl asks a plugin.
 
-A plugin is a module named by an entry point in the group `basedsl`; it answers with functions of
-these names, marked with `hookimpl`, taking any of the parameters below by name:
+A distribution names its DSLs and its conformance adapters as entry points, which are imported only
+when somebody asks for them:
 
-    from basedsl.plugin import DSLEntry, hookimpl
+    [project.entry-points."basedsl.dsls"]
+    toy = "basedsl_toy.dsl:TOY"
+
+    [project.entry-points."basedsl.conformance"]
+    toy = "basedsl_toy.conformance:ADAPTER"
+
+Everything else is a hook. A plugin is a module named by an entry point in the group `basedsl`; it
+answers with functions of these names, marked with `hookimpl`, taking any of the parameters below by
+name:
+
+    from basedsl.plugin import hookimpl
 
     @hookimpl
-    def basedsl_register_dsls():
-        return [DSLEntry("toy", lambda: importlib.import_module("basedsl_toy.dsl").toy)]
+    def basedsl_stage_output(function, stage, output):
+        print(function, stage)
 
-Keep such a module light: it is imported when the first question is asked. Wrappers
-(`hookimpl(wrapper=True)`) are not taken.
+Keep such a module light: it is imported when the first question is asked, by any DSL's first
+compilation. Wrappers (`hookimpl(wrapper=True)`) are not taken.
 """
 
 from __future__ import annotations
@@ -23,7 +33,13 @@ from typing import Any, TypeVar
 import pluggy
 
 GROUP = "basedsl"
-"""Name of the entry-point group, and of the pluggy project."""
+"""Name of the entry-point group of plugins with hooks, and of the pluggy project."""
+
+DSL_GROUP = "basedsl.dsls"
+"""Name of the entry-point group of DSLs: each entry is a DSL object, by its name."""
+
+CONFORMANCE_GROUP = "basedsl.conformance"
+"""Name of the entry-point group of conformance adapters."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,7 +80,7 @@ class AdapterEntry:
 
 @_spec
 def basedsl_register_dsls() -> list[DSLEntry]:  # type: ignore[empty-body]
-    """The DSLs of this plugin. Asked once, when the plugin is registered."""
+    """DSLs that no entry point names. Asked once, when the plugin is registered."""
 
 
 @_spec
@@ -96,4 +112,4 @@ def basedsl_cli_commands() -> list[Command]:  # type: ignore[empty-body]
 
 @_spec
 def basedsl_conformance_adapters() -> list[AdapterEntry]:  # type: ignore[empty-body]
-    """What `pytest --pyargs basedsl.conformance --dsl NAME` can run."""
+    """Conformance adapters that no entry point names."""

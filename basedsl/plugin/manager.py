@@ -18,8 +18,16 @@ from typing import Any
 import pluggy
 
 from basedsl.errors import DSLError, with_article
-from basedsl.plugin import entry_points, hookspecs
-from basedsl.plugin.hookspecs import GROUP, AdapterEntry, Command, DSLEntry
+from basedsl.plugin import hookspecs
+from basedsl.plugin.entry_points import installed
+from basedsl.plugin.hookspecs import (
+    CONFORMANCE_GROUP,
+    DSL_GROUP,
+    GROUP,
+    AdapterEntry,
+    Command,
+    DSLEntry,
+)
 
 _PREFIX = "basedsl_"
 _SPECS = {
@@ -56,13 +64,14 @@ class _Plugin:
 class PluginManager:
     """The plugins of one process, or of one test."""
 
-    def __init__(self, entry_points: Callable[[], Iterable[Any]] | None = None) -> None:
-        self._entry_points = entry_points or _installed
+    def __init__(self, entry_points: Callable[[str], Iterable[Any]] | None = None) -> None:
+        self._entry_points = entry_points or installed
         self._lock = threading.RLock()
         self._discovered = self._discovering = False
         self._pluggy = _new_pluggy()
         self._plugins: dict[str, _Plugin] = {}
         self._owners: dict[str, str] = {}
+        self._named: dict[str, tuple[str, DSLEntry]] | None = None
         self._loaded: dict[str, Any] = {}
         self._adapters: dict[tuple[str, type, Any], Callable[[Any], Any] | None] = {}
         self.broken: dict[str, Broken] = {}
@@ -76,10 +85,11 @@ class PluginManager:
                 raise PluginError(f"there are two plugins called {name!r}")
             plugin = _inspect(module, name)
             for entry in plugin.dsls:
-                owner = self._owners.get(entry.name)
+                named = self._named_dsls().get(entry.name)
+                owner = named[0] if named else self._owners.get(entry.name)
                 if owner is not None:
                     raise PluginError(
-                        f"the plugins {owner!r} and {name!r} both have a DSL called {entry.name!r}",
+                        f"{owner!r} and {name!r} both have a DSL called {entry.name!r}",
                         hint="uninstall one of them",
                     )
             for command in plugin.commands:
@@ -116,7 +126,7 @@ class PluginManager:
             if self._discovered or self._discovering:
                 return
             self._discovering = True
-            for point in sorted(self._entry_points(), key=lambda point: str(point.name)):
+            for point in sorted(self._entry_points(GROUP), key=lambda point: str(point.name)):
                 if point.name in self._plugins:
                     continue
                 try:
@@ -137,33 +147,30 @@ class PluginManager:
 
     def dsl_names(self) -> tuple[str, ...]:
         """The DSLs that can be asked for."""
-        self.discover()
-        return tuple(sorted(self._owners))
+        return tuple(name for name, _, _ in self._all_dsls())
 
     def dsl_entries(self) -> tuple[tuple[str, DSLEntry], ...]:
-        """Plugin and entry of each DSL, without loading any."""
-        self.discover()
-        return tuple(
-            (owner, entry)
-            for dsl, owner in sorted(self._owners.items())
-            for entry in self._plugins[owner].dsls
-            if entry.name == dsl
-        )
+        """Owner (a distribution or a plugin) and entry of each DSL, without loading any."""
+        return tuple((owner, entry) for _, owner, entry in self._all_dsls())
 
     def get_dsl(self, name: str) -> Any:
         """The DSL called `name`, imported now if it was not yet.
 
         Raises PluginError: unknown (with what there is, and the plugins that are broken), or its
-        plugin fails to load it.
+        owner fails to load it.
         """
         found = self._loaded.get(name)
         if found is not None:
             return found
-        self.discover()
-        owner = self._owners.get(name)
-        if owner is None:
-            raise self._unknown(name)
-        (entry,) = (one for one in self._plugins[owner].dsls if one.name == name)
+        named = self._named_dsls().get(name)
+        if named is None:
+            self.discover()
+            owner = self._owners.get(name)
+            if owner is None:
+                raise self._unknown(name)
+            (entry,) = (one for one in self._plugins[owner].dsls if one.name == name)
+        else:
+            owner, entry = named
         # Without the lock: loading imports, and imports take locks of their own.
         try:
             dsl = entry.load()
@@ -171,12 +178,11 @@ class PluginManager:
             raise
         except Exception as error:
             raise PluginError(
-                f"the plugin {owner!r} cannot load its DSL {name!r}: "
-                f"{type(error).__name__}: {error}"
+                f"{owner!r} cannot load its DSL {name!r}: {type(error).__name__}: {error}"
             ) from error
         if getattr(dsl, "name", None) != name:
             raise PluginError(
-                f"the plugin {owner!r} registers a DSL as {name!r} that calls itself "
+                f"{owner!r} registers a DSL as {name!r} that calls itself "
                 f"{getattr(dsl, 'name', None)!r}"
             )
         return self._loaded.setdefault(name, dsl)
@@ -239,9 +245,39 @@ class PluginManager:
         """Return the conformance adapters of all plugins, by name."""
         self.discover()
         hook = "basedsl_conformance_adapters"
-        return {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
+        found = {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
+        for point in self._entry_points(CONFORMANCE_GROUP):
+            found.setdefault(point.name, AdapterEntry(point.name, point.load))
+        return found
 
     # Inside ------------------------------------------------------------------------------------
+
+    def _named_dsls(self) -> dict[str, tuple[str, DSLEntry]]:
+        """Owner and entry of each DSL that an entry point names; nothing of it is imported."""
+        with self._lock:
+            if self._named is None:
+                self._named = {}
+                for point in sorted(self._entry_points(DSL_GROUP), key=_by_distribution):
+                    owner = _by_distribution(point)
+                    other = self._named.get(point.name)
+                    if other is not None:
+                        reason = f"{other[0]!r} has a DSL called {point.name!r} too"
+                        self.broken[owner] = Broken(owner, reason)
+                        continue
+                    self._named[point.name] = (
+                        owner,
+                        DSLEntry(point.name, point.load, _summary(point)),
+                    )
+            return self._named
+
+    def _all_dsls(self) -> list[tuple[str, str, DSLEntry]]:
+        """Name, owner and entry of each DSL, by name."""
+        self.discover()
+        found = {name: (name, owner, entry) for name, (owner, entry) in self._named_dsls().items()}
+        for plugin in self._plugins.values():
+            for entry in plugin.dsls:
+                found.setdefault(entry.name, (entry.name, plugin.name, entry))
+        return [found[name] for name in sorted(found)]
 
     def _ask_adapter(self, dsl: str, kind: type, declared: Any) -> Callable[[Any], Any] | None:
         self.discover()
@@ -345,8 +381,14 @@ def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any
     return tuple(listed)
 
 
-def _installed() -> Iterable[Any]:
-    return entry_points.installed(GROUP)
+def _by_distribution(point: Any) -> str:
+    dist = getattr(point, "dist", None)
+    return str(point.name if dist is None else dist.name)
+
+
+def _summary(point: Any) -> str:
+    dist = getattr(point, "dist", None)
+    return "" if dist is None else str(dist.metadata["Summary"] or "")
 
 
 def _source(point: Any) -> str:

@@ -1,5 +1,5 @@
-"""What objects of the standard library hold that changes without their identity: deques, views of
-dicts, weak references, variables of threads and contexts.
+"""Contents of the standard library's mutable objects: deques, views of dicts, weak references,
+variables of threads and contexts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.staleness.reads import MISSING
+from basedsl.staleness.guard_kinds import MISSING
 
 _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (collections.deque, tuple),
@@ -25,8 +25,8 @@ _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 )
 
 
-def reader_of(value: Any) -> Callable[[], Any] | None:
-    """A function that gives what `value` holds now, as a tuple; None if it is of no such class."""
+def contents_reader(value: Any) -> Callable[[], Any] | None:
+    """A function that returns the contents of `value` as a tuple; None for other classes."""
     for kinds, read in _READERS:
         if isinstance(value, kinds):
             return lambda: read(value)

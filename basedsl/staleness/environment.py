@@ -24,15 +24,15 @@ class Environment:
         self._holds = self.holds  # native code has its address
 
     def holds(self) -> bool:
-        """Whether nothing in it changed since."""
+        """Whether no variable has changed since."""
         if os.environ is not self._owner:
             return False
         if self._offset is not None and object_layout.word(self._at) == self._version:
             return True
         return bool(self._copy == (os.environ if self._table is None else self._table))
 
-    def rows(self) -> list[Row]:
-        """Conditions for native code under which nothing in it changed, while this lives."""
+    def native_conditions(self) -> list[Row]:
+        """Sufficient conditions for `holds`, for native code: addresses in this object."""
         if self._offset is None:
             return [(CALL, id(self._holds), 0, 0)]
         owner = (ITEM, id(vars(os)), id(_ENVIRON), id(self._owner))

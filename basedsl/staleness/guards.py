@@ -1,16 +1,17 @@
-"""What tracing read besides the arguments, so that stale code never runs.
+"""Guards of a compilation: a record of all that tracing read besides the arguments.
 
 A compiled function depends on the globals, closure cells and defaults of every function traced
 into it, and on what these lead to: helper functions and their code, modules' attributes that the
 code names, classes, objects with all their attributes, the contents of lists, dicts, sets and
 arrays. All of it is found from code objects and objects as they are, without running anything.
 
-Followed are the user's own things. What belongs to the standard library or an installed package is
-known by name and identity only; its objects' attributes are not followed, but for plain containers
-of attributes, dataclasses, arrays and what `held` lists. Arrays of more than 64 KiB are compared by
-a digest, a millisecond for each megabyte. A read of `os.environ` or `os.getenv` makes the code
-depend on the whole environment; `globals()`, `vars`, `eval` and `exec` on all globals. Not seen:
-`getattr(module, text)` with a text made at run time, and files, clocks and random numbers.
+The walk follows the user's own things. It knows what belongs to the standard library or to an
+installed package by name and identity only; it does not follow the attributes of such objects, but
+for plain containers of attributes, dataclasses, arrays and the classes in `containers`. Arrays of
+more than 64 KiB are compared by a digest, a millisecond for each megabyte. A read of `os.environ`
+or `os.getenv` makes the code depend on the whole environment; `globals()`, `vars`, `eval` and
+`exec` on all globals. Not seen: `getattr(module, text)` with a text made at run time, and files,
+clocks and random numbers.
 """
 
 from __future__ import annotations
@@ -26,25 +27,26 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from basedsl.cache import digest
+from basedsl import digest
 from basedsl.location import is_internal
 from basedsl.native_call import object_layout
-from basedsl.native_call.conditions import CALL, ITEM, WORD, Row
-from basedsl.staleness.containers import reader_of
-from basedsl.staleness.reads import (
+from basedsl.native_call.conditions import CALL, Row
+from basedsl.staleness.containers import contents_reader
+from basedsl.staleness.guard_kinds import (
     MISSING,
     PLAIN,
-    AttributesRead,
-    ClassRead,
-    DictRead,
-    FieldRead,
-    ItemRead,
-    ListRead,
-    PythonRead,
-    Read,
+    AttributesGuard,
+    BuiltinsGuard,
+    ClassGuard,
+    DictGuard,
+    FieldGuard,
+    Guard,
+    ItemGuard,
+    ListGuard,
+    PythonGuard,
 )
 
-R = TypeVar("R", bound=Read)
+G = TypeVar("G", bound=Guard)
 
 _LARGEST_ARRAY = 65536
 _CONTAINERS = (types.SimpleNamespace, argparse.Namespace)
@@ -58,29 +60,25 @@ _LONGEST = 64
 
 
 class Guards:
-    """Everything that some functions and objects lead to.
-
-    `lines` describes it in the same way in every process; None if something in it has no meaning
-    in another process.
-    """
+    """The recorded values of everything that some functions and objects lead to."""
 
     def __init__(self) -> None:
-        self._reads: dict[Any, Read] = {}
+        self._guards: dict[Any, Guard] = {}
         self._lines: list[str] | None = []
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
         self._names: set[str] = set()
         self._modules: dict[int, tuple[types.ModuleType, set[str]]] = {}
-        self._builtins = _BuiltinsRead()
+        self._builtins = BuiltinsGuard()
         self._environment = False
         self._own: set[str] = set()
-        self._slow: tuple[Read, ...] = ()
+        self._slow: tuple[Guard, ...] = ()
         # One function object for the life of the guards: native code has its address.
-        self._slow_holds: Callable[[], bool] = lambda: all(read.same() for read in self._slow)
+        self._slow_holds: Callable[[], bool] = lambda: all(guard.holds() for guard in self._slow)
 
     @classmethod
-    def of(cls, functions: Iterable[Any], objects: Iterable[Any] = ()) -> Guards:
-        """The guards of these functions, and of objects that are known while compiling."""
+    def collect(cls, functions: Iterable[Any], objects: Iterable[Any] = ()) -> Guards:
+        """Guards for all that these functions read, and for objects known while compiling."""
         made = cls()
         functions = tuple(functions)
         made._own = {(one.__module__ or "").partition(".")[0] for one in functions}
@@ -93,45 +91,49 @@ class Guards:
         return made
 
     @property
-    def lines(self) -> tuple[str, ...] | None:
-        """What it is, as text."""
+    def portable_text(self) -> tuple[str, ...] | None:
+        """The guarded values as text that is identical in every process, for the disk-cache key;
+        None if some value has no such text.
+        """
         return None if self._lines is None else tuple(self._lines)
 
     def __len__(self) -> int:
-        return len(self._reads)
+        return len(self._guards)
 
     def holds(self) -> bool:
-        """Whether everything is still what it was, by value."""
-        for read in self._reads.values():
-            if not read.same():
+        """Whether every guarded value is still the recorded one."""
+        for guard in self._guards.values():
+            if not guard.holds():
                 return False
         return True
 
-    def earlier(self, before: Guards) -> None:
-        """Take the values that `before` has of the same names: what changed while tracing may
-        have changed after it was read. Contents of containers stay as they are now.
+    def keep_earlier_values(self, before: Guards) -> None:
+        """Record, for each name that `before` guards too, the value that it had there: a value that
+        changed while tracing may have changed after it was read. Containers keep today's contents.
         """
-        for key, read in before._reads.items():
-            mine = self._reads.get(key)
-            if isinstance(mine, ItemRead | FieldRead) and isinstance(read, ItemRead | FieldRead):
-                mine.recorded = read.recorded
+        for key, guard in before._guards.items():
+            mine = self._guards.get(key)
+            if isinstance(mine, ItemGuard | FieldGuard) and isinstance(
+                guard, ItemGuard | FieldGuard
+            ):
+                mine.recorded = guard.recorded
 
-    def rows(self) -> tuple[list[Row], list[Any]]:
-        """Conditions for native code under which it certainly holds, while this object lives, and
-        the values that they compare with.
+    def native_conditions(self) -> tuple[list[Row], list[Any]]:
+        """Sufficient conditions that native code can check without Python: `(rows, keep)`. The rows
+        compare addresses, so `keep` must stay alive as long as they are used.
         """
         rows: list[Row] = []
-        slow: list[Read] = []
-        for read in self._reads.values():
-            found = read.rows()
+        slow: list[Guard] = []
+        for guard in self._guards.values():
+            found = guard.native_conditions()
             if found is None:
-                slow.append(read)
+                slow.append(guard)
             else:
                 rows += found
         self._slow = tuple(slow)
         if slow:
             rows.append((CALL, id(self._slow_holds), 0, 0))
-        return rows, [read.recorded for read in self._reads.values()]
+        return rows, [guard.recorded for guard in self._guards.values()]
 
     # Walking -----------------------------------------------------------------------------------
 
@@ -142,9 +144,9 @@ class Guards:
         self._kept.append(obj)
         return True
 
-    def _read(self, read: R, *key: Any) -> R:
-        self._reads[key] = read
-        return read
+    def _add(self, guard: G, *key: Any) -> G:
+        self._guards[key] = guard
+        return guard
 
     def _say(self, text: str | None) -> None:
         if text is None:
@@ -188,9 +190,9 @@ class Guards:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
             for name, part in inner:
                 self._named(name, part)
-        held = None if inner else reader_of(value)
-        if held is not None:
-            self._value(self._read(PythonRead(held), "held", id(value)).recorded)
+        contents = None if inner else contents_reader(value)
+        if contents is not None:
+            self._value(self._add(PythonGuard(contents), "contents", id(value)).recorded)
         if value is os.environ or value is getattr(os, "environb", None):
             self._whole_environment()
         elif not inner or not self._foreign(type(value).__module__):
@@ -206,8 +208,8 @@ class Guards:
             return
         offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            read = FieldRead(fn, _attribute_reader(name), offsets.get(name))
-            self._read(read, "field", id(fn), name)
+            guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
+            self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
         self._named("defaults", fn.__defaults__)
         self._named("keyword defaults", fn.__kwdefaults__)
@@ -215,14 +217,14 @@ class Guards:
         self._names.update(names)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             if self._first(cell):
-                read = FieldRead(cell, _cell_content, object_layout.cell_offset())
-                self._read(read, "cell", id(cell))
-                self._named(name, read.recorded)
+                guard = FieldGuard(cell, _cell_content, object_layout.cell_offset())
+                self._add(guard, "cell", id(cell))
+                self._named(name, guard.recorded)
         self._globals(fn.__globals__, names)
         if not _ALL_GLOBALS.isdisjoint(names):
             scope = fn.__globals__
             self._say(None)
-            self._read(PythonRead(lambda: tuple(scope.items())), "all globals", id(scope))
+            self._add(PythonGuard(lambda: tuple(scope.items())), "all globals", id(scope))
         if "__wrapped__" in vars(fn):
             self._named("__wrapped__", vars(fn)["__wrapped__"])
 
@@ -233,13 +235,13 @@ class Guards:
             elif name in vars(builtins):
                 self._item(scope, name)
                 self._builtins.recorded[name] = vars(builtins)[name]
-                self._read(self._builtins, "builtins")
+                self._add(self._builtins, "builtins")
 
     def _item(self, table: dict[str, Any], name: str) -> None:
         key = ("item", id(table), name)
-        if key not in self._reads:
+        if key not in self._guards:
             self._kept.append(table)
-            self._named(name, self._read(ItemRead(table, name), *key).recorded)
+            self._named(name, self._add(ItemGuard(table, name), *key).recorded)
 
     def _module(self, module: types.ModuleType) -> None:
         self._say(digest.of_value(module))
@@ -271,9 +273,9 @@ class Guards:
     def _of_library(self, module: types.ModuleType, name: str) -> None:
         """An attribute of a library's module, which a program may have put there."""
         table = vars(module)
-        if name not in table or ("item", id(table), name) in self._reads:
+        if name not in table or ("item", id(table), name) in self._guards:
             return
-        value = self._read(ItemRead(table, name), "item", id(table), name).recorded
+        value = self._add(ItemGuard(table, name), "item", id(table), name).recorded
         if isinstance(value, PLAIN):
             self._say(f"{module.__name__}.{name} = {digest.of_value(value)}")
         elif isinstance(value, list | dict | set) and len(value) <= _LONGEST:
@@ -285,27 +287,27 @@ class Guards:
             self._environment = True
             table = object_layout.environment_table()
             if table is None:
-                self._read(PythonRead(lambda: tuple(sorted(os.environ.items()))), "environment")
+                self._add(PythonGuard(lambda: tuple(sorted(os.environ.items()))), "environment")
             else:
-                self._read(DictRead(table, object_layout.dict_version_offset()), "environment")
+                self._add(DictGuard(table, object_layout.dict_version_offset()), "environment")
 
     def _list(self, value: list[Any]) -> None:
         self._say(f"{digest.of_class(type(value))} of {len(value)}")
-        self._read(ListRead(value), "list", id(value))
+        self._add(ListGuard(value), "list", id(value))
         for item in list.copy(value):
             self._value(item)
         self._subclass(value, list)
 
     def _dict(self, value: dict[Any, Any]) -> None:
         self._say(f"{digest.of_class(type(value))} of {len(value)}")
-        self._read(DictRead(value, object_layout.dict_version_offset()), "dict", id(value))
+        self._add(DictGuard(value, object_layout.dict_version_offset()), "dict", id(value))
         for key, item in list(dict.items(value)):
             self._value(key)
             self._value(item)
         self._subclass(value, dict)
 
     def _set(self, value: set[Any]) -> None:
-        self._read(PythonRead(lambda: frozenset(value)), "set", id(value))
+        self._add(PythonGuard(lambda: frozenset(value)), "set", id(value))
         self._value(frozenset(value))
         self._subclass(value, set)
 
@@ -324,7 +326,7 @@ class Guards:
             return
         if type(cls) is not type:
             self._value(type(cls))
-        read: ClassRead = self._read(ClassRead(cls), "class", id(cls))
+        read: ClassGuard = self._add(ClassGuard(cls), "class", id(cls))
         for name, value in sorted(read.recorded.items()):
             self._named(name, value)
 
@@ -339,12 +341,12 @@ class Guards:
         self._value(cls)
         table = getattr(obj, "__dict__", None)
         if type(table) is dict:
-            read: AttributesRead = self._read(AttributesRead(obj), "attributes", id(obj))
+            read: AttributesGuard = self._add(AttributesGuard(obj), "attributes", id(obj))
             for name, value in sorted(read.recorded.items()):
                 self._named(name, value)
         for name, slot in self._slots(cls):
-            slotted = self._read(
-                PythonRead(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
+            slotted = self._add(
+                PythonGuard(functools.partial(_slot_content, slot, obj)), "slot", id(obj), name
             )
             self._named(name, slotted.recorded)
         self._content(obj)
@@ -365,7 +367,7 @@ class Guards:
                     content = hashlib.sha256(content).digest()
                 return now.format, now.shape, content
 
-        recorded = self._read(PythonRead(read), "content", id(obj)).recorded
+        recorded = self._add(PythonGuard(read), "content", id(obj)).recorded
         self._say(f"{digest.of_class(type(obj))} {text} {recorded[2].hex()}")
         return True
 
@@ -397,22 +399,6 @@ _FOLLOW: tuple[tuple[Any, Callable[[Guards, Any], None]], ...] = (
     (set, Guards._set),
     (property, Guards._property),
 )
-
-
-class _BuiltinsRead:
-    """The built-in functions that code names: none was replaced."""
-
-    def __init__(self) -> None:
-        self.recorded: dict[str, Any] = {}
-
-    def same(self) -> bool:
-        return all(vars(builtins).get(name) is v for name, v in self.recorded.items())
-
-    def rows(self) -> list[Row] | None:
-        table, offset = vars(builtins), object_layout.dict_version_offset()
-        if offset is not None:
-            return [(WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
-        return [(ITEM, id(table), id(name), id(v)) for name, v in self.recorded.items()]
 
 
 def _inner(value: Any) -> list[tuple[str, Any]]:

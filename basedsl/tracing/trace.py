@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from basedsl.errors import DSLError, DSLSyntaxError
 from basedsl.location import Span, internal_files, span_of_code
@@ -49,34 +49,57 @@ class Region:
             check()
 
 
-class Trace:
-    """One run of the meta-stage of one DSL.
+class Named(Protocol):
+    """The part of a `basedsl.Language` by which a trace tells whose it is."""
 
-    `defaults` are the DSL's numeric types for a Python int and a Python float; `emitter` builds
-    control flow; `bindings` is how MLIR is reached. `function_kind` is "jit" or "kernel", whichever
-    function's body is being traced now.
+    @property
+    def name(self) -> str: ...
+
+
+class Trace:
+    """One run of the meta-stage of one language, which fills `module`.
+
+    `emitter(trace)` makes what builds control flow; `bindings` is how MLIR is reached.
+    `default_int` and `default_float` are the DSL's numeric types for a Python int and float.
+    `function_kind` is "jit" or "kernel", whichever function's body is being traced now.
+    `extension` is a record of the DSL's own.
     """
 
     def __init__(
         self,
-        dsl: Any,
+        language: Named,
         bindings: Bindings,
-        emitter: Emitter,
+        module: Any,
+        emitter: Callable[[Trace], Emitter],
+        *,
         default_int: Any,
         default_float: Any,
         options: Any = None,
+        extension: Any = None,
     ) -> None:
-        self.dsl = dsl
+        self.language = language
         self.bindings = bindings
         self.ir = bindings.ir
-        self.emitter = emitter
+        self.module = module
+        self.extension = extension
         self.default_int = default_int
         self.default_float = default_float
         self.options = options
         self.function_kind = "jit"
         self.function_name = ""
         self.region = Region("function", None, None)
-        self.state: dict[Any, Any] = {}  # for plugins: whatever one compilation must remember
+        #: The decorated functions traced so far, and the rewritten form of each.
+        self.functions: list[Any] = []
+        self.staged: dict[Any, Callable[..., Any]] = {}
+        #: Names of functions that the module declares and other code defines.
+        self.declared: set[str] = set()
+        #: Makers of arithmetic (`numeric.kit`): the one in use, and those for vectors by length.
+        self.kit: Any = None
+        self.lane_kits: dict[int, Any] = {}
+        #: Loops (`metastage.loop_carried`): the path to each open one with the number of loops seen
+        #: in it, and what earlier attempts found out about a loop, by its place.
+        self.loop_places: list[tuple[tuple[int, ...], int]] = [((), 0)]
+        self.loop_guesses: dict[Any, Any] = {}
         # Meta-stage prints held back while a loop body may be traced again.
         self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
         self._points: list[Any] = []
@@ -87,6 +110,7 @@ class Trace:
         self._locations: dict[tuple[int, ...], Any] = {}
         self._codes: dict[int, CodeType] = {}
         self._body: frozenset[int] = frozenset()
+        self.emitter = emitter(self)
 
     # Locations -------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from basedsl.cli import main
-from basedsl.plugin import Command, DSLEntry, PluginManager, hookimpl
+from basedsl.plugin import GROUP, Command, DSLEntry, PluginManager, hookimpl
 
 
 def make_manager(*points):
-    return PluginManager(lambda: list(points))
+    return PluginManager(lambda group: list(points) if group == GROUP else [])
 
 
 def point(name, load):

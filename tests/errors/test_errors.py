@@ -149,7 +149,7 @@ def test_one_variable_shows_internal_frames(name, monkeypatch):
     monkeypatch.setenv(SHOW_INTERNAL_FRAMES, "1")
     error = error_of(name)
     shown = {Path(f).name for f in internal_files(error)}
-    assert {"function.py", "dsl.py"} <= shown
+    assert {"function.py", "driver.py"} <= shown
     assert len(internal_files(error)) > 5
 
 

@@ -138,5 +138,5 @@ def test_the_variable_shows_all(name, tmp_path):
     program, words = PROGRAMS[name]
     shown, _ = run(program, tmp_path, **{SHOW_INTERNAL_FRAMES: "1"})
     files = {Path(name).name for name in re.findall(r'^  File "([^"]*)"', shown, re.MULTILINE)}
-    assert {"function.py", "dsl.py"} <= files or {"compile.py", "dsl.py"} <= files, shown
+    assert {"function.py", "driver.py"} <= files or {"compile.py", "driver.py"} <= files, shown
     assert words in shown

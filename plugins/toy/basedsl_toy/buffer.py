@@ -13,9 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
+from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import with_article
 from basedsl.metastage import require
-from basedsl.native_call.unpackers import Leaf, Unpacker, array
+from basedsl.native_call.unpackers import Leaf, array
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
 from basedsl.tracing import Trace
 
@@ -140,7 +141,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class BufferArgument:
+class BufferArgument(ArgumentType):
     """The argument type of an array: compiled code depends on its elements and dimensions.
 
     Arrays of equal `BufferArgument` share compiled code. See `basedsl.binding.ArgumentType` for

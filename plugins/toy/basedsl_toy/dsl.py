@@ -1,4 +1,4 @@
-"""The DSL itself: its default types, its emitter, its argument kinds. The core does the rest."""
+"""The language itself: default types, emitter, argument kinds. The core does the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import DSL, location
+from basedsl import DSL, Language, location
 from basedsl.numeric import Float64, Int64
 from basedsl.tracing import Trace
 from basedsl_toy.buffer import BufferArgument
@@ -16,8 +16,8 @@ from basedsl_toy.cf_emitter import CfEmitter
 location.mark_internal(os.path.dirname(__file__))
 
 
-class Toy(DSL):
-    """A DSL of scalars and NumPy buffers, compiled to native code for this machine's CPU.
+class Toy(Language):
+    """A language of scalars and NumPy buffers, compiled to native code for this machine's CPU.
 
     Python's int is an Int64 and its float a Float64, so arithmetic means what Python means, up to
     the width of integers. `dialects` are those of MLIR that the bindings must have.
@@ -32,11 +32,11 @@ class Toy(DSL):
         """The emitter of control flow for one compilation."""
         return CfEmitter(trace)
 
-    def adapt(self, value: Any, annotation: Any, name: str) -> BufferArgument | None:
+    def argument_type_of(self, value: Any, annotation: Any, name: str) -> BufferArgument | None:
         """The argument type of `value`; None leaves numbers, tuples and the like to the core."""
         if isinstance(value, np.ndarray) or BufferArgument.is_declared_by(annotation):
             return BufferArgument.of(value, annotation, name)
         return None
 
 
-TOY = Toy()
+TOY = DSL(Toy())

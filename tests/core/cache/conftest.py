@@ -14,12 +14,12 @@ import pytest
 from basedsl.native_call import runtime
 
 THE_DSL = """
-from basedsl import DSL
+from basedsl import DSL, Language
 
-class Plain(DSL):
+class Plain(Language):
     name = "plain"
 
-DSL_ = Plain()
+DSL_ = DSL(Plain())
 """
 
 PROGRAM = """

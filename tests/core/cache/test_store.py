@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from basedsl import DSL, Constexpr, cli
+from basedsl import DSL, Constexpr, Language, cli
 from basedsl.cache import Store
 from basedsl.plugin import PluginManager
 
 
-class Plain(DSL):
+class Plain(Language):
     """Scalars on the CPU."""
 
     name = "plain"
@@ -44,12 +44,12 @@ def test_one_entry_larger_than_the_limit_does_not_stay(tmp_path: Path) -> None:
 
 
 def test_a_loaded_function_shows_what_a_compiled_one_shows(cache_folder: Path) -> None:
-    first, second = Plain(), Plain()
+    first, second = DSL(Plain()), DSL(Plain())
     one, two = first.jit(scale), second.jit(scale)
     assert one(3, (1, 2)) == two(3, (1, 2)) == {"x": 6, "rest": [1, (2, 0.1, "text", None)]}
     assert (first.counts["compiled"], second.counts["loaded"]) == (1, 1)
     assert second.counts["compiled"] == 0
-    (built,), (loaded,) = one.variants.values(), two.variants.values()
+    (built,), (loaded,) = one.variants.by_key.values(), two.variants.by_key.values()
     assert loaded[0].stages.names == built[0].stages.names
     for name in built[0].stages.names:
         assert loaded[0].stages.text(name) == built[0].stages.text(name)
@@ -66,7 +66,7 @@ def test_a_loaded_function_is_guarded(cache_folder: Path, monkeypatch: pytest.Mo
         return x + config.n
 
     for _ in range(2):
-        dsl = Plain()
+        dsl = DSL(Plain())
         compiled = dsl.jit(f, preprocess=False)
         config.n = 1
         assert [compiled(i) for i in range(4)] == [1, 2, 3, 4]
@@ -82,13 +82,13 @@ def test_what_has_no_text_stays_off_the_disk(cache_folder: Path, thing: Any) -> 
     def f(x: Any) -> Any:
         return x if thing is not None else x + 1
 
-    dsl = Plain()
+    dsl = DSL(Plain())
     assert dsl.jit(f, preprocess=False)(3) == 3
     assert Store(cache_folder, 10**9).entries() == [] or thing is open
 
 
 def test_function_found_only_by_tracing_disables_the_disk_cache(cache_folder: Path) -> None:
-    dsl = Plain()
+    dsl = DSL(Plain())
 
     def inner(x: Any) -> Any:
         return x + 1
@@ -109,8 +109,8 @@ def test_function_found_only_by_tracing_disables_the_disk_cache(cache_folder: Pa
 def test_the_command_lists_and_clears(
     cache_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    manager = PluginManager(list)
-    Plain().jit(scale)(3, (1, 2))
+    manager = PluginManager(lambda group: [])
+    DSL(Plain()).jit(scale)(3, (1, 2))
     assert cli.main(["cache", "list"], manager) == 0
     shown = capsys.readouterr().out
     assert "scale(Int64, tuple([0]: Int64, [1]: Int64), static 2)" in shown
@@ -122,7 +122,7 @@ def test_the_command_lists_and_clears(
 
 
 def test_compile_compiles(cache_folder: Path) -> None:
-    dsl = Plain()
+    dsl = DSL(Plain())
     for _ in range(2):
         assert dsl.compile(dsl.jit(scale), 3, (1, 2))(3, (1, 2))["x"] == 6
     assert dsl.counts["loaded"] == 0

@@ -28,9 +28,12 @@ def build(mlir_context):
         with mlir_context.entered():
             bindings = mlir_context.bindings
             ir = bindings.ir
-            trace = Trace(None, bindings, None, None, None)
-            em = trace.emitter = ScfEmitter(trace)
             module = ir.Module.create()
+            language = SimpleNamespace(name="test")
+            trace = Trace(
+                language, bindings, module, ScfEmitter, default_int=None, default_float=None
+            )
+            em = trace.emitter
             types = [ir.Type.parse(p) for p in parameters]
             with ir.InsertionPoint(module.body):
                 function = bindings.func.FuncOp("f", (types, []))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from basedsl import DSL
+from basedsl import DSL, Language
 
 
-class Plain(DSL):
+class Plain(Language):
     """Scalars on the CPU, as the core makes them."""
 
     name = "plain"
@@ -17,4 +17,4 @@ class Plain(DSL):
 
 @pytest.fixture
 def dsl() -> Any:
-    return Plain()
+    return DSL(Plain())

@@ -22,13 +22,13 @@ class Through:
 
     def __init__(self, dsl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        run = dsl.run
+        call = dsl.driver.call
 
         def counted(*args: Any) -> Any:
             self.count += 1
-            return run(*args)
+            return call(*args)
 
-        monkeypatch.setattr(dsl, "run", counted)
+        monkeypatch.setattr(dsl.driver, "call", counted)
 
 
 @pytest.fixture
@@ -49,9 +49,10 @@ def test_the_second_call_does_no_tracing_no_ir_and_no_hashing(
 ) -> None:
     f = dsl.jit(add)
     assert f(1, 2) == 3
-    for owner, name in ((dsl, "build"), (rewriter, "find_source"), (dsl, "pipeline")):
+    hidden = ((dsl.driver, "compile"), (rewriter, "find_source"), (dsl.language, "pipeline"))
+    for owner, name in hidden:
         monkeypatch.setattr(owner, name, None)
-    monkeypatch.setattr(type(dsl), "mlir", None)
+    monkeypatch.setattr(type(dsl.driver), "mlir", None)
     assert [f(i, i) for i in range(4)] == [0, 2, 4, 6]
 
 
@@ -348,11 +349,11 @@ def test_methods_know_their_object(dsl: Any, through: Through) -> None:
     assert (two.scale(10), one(10)) == (22, 5)
 
 
-def test_the_name_prefix_drops_native_code(dsl: Any, through: Through) -> None:
+def test_forget_drops_native_code(dsl: Any, through: Through) -> None:
     f = dsl.jit(add)
     for _ in range(4):
         f(1, 2)
-    f.set_name_prefix("mine_")
+    f.forget()
     assert f(1, 2) == 3
     assert dsl.counts["compiled"] == 2
 

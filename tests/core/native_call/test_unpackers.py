@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from basedsl.binding import Unpacker
 from basedsl.native_call import object_layout, unpackers
-from basedsl.native_call.unpackers import Leaf, Unpacker
+from basedsl.native_call.unpackers import Leaf
 
 _FUNCTION = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,9 +162,15 @@ def tracing_program(
     *, default_int: Any = Int32, default_float: Any = Float32, **traits: bool
 ) -> Iterator[Program]:
     with _CONTEXT.entered():
-        trace = tracing.Trace(None, _BINDINGS, None, default_int, default_float)
-        trace.emitter = Emitter(trace, **{"checks": False, **traits})
         module = _BINDINGS.ir.Module.create()
+        trace = tracing.Trace(
+            SimpleNamespace(name="test"),
+            _BINDINGS,
+            module,
+            lambda trace: Emitter(trace, **{"checks": False, **traits}),
+            default_int=default_int,
+            default_float=default_float,
+        )
         with tracing.activate(trace):
             yield Program(trace, module)
 

@@ -4,12 +4,15 @@ import fractions
 
 import pytest
 
-from basedsl import DSL, DSLError
+from basedsl import DSL, DSLError, Language
 from basedsl.plugin import hookimpl, plugin_manager
 
 
-class Hooked(DSL):
+class Hooked(Language):
     name = "hooked"
+
+
+HOOKED = DSL(Hooked())
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def test_a_plugin_sees_every_stage(plugin):
 
     plugin(Observer(), "observer")
 
-    @Hooked().jit
+    @HOOKED.jit
     def double(n):
         return n * 2
 
@@ -59,7 +62,7 @@ def test_a_plugin_replaces_a_stage(plugin):
 
     plugin(Replacer(), "replacer")
 
-    @Hooked().jit
+    @HOOKED.jit
     def times(a, b):
         return a * b
 
@@ -72,7 +75,7 @@ def test_a_plugin_adapts_an_argument(plugin):
         def basedsl_adapt_argument(self, dsl, kind, declared):
             return float if kind is fractions.Fraction else None
 
-    @Hooked().jit
+    @HOOKED.jit
     def half(x):
         return x / 2
 
@@ -90,7 +93,7 @@ def test_stages_are_printed_and_saved(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("BASEDSL_DUMP_DIR", str(tmp_path))
     monkeypatch.setenv("BASEDSL_TIME_STAGES", "1")
 
-    @Hooked().jit
+    @HOOKED.jit
     def absolute(n):
         if n < 0:
             n = -n

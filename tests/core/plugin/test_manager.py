@@ -14,6 +14,8 @@ import pytest
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import Snapshot
 from basedsl.plugin import (
+    DSL_GROUP,
+    GROUP,
     Command,
     DSLEntry,
     PluginError,
@@ -46,9 +48,14 @@ def point(name, module):
     return SimpleNamespace(name=name, load=load, value=f"{name}_package.plugin", dist=None)
 
 
+def of_plugins(points):
+    """A manager that finds these plugins, and no other entry points."""
+    return PluginManager(lambda group: points if group == GROUP else [])
+
+
 @pytest.fixture
 def manager():
-    return PluginManager(list)
+    return PluginManager(lambda group: [])
 
 
 def state(manager):
@@ -138,7 +145,7 @@ BAD = {
         "returned a str where a DSLEntry is expected",
     ),
     "twice": (lambda: dsl_plugin("x", "x"), "has 'x' twice"),
-    "clash": (lambda: dsl_plugin("y", "taken"), "plugins 'good' and 'bad' both have a DSL"),
+    "clash": (lambda: dsl_plugin("y", "taken"), "'good' and 'bad' both have a DSL"),
     "command clash": (
         lambda: plugin(basedsl_cli_commands=lambda: [Command("run", "", print, print)]),
         "plugins 'good' and 'bad' both have a command called 'run'",
@@ -194,7 +201,7 @@ def test_a_dsl_that_cannot_be_loaded_names_its_plugin(manager):
         raise ImportError("no module named that")
 
     manager.register(dsl_plugin("a", loads=load), "p")
-    with pytest.raises(PluginError, match="plugin 'p' cannot load its DSL 'a': ImportError: no mo"):
+    with pytest.raises(PluginError, match="'p' cannot load its DSL 'a': ImportError: no mo"):
         manager.get_dsl("a")
 
 
@@ -210,20 +217,20 @@ def test_a_dsl_must_call_itself_what_it_is_registered_as(manager):
 def test_nothing_is_imported_until_asked():
     asked = []
 
-    def points():
-        asked.append(True)
+    def points(group):
+        asked.append(group)
         return []
 
     manager = PluginManager(points)
     assert asked == []
     manager.dsl_names()
     manager.dsl_names()
-    assert asked == [True]
+    assert sorted(asked) == [GROUP, DSL_GROUP]
 
 
 def test_a_broken_plugin_is_reported_and_the_others_work():
-    manager = PluginManager(
-        lambda: [
+    manager = of_plugins(
+        [
             point("c", dsl_plugin("ccc")),
             point("a", ImportError("no such library")),
             point("b", plugin(basedsl_nonsense=nothing)),
@@ -249,7 +256,7 @@ def test_discovery_waits_for_the_first_thread_that_discovers():
         gate.wait(10)
         return dsl_plugin("slow")
 
-    manager = PluginManager(lambda: [SimpleNamespace(name="p", load=slow, value="", dist=None)])
+    manager = of_plugins([SimpleNamespace(name="p", load=slow, value="", dist=None)])
     threads = [threading.Thread(target=lambda: names.append(manager.dsl_names())) for _ in range(3)]
     for thread in threads:
         thread.start()

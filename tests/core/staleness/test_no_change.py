@@ -132,15 +132,15 @@ def test_the_description_is_the_same_for_the_same_things() -> None:
     def make(n: int) -> Any:
         return lambda x: x + n + TABLE[0]
 
-    same = [Guards.of([make(1)]).lines for _ in range(2)]
+    same = [Guards.collect([make(1)]).portable_text for _ in range(2)]
     assert same[0] is not None
     assert same[0] == same[1]
-    assert Guards.of([make(2)]).lines != same[0]
+    assert Guards.collect([make(2)]).portable_text != same[0]
 
 
 def test_an_object_without_meaning_elsewhere_has_no_description() -> None:
     handle = object()
-    assert Guards.of([lambda x: handle]).lines is None
+    assert Guards.collect([lambda x: handle]).portable_text is None
 
 
 def test_static_arguments_are_described_in_their_order():
@@ -150,5 +150,5 @@ def test_static_arguments_are_described_in_their_order():
         return a
 
     pairs = [(a, b) for a in SafeUUID for b in SafeUUID]
-    described = {Guards.of([f], pair).lines for pair in pairs}
+    described = {Guards.collect([f], pair).portable_text for pair in pairs}
     assert len(described) == len(pairs)

@@ -105,9 +105,9 @@ def test_fields_are_state_in_kernels(target, step):
 
 
 def test_constexpr_fields_specialise(sim):
-    before = sum(map(len, walk.variants.values()))
+    before = sum(map(len, walk.variants.by_key.values()))
     out = np.zeros(3, np.float32)
     for first, step in ((1, 11), (2, 11), (3, 12)):
         walk(Range(first, 2, 1.0, step), Pair(), out)
         assert out[0] == first + step
-    assert sum(map(len, walk.variants.values())) == before + 2
+    assert sum(map(len, walk.variants.by_key.values())) == before + 2

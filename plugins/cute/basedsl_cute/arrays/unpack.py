@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from basedsl.binding import Unpacker
 from basedsl.errors import DSLError
 from basedsl.native_call import object_layout, runtime, unpackers
-from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import from_dlpack
 from basedsl.objectstage.entry_thunk import slot_format
 from basedsl.objectstage.native import LoadedObject

@@ -16,6 +16,7 @@ from basedsl.metastage import current
 from basedsl.mlir import Bindings
 from basedsl_cute.dialect import irdl
 from basedsl_cute.dialect import loadable as _loadable
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.declare import OPS
 from basedsl_cute.dialect.types import MemRef, read_space, space_text
 
@@ -23,15 +24,15 @@ from basedsl_cute.dialect.types import MemRef, read_space, space_text
 # import them lazily, possibly while another thread holds a lock.
 COMPANIONS = ("arith", "builtin", "cf", "func", "gpu", "llvm", "math", "nvvm", "scf", "vector")
 
-# A trace's state: where code of the host accesses an element.
-HOST_ACCESS = "cute host access"
-
 
 def note_access() -> None:
-    """Remember where code of the host first reads or writes an element: `dsl.finish` asks."""
+    """Remember where host code first reads or writes an element, for `Cute.after_trace`."""
     trace = current()
-    if trace is not None and trace.function_kind != "kernel" and HOST_ACCESS not in trace.state:
-        trace.state[HOST_ACCESS] = user_span()
+    if trace is None or trace.function_kind == "kernel":
+        return
+    record = cute_trace(trace)
+    if record.host_access is None:
+        record.host_access = user_span()
 
 
 class CuteDialect:

@@ -1,4 +1,4 @@
-"""The DSL object: cute's types, targets and pipelines on the core's straight line."""
+"""The language cute and its DSL: types, targets and pipelines for the core's driver."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl import DSL, DSLError, location, objectstage
-from basedsl.binding import AdaptedArgument, ArgumentType
+from basedsl import DSL, DSLError, Language, location, objectstage
+from basedsl.binding import AdaptedArgument, ArgumentType, argument_type
 from basedsl.binding.results import Results
 from basedsl.function import DSLFunction
 from basedsl.metastage import Emitter, Trace
@@ -16,9 +16,11 @@ from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
-from basedsl_cute.dialect.definition import COMPANIONS, HOST_ACCESS
+from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
+from basedsl_cute.dialect.definition import COMPANIONS
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
+from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import Target, target_of
@@ -26,12 +28,12 @@ from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
-from basedsl_cute.host.tensor_argument import ON_GPU, tensor_argument
+from basedsl_cute.host.tensor_argument import tensor_argument
 
 location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole package
 
 
-class Cute(DSL):
+class Cute(Language):
     """Kernels for NVIDIA GPUs, or for the CPU simulator."""
 
     name = "cute"
@@ -40,6 +42,7 @@ class Cute(DSL):
     dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
     plain_errors = (algebra.LayoutError,)
+    function_class = CuteFunction
     compiled_class = CuteCompiled
 
     def emitter(self, trace: Trace) -> Emitter:
@@ -48,22 +51,10 @@ class Cute(DSL):
     def load_dialects(self, bindings: Bindings) -> None:
         dialect.load(bindings)
 
-    def jit(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
-    ) -> Any:
-        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
-        return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
-
-    def kernel(
-        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
-    ) -> Any:
-        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
-        return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
-
-    def adapt(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         adapter = adapter_of(type(value))
         if adapter is not None:
-            return AdaptedArgument(self.argument(adapter(value), annotation, name), adapter)
+            return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
         by_protocol = protocol_argument(value, name)
@@ -71,12 +62,12 @@ class Cute(DSL):
             return by_protocol
         return tensor_argument(value, annotation, name)
 
-    def begin(self, trace: Trace, module: Any) -> None:
-        trace.state["module"] = module
+    def new_extension(self) -> CuteTrace:
+        return CuteTrace()
 
-    def finish(self, trace: Trace, module: Any) -> None:
+    def after_trace(self, trace: Trace) -> None:
         check_launched(trace)
-        access = trace.state.get(HOST_ACCESS)
+        access = cute_trace(trace).host_access
         if access is not None and self.target(trace.options).is_gpu:
             _check_host_access(trace, access)
 
@@ -117,8 +108,9 @@ class Cute(DSL):
 
 def _check_host_access(trace: Trace, span: Any) -> None:
     """Elements of tensors that kernels on the GPU reach cannot be had on the host."""
-    name = trace.state.get(ON_GPU)
-    if name is None and trace.state.get("gpu module") is None:
+    record = cute_trace(trace)
+    name = record.on_gpu
+    if name is None and record.gpu_module is None:
         return
     why = "for the kernels that this function launches, its memory is the GPU's"
     if name is not None:
@@ -130,4 +122,20 @@ def _check_host_access(trace: Trace, span: Any) -> None:
     )
 
 
-CUTE = Cute()
+class CuteDSL(DSL[Cute]):
+    """Cute's decorators, with the spellings that programs for CuTe use."""
+
+    def jit(
+        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Any:
+        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
+    def kernel(
+        self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Any:
+        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
+
+CUTE = CuteDSL(Cute())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from basedsl.binding import NumericArgument
+from basedsl.binding import ArgumentType, NumericArgument, argument_type
 from basedsl.binding.results import Results
 from basedsl.errors import DSLCallError, DSLRuntimeError, hide_internal_frames
 from basedsl.objectstage import native, object_file
@@ -107,13 +107,10 @@ class LoadedFunction:
         self._library = library
 
 
-def _checked(value: Any, name: str, expected: Any) -> Any:
+def _checked(value: Any, name: str, expected: ArgumentType) -> ArgumentType:
     annotation = expected.type if isinstance(expected, NumericArgument) else None
-    found = CUTE.argument(value, annotation, name)
-    accepts = getattr(expected, "accepts", None)
-    if found != expected and not (
-        type(found) is type(expected) and accepts and accepts(value, name)
-    ):
+    found = argument_type(CUTE.language, value, annotation, name)
+    if found != expected and not (type(found) is type(expected) and expected.accepts(value, name)):
         raise DSLCallError(f"'{name}' was exported as {expected}, got {found}")
     return expected
 

@@ -8,7 +8,7 @@ from basedsl_cute.hardware.targets import Target
 
 def current_target() -> Target:
     """The target that a call now compiles for."""
-    return CUTE.target(CUTE.options)
+    return CUTE.language.target(CUTE.options)
 
 
 def target_description() -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 from basedsl import DSLError
 from basedsl.objectstage import PipelineContext
-from basedsl_cute.lowering.host.launch import STATE, launch_table
+from basedsl_cute.lowering.host.launch import launch_table
+from basedsl_cute.lowering.kernel_build import kernel_build
 
 
 def simulator_records(op: Any, context: PipelineContext) -> bytes:
@@ -38,12 +39,13 @@ def launch_records(op: Any, context: PipelineContext) -> bytes:
 
     In NVVM, parameters that are passed by value no longer show, so this step comes before.
     """
-    table = context.state[STATE] = launch_table(op, context.bindings)
+    table = kernel_build(context).launches = launch_table(op, context.bindings)
     return pickle.dumps(table)
 
 
 def resource_report(op: Any, context: PipelineContext) -> str:
     """Report what each kernel takes by ptxas: registers, spills, shared memory."""
-    made = context.state["assembly"]
+    made = kernel_build(context).assembly
+    assert made is not None
     lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]
     return "\n".join([*lines, *made.warnings]) + "\n"

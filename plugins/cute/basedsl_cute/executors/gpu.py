@@ -13,8 +13,8 @@ from typing import Any
 
 from basedsl.binding import ArgumentType
 from basedsl.binding.results import Results
-from basedsl.compiled import NativeInvoker, native_invoker
-from basedsl.native_call.entry import NativeCode
+from basedsl.native_call.entry import NativeEntryPoint
+from basedsl.native_call.invoker import Invoker, NativeInvoker, native_invoker
 from basedsl.objectstage import Stages, asserts
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import encoder, gpu_launcher
@@ -57,12 +57,12 @@ def gpu_executor(
     return _WithCopies(calls, arguments) if on_host else calls
 
 
-class _Launches:
+class _Launches(Invoker):
     """Host code whose kernels get no array in host memory. Once it is loaded, `native` is the entry
     point for calls without Python.
     """
 
-    native: NativeCode | None = None
+    native: NativeEntryPoint | None = None
 
     def __init__(self, load: Callable[[], NativeInvoker]) -> None:
         self._load = load
@@ -81,7 +81,7 @@ class _Launches:
         return self._loaded
 
 
-class _WithCopies:
+class _WithCopies(Invoker):
     """Host code whose kernels get arrays in host memory: each call copies them."""
 
     def __init__(self, call: _Launches, arguments: Sequence[ArgumentType]) -> None:

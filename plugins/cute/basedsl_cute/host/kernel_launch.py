@@ -21,6 +21,7 @@ from basedsl_cute.dialect.attributes import (
     PDL_ATTRIBUTE,
     SMEM_IS_TOTAL_ATTRIBUTE,
 )
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.hardware.launch_limits import (
     LaunchLimits,
     LaunchProblem,
@@ -47,7 +48,7 @@ class KernelCall:
         self.values = kernel.signature.bind(args, kwargs)
         self.span = user_span()
         self.launched = False
-        require("a kernel").state.setdefault("kernel calls", []).append(self)
+        cute_trace(require("a kernel")).kernel_calls.append(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLCallError(
@@ -140,7 +141,7 @@ def _known(extents: list[Any]) -> list[int | None]:
 
 def check_launched(trace: Any) -> None:
     """DSLCallError for a kernel that was called and not launched: it would do nothing."""
-    for call in trace.state.get("kernel calls", ()):
+    for call in cute_trace(trace).kernel_calls:
         if not call.launched:
             raise DSLCallError(
                 f"the kernel '{call.kernel.fn.__qualname__}' is called and never launched",
@@ -289,7 +290,7 @@ def _trace_kernel(
                 ]
                 values.append(rebuild(node, inner))
             args, kwargs = kernel.signature.spread(values)
-            staged = kernel.staged
+            staged = kernel.staged_in(trace)
             with trace.body_of(staged):
                 result = staged(*args, **kwargs)
             if result is not None:
@@ -345,22 +346,22 @@ def _like(exemplar: Any, value: Any) -> Any:
 
 
 def _fresh_name(trace: Any, symbol: str) -> str:
-    used = trace.state.setdefault("kernel names", {})
+    used = cute_trace(trace).kernel_names
     used[symbol] = count = used.get(symbol, 0) + 1
     return symbol if count == 1 else f"{symbol}_{count - 1}"
 
 
 def _gpu_module(trace: Any) -> Any:
-    found = trace.state.get("gpu module")
+    record = cute_trace(trace)
+    found = record.gpu_module
     if found is None:
-        ir = trace.ir
-        module = trace.state["module"]
+        ir, module = trace.ir, trace.module
         module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
         with ir.InsertionPoint.at_block_begin(module.body), ir.Location.unknown():
             named = {"sym_name": ir.StringAttr.get(MODULE)}
             found = ir.Operation.create("gpu.module", attributes=named, regions=1)
             found.regions[0].blocks.append()
-        trace.state["gpu module"] = found
+        record.gpu_module = found
     return found
 
 

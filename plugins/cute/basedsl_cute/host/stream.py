@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLTypeError
-from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import Int64, is_dynamic
 from basedsl_cute.arrays.placeholders import FakeStream
 from basedsl_cute.arrays.unpack import as_bytes, python_unpacker
@@ -41,7 +41,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class StreamArgument:
+class StreamArgument(ArgumentType):
     """A stream as a parameter: its CUstream."""
 
     formats = ("Q",)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLCallError
 from basedsl.metastage import require
-from basedsl.native_call.unpackers import Unpacker
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
@@ -26,17 +26,17 @@ from basedsl_cute.arrays.tensor import Pointer, reaches_beyond_32_bits
 from basedsl_cute.arrays.tensor import Tensor as RuntimeTensor
 from basedsl_cute.arrays.unpack import as_bytes, python_unpacker, tensor_unpacker
 from basedsl_cute.device.detect import detect
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.tensors.pointer import RUN, element_bytes, memref_type, storage_bits
 from basedsl_cute.tensors.pointer import Pointer as TracedPointer
 from basedsl_cute.tensors.tensor import DeclaredTensor, Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
-ON_GPU = "cute on GPU"  # a trace's state: an argument whose memory only the GPU reaches
 _ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
 
 
 @dataclass(frozen=True)
-class TensorArgument:
+class TensorArgument(ArgumentType):
     """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time, of which
     `divisors` (one for each dynamic leaf, or empty) are promised to be divisors and `symbols` the
     names: equal names are equal numbers. `profile` is how the modes are nested in the kernel, None
@@ -94,7 +94,7 @@ class TensorArgument:
 
     def proxy(self, values: Sequence[Any]) -> Tensor:
         if self.device != "cpu":
-            require("a tensor argument").state[ON_GPU] = self.name
+            cute_trace(require("a tensor argument")).on_gpu = self.name
         integer = Int64 if self.wide else Int32
         symbols = self.symbols or (None,) * self._dynamic_leaves
         numbers = iter(
@@ -218,8 +218,7 @@ def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
     if symbol is None:
         return number
     trace = require("a tensor argument")
-    known = trace.state.setdefault("cute symbols", {})
-    first, where = known.setdefault(symbol, (number, name))
+    first, where = cute_trace(trace).symbols.setdefault(symbol, (number, name))
     if first is number:
         return number
     width = max(first.width, number.width)
@@ -233,7 +232,7 @@ def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class PointerArgument:
+class PointerArgument(ArgumentType):
     """A pointer as a parameter."""
 
     dtype: Any

@@ -228,11 +228,11 @@ class _Host:
     def call(self, operands: Sequence[Any]) -> Any:
         """Call the encoder, declared once in the module."""
         ir, trace = self.ir, self.trace
-        if ENCODE_SYMBOL not in trace.state:
-            trace.state[ENCODE_SYMBOL] = True
+        if ENCODE_SYMBOL not in trace.declared:
+            trace.declared.add(ENCODE_SYMBOL)
             arguments = "ptr, i32, i32, i64, ptr, ptr, ptr, ptr, i32, i32, i32, i32"
             kind = ir.Type.parse(f"!llvm.func<i32 ({arguments})>")
-            with ir.InsertionPoint.at_block_begin(trace.state["module"].body):
+            with ir.InsertionPoint.at_block_begin(trace.module.body):
                 ir.Operation.create(
                     "llvm.func",
                     attributes={

@@ -24,7 +24,8 @@ from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.pipelines import simulator_pipeline
 from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import TARGETS
-from basedsl_cute.lowering.host.launch import STATE, launch_table
+from basedsl_cute.lowering.host.launch import launch_table
+from basedsl_cute.lowering.kernel_build import kernel_build
 
 G = '!cute.memref<f32, "gmem", "(?):(1)">'
 KERNELS = f"""gpu.module @kernels {{
@@ -228,7 +229,7 @@ def test_a_launch_of_what_is_not_in_the_table_is_a_bug(lowering):
       func.func @host({HOST_ARGUMENTS}) {{ {CONSTANTS} {LAUNCH} return }} }}"""
 
     def empty_table(op, context):
-        context.state[STATE] = LaunchTable()
+        kernel_build(context).launches = LaunchTable()
 
     pipeline = simulator_pipeline(TARGETS["sim"]).after("programs", Step("table", empty_table))
     with lowering.context.entered():

@@ -13,6 +13,7 @@ from basedsl.objectstage.snapshot import of_artifact
 from basedsl.testing import filecheck
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline
 from basedsl_cute.hardware.targets import TARGETS
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.ptx import ptxas
 
 G = '!cute.memref<f32, "gmem align<16>", "(?):(1)">'
@@ -424,7 +425,7 @@ def test_ptxas_works_while_other_steps_run(lowering):
     seen = []
     text = lowering.kernel(VECTOR_ADD, arguments=VECTOR_ADD_ARGUMENTS)
     pipeline = gpu_pipeline(TARGETS["sm_90a"])
-    look = Step("look", lambda op, context: seen.append(context.state["ptxas"].ptx))
+    look = Step("look", lambda op, context: seen.append(kernel_build(context).ptxas.ptx))
     with lowering.context.entered():
         module = lowering.ir.Module.parse(text)
         stages = run(pipeline.before("cubin", look), module, lowering.context)

@@ -33,8 +33,8 @@ from basedsl_cute.lowering.host.launch_abi import (
     LaunchTable,
 )
 from basedsl_cute.lowering.kernel.storage import is_float
+from basedsl_cute.lowering.kernel_build import kernel_build
 
-STATE = "launches"  # where the step leaves its LaunchTable in the pipeline's state
 FAILED = "launch failed"
 _PRINTF_TYPE = "!llvm.func<i32 (ptr, ...)>"
 
@@ -96,11 +96,11 @@ def _argument_types(op: Any, ir: Any) -> tuple[str, ...]:
 
 
 def lower_launch(op: Any, context: PipelineContext) -> None:
-    """The step itself; leaves a `LaunchTable` in `context.state["launches"]`."""
-    table = context.state.get(STATE)
-    if table is None:
-        table = context.state[STATE] = launch_table(op, context.bindings)
-    _HostModule(op, context.bindings, table).lower()
+    """The step itself. Takes the table of kernels of the build's record, or makes it there."""
+    build = kernel_build(context)
+    if build.launches is None:
+        build.launches = launch_table(op, context.bindings)
+    _HostModule(op, context.bindings, build.launches).lower()
 
 
 class _HostModule:

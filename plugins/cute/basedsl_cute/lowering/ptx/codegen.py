@@ -13,6 +13,7 @@ from basedsl.location import Span
 from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
 from basedsl.objectstage import PipelineContext, span_of_location
 from basedsl_cute.hardware.targets import Target
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.lowering.ptx.ptx_only import restore_parameters
 
@@ -34,8 +35,7 @@ LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func"
 
 @dataclass(frozen=True)
 class Assemble:
-    """The step `cubin`: PTX text -> machine code. What ptxas reports is left in
-    `context.state["assembly"]`.
+    """The step `cubin`: PTX text -> machine code. What ptxas reports is left in the `KernelBuild`.
 
     ptxas is a process of its own and has been started by the step `ptx`; this step waits for it,
     so steps for the host's code put between the two cost no time.
@@ -47,38 +47,38 @@ class Assemble:
 
     def start(self, ptx: str, context: PipelineContext) -> None:
         """Start ptxas on `ptx`."""
-        context.state["ptxas"] = ptxas.start(
+        kernel_build(context).ptxas = ptxas.start(
             ptx, self.target.name, line_info=self.line_info, options=self.options
         )
 
     def __call__(self, op: Any, context: PipelineContext) -> bytes:
-        running = context.state.pop("ptxas", None)
+        build = kernel_build(context)
         ptx = context.artifacts["ptx"]
         if not ptx:
-            context.state["assembly"] = ptxas.Assembly(b"", {}, ())
+            build.assembly = ptxas.Assembly(b"", {}, ())
             return b""
-        if running is None or running.ptx != ptx:  # someone has put other PTX in its place
+        if build.ptxas is None or build.ptxas.ptx != ptx:  # someone has put other PTX in its place
             self.start(ptx, context)
-            running = context.state.pop("ptxas")
+        running, build.ptxas = build.ptxas, None
+        assert running is not None
         try:
-            made: ptxas.Assembly = running.finish()
+            build.assembly = running.finish()
         except DSLError as error:
             raise self._located(error, context) from None
-        context.state["assembly"] = made
-        return made.cubin
+        return build.assembly.cubin
 
     def _located(self, error: DSLError, context: PipelineContext) -> DSLError:
         """Locate an error of ptxas: compile again with line tables, to find the Python line that
         the refused PTX came from and the calls that led there.
         """
-        emit, lowered = context.state.get("emitted", (None, None))
+        emit, lowered = kernel_build(context).emitted or (None, None)
         if emit is None or lowered is None or self.line_info:
             return error
         bindings = context.bindings
         module = bindings.ir.Module.parse(lowered.data)
         manager = bindings.passmanager.PassManager.parse(f"builtin.module({LINE_TABLES[1:]})")
         manager.run(module.operation)
-        ptx = dataclasses.replace(emit, assemble=None)(module.operation, context)
+        ptx = emit(module.operation, context)
         again = ptxas.start(ptx, self.target.name, line_info=True, options=self.options)
         try:
             again.finish()
@@ -155,7 +155,8 @@ class EmitPTX:
         if self.contract:
             ptx = _ROUNDED.sub(r"\1\2", ptx)
         if self.assemble is not None:
-            context.state["emitted"] = self, context.input
+            emit = dataclasses.replace(self, assemble=None)
+            kernel_build(context).emitted = emit, context.input
             self.assemble.start(ptx, context)
         return ptx
 

@@ -1,12 +1,14 @@
-"""Things that tracing read, each with its recorded value: an exact check, and a quick one.
+"""Guards: one recorded value each, an exact check of it, and a quick one for native code.
 
-`same()` compares exactly, by value. `rows()` are sufficient conditions for it that native code
-checks in nanoseconds: (kind, address, key, expected), or None where only Python can look. When a
-row fails, `same()` decides, and takes what it found as recorded, so that the rows hold again.
+`holds()` compares what is there now with the record, by value. `native_conditions()` are sufficient
+conditions that native code checks in nanoseconds (rows of `native_call.conditions`), or None where
+only Python can look. When a row fails, `holds()` decides, and records what it found, so that the
+rows are right again.
 """
 
 from __future__ import annotations
 
+import builtins
 import types
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -28,17 +30,17 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "missing"})()
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
-class Read(Protocol):
-    """One thing that was read, and what it was."""
+class Guard(Protocol):
+    """One thing that tracing read, with the value that it had."""
 
     @property
     def recorded(self) -> Any: ...
 
-    def same(self) -> bool:
-        """Whether it still is what it was."""
+    def holds(self) -> bool:
+        """Whether the value is still the recorded one."""
 
-    def rows(self) -> list[Row] | None:
-        """Conditions under which it certainly is."""
+    def native_conditions(self) -> list[Row] | None:
+        """Sufficient conditions for `holds`; None if native code cannot check them."""
 
 
 def same(a: Any, b: Any) -> bool:
@@ -66,39 +68,39 @@ def _address(value: Any) -> int:
     return 0 if value is MISSING else id(value)
 
 
-class ItemRead:
+class ItemGuard:
     """An item of a namespace: a global, a module's attribute; MISSING if there was none."""
 
     def __init__(self, table: dict[str, Any], key: str) -> None:
         self.table, self.key = table, key
         self.recorded = table.get(key, MISSING)
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         now = self.table.get(self.key, MISSING)
         if not same(self.recorded, now):
             return False
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         return [(ITEM, id(self.table), id(self.key), _address(self.recorded))]
 
 
-class FieldRead:
+class FieldGuard:
     """A field of a function or the content of a cell, at an offset if that is known."""
 
     def __init__(self, owner: Any, read: Callable[[Any], Any], offset: int | None) -> None:
         self.owner, self.read, self.offset = owner, read, offset
         self.recorded = read(owner)
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         now = self.read(self.owner)
         if not same(self.recorded, now):
             return False
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         if self.offset is None:
             return None
         # An absent value is a null pointer, or None itself; `word` tells which.
@@ -108,14 +110,14 @@ class FieldRead:
         return [(WORD, id(self.owner) + self.offset, 0, found)]
 
 
-class DictRead:
+class DictGuard:
     """All items of a dict, and their order."""
 
     def __init__(self, table: dict[Any, Any], offset: int | None = None) -> None:
         self.table, self.offset = table, offset
         self.recorded = list(dict.items(table))
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         now = list(dict.items(self.table))
         if len(now) != len(self.recorded):
             return False
@@ -125,41 +127,41 @@ class DictRead:
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         if self.offset is None:
             return None
         at = id(self.table) + self.offset
         return [(WORD, at, 0, object_layout.word(at))]
 
 
-class ListRead:
+class ListGuard:
     """All items of a list."""
 
     def __init__(self, items: list[Any]) -> None:
         self.items = items
         self.recorded = list.copy(items)
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         now = list.copy(self.items)
         if len(now) != len(self.recorded) or not all(map(same, now, self.recorded)):
             return False
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         at = id(self.items)
         rows: list[Row] = [(LIST_SIZE, at, 0, len(self.recorded))]
         return rows + [(LIST_ITEM, at, i, id(item)) for i, item in enumerate(self.recorded)]
 
 
-class AttributesRead:
+class AttributesGuard:
     """The class of an object and everything in its `__dict__`."""
 
     def __init__(self, obj: Any) -> None:
         self.obj, self.cls = obj, type(obj)
         self.recorded: dict[str, Any] = dict(obj.__dict__)
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         now = dict(self.obj.__dict__)
         if type(self.obj) is not self.cls or now.keys() != self.recorded.keys():
             return False
@@ -168,7 +170,7 @@ class AttributesRead:
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         table = self.obj.__dict__
         if type(table) is not dict or "__dict__" in vars(self.cls).get("__slots__", ()):
             return None
@@ -189,7 +191,7 @@ _NOISE = frozenset(
 )
 
 
-class ClassRead:
+class ClassGuard:
     """The bases of a class and all its attributes."""
 
     def __init__(self, cls: type) -> None:
@@ -202,7 +204,7 @@ class ClassRead:
         found["__bases__"] = self.cls.__bases__
         return found
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         self.version = object_layout.type_version(self.cls)
         now = self._now()
         if now.keys() != self.recorded.keys():
@@ -212,26 +214,42 @@ class ClassRead:
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         at = object_layout.type_version_offset()
         if at is None or self.version == 0:
             return None
         return [(HALF, id(self.cls) + at, 0, self.version)]
 
 
-class PythonRead:
+class PythonGuard:
     """Anything else, by a function that reads it: slots, sets, buffers."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
         self.read = read
         self.recorded = read()
 
-    def same(self) -> bool:
+    def holds(self) -> bool:
         now = self.read()
         if not same(self.recorded, now):
             return False
         self.recorded = now
         return True
 
-    def rows(self) -> list[Row] | None:
+    def native_conditions(self) -> list[Row] | None:
         return None
+
+
+class BuiltinsGuard:
+    """The built-in functions that code names: none may be replaced."""
+
+    def __init__(self) -> None:
+        self.recorded: dict[str, Any] = {}
+
+    def holds(self) -> bool:
+        return all(vars(builtins).get(name) is v for name, v in self.recorded.items())
+
+    def native_conditions(self) -> list[Row] | None:
+        table, offset = vars(builtins), object_layout.dict_version_offset()
+        if offset is not None:
+            return [(WORD, id(table) + offset, 0, object_layout.word(id(table) + offset))]
+        return [(ITEM, id(table), id(name), id(v)) for name, v in self.recorded.items()]

@@ -1,0 +1,233 @@
+"""The driver: the straight line from a call to its result.
+
+    bind -> key -> memory -> disk -> rewrite -> trace -> compile -> load -> keep -> run
+
+The one module that knows all stages. What a stage does is in its own folder, what goes from one to
+the next in `stages`, and what a compilation costs besides (time, garbage collection, libraries) in
+`compile_cost`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl import logs, objectstage
+from basedsl.binding.argument_types import argument_type
+from basedsl.binding.arguments import static_parts
+from basedsl.cache.disk import Disk, DiskEntry
+from basedsl.compile_cost import (
+    Clock,
+    compilation_cost,
+    preload_libraries,
+    report,
+    report_loaded,
+    shows_stages,
+)
+from basedsl.compiled import Compiled
+from basedsl.errors import DSLError, DSLRuntimeError
+from basedsl.function import DSLFunction
+from basedsl.language import Language
+from basedsl.location import is_internal
+from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
+from basedsl.objectstage import native
+from basedsl.objectstage.entry_thunk import AddEntry
+from basedsl.plugin import plugin_manager
+from basedsl.stages import BoundCall, Built, Rewritten, Traced
+from basedsl.staleness.environment import Environment
+from basedsl.staleness.guards import Guards
+from basedsl.tracer import trace_call
+
+
+class Driver:
+    """Takes calls of one language's functions from Python to their results."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.disk = Disk(language)
+        self.counts: Counter[str] = Counter()
+        self._lock = threading.RLock()
+        self._mlir: MLIRContext | None = None
+        self._options: tuple[Environment, Any] | None = None
+
+    # A call --------------------------------------------------------------------------------------
+
+    def call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a @jit function from Python."""
+        is_fresh = _pop_call_option("no_cache", function, kwargs)
+        call = self.bind(function, args, kwargs, self.options)
+        if is_fresh:
+            return self.compile(call).run(call.values)
+        compiled, is_new = self.variant(call)
+        if not is_new:
+            function.call_natively(compiled.native_variant(call.values))
+        return compiled.run(call.values)
+
+    def bind(
+        self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
+    ) -> BoundCall:
+        """One value for each parameter, and the type of each."""
+        values = function.signature.bind(args, kwargs)
+        arguments = tuple(
+            argument_type(self.language, value, parameter.annotation, parameter.name)
+            for parameter, value in zip(function.signature.parameters, values, strict=True)
+        )
+        return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
+
+    def variant(self, call: BoundCall) -> tuple[Compiled, bool]:
+        """The code for a call, and whether it is new: from memory if its guards still hold."""
+        variants = call.function.variants
+        with variants.lock:
+            known = variants.find(call.key)
+            if known is not None:
+                return known, False
+            return variants.keep(call.key, self._load_or_compile(call)), True
+
+    def _load_or_compile(self, call: BoundCall) -> Compiled:
+        """The code from the disk if it is there, else compiled, and kept there."""
+        logs.configure(call.settings)
+        clock = Clock()
+        with clock("key"):
+            guards = self._guards(call)
+            entry = self.disk.entry(call, guards)
+            compiled = self._from_disk(call, guards, entry)
+        if compiled is not None:
+            self.counts["loaded"] += 1
+            report_loaded(call, compiled)
+            return compiled
+        compiled = self.compile(call, guards)
+        self.counts["compiled"] += 1
+        clock.seconds |= compiled.seconds
+        with clock("keep"):
+            # What only tracing could find is not in the key, which would not tell entries apart.
+            if entry is not None and compiled.guards.portable_text == guards.portable_text:
+                entry.write(call, compiled.results, compiled.stages)
+        compiled.seconds = clock.seconds
+        return compiled
+
+    def _from_disk(
+        self, call: BoundCall, guards: Guards, entry: DiskEntry | None
+    ) -> Compiled | None:
+        """The code of an entry; None if there is none, or if it cannot be loaded."""
+        if entry is None or shows_stages(call.settings):
+            return None
+        clock = Clock()
+        try:
+            with clock("read"):
+                found = entry.read(self._pipeline(call), lambda: self.mlir)
+            if found is None:
+                return None
+            results, stages = found
+            built = Built(stages, results, guards, call.function.staged_source)
+            return self._load(call, built, clock)
+        except (DSLRuntimeError, ValueError, LookupError, AttributeError):
+            # The entry does not match its key (e.g. written by an older version): ignore it.
+            return None
+
+    # A compilation -------------------------------------------------------------------------------
+
+    def compile(self, call: BoundCall, before: Guards | None = None) -> Compiled:
+        """Compile for a call, whatever memory and disk have. `before` are its guards from a moment
+        ago.
+        """
+        logs.configure(call.settings)
+        clock = Clock()
+        is_first = self._mlir is None
+        with compilation_cost(self.language, is_first):
+            before = before or self._guards(call)
+            with clock("pre-stage"):
+                rewritten = Rewritten.of(call.function)
+            with clock("mlir"):
+                if is_first:
+                    native.begin_import()
+                mlir = self.mlir
+            with mlir.entered():
+                with clock("trace"):
+                    traced = trace_call(self.language, mlir.bindings, call, rewritten)
+                guards = self._guards(call, traced.functions)
+                guards.keep_earlier_values(before)
+                stages = self._run_pipeline(call, traced)
+            clock.seconds |= stages.seconds
+            report(call, stages, clock)
+            built = Built(stages, traced.results, guards, rewritten.source)
+            return self._load(call, built, clock)
+
+    def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
+        """Guards for the called function, those traced into it, and what is static in arguments.
+        The library's own functions change with its version only.
+        """
+        users = [one for one in traced if not is_internal(one.fn.__code__.co_filename)]
+        return Guards.collect(
+            [function.fn for function in (call.function, *users)],
+            [part for argument in call.arguments for part in static_parts(argument)],
+        )
+
+    def _run_pipeline(self, call: BoundCall, traced: Traced) -> objectstage.Stages:
+        """Run the object-stage on a traced module."""
+        symbol = call.function.symbol
+        stages = objectstage.run(
+            self._pipeline(call),
+            traced.module,
+            self.mlir,
+            options=call.settings,
+            observe=plugin_manager().stage_observer(self.language.name, symbol),
+            label=symbol,
+            dsl=self.language.name,
+        )
+        traced.results.forget()
+        return stages
+
+    def _pipeline(self, call: BoundCall) -> objectstage.Pipeline:
+        """The language's pipeline; native code gets the entry by which Python calls it."""
+        pipeline = self.language.pipeline(call.settings)
+        if any(step.name == "llvmir" for step in pipeline):
+            entry = objectstage.Step("entry", AddEntry(call.function.symbol))
+            pipeline = pipeline.after("llvmir", entry)
+        return pipeline
+
+    def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
+        """Make the built code callable."""
+        with clock("load"), uninterrupted():
+            invoke = self.language.executor(
+                built.stages, call.function.symbol, call.arguments, built.results, call.settings
+            )
+        return self.language.compiled_class(call, built, invoke, clock.seconds)
+
+    # What all calls share ------------------------------------------------------------------------
+
+    @property
+    def mlir(self) -> MLIRContext:
+        """The MLIR bindings and the one context, made when first needed."""
+        if self._mlir is None:
+            with self._lock:
+                if self._mlir is None:
+                    language = self.language
+                    bindings = load_bindings(language.bindings_package, language.dialects)
+                    self._mlir = MLIRContext(bindings, language.load_dialects)
+        return self._mlir
+
+    @property
+    def options(self) -> Any:
+        """The options that the environment asks for now."""
+        known = self._options
+        if known is None or not known[0].holds():
+            environment = Environment()
+            known = self._options = environment, self.language.options_class.from_environment()
+        return known[1]
+
+    def start_preload(self) -> None:
+        """Begin to map libraries if a compilation is certain: the disk has no code at all."""
+        with contextlib.suppress(DSLError):  # wrong settings are the call's to report
+            store = self.disk.store(self.options)
+            if self._mlir is None and (store is None or store.is_empty()):
+                preload_libraries(self.language)
+
+
+def _pop_call_option(option: str, function: DSLFunction, kwargs: dict[str, Any]) -> bool:
+    """Take an option of the call out of its keyword arguments, unless a parameter has its name."""
+    if option not in kwargs or any(p.name == option for p in function.signature.parameters):
+        return False
+    return bool(kwargs.pop(option))

@@ -1,0 +1,110 @@
+"""The meta-stage of one call: the rewritten function runs with proxies for its arguments, and fills
+a module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from basedsl.binding import TreeArgument
+from basedsl.binding.results import Results
+from basedsl.errors import DSLError, endless_recursion, placed
+from basedsl.function import bind_staged
+from basedsl.language import Language
+from basedsl.location import span_of_function
+from basedsl.mlir import Bindings, new_function
+from basedsl.pytree import Node, flatten, same_shape
+from basedsl.recursion_limit import deeper
+from basedsl.stages import BoundCall, Rewritten, Traced
+from basedsl.tracing import Trace, activate
+
+
+def trace_call(
+    language: Language, bindings: Bindings, call: BoundCall, rewritten: Rewritten
+) -> Traced:
+    """Trace a function for the types of a call's arguments, in the current MLIR context."""
+    function, ir = call.function, bindings.ir
+    module = ir.Module.create()
+    trace = Trace(
+        language,
+        bindings,
+        module,
+        language.emitter,
+        default_int=language.default_int,
+        default_float=language.default_float,
+        options=call.settings,
+        extension=language.new_extension(),
+    )
+    trace.function_name = function.fn.__qualname__
+    code = function.fn.__code__
+    place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+    with activate(trace), place, deeper():
+        types = [argument.ir_types(ir) for argument in call.arguments]
+        flat = [kind for kinds in types for kind in kinds]
+        with ir.InsertionPoint(module.body):
+            op = new_function(ir, function.symbol, flat, body=True)
+        block = op.regions[0].blocks[0]
+        with trace.insertion(block):
+            parameters = iter(block.arguments)
+            proxies = [
+                argument.proxy([next(parameters) for _ in kinds])
+                for argument, kinds in zip(call.arguments, types, strict=True)
+            ]
+            before = [flatten(proxy) for proxy in proxies]
+            args, kwargs = function.signature.spread(proxies)
+            staged = function.fn
+            if rewritten.staged is not None:
+                staged = trace.staged[function] = bind_staged(rewritten.staged, trace)
+            returned = _run(language, trace, staged, args, kwargs)
+            trace.check_refused()
+            trace.region.check()
+            results = Results(returned, function.fn)
+            _check_unchanged(call, proxies, before)
+            ir.Operation.create("func.return", operands=results.values)
+        kind = ir.FunctionType.get(flat, [value.type for value in results.values])
+        op.attributes["function_type"] = ir.TypeAttr.get(kind)
+        language.after_trace(trace)
+    return Traced(module, results, tuple(trace.functions))
+
+
+def _run(
+    language: Language,
+    trace: Trace,
+    staged: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Call the rewritten function; errors that know no place in the program get the user's line."""
+    try:
+        with trace.body_of(staged):
+            return staged(*args, **kwargs)
+    except RecursionError as error:
+        if isinstance(error, DSLError):
+            raise
+        raise endless_recursion(error) from None
+    except language.plain_errors as error:
+        if isinstance(error, DSLError):
+            raise
+        raise placed(error) from None
+
+
+def _check_unchanged(
+    call: BoundCall, proxies: Sequence[Any], before: Sequence[tuple[Node | None, list[Any]]]
+) -> None:
+    """DSLError for a function that changes an argument: the caller's object would not change."""
+    function = call.function
+    for parameter, argument, proxy, (node, leaves) in zip(
+        function.signature.parameters, call.arguments, proxies, before, strict=True
+    ):
+        if not isinstance(argument, TreeArgument):
+            continue
+        now, new = flatten(proxy)
+        if same_shape(node, now) and all(a is b for a, b in zip(leaves, new, strict=True)):
+            continue
+        raise DSLError(
+            f"'{function.fn.__qualname__}' changes its argument '{parameter.name}' in place, which "
+            "the caller in Python would not see",
+            span_of_function(function.fn),
+            hint="return the new value instead",
+        )

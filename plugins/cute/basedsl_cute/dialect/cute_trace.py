@@ -1,0 +1,33 @@
+"""The record that cute keeps beside the core's trace while a function is traced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from basedsl.location import Span
+from basedsl.tracing import Trace
+
+
+@dataclass(eq=False, repr=False)
+class CuteTrace:
+    """What one compilation remembers of its kernels and its host code."""
+
+    #: The `gpu.module` of the kernels, made with the first one.
+    gpu_module: Any = None
+    #: How many kernels there are of each name, to tell their symbols apart.
+    kernel_names: dict[str, int] = field(default_factory=dict)
+    #: The `KernelCall`s made: each must be launched.
+    kernel_calls: list[Any] = field(default_factory=list)
+    #: The number of each symbolic extent or stride, and the argument where it was met first.
+    symbols: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    #: The first place where host code reads or writes an element of a tensor.
+    host_access: Span | None = None
+    #: The name of an argument whose memory only the GPU reaches.
+    on_gpu: str | None = None
+
+
+def cute_trace(trace: Trace) -> CuteTrace:
+    """The record of `trace`, a trace of cute's."""
+    record: CuteTrace = trace.extension
+    return record

@@ -1,0 +1,33 @@
+"""The record in which steps of cute's pipelines leave notes for later steps of the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.objectstage import PipelineContext, Snapshot
+from basedsl_cute.lowering.host.launch_abi import LaunchTable
+from basedsl_cute.lowering.ptx import ptxas
+
+
+@dataclass(eq=False, repr=False)
+class KernelBuild:
+    """What is known of the kernels of one run, None before the step that finds it."""
+
+    #: The kernels that host code launches.
+    launches: LaunchTable | None = None
+    #: ptxas at work, from the step `ptx` until the step `cubin` waits for it.
+    ptxas: ptxas.Running | None = None
+    #: The machine code and the resource report of ptxas.
+    assembly: ptxas.Assembly | None = None
+    #: How the step `ptx` makes PTX, and its input: to make it again with line tables.
+    emitted: tuple[Callable[[Any, PipelineContext], str], Snapshot | None] | None = None
+
+
+def kernel_build(context: PipelineContext) -> KernelBuild:
+    """The record of this run, made when the first step asks for it."""
+    if context.extension is None:
+        context.extension = KernelBuild()
+    record: KernelBuild = context.extension
+    return record
