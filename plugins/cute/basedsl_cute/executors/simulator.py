@@ -15,9 +15,10 @@ from basedsl.binding.results import Results
 from basedsl.errors import DSLRuntimeError
 from basedsl.native_call.invoker import native_invoker
 from basedsl.objectstage import Stages
-from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, Limits, python_launcher
+from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, python_launcher
 from basedsl_cute.dialect.attributes import BYVAL
 from basedsl_cute.executors.arguments import raise_failure, tensors
+from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import SIM, TARGETS
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.sim import Memory, SimOptions
@@ -83,7 +84,7 @@ def simulator_executor(
             dependent=bool(launch.flags & PDL),
         )
 
-    limits = Limits(smem=TARGETS[SIM].smem_per_block)
+    limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
     symbols = python_launcher(pickle.loads(stages.binary("launches")), limits, start)
     native = native_invoker(
         stages.binary("object"), symbol, arguments, results, symbols, raise_failure=raise_failure

@@ -41,7 +41,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps[0] * self.warps[1]
+        return arch.WARP_SIZE * self.warps[0] * self.warps[1]
 
 
 # Tiles (M, N) that `choose` weighs: warps, and which part of the speed of the largest they reach.

@@ -16,7 +16,7 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.arrays.host_tensor import HostTensor
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import needs_of
+from basedsl_cute.hardware.requirements import SETMAXNREG, WGMMA, Requirement, mma_sync
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
@@ -132,7 +132,7 @@ _WITHOUT_TMA = 1 / (1 / 75e12 - 1 / 300e12)
 
 def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matrices:
     """The matrices, with copies instead of A and B that TMA cannot load, where that is faster."""
-    if current_target().name != "sm_90a":
+    if not _has_wgmma(current_target()):
         return matrices
     m, n, _, batches, *_ = walked(*matrices, k)
     gain = m * n * k * batches / _WITHOUT_TMA
@@ -192,7 +192,7 @@ def choose(
         if dtype is not cute.Float32:
             raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
         return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
-    if config is None and target.name == "sm_90a" and tma.wgmma:
+    if config is None and _has_wgmma(target) and tma.wgmma:
         bits = dtype.width
         rows, columns = (n, m) if is_turned else (m, n)
         return heuristics.choose(
@@ -206,11 +206,14 @@ def choose(
             f"operands of {dtype.__name__} and {dtype_b.__name__} do not mix here",
             hint="convert one of them",
         )
-    if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
-        raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
+    if dtype in _FLOATS_8:
+        float8 = mma_sync("16x8x32", "e4m3", "e4m3").architectures
+        product = Requirement(f"matrix product of {dtype.__name__}", float8)
+        if not product.is_met_by(target):
+            raise product.error(target, None)
     if config is None:
         problem = (m, n, k, dtype.width, processors, target.smem_per_block, batches)
-        if tma.loads and target.is_gpu and _moves_registers(target):
+        if tma.loads and target.is_gpu and SETMAXNREG.is_met_by(target):
             config = gemm_tma.choose(*problem, pairs=target.capability < (12, 0))
         else:
             config = ampere_gemm.choose(*problem)
@@ -247,9 +250,9 @@ def _check_hopper(config: Any, tma: ByTma, k: int, batches: int, bits: int) -> N
             )
 
 
-def _moves_registers(target: Target) -> bool:
-    """Whether a target has TMA and setmaxnreg, which `ampere_gemm_tma` takes."""
-    return all(needs.met_by(target) for needs in needs_of("nvvm.setmaxregister"))
+def _has_wgmma(target: Target) -> bool:
+    """Tell whether a target is a GPU with wgmma, which the kernels of `ops.hopper` take."""
+    return target.is_gpu and WGMMA.is_met_by(target)
 
 
 class ByTma(NamedTuple):

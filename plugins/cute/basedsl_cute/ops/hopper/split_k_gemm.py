@@ -20,6 +20,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.hardware.targets import MAX_CLUSTER
 from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.gemm.operands import Results, check_extents, matrix, three_modes, transposed
 from basedsl_cute.ops.hopper.collective import (
@@ -43,7 +44,7 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 __all__ = ["Config", "check", "gemm"]
 
 VECTOR = 8  # elements of C that `matmul` has a thread write at once, at most
-MOST_BLOCKS = 16  # of a cluster
+MOST_BLOCKS = MAX_CLUSTER
 _ALIGN = 1024  # bytes: what a swizzle of 128 bytes repeats after
 
 
@@ -84,7 +85,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 128 * self.consumers + 32
+        return 128 * self.consumers + arch.WARP_SIZE
 
     def pitch(self, is_column_major: bool) -> int:
         """Elements from a line of sums in shared memory to the next: threads that write together
