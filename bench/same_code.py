@@ -147,10 +147,11 @@ def environment_of(checkout: Path, folder: Path) -> dict[str, str]:
     roots = [checkout, checkout / "plugins" / "toy", checkout / "plugins" / "cute"]
     for root in roots:
         write_metadata(tomllib.loads((root / "pyproject.toml").read_text())["project"], first)
+    elsewhere = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # may have what we depend on
     dropped = ("BASEDSL_", "CUTE_DSL_", "TOY_", "PYTEST_", "PYTHONDONTWRITE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return kept | {
-        "PYTHONPATH": os.pathsep.join(map(str, (first, *roots))),
+        "PYTHONPATH": os.pathsep.join(filter(None, map(str, (first, *roots, *elsewhere)))),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
     }
 

@@ -49,7 +49,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps[0] * self.warps[1]
+        return arch.WARP_SIZE * self.warps[0] * self.warps[1]
 
     def smem_bytes(self, width: int) -> int:
         """Shared memory of a block in bytes, for operands of `width` bits."""

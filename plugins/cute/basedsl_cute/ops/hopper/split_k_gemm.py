@@ -50,7 +50,7 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 __all__ = ["Config", "check_config", "gemm"]
 
 VECTOR = 8  # the most elements of C that `matmul` has a thread write at once
-MOST_BLOCKS = 16  # of a cluster
+MOST_BLOCKS = MAX_CLUSTER
 _ALIGN = 1024  # bytes: the period of the 128-byte swizzle
 
 
@@ -94,7 +94,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 128 * self.consumers + 32
+        return 128 * self.consumers + arch.WARP_SIZE
 
     def pitch(self, is_column_major: bool) -> int:
         """Elements from one line of partial sums in shared memory to the next, padded so that
