@@ -70,6 +70,11 @@ _CLUSTER = ("scope", "cluster")
 CLUSTERS = _since("cluster of several blocks", _HOPPER)
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
+_TCGEN05 = ("sm_100f",)  # PTX ISA 9.7.16, of each instruction: sm_100a, then its family too
+TCGEN05 = Requirement("tcgen05", _TCGEN05)
+# ".kind::i8" and "tcgen05.shift" are of single architectures.
+TCGEN05_I8 = Requirement("tcgen05.mma of kind i8", ("sm_100a",))
+TCGEN05_SHIFT = Requirement("tcgen05.shift", ("sm_100a", "sm_103a"))
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
 # Of several rows of an op, the first that the target does not meet is reported.
@@ -145,7 +150,7 @@ CONVERSIONS = {
     "f8E5M2": _since("cvt.e5m2x2", _ADA),
 }
 
-_SPECIAL = "nvvm.read.ptx.sreg."
+_SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."
 _OF_CLUSTERS = ("cluster", "nclusterid")
 
 
@@ -160,6 +165,9 @@ def instruction_requirements(op: str) -> tuple[Requirement, ...]:
     register = op.removeprefix(_SPECIAL)
     if register != op and register.startswith(_OF_CLUSTERS):
         return (_since(f"register %{register.replace('.', '_')}", _HOPPER),)
+    if op.startswith(_BLACKWELL):
+        name = op.removeprefix("nvvm.").replace("_", ".")
+        return (TCGEN05_SHIFT if name == "tcgen05.shift" else Requirement(name, _TCGEN05),)
     return INSTRUCTIONS.get(op, ())
 
 
