@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
-from basedsl.objectstage import asserts
+from basedsl.objectstage import raise_failed_assertion
 from basedsl_cute.device.tensor_map import simulated_encoder
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 from basedsl_cute.lowering.host.launch_abi import (
@@ -153,7 +153,7 @@ def raise_failed_launch() -> None:
     """Raise what `report_failure` kept in this thread, at the user's line of the launch.
 
     To be called after native host code that can launch, before
-    `objectstage.asserts.raise_failed_assertion`: the early return of a failed launch is an
+    `objectstage.raise_failed_assertion`: the early return of a failed launch is an
     assertion to the native back end, and that is where the line comes from.
     """
     error = getattr(_state, "error", None)
@@ -162,7 +162,7 @@ def raise_failed_launch() -> None:
     _state.error = None
     span: Span | None = None
     try:
-        asserts.raise_failed_assertion()
+        raise_failed_assertion()
     except DSLRuntimeError as stopped:
         span = stopped.span
     if isinstance(error, DSLRuntimeError) and span is not None:
@@ -181,7 +181,7 @@ CallbackType = ctypes.CFUNCTYPE(
 def python_launcher(
     table: LaunchTable, limits: Limits, start: Callable[[Launch], None]
 ) -> dict[str, int]:
-    """Symbols for `native.load` that make host code call `start(launch)` for each launch.
+    """Symbols for `load_object` that make host code call `start(launch)` for each launch.
 
     Launches that the limits refuse fail before `start`; an exception of `start` is raised in the
     thread that called the host code. Keep the returned mapping alive as long as the code.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from basedsl.compiled import Compiled
+from basedsl import Compiled
 from basedsl.errors import DSLTypeError, users_frames
 from basedsl.options import OptionError
 from basedsl_cute.dsl.cute import CUTE

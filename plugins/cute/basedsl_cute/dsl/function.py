@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from basedsl.function import DSLFunction
+from basedsl import DSLFunction
 
 
 class CuteFunction(DSLFunction):

@@ -14,8 +14,8 @@ from typing import Any
 
 from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLCallError
-from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
@@ -24,7 +24,7 @@ from basedsl_cute.arrays.host_tensor import HostTensor
 from basedsl_cute.arrays.placeholders import FakeTensor, SymInt
 from basedsl_cute.arrays.tensor import Pointer, reaches_beyond_32_bits
 from basedsl_cute.arrays.tensor import Tensor as RuntimeTensor
-from basedsl_cute.arrays.unpack import as_bytes, python_unpacker, tensor_unpacker
+from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker, tensor_unpacker
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.tensors.pointer import RUN, element_bytes, memref_type, storage_bits
@@ -139,7 +139,7 @@ class TensorArgument(ArgumentType):
 
         pack = _keeping(make)
         if self != plain:
-            return python_unpacker(self.formats, pack)
+            return slots_unpacker(self.formats, pack)
         return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
 
     def accepting_unpacker(self) -> Unpacker | None:
@@ -265,7 +265,7 @@ class PointerArgument(ArgumentType):
             fits = type(value) is Pointer and pointer_argument(value, self.name) == self
             return as_bytes(self.formats, self.pack(value)) if fits else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def accepting_unpacker(self) -> Unpacker | None:
         """As `pack`, for values that `accepts` takes."""
@@ -274,7 +274,7 @@ class PointerArgument(ArgumentType):
             fits = type(value) is Pointer and self.accepts(value, self.name)
             return as_bytes(self.formats, self.pack(value)) if fits else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """The memory behind the pointer: what `make_ptr(num_bytes=)` said, else the array that it

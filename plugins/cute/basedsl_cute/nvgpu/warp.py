@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import (
     BFloat16,
     Float8E4M3FN,
@@ -22,6 +21,7 @@ from basedsl.numeric import (
     TFloat32,
     Uint8,
 )
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
 from basedsl_cute.algebra.ignored_location import takes_location
