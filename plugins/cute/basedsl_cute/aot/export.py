@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLCallError, DSLRuntimeError
-from basedsl.objectstage import NativeTarget, compile_llvmir
-from basedsl.objectstage import ENTRY_SUFFIX
+from basedsl.objectstage import ENTRY_SUFFIX, NativeTarget, compile_llvmir
 from basedsl_cute.aot import interface, llvmir
 from basedsl_cute.host.tensor_argument import TensorArgument
 

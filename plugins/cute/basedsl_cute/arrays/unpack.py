@@ -24,8 +24,7 @@ from basedsl.native_call import (
     python_unpacker,
 )
 from basedsl.numeric import from_dlpack
-from basedsl.objectstage import slot_format
-from basedsl.objectstage import LoadedObject
+from basedsl.objectstage import LoadedObject, slot_format
 from basedsl_cute.arrays.array_record import CPU, CUDA
 
 Pack = Callable[[Any], bytes | None]

@@ -14,8 +14,8 @@ from typing import Any
 
 from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLCallError
-from basedsl.tracing import require
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple

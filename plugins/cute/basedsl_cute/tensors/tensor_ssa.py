@@ -1,7 +1,7 @@
 """`TensorSSA`: the elements of a tensor as one immutable vector in registers.
 
 The IR vector is one-dimensional, in colexicographic order of the shape (first mode fastest).
-Arithmetic is that of numbers (`basedsl.numeric.lanes`). Shapes broadcast as in NumPy: they are
+Arithmetic is that of numbers (`basedsl.numeric.lane_kit`). Shapes broadcast as in NumPy: they are
 aligned at the last mode, and extent 1 stretches.
 """
 

@@ -14,8 +14,14 @@ import ml_dtypes
 import numpy as np
 
 from basedsl.errors import DSLTypeError
-from basedsl.objectstage import Keep, Replace, RuleResult, span_of_location
-from basedsl.objectstage import StorageFloats, storage_width
+from basedsl.objectstage import (
+    Keep,
+    Replace,
+    RuleResult,
+    StorageFloats,
+    span_of_location,
+    storage_width,
+)
 from basedsl_cute.hardware.requirements import CONVERSIONS
 from basedsl_cute.lowering.kernel.storage import element_of, with_element
 
