@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl import C, DSLFunction, P, R
+from basedsl.function import C, DSLFunction, P, R
 
 if TYPE_CHECKING:
     from basedsl_cute.dsl.compiled import CuteCompiled
