@@ -14,10 +14,8 @@ from basedsl import Language
 from basedsl.plugin import CONFORMANCE_GROUP, DSL_GROUP
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = [
-    ROOT / "basedsl",
-    *(ROOT / f"plugins/{name}/basedsl_{name}" for name in ("toy", "cute")),
-]
+TOY, CUTE = (ROOT / f"plugins/{name}/basedsl_{name}" for name in ("toy", "cute"))
+PACKAGES = [ROOT / "basedsl", TOY, CUTE]
 PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "plugins").glob("*/README.md")),
