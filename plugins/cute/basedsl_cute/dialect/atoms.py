@@ -99,7 +99,7 @@ def _warp_mma(shape: str, d: str, a: str, b: str) -> MmaAtom:
     return MmaAtom(name, elements, mma_sync(shape, a, b))  # type: ignore[arg-type]
 
 
-# By PTX's name of the type of A in `MMA_SYNC`: the types of D and C that go with it, and those of B.
+# By the type of A in `MMA_SYNC`: the types of D and C that go with it, and those of B.
 _F8, _I8 = ("e4m3", "e5m2"), ("s8", "u8")
 _ACCUMULATORS = {
     "f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
