@@ -54,6 +54,8 @@ def definitions(path):
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ClassDef):
             names |= {f"{node.name}.{one.name}" for one in node.body if hasattr(one, "name")}
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names |= {target.id for target in targets if isinstance(target, ast.Name)}
         names.add(getattr(node, "name", ""))
     return names
 
