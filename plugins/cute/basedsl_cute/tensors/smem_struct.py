@@ -45,7 +45,7 @@ class AlignType:
 
     @property
     def alignment(self) -> int:
-        return max(self.bytes, self.field.alignment)
+        return max(self.bytes, int(self.field.alignment))
 
     def overlay(self, pointer: Pointer) -> Any:
         return self.field.overlay(pointer)
@@ -152,7 +152,8 @@ class Struct:
     @property
     def ptr(self) -> Pointer:
         """A pointer to the first byte, with elements of Uint8."""
-        return self._pointer
+        pointer: Pointer = self._pointer
+        return pointer
 
     def __getattr__(self, name: str) -> Any:
         kind, pointer = self._field(name)
