@@ -383,8 +383,8 @@ def _check_compact(
     for i in reversed(order):
         if shape[i] != 1 and strides[i] != step:
             raise DSLCallError(
-                f"{shape}:{strides} is not compact in the order {order} (slowest first): mode {i} "
-                f"has stride {strides[i]}, not {step}"
+                f"{shape}:{strides} is not compact: mode {i} has stride {strides[i]}, not {step}",
+                notes=((f"the order of the modes is {order}, from slowest to fastest", None),),
             )
         step *= shape[i]
 

@@ -34,8 +34,8 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
             raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
     if source.element_type is not target.element_type:
         raise DSLTypeError(
-            f"{what}: the source has elements of {source.element_type.__name__}, the destination "
-            f"of {target.element_type.__name__}; a copy converts nothing",
+            f"{what} from {source.element_type.__name__} to {target.element_type.__name__}: "
+            "a copy converts nothing",
             hint="dst.store(src.load().to(dst.element_type)) converts",
         )
 
