@@ -248,8 +248,8 @@ def test_other_mistakes_say_what_is_wrong(sim):
             cute.make_copy_atom(cpasync.CopyG2SOp(), cute.Float32), r, r
         ),
         "the source has a dynamic shape": lambda a, r: cute.autovec_copy(a, r),
-        "the source does not split into instructions of 2 elements alike": lambda a, r: cute.copy(
-            atom(64), fragment((3, 4), (1, 3)), fragment((3, 4), (1, 4))
+        "the destination does not split into instructions of 2 elements alike": lambda a, r: (
+            cute.copy(atom(64), fragment((3, 4), (1, 3)), fragment((3, 4), (1, 4)))
         ),
         "the modes of source (2, 2, 2) and destination (4, 2) differ": lambda a, r: cute.copy(
             atom(64), fragment((2, 2, 2), (1, 2, 4)), fragment((4, 2), (1, 4))

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from basedsl_cute.aot.interface import LLVM_TYPES, Parameter, wrapper_name
 from basedsl_cute.device import driver
-from basedsl_cute.device.gpu_launcher import PORTABLE_CLUSTER, launch_llvmir
-from basedsl_cute.device.launch_checks import Limits
+from basedsl_cute.device.gpu_launcher import launch_llvmir
+from basedsl_cute.hardware.launch_limits import LaunchLimits
+from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 from basedsl_cute.lowering.host.launch_abi import LAUNCH_SYMBOL, LAUNCHER_SYMBOL, LaunchTable
 
@@ -43,7 +44,7 @@ def renamed_host(text: str, prefix: str) -> str:
 def support(prefix: str, image: bytes, table: LaunchTable, entry: str, meta: bytes) -> str:
     """LLVM IR of everything but the host code and its wrapper: image, launcher, loading."""
     count = len(table.kernels)
-    limits = Limits()
+    limits = LaunchLimits()
     grid = ", ".join(f"i64 {n}" for n in limits.grid)
     block = ", ".join(f"i64 {n}" for n in limits.block)
     names = [

@@ -5,6 +5,8 @@ user's line, and takes and ignores the keyword arguments `loc` and `ip`. Where t
 instruction, DSLTypeError is raised when the kernel is compiled.
 """
 
+from typing import TYPE_CHECKING
+
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (
     exp,
@@ -114,9 +116,10 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "FULL_MASK",

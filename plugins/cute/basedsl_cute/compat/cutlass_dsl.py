@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import Constexpr, const_expr, range, range_constexpr
 from basedsl.metastage import current, require
@@ -32,9 +32,10 @@ from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.toolkit import target_version
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 
-__getattr__ = absent("basedsl_cute.cutlass_dsl")
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names("basedsl_cute.cutlass_dsl")
 
 jit = CUTE.jit
 kernel = CUTE.kernel

@@ -23,15 +23,15 @@ from basedsl_cute.device.launch_checks import (
     Launch,
     LaunchConfig,
     LaunchTable,
-    Limits,
     Symbols,
-    refusal,
     report_failure,
+    unlaunchable,
 )
 from basedsl_cute.device.tensor_map import driver_encoder
+from basedsl_cute.hardware.launch_limits import LaunchLimits
+from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 
-PORTABLE_CLUSTER = 8  # blocks; larger clusters have to be allowed (CUDA C++ Programming Guide)
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 # Results of a launch in a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
 # INVALID_HANDLE, CONTEXT_IS_DESTROYED.
@@ -80,7 +80,7 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
     for row, kernel, entry in zip(rows, kernels, table.kernels, strict=False):
         most = here.smem_per_block - kernel.attribute("static_smem")
         row.handle, row.max_smem = kernel.handle, most
-        limits.append(Limits(here.max_grid, here.max_block, here.max_threads_per_block, most))
+        limits.append(LaunchLimits(here.max_grid, here.max_block, here.max_threads_per_block, most))
         if entry.uses_dynamic_smem:
             _allow_smem(kernel, most)
         if entry.cluster is not None and math.prod(entry.cluster) > PORTABLE_CLUSTER:
@@ -148,10 +148,10 @@ def _allowed_now(kernel: driver.Kernel, most: int) -> bool:
     return True
 
 
-def _failure(launch: Launch, limits: Limits, code: int) -> DSLRuntimeError:
-    wrong = refusal(launch, limits)
+def _failure(launch: Launch, limits: LaunchLimits, code: int) -> DSLRuntimeError:
+    wrong = unlaunchable(launch, limits)
     if wrong is not None:
-        return DSLRuntimeError(wrong)
+        return wrong
     name, meaning = driver.describe_error(code)
     return driver.DSLCudaRuntimeError(
         f"launch of {launch.kernel.name} failed: {name}, {meaning} (grid={launch.grid}, "

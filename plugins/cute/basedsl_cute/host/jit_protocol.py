@@ -90,8 +90,9 @@ class ProtocolArgument(PartsArgument):
     def pack(self, value: Any) -> tuple[Any, ...]:
         packed: list[Any] = []
         for part, pointer in zip(self.parts, value.__c_pointers__(), strict=True):
-            number = isinstance(part, NumericArgument)
-            packed += part.pack(_read(part.type, pointer) if number else pointer)
+            if isinstance(part, NumericArgument):
+                pointer = _read(part.type, pointer)
+            packed += part.pack(pointer)
         return tuple(packed)
 
     def __str__(self) -> str:

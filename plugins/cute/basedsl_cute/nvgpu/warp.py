@@ -6,7 +6,7 @@ PTX ISA 9.7.14.5 "mma.sync", 9.7.14.5.15 "ldmatrix", 9.7.14.5.16 "stmatrix".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
@@ -31,11 +31,12 @@ from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.atoms.operand_registers import Operand, as_pieces
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Copy, Gemm
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.common import _no_fields
 from basedsl_cute.tensors.pointer import storage_bits
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "LdMatrix8x8x16bOp",

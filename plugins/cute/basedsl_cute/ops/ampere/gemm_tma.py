@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch, pipeline
+from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
 from basedsl_cute.nvgpu import tma
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere.mainloop import (
@@ -40,7 +41,6 @@ from basedsl_cute.ops.hopper.collective import (
     tma_load_atoms,
     wait_for_predecessor,
 )
-from basedsl_cute.ops.hopper.config import REGISTERS
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentTileScheduler,
@@ -73,7 +73,8 @@ class Config(ampere_gemm.Config):
         """Registers of a consumer's thread, given up by the producer's: see the property of
         `ops.hopper.config.Config`.
         """
-        launched = min(255, REGISTERS // (self.blocks_per_sm * self.threads)) // 8 * 8
+        launched = REGISTERS_PER_SM // (self.blocks_per_sm * self.threads)
+        launched = min(MAX_REGISTERS_PER_THREAD, launched) // 8 * 8
         shared = launched * (self.warpgroups_per_tile + 1) - self.producer_registers
         return min(240, shared // self.warpgroups_per_tile // 8 * 8)
 

@@ -95,7 +95,7 @@ class WarpEpilogue:
         columns = columns_of_a_turn(cfg)
         self.tile = (op.shape_mnk[0], columns)
         self.turns = (cfg.tile[0] // (self.tile[0] * wm), cfg.tile[1] // (columns * wn))
-        number, self.lane = thread // 32, thread % 32
+        number, self.lane = thread // arch.WARP_SIZE, thread % arch.WARP_SIZE
         self.warp = (number % wm, number // wm)
         self.warps = cfg.warps
         self.is_full = cfg.is_full

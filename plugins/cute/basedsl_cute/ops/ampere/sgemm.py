@@ -47,7 +47,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps[0] * self.warps[1]
+        return arch.WARP_SIZE * self.warps[0] * self.warps[1]
 
 
 # The tiles (M, N) that `choose_config` compares: warps, and their speed relative to the largest.

@@ -15,7 +15,7 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric, from_dlpack
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import needs_of
+from basedsl_cute.hardware.requirements import SETMAXNREG, WGMMA, Requirement, mma_sync
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
@@ -141,7 +141,7 @@ _TMA_GAIN = 1 / (1 / 75e12 - 1 / 300e12)
 
 def with_copies_for_tma(matrices: Matrices, a: OperandInfo, b: OperandInfo, k: int) -> Matrices:
     """The views, with padded copies of an A or B that TMA cannot load, where that is faster."""
-    if current_target().name != "sm_90a":
+    if not _has_wgmma(current_target()):
         return matrices
     m, n, _, batches, *_ = problem_shape(*matrices, k)
     gain = m * n * k * batches / _TMA_GAIN
@@ -203,7 +203,7 @@ def choose_kernel(
     """
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         return "simt", _sgemm_config(dtype, shape, config, processors)
-    if config is None and current_target().name == "sm_90a" and tma.wgmma:
+    if config is None and _has_wgmma(current_target()) and tma.wgmma:
         m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
         return heuristics.choose_hopper_kernel(
             m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
@@ -231,8 +231,11 @@ def _check_mma_sync(dtype: Any, dtype_b: Any, target: Target) -> None:
             f"operands of {dtype.__name__} and {dtype_b.__name__} do not mix here",
             hint="convert one of them",
         )
-    if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
-        raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
+    if dtype in _FLOATS_8:
+        float8 = mma_sync("16x8x32", "e4m3", "e4m3").architectures
+        product = Requirement(f"matrix product of {dtype.__name__}", float8)
+        if not product.is_met_by(target):
+            raise product.error(target, None)
 
 
 def _mma_sync_kernel(
@@ -243,7 +246,7 @@ def _mma_sync_kernel(
     if config is None:
         target = current_target()
         problem = (m, n, k, width, processors, target.smem_per_block, shape.batches)
-        if tma.loads and target.is_gpu and _moves_registers(target):
+        if tma.loads and target.is_gpu and SETMAXNREG.is_met_by(target):
             config = gemm_tma.choose_config(*problem, pairs=target.capability < (12, 0))
         else:
             config = ampere_gemm.choose_config(*problem)
@@ -281,9 +284,9 @@ def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int, bits: int)
             )
 
 
-def _moves_registers(target: Target) -> bool:
-    """True if a target has TMA and setmaxnreg, which `ops.ampere.gemm_tma` needs."""
-    return all(needs.met_by(target) for needs in needs_of("nvvm.setmaxregister"))
+def _has_wgmma(target: Target) -> bool:
+    """Tell whether a target is a GPU with wgmma, which the kernels of `ops.hopper` take."""
+    return target.is_gpu and WGMMA.is_met_by(target)
 
 
 class TmaSupport(NamedTuple):

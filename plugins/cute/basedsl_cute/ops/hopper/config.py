@@ -7,6 +7,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
+from basedsl_cute.hardware.targets import REGISTERS_PER_SM, TARGETS
 
 __all__ = [
     "CANDIDATES",
@@ -20,8 +21,7 @@ __all__ = [
     "fastest_config",
 ]
 
-REGISTERS = 65536  # of a multiprocessor, 32 bits each
-SHARED_MEMORY = 227 * 1024  # bytes that a block can have
+SHARED_MEMORY = TARGETS["sm_90a"].smem_per_block  # bytes
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Config:
         """Registers of a consumer's thread: its share of the block's registers at launch, without
         the producer's (PTX ISA, "setmaxnreg": a multiple of 8; one thread can use 255).
         """
-        launched = REGISTERS // self.threads // 8 * 8 * (self.consumers + 1)
+        launched = REGISTERS_PER_SM // self.threads // 8 * 8 * (self.consumers + 1)
         return min(240, (launched - self.producer_registers) // self.consumers // 8 * 8)
 
     def defers(self, bits: int) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.hardware.targets import MAX_CLUSTER
 from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.gemm.operands import (
     OutputTile,
@@ -50,7 +51,7 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 __all__ = ["Config", "check_config", "gemm"]
 
 VECTOR = 8  # the most elements of C that `matmul` has a thread write at once
-MOST_BLOCKS = 16  # of a cluster
+MOST_BLOCKS = MAX_CLUSTER
 _ALIGN = 1024  # bytes: the period of the 128-byte swizzle
 
 
@@ -94,7 +95,7 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 128 * self.consumers + 32
+        return 128 * self.consumers + arch.WARP_SIZE
 
     def pitch(self, is_column_major: bool) -> int:
         """Elements from one line of partial sums in shared memory to the next, padded so that
