@@ -239,7 +239,11 @@ OPERATIONS = """arch math pipeline nvgpu.cpasync nvgpu.warpgroup utils.hopper_he
 
 def is_operation(f):
     """Not what a module imports for itself."""
-    helpers = ("basedsl_cute.tensors.tensor_ssa", "basedsl_cute.tensors.vector_ops")
+    helpers = (
+        "basedsl_cute.algebra.ignored_location",
+        "basedsl_cute.tensors.tensor_ssa",
+        "basedsl_cute.tensors.vector_ops",
+    )
     name = getattr(f, "__module__", None) or ""
     return inspect.isfunction(f) and name.startswith("basedsl_cute") and name not in helpers
 

@@ -81,7 +81,7 @@ def test_none_converts(sim):
 @pytest.mark.parametrize(
     "op, text",
     [
-        (3, "an epilogue is a function of the accumulators, not 3"),
+        (3, "an epilogue is a function of the accumulators, not an int"),
         (lambda acc, *_: 1.0, r"the epilogue '<lambda>' returns float, not a TensorSSA"),
         (lambda acc, *_: acc.reshape((2, 4))[0, None], "of an accumulator of"),
     ],

@@ -26,7 +26,7 @@ _CPP_BITS = {
 
 @dataclass(frozen=True)
 class MmaAtomLayout:
-    """One matrix instruction: D(M,N) = A(M,K) B(N,K) + C(M,N).
+    """The layouts of a matrix instruction: D(M,N) = A(M,K) B(N,K) + C(M,N).
 
     ``thr_id`` maps the instruction's logical threads to lanes. Each ``tv_layout_X`` maps (thread,
     value) to the column-major index of that operand's tile. ``types`` are the names of the
@@ -44,7 +44,7 @@ class MmaAtomLayout:
 
 @dataclass(frozen=True)
 class CopyAtomLayout:
-    """One copy instruction, in bits or, after `in_elements`, in elements.
+    """The layouts of a copy instruction, in bits or, after `in_elements`, in elements.
 
     The source and destination layouts map (thread, value) to a common numbering; ``ref`` is the
     side whose values are what a tiled copy distributes.

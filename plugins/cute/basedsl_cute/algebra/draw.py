@@ -33,13 +33,14 @@ MAX_NOTEBOOK_CELLS = 1 << 12
 
 @dataclass(frozen=True)
 class Cell:
-    """One coordinate: its label lines and the number that picks its colour."""
+    """A coordinate of a picture: its label lines and the number that picks its colour."""
 
     lines: tuple[str, ...]
     colour: int
 
     @property
     def fill(self) -> tuple[int, int, int]:
+        """The colour as red, green, blue."""
         return COLOURS[self.colour % len(COLOURS)]
 
 
@@ -54,6 +55,7 @@ class Grid:
 
     @property
     def extent(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
         return len(self.rows), len(self.rows[0])
 
 

@@ -51,8 +51,7 @@ def export_to_c(
             + ("without ptxas" if "ptx" in stages else "for the simulator"),
             hint='compile with options="--gpu-arch sm_90a", on any machine with ptxas',
         )
-    image = stages.data("cubin")
-    assert isinstance(image, bytes)
+    image = stages.binary("cubin")
     function = compiled.function
     names = [parameter.name for parameter in function.signature.parameters]
     parameters = interface.parameters_of(names, compiled.arguments)
@@ -65,7 +64,7 @@ def export_to_c(
             llvmir.support(
                 prefix,
                 image,
-                pickle.loads(stages.data("launches")),
+                pickle.loads(stages.binary("launches")),
                 function.symbol + SUFFIX,
                 _meta(compiled, names),
             ),

@@ -32,15 +32,20 @@ def gpu_executor(
     def load_native() -> NativeInvoker:
         driver.require(f"target {target}")
         driver.ensure_context()
-        table = pickle.loads(stages.data("launches"))
+        table = pickle.loads(stages.binary("launches"))
         image = stages.data("cubin" if "cubin" in stages else "ptx")
         symbols = None
         if table.kernels:
             symbols = gpu_launcher(image, table)
-        elif ENCODE_SYMBOL.encode() in stages.data("object"):
+        elif ENCODE_SYMBOL.encode() in stages.binary("object"):
             symbols = encoder()
         native = native_invoker(
-            stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
+            stages.binary("object"),
+            symbol,
+            arguments,
+            results,
+            symbols,
+            raise_failure=raise_failure,
         )
         # A failed launch ends as a failed assertion, so their counter counts it. The symbols own
         # the loaded kernels.
@@ -51,7 +56,7 @@ def gpu_executor(
         return native
 
     # Without kernels the host's code works on the host's memory.
-    launches = bool(pickle.loads(stages.data("launches")).kernels)
+    launches = bool(pickle.loads(stages.binary("launches")).kernels)
     on_host = launches and any(tensor.device == "cpu" for _, tensor in tensors(arguments))
     calls = _Launches(load_native)
     return _WithCopies(calls, arguments) if on_host else calls

@@ -50,7 +50,7 @@ def simulator_executor(
     """Make a callable on packed arguments. Each call may touch its own arrays, and those that
     `reachable` names. Raises DSLRuntimeError for a tensor on another device.
     """
-    programs: dict[str, bytes] = pickle.loads(stages.data("programs"))
+    programs: dict[str, bytes] = pickle.loads(stages.binary("programs"))
     kernels: dict[str, SimKernel] = {}
     call = threading.local()
     reached = tensors(arguments)
@@ -58,7 +58,7 @@ def simulator_executor(
 
     def kernel(name: str) -> SimKernel:
         def record() -> Any:
-            return pickle.loads(stages.data("kernels"))[name]
+            return pickle.loads(stages.binary("kernels"))[name]
 
         packed = programs.get(name)
         return SimKernel(record()) if packed is None else SimKernel.unpack(packed, record)
@@ -85,9 +85,9 @@ def simulator_executor(
         )
 
     limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
-    symbols = python_launcher(pickle.loads(stages.data("launches")), limits, start)
+    symbols = python_launcher(pickle.loads(stages.binary("launches")), limits, start)
     native = native_invoker(
-        stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
+        stages.binary("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
     )
 
     def invoke(packed: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from basedsl.function import DSLFunction
 from basedsl.location import Span, span_of_function, user_span
 from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
-from basedsl.pytree import flatten, leaf_paths, rebuild
+from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
@@ -247,7 +247,7 @@ def _trace_kernel(
     ir = trace.ir
     kernel = call.kernel
     parameters = kernel.signature.parameters
-    flat = []
+    flat: list[tuple[Node | None, list[Any], list[Any]]] = []
     operands: list[Any] = []
     for value, parameter in zip(call.values, parameters, strict=True):
         if parameter.is_constexpr:

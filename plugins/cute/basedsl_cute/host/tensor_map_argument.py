@@ -126,7 +126,7 @@ def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> No
 
 def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
     """The strides, but 0 in modes of one element, where arrays may have any."""
-    steps = []
+    steps: list[Any] = []
     for extent, stride in zip(extents[1:], strides, strict=True):
         is_one = extent == 1
         if is_dynamic(is_one):

@@ -8,7 +8,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.metastage import require
-from basedsl.numeric import Uint8, Uint16, Uint32, Uint64, mlir_type
+from basedsl.numeric import Numeric, Uint8, Uint16, Uint32, Uint64, mlir_type
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
@@ -176,7 +176,7 @@ class MmaUniversalOp(MmaOp):
     Floats are rounded once (fma); integers wrap around.
     """
 
-    abacc_dtype: Any
+    abacc_dtype: type[Numeric]
     by_columns = True
 
     @property

@@ -19,6 +19,7 @@ from basedsl.numeric import (
     Float64,
     Int8,
     Int32,
+    Numeric,
     TFloat32,
     Uint8,
 )
@@ -80,8 +81,8 @@ class MmaF16BF16Op(_WarpMma):
     types and shapes.
     """
 
-    ab_dtype: Any
-    acc_dtype: Any
+    ab_dtype: type[Numeric]
+    acc_dtype: type[Numeric]
     shape_mnk: tuple[int, int, int]
 
     def __post_init__(self) -> None:
@@ -90,6 +91,7 @@ class MmaF16BF16Op(_WarpMma):
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        """The element types of D, A, B and C."""
         return self.acc_dtype, self.ab_dtype, self.ab_dtype, self.acc_dtype
 
 
@@ -97,8 +99,8 @@ class MmaF16BF16Op(_WarpMma):
 class MmaTF32Op(_WarpMma):
     """The mma.sync of TFloat32 accumulating in Float32, 16x8x4 or 16x8x8 (sm_80)."""
 
-    ab_dtype: Any = TFloat32
-    acc_dtype: Any = Float32
+    ab_dtype: type[Numeric] = TFloat32
+    acc_dtype: type[Numeric] = Float32
     shape_mnk: tuple[int, int, int] = (16, 8, 8)
 
     def __post_init__(self) -> None:
@@ -106,6 +108,7 @@ class MmaTF32Op(_WarpMma):
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        """The element types of D, A, B and C."""
         return Float32, TFloat32, TFloat32, Float32
 
 
@@ -117,10 +120,10 @@ class MmaI8Op(_WarpMma):
     `b_dtype` is that of A unless given.
     """
 
-    ab_dtype: Any
-    acc_dtype: Any = Int32
+    ab_dtype: type[Numeric]
+    acc_dtype: type[Numeric] = Int32
     shape_mnk: tuple[int, int, int] = (16, 8, 32)
-    b_dtype: Any = None
+    b_dtype: type[Numeric] | None = None
 
     def __post_init__(self) -> None:
         known = {Int8: (Int32,), Uint8: (Int32,)}
@@ -128,6 +131,7 @@ class MmaI8Op(_WarpMma):
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        """The element types of D, A, B and C."""
         return Int32, self.ab_dtype, self.b_dtype or self.ab_dtype, Int32
 
 
@@ -138,16 +142,17 @@ class MmaFP8Op(_WarpMma):
     `b_dtype` is that of A unless given.
     """
 
-    ab_dtype: Any
-    acc_dtype: Any = Float32
+    ab_dtype: type[Numeric]
+    acc_dtype: type[Numeric] = Float32
     shape_mnk: tuple[int, int, int] = (16, 8, 32)
-    b_dtype: Any = None
+    b_dtype: type[Numeric] | None = None
 
     def __post_init__(self) -> None:
         _check(self, {Float8E4M3FN: (Float32,), Float8E5M2: (Float32,)}, ((16, 8, 32),))
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        """The element types of D, A, B and C."""
         return Float32, self.ab_dtype, self.b_dtype or self.ab_dtype, Float32
 
 
@@ -156,8 +161,8 @@ class MmaF64Op(_WarpMma):
     """The mma.sync of Float64: 8x8x4 (sm_80), or 16x8x4, 16x8x8 and 16x8x16 (sm_90)."""
 
     shape_mnk: tuple[int, int, int] = (8, 8, 4)
-    ab_dtype: Any = Float64
-    acc_dtype: Any = Float64
+    ab_dtype: type[Numeric] = Float64
+    acc_dtype: type[Numeric] = Float64
 
     def __post_init__(self) -> None:
         shapes = ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))
@@ -165,6 +170,7 @@ class MmaF64Op(_WarpMma):
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
+        """The element types of D, A, B and C."""
         return Float64, Float64, Float64, Float64
 
 

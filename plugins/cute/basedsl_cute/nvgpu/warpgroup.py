@@ -78,9 +78,9 @@ _TYPES_NAMED = {name: dtype for dtype, name in _TYPE_NAMES.items()}
 class _WarpgroupMma(MmaOp):
     """The base of wgmma: D = A B + D, where D is registers, B shared memory and A either."""
 
-    a_dtype: Any
-    b_dtype: Any
-    acc_dtype: Any
+    a_dtype: type[Numeric]
+    b_dtype: type[Numeric]
+    acc_dtype: type[Numeric]
     shape_mnk: tuple[int, int, int]
     a_src: OperandSource
     a_major_mode: OperandMajorMode
@@ -231,10 +231,10 @@ class _WarpgroupMma(MmaOp):
 class _OneType(_WarpgroupMma):
     """The base of operations whose A and B have elements of one type."""
 
-    ab_dtype: Any
+    ab_dtype: type[Numeric]
 
     @property
-    def a_dtype(self) -> Any:
+    def a_dtype(self) -> Any:  # type: ignore[override]
         return self.ab_dtype
 
     b_dtype = a_dtype
@@ -244,9 +244,9 @@ class _OneType(_WarpgroupMma):
 class _TwoTypes(_WarpgroupMma):
     """The base of operations whose A and B may have elements of different types."""
 
-    a_dtype: Any
-    b_dtype: Any
-    acc_dtype: Any
+    a_dtype: type[Numeric]
+    b_dtype: type[Numeric]
+    acc_dtype: type[Numeric]
     shape_mnk: tuple[int, int, int]
     a_src: OperandSource = OperandSource.SMEM
     a_major_mode: OperandMajorMode = OperandMajorMode.K
@@ -262,8 +262,8 @@ class MmaF16BF16Op(_OneType):
     Raises DSLTypeError for other arguments.
     """
 
-    ab_dtype: Any
-    acc_dtype: Any
+    ab_dtype: type[Numeric]
+    acc_dtype: type[Numeric]
     shape_mnk: tuple[int, int, int]
     a_src: OperandSource = OperandSource.SMEM
     a_major_mode: OperandMajorMode = OperandMajorMode.K
@@ -282,8 +282,8 @@ class MmaTF32Op(_OneType):
     a_src: OperandSource = OperandSource.SMEM
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
-    ab_dtype: Any = TFloat32
-    acc_dtype: Any = Float32
+    ab_dtype: type[Numeric] = TFloat32
+    acc_dtype: type[Numeric] = Float32
 
 
 @dataclass(frozen=True)
@@ -365,9 +365,9 @@ def _other_operation(dtype: Any) -> str | None:
 
 
 def make_mma_op(
-    a_dtype: Any,
-    b_dtype: Any,
-    acc_dtype: Any,
+    a_dtype: type[Numeric],
+    b_dtype: type[Numeric],
+    acc_dtype: type[Numeric],
     n: int,
     a_src: OperandSource = OperandSource.SMEM,
     a_major_mode: OperandMajorMode = OperandMajorMode.K,

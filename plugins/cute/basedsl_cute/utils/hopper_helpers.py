@@ -37,11 +37,11 @@ __all__ = [
 
 @takes_location
 def make_trivial_tiled_mma(
-    a_dtype: Any,
-    b_dtype: Any,
+    a_dtype: type[Numeric],
+    b_dtype: type[Numeric],
     a_leading_mode: OperandMajorMode,
     b_leading_mode: OperandMajorMode,
-    acc_dtype: Any,
+    acc_dtype: type[Numeric],
     atom_layout_mnk: Any,
     tiler_mn: tuple[int, int],
     a_source: OperandSource = OperandSource.SMEM,

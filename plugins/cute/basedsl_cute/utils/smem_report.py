@@ -16,7 +16,7 @@ from basedsl_cute.lowering.kernel.rewriter import (
 
 @dataclass(frozen=True)
 class Allocation:
-    """One allocation: `bytes` of shared memory from `offset` on, of the tensor type `type`.
+    """An allocation of shared memory: `bytes` from `offset` on, of the tensor type `type`.
 
     `name` is the variable or struct, `fields` the fields of a struct with their offsets from its
     beginning; offsets, sizes and alignments are in bytes.
