@@ -20,7 +20,9 @@ from basedsl.tracing import RUNNING, Trace, current
 from basedsl.variants import Variants
 
 if TYPE_CHECKING:  # a process that finds its code on the disk never imports the pre-stage
-    from typing_extensions import ParamSpec, Self, TypeVar
+    from typing import Self
+
+    from typing_extensions import ParamSpec, TypeVar
 
     from basedsl.compiled import Compiled
     from basedsl.prestage import StagedFunction

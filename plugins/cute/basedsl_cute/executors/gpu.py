@@ -40,7 +40,12 @@ def gpu_executor(
         elif ENCODE_SYMBOL.encode() in stages.binary("object"):
             symbols = encoder()
         native = native_invoker(
-            stages.binary("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
+            stages.binary("object"),
+            symbol,
+            arguments,
+            results,
+            symbols,
+            raise_failure=raise_failure,
         )
         # A failed launch ends as a failed assertion, so their counter counts it. The symbols own
         # the loaded kernels.
