@@ -90,7 +90,7 @@ def warp(torch, options):
             if options.config:
                 cfg = kind.Config(**eval(options.config))
             else:
-                cfg = kind.choose(*shape, width, processors, 227 * 1024)
+                cfg = kind.choose_config(*shape, width, processors, 227 * 1024)
             once = partial(matmul, a, b, out=out, config=cfg, tf32=True)
             contenders[name], configs[name] = once, cfg
             once()
@@ -155,7 +155,7 @@ def simt(torch, options):
     for order, shape in SIMT_SHAPES:
         m, n, k = shape
         processors = torch.cuda.get_device_properties(0).multi_processor_count
-        cfg = sgemm.choose(m, n, processors, 1, (order[0] == "k", order[1] == "k"))
+        cfg = sgemm.choose_config(m, n, processors, 1, (order[0] == "k", order[1] == "k"))
         if options.config:
             cfg = sgemm.Config(**eval(options.config))
         a, b, out = operands(torch, "float32", order, shape)

@@ -244,7 +244,7 @@ def test_other_mistakes_say_what_is_wrong(sim):
         "does not split into instructions of 2 element(s)": lambda a, r: cute.copy(
             atom(64), fragment((3, 4), (1, 3)), fragment((3, 4), (1, 4))
         ),
-        "of which it takes 2: the modes differ": lambda a, r: cute.copy(
+        "the modes of source .* differ": lambda a, r: cute.copy(
             atom(64), fragment((2, 2, 2), (1, 2, 4)), fragment((4, 2), (1, 4))
         ),
         "threads (8,4):(8,1) is no order of the numbers from 0 to 31": lambda a, r: (

@@ -373,7 +373,7 @@ def test_what_is_refused(sim):
         lambda: cute.make_copy_atom(warp.LdMatrix8x8x16bOp(True, 4), cute.Int8),
     )
     refused(
-        "moves 16 Int8 of each thread, and a thread holds 8 values of A",
+        "a thread holds 8 values of A in the tile; the copy moves 16",
         lambda: cute.make_tiled_copy_A(
             cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), cute.Int8),
             cute.make_tiled_mma(warp.MmaI8Op(cute.Int8, shape_mnk=(16, 8, 16))),

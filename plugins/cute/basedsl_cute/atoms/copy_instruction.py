@@ -1,8 +1,8 @@
-"""One copy instruction: its elements as aligned pieces of memory, or the error that names the fact
-that is missing.
+"""One copy instruction: proof that its elements are consecutive and aligned, and its emission.
 
-`contiguous_piece` returns the n elements of a tensor as one aligned piece of memory. `emit_copy`
-copies between two such pieces. `copy_tensors` loops over the pieces of a tensor.
+`contiguous_piece` gives the elements of a tensor as one aligned piece of memory, `emit_copy` copies
+between two such pieces, and `unproven` is the error that names the missing fact. The loop over a
+tensor's pieces is in `copy_tensors`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_
 
 
 def check_elements(source: Tensor, target: Tensor, what: str) -> None:
-    """DSLTypeError unless both are tensors in memory with the same element type."""
+    """Raise DSLTypeError unless both are tensors in memory with the same element type."""
     for name, tensor in (("source", source), ("destination", target)):
         if not isinstance(tensor, Tensor):
             raise DSLTypeError(f"{what}: the {name} is {with_article(type(tensor))}, not a tensor")
@@ -41,8 +41,8 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
 
 
 def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any:
-    """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
-    (without it, to its size), in the IR; None if that is not proven.
+    """The IR value of all elements of a tensor as one memref of `bits` bits, aligned to `align`
+    bytes (its size by default); None if contiguity or alignment is not proven. The shape is static.
     """
     found = accesses(tensor)
     n = bits // storage_bits(tensor.element_type)
@@ -77,8 +77,10 @@ def emit_copy(
     cache: str | None = None,
     name: str = "the copy",
 ) -> None:
-    """Copy `bits` of consecutive elements at once, if `predicate` holds. Registers may lie in any
-    order; DSLTypeError if memory does not.
+    """Emit one copy of `bits` bits of consecutive elements, under `predicate` (a Boolean or None).
+
+    Elements in registers may lie in any order. Raises DSLTypeError where elements in memory are not
+    known to be consecutive and aligned; `name` begins the message.
     """
     pieces = []
     for tensor in (source, target):
@@ -106,7 +108,7 @@ def emit_copy(
 
 @contextmanager
 def predicated(predicate: Any) -> Iterator[None]:
-    """Emit the block under `scf.if`; always if `predicate` is None."""
+    """Emit the block under `scf.if` of a predicate; without it if `predicate` is None."""
     if predicate is None:
         yield
         return
@@ -119,7 +121,7 @@ def predicated(predicate: Any) -> Iterator[None]:
 
 
 def as_predicate(value: Any) -> Any:
-    """A predicate as a dynamic Boolean, True or False."""
+    """The predicate as a dynamic Boolean, or as True or False if it is known; else DSLTypeError."""
     if isinstance(value, Boolean) and is_dynamic(value):
         return value
     if type(value) is bool:

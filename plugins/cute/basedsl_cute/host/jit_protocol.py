@@ -22,11 +22,11 @@ from basedsl.binding.arguments import PartsArgument, is_plainly_static, static_k
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
 from basedsl.pytree import flatten, leaf_paths
-from basedsl_cute.arrays.tensor import Pointer, Tensor
+from basedsl_cute.arrays.tensor import HostPointer, HostTensor
 from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
 
 _METHODS = ("__c_pointers__", "__get_mlir_types__", "__new_from_mlir_values__")
-_BUILT_IN = (Tensor, Pointer, Numeric)
+_BUILT_IN = (HostTensor, HostPointer, Numeric)
 
 
 def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
@@ -45,9 +45,9 @@ def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
 
 
 def _part(pointer: Any, type_: Any, name: str) -> Any:
-    if isinstance(pointer, Tensor):
+    if isinstance(pointer, HostTensor):
         return tensor_argument(pointer, None, name)
-    if isinstance(pointer, Pointer):
+    if isinstance(pointer, HostPointer):
         return pointer_argument(pointer, name)
     if isinstance(type_, type) and issubclass(type_, Numeric):
         return NumericArgument(type_)
