@@ -211,9 +211,11 @@ def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
     """Follow the address back to where it was still aligned."""
     dialect = define(require("a copy").bindings)
     value = pointer.address.ir_value()
-    known = dialect.record(value.type).alignment
+    given = dialect.record(value.type)
+    assert given is not None
+    known = given.alignment
     while True:
-        owner = getattr(value, "owner", None)
+        owner: Any = getattr(value, "owner", None)
         name = getattr(owner, "name", "")
         if name not in ("cute.view", "cute.recast"):
             break

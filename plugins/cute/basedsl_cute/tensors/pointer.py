@@ -25,7 +25,8 @@ RUN = "?:1"  # the layout behind a bare pointer: consecutive elements
 
 def element_bytes(dtype: Any) -> int:
     """Bytes of one element in memory; 1 for elements narrower than a byte."""
-    return max(1, dtype.width // 8)
+    width: int = dtype.width
+    return max(1, width // 8)
 
 
 def storage_bits(dtype: Any) -> int:
@@ -324,7 +325,7 @@ class Pointer:
     __radd__ = __add__
 
     def __sub__(self, n: Any) -> Pointer:
-        return self + (-n)
+        return self.__add__(-n)
 
     def align(self, nbytes: int) -> Pointer:
         """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
@@ -368,6 +369,7 @@ class Pointer:
 
     def _checked_swizzle(self) -> Any:
         swizzle = self.swizzle
+        assert swizzle is not None
         if storage_bits(self.dtype) > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
             raise DSLTypeError(
                 f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"

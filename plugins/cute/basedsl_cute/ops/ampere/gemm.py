@@ -271,7 +271,7 @@ class TileCopier:
             rows = [cute.where(begun, word, cute.Uint32(0)) for word in self.inside]
             for i in range(self.count[0]):
                 source, target = self.source[None, i, j, tile], self.target[None, i, j, stage]
-                if self.atom.num_bits < 32:  # not a cp.async, which would write zeros
+                if self.atom.num_bits < 32:  # type: ignore[operator]  # not a cp.async, which would write zeros
                     target.fill(0)
                 inside = True if self.is_full else (rows[i // 32] & (1 << i % 32)) != 0
                 cute.copy_atom_call(self.atom, source, target, pred=inside)
@@ -280,7 +280,8 @@ class TileCopier:
 def contiguous_copy(major, tile, dtype, vector, threads):
     """Thread and value layouts of a copy whose neighbouring threads copy neighbouring vectors."""
     by_row = major is sm90.LayoutEnum.ROW_MAJOR
-    along = lanes_of_a_line(*(reversed(tile) if by_row else tile), dtype.width, vector, threads)
+    line, lines = reversed(tile) if by_row else tile
+    along = lanes_of_a_line(line, lines, dtype.width, vector, threads)
     across = threads // along
     if by_row:
         return cute.make_layout((across, along), stride=(along, 1)), cute.make_layout((1, vector))
