@@ -170,9 +170,12 @@ def _encode_again(code: int) -> int:
         return 0  # the result of the encoder is reported
 
 
+_ENCODE_AGAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(_encode_again)
+
+
 @functools.cache
 def _native_code(encoder: int) -> native.LoadedObject:
-    again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
+    again = ctypes.cast(_ENCODE_AGAIN, ctypes.c_void_p).value or 0
     symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
     return native.load(object_code(launch_llvmir() + _encode_llvmir()), symbols)
 

@@ -135,6 +135,8 @@ class Struct:
     """A struct in memory. Fields are attributes: reading a number loads, assigning it stores."""
 
     __slots__ = ("_pointer", "_type")
+    _pointer: Pointer
+    _type: StructType
 
     def __init__(self, type: StructType, pointer: Pointer) -> None:
         object.__setattr__(self, "_type", type)
