@@ -11,7 +11,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, Numeric, Uint32, Uint64, as_numeric, is_dynamic
-from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
+from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class FastDivmodDivisor:
