@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLCallError, DSLRuntimeError
-from basedsl.objectstage import native
-from basedsl.objectstage.entry_thunk import SUFFIX
+from basedsl.objectstage import ENTRY_SUFFIX, NativeTarget, compile_llvmir
 from basedsl_cute.aot import interface, llvmir
 from basedsl_cute.host.tensor_argument import TensorArgument
 
 if TYPE_CHECKING:
-    from basedsl.compiled import Compiled
+    from basedsl import Compiled
 
 # The baseline processor of an architecture, since the object may run on another machine.
 _BASELINES = {"x86_64": "x86-64", "AMD64": "x86-64"}
@@ -65,14 +64,14 @@ def export_to_c(
                 prefix,
                 image,
                 pickle.loads(stages.binary("launches")),
-                function.symbol + SUFFIX,
+                function.symbol + ENTRY_SUFFIX,
                 _meta(compiled, names),
             ),
             llvmir.wrapper(prefix, parameters, results),
         ]
     )
     cpu = _BASELINES.get(platform.machine(), "generic")
-    code = native.compile_llvmir(text, native.NativeTarget(cpu=cpu, features=""))
+    code = compile_llvmir(text, NativeTarget(cpu=cpu, features=""))
     folder.mkdir(parents=True, exist_ok=True)
     object_file, header_file = folder / f"{file_name}.o", folder / f"{file_name}.h"
     object_file.write_bytes(code)

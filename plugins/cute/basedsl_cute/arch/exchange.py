@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, Int32, Integer, Numeric, as_numeric, mlir_type
+from basedsl.tracing import require
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from basedsl import Constexpr, const_expr, range, range_constexpr
-from basedsl.metastage import current, require
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -28,6 +27,7 @@ from basedsl.numeric import (
     resolve,
 )
 from basedsl.pytree import flatten, rebuild
+from basedsl.tracing import current, require
 from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.cute import CUTE

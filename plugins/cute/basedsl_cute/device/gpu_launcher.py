@@ -14,8 +14,8 @@ import math
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError
-from basedsl.native_call.runtime import object_code
-from basedsl.objectstage import native
+from basedsl.native_call import compile_kept_llvmir
+from basedsl.objectstage import LoadedObject, load_object
 from basedsl_cute.device import driver
 from basedsl_cute.device.launch_checks import (
     LAUNCH_SYMBOL,
@@ -174,10 +174,10 @@ _ENCODE_AGAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(_encode_again)
 
 
 @functools.cache
-def _native_code(encoder: int) -> native.LoadedObject:
+def _native_code(encoder: int) -> LoadedObject:
     again = ctypes.cast(_ENCODE_AGAIN, ctypes.c_void_p).value or 0
     symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
-    return native.load(object_code(launch_llvmir() + _encode_llvmir()), symbols)
+    return load_object(compile_kept_llvmir(launch_llvmir() + _encode_llvmir()), symbols)
 
 
 def launch_llvmir() -> str:

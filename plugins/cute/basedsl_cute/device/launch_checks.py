@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
-from basedsl.objectstage import asserts
+from basedsl.objectstage import raise_failed_assertion
 from basedsl_cute.device.tensor_map import simulated_encoder
 from basedsl_cute.hardware.launch_limits import LaunchLimits, LaunchProblem, launch_problem
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
@@ -114,7 +114,7 @@ def raise_failed_launch() -> None:
     """Raise the error that `report_failure` remembered in this thread, at the user's launch line.
 
     Call it after native host code that can launch, before
-    `objectstage.asserts.raise_failed_assertion`: the early return of a failed launch is an
+    `objectstage.raise_failed_assertion`: the early return of a failed launch is an
     assertion for the native back end, which knows the line.
     """
     error = getattr(_state, "error", None)
@@ -123,7 +123,7 @@ def raise_failed_launch() -> None:
     _state.error = None
     span: Span | None = None
     try:
-        asserts.raise_failed_assertion()
+        raise_failed_assertion()
     except DSLRuntimeError as stopped:
         span = stopped.span
     if isinstance(error, DSLRuntimeError) and span is not None:
@@ -142,7 +142,7 @@ CallbackType = ctypes.CFUNCTYPE(
 def python_launcher(
     table: LaunchTable, limits: LaunchLimits, start: Callable[[Launch], None]
 ) -> dict[str, int]:
-    """The symbols for `native.load` that make host code call `start(launch)` for each launch.
+    """The symbols for `load_object` that make host code call `start(launch)` for each launch.
 
     Launches beyond the limits fail before `start`; an exception of `start` is raised in the thread
     that called the host code. Keep the returned mapping alive as long as the code.

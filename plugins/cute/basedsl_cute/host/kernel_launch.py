@@ -8,13 +8,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Never, NoReturn
 
+from basedsl import DSLFunction
 from basedsl.binding import Each
 from basedsl.errors import DSLCallError, DSLTypeError
-from basedsl.function import DSLFunction
 from basedsl.location import Span, span_of_function, user_span
-from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.tracing import require
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,

@@ -12,8 +12,8 @@ from typing import Any
 
 from basedsl import logs
 from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError
-from basedsl.metastage import current
 from basedsl.numeric import Boolean, Numeric, is_dynamic
+from basedsl.tracing import current
 from basedsl_cute import algebra, arch
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph

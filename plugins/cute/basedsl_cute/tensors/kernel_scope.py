@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from basedsl.errors import DSLError
-from basedsl.metastage import Trace, require
+from basedsl.tracing import Trace, require
 
 
 def in_kernel(what: str) -> Trace:

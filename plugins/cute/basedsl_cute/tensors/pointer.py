@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location

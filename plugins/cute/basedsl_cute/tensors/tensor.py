@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
-from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
+from basedsl.tracing import current, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
