@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -66,6 +66,10 @@ class Buffer:
     def __dsl_len__(self) -> Int64:
         """The first extent: Python's `len` must return an int, so the core calls this instead."""
         return self.shape[0]
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
 
     def __iter__(self) -> NoReturn:  # without it, Python would call __getitem__ without end
         raise DSLTypeError("a buffer is not iterated", hint="loop over range(len(b)) and read b[i]")

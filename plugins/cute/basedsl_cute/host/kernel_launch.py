@@ -6,7 +6,7 @@ import difflib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Never, NoReturn
 
 from basedsl import DSLFunction
 from basedsl.binding import Each
@@ -77,7 +77,7 @@ class KernelCall:
         programmatic_event: Any = None,
         programmatic_event_flags: int = 0,
         programmatic_event_trigger_at_block_start: Any = 0,
-        **unknown: Any,
+        **unknown: Never,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
 

@@ -321,7 +321,7 @@ def host_tensor(value: Any, name: str = "") -> ArrayRecord:
     return ArrayRecord.of(value, name)
 
 
-def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
+def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | None:
     """The argument type of an array, a tensor or a pointer, or None if `value` is none."""
     if isinstance(value, HostPointer):
         return pointer_argument(value, name)

@@ -122,7 +122,7 @@ class Tensor(NoVector):
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
         shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))
-        layout = algebra.Layout(shape, stride)
+        layout: algebra.Layout | algebra.ComposedLayout = algebra.Layout(shape, stride)
         if isinstance(self.layout, algebra.ComposedLayout):
             layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
         return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)

@@ -144,7 +144,8 @@ class TensorSSA:
         """The vector with its elements converted to the numeric class `dtype`."""
         if dtype is self.dtype:
             return self
-        return elementwise(lambda x: x.to(dtype), self)
+        converted: TensorSSA = elementwise(lambda x: x.to(dtype), self)
+        return converted
 
     def bitcast(self, dtype: Any) -> TensorSSA:
         """The vector of the same bits as elements of `dtype`; DSLTypeError for another width."""
