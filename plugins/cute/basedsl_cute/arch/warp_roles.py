@@ -63,6 +63,10 @@ class elect_one:
 
     __dsl_staged__ = True
 
+    @takes_location
+    def __init__(self) -> None:
+        pass
+
     def __enter__(self) -> None:
         trace = in_kernel("elect_one()")
         span = user_span()
