@@ -247,7 +247,7 @@ make_fragment = make_rmem_tensor  # an older spelling
 jit = CUTE.jit
 kernel = CUTE.kernel
 
-__all__ = [
+__all__: list[str] = [
     "CUDA_VERSION",
     "CUTE",
     "AddressSpace",

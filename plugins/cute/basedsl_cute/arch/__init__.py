@@ -77,7 +77,6 @@ from basedsl_cute.arch.fence import (
 )
 from basedsl_cute.arch.indices import (
     FULL_MASK,
-    WARP_SIZE,
     block_dim,
     block_idx,
     dynamic_smem_size,
@@ -117,6 +116,7 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_dealloc,
 )
 from basedsl_cute.hardware.arch_enum import Arch
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.hardware.unsupported import unsupported_names
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist

@@ -63,9 +63,7 @@ class elect_one:
 
     __dsl_staged__ = True
 
-    @takes_location
-    def __init__(self) -> None:
-        pass
+    def __init__(self, *, loc: Any = None, ip: Any = None) -> None: ...
 
     def __enter__(self) -> None:
         trace = in_kernel("elect_one()")

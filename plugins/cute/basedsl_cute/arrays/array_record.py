@@ -107,7 +107,7 @@ class ArrayRecord:
     def __repr__(self) -> str:
         shape, strides = self.shape, self.strides
         where = self.device_name
-        return f"HostTensor({self.address:#x}, {self.dtype}, {shape}:{strides}, {where})"
+        return f"ArrayRecord({self.address:#x}, {self.dtype}, {shape}:{strides}, {where})"
 
 
 Reader = Callable[[Any, str], ArrayRecord]

@@ -11,8 +11,8 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
-from basedsl.metastage import Trace, require
 from basedsl.numeric import TYPES, Boolean, Int32, Numeric, as_numeric, is_dynamic, logical_not
+from basedsl.tracing import Trace, require
 from basedsl_cute.compat.mlir_dialects import as_ir_value
 from basedsl_cute.compat.mlir_values import extract_mlir_values, new_from_mlir_values
 
@@ -200,7 +200,8 @@ def number_of(value: Any) -> Any:
     name = _NUMBERS.get(str(value.type))
     if name is None:
         raise DSLTypeError(f"a value of MLIR type {value.type} is no number")
-    return TYPES[name].from_value(value)
+    kind: Any = TYPES[name]
+    return kind.from_value(value)
 
 
 _NUMBERS = {
@@ -256,11 +257,12 @@ def _finish(trace: Trace, block: Any, returned: Any) -> list[Any]:
 
 
 def _results(trace: Trace, values: list[Any], kinds: Sequence[Any] | None) -> Any:
+    made: list[Any]
     if not values:
         return None
     if kinds is not None:
         made = [
-            kind.from_value(value) if isinstance(kind, type) else value
+            kind.from_value(value) if hasattr(kind, "from_value") else value
             for kind, value in zip(kinds, values, strict=True)
         ]
     else:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.metastage import Trace, current, require
 from basedsl.numeric import Numeric
+from basedsl.tracing import Trace, current, require
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.hardware.unsupported import NotOffered
 from basedsl_cute.tensors.pointer import Pointer

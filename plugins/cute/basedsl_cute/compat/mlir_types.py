@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.metastage import current, require
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -18,6 +17,7 @@ from basedsl.numeric import (
     Int128,
     mlir_type,
 )
+from basedsl.tracing import current, require
 
 
 class T:

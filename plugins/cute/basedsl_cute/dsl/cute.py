@@ -7,14 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from basedsl import DSL, DSLError, Language, location, objectstage
-from basedsl.binding import AdaptedArgument, ArgumentType, argument_type
-from basedsl.binding.results import Results
-from basedsl.function import DSLFunction
-from basedsl.metastage import Emitter, Trace
+from basedsl import DSL, DSLError, DSLFunction, Language, location, objectstage
+from basedsl.binding import AdaptedArgument, ArgumentType, Results, argument_type
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline
+from basedsl.tracing import Emitter, Trace
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace

@@ -35,8 +35,7 @@ _EMPTY_KERNEL = """
 class HardwareInfo:
     """The device `device_id`, by default the current one."""
 
-    @takes_location
-    def __init__(self, device_id: int | None = None) -> None:
+    def __init__(self, device_id: int | None = None, *, loc: Any = None, ip: Any = None) -> None:
         self.device_id = device_id
 
     @property

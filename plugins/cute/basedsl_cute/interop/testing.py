@@ -11,13 +11,13 @@ from time import perf_counter
 from typing import Any
 
 from basedsl import logs
-from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError
-from basedsl.metastage import current
 from basedsl.numeric import Boolean, Numeric, is_dynamic
+from basedsl.tracing import current
 from basedsl_cute import algebra, arch
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph
+from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target, synchronize
@@ -167,7 +167,7 @@ def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterat
     """
     if one_workspace_bytes < 1:
         raise DSLCallError(f"a workspace has at least one byte, not {one_workspace_bytes}")
-    needed = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
+    needed: int = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
     return max(1, min(needed, warmup_iterations + iterations))
 
 
@@ -215,7 +215,7 @@ def _takes(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
 
 
 def _needs_nothing(timed: Callable[..., Any]) -> bool:
-    return not isinstance(timed, Compiled) and _takes(timed, (), {})
+    return not isinstance(timed, CuteCompiled) and _takes(timed, (), {})
 
 
 def _fastest(

@@ -6,8 +6,8 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import assigned_name
-from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import SPACES, define

@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -25,7 +25,7 @@ RUN = "?:1"  # the layout behind a bare pointer: consecutive elements
 
 def element_bytes(dtype: Any) -> int:
     """Bytes of one element in memory; 1 for elements narrower than a byte."""
-    return max(1, dtype.width // 8)
+    return max(1, int(dtype.width) // 8)
 
 
 def storage_bits(dtype: Any) -> int:
@@ -324,7 +324,7 @@ class Pointer:
     __radd__ = __add__
 
     def __sub__(self, n: Any) -> Pointer:
-        return self + (-n)
+        return self.__add__(-n)
 
     def align(self, nbytes: int) -> Pointer:
         """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
@@ -367,7 +367,7 @@ class Pointer:
         return algebra.make_composed_layout(inner, self.offset, layout)
 
     def _checked_swizzle(self) -> Any:
-        swizzle = self.swizzle
+        swizzle: Any = self.swizzle
         if storage_bits(self.dtype) > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
             raise DSLTypeError(
                 f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
-from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
+from basedsl.tracing import current, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -122,7 +122,7 @@ class Tensor(NoVector):
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
         shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))
-        layout = algebra.Layout(shape, stride)
+        layout: algebra.Layout | algebra.ComposedLayout = algebra.Layout(shape, stride)
         if isinstance(self.layout, algebra.ComposedLayout):
             layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
         return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
