@@ -446,13 +446,22 @@ def alignment_after(align: int, offset: Any, dtype: Any) -> int:
     return max(known & -known, 1)
 
 
+def same_bits(one: Any, other: Any) -> bool:
+    """Return True for the signed and the unsigned integer of one width."""
+    return bool(one.is_integer and other.is_integer and one.width == other.width > 1)
+
+
 def as_element(kind: Any, value: Any) -> Any:
-    """The value as an element of type `kind`: Python numbers convert, other types must match."""
+    """The value as an element of type `kind`: Python numbers convert, other types must match. An
+    integer of the same width is the same bits, as in CuTe's DSL.
+    """
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
         return value
     if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
+        return value.to(kind)
+    if isinstance(value, Numeric) and same_bits(type(value), kind):
         return value.to(kind)
     raise DSLTypeError(
         f"{with_article(type(value))} is stored into a tensor of {kind.__name__}",

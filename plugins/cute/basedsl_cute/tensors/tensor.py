@@ -20,7 +20,7 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
-from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
+from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type, same_bits
 
 Iterator = Pointer
 
@@ -175,7 +175,7 @@ class Tensor(NoVector):
         """The element type, a numeric class; Int32 of a coordinate tensor."""
         return self._start.dtype if isinstance(self._start, Pointer) else Int32
 
-    dtype = element_type
+    dtype = _dtype = element_type
 
     @property
     def memspace(self) -> Any:
@@ -283,7 +283,7 @@ class Tensor(NoVector):
             raise DSLTypeError(
                 f"store() takes a vector, got {type(value).__name__}", hint="t.fill(x) for numbers"
             )
-        if value.dtype is not self.element_type:
+        if value.dtype is not self.element_type and not same_bits(value.dtype, self.element_type):
             raise DSLTypeError(
                 f"a vector of {value.dtype.__name__} is stored into a tensor of "
                 f"{self.element_type.__name__}",
