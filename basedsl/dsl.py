@@ -59,11 +59,13 @@ class DSL(Generic[L]):
         return self.driver.counts
 
     @overload
-    def jit(self, fn: Callable[P, R], *, preprocess: bool = True) -> DSLFunction[P, R]: ...
+    def jit(
+        self, fn: Callable[P, R], *, preprocess: bool = True
+    ) -> DSLFunction[P, R, Any, Compiled]: ...
     @overload
     def jit(
         self, fn: None = None, *, preprocess: bool = True
-    ) -> Callable[[Callable[P, R]], DSLFunction[P, R]]: ...
+    ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def jit(self, fn: Any = None, *, preprocess: bool = True) -> Any:
         """Decorator: compile the function on its first call with arguments of a kind.
@@ -74,11 +76,13 @@ class DSL(Generic[L]):
             return self._decorate(fn, "jit", preprocess)
 
     @overload
-    def kernel(self, fn: Callable[P, R], *, preprocess: bool = True) -> DSLFunction[P, R]: ...
+    def kernel(
+        self, fn: Callable[P, R], *, preprocess: bool = True
+    ) -> DSLFunction[P, R, Any, Compiled]: ...
     @overload
     def kernel(
         self, fn: None = None, *, preprocess: bool = True
-    ) -> Callable[[Callable[P, R]], DSLFunction[P, R]]: ...
+    ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
         """Decorator: a function that a @jit function launches."""

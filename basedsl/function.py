@@ -24,18 +24,19 @@ if TYPE_CHECKING:  # a process that finds its code on the disk never imports the
 
     from typing_extensions import ParamSpec, TypeVar
 
-    from basedsl.compiled import Compiled
     from basedsl.prestage import StagedFunction
 
     P = ParamSpec("P", default=...)
     R = TypeVar("R", default=Any)
-    C = TypeVar("C", default=Any)
+    C = TypeVar("C", default=Any, covariant=True)
+    K = TypeVar("K", default=Any, covariant=True)
 else:  # without defaults: typing_extensions costs an import
     from typing import ParamSpec, TypeVar
 
     P = ParamSpec("P")
     R = TypeVar("R")
-    C = TypeVar("C")
+    C = TypeVar("C", covariant=True)
+    K = TypeVar("K", covariant=True)
 
 
 class FunctionLanguage(DeclaresArguments, Protocol):
@@ -47,12 +48,12 @@ class FunctionLanguage(DeclaresArguments, Protocol):
 Call = Callable[["DSLFunction", tuple[Any, ...], dict[str, Any]], Any]
 
 
-class DSLFunction(Generic[P, R, C]):
+class DSLFunction(Generic[P, R, C, K]):
     """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written.
 
-    To a type checker, `P` and `R` are the parameters and the result of the function as written, and
-    `C` is what a call gives. Calls take anything, and those of a @jit function give anything:
-    Python passes an array for a tensor, and gets an int for an Int32.
+    To a type checker, `P` and `R` are the parameters and the result of the function as written,
+    `C` is what a call gives, `K` what `compile` gives. Calls take anything, and those of a @jit
+    function give anything: Python passes an array for a tensor, and gets an int for an Int32.
 
     `call(function, args, kwargs)` makes a call from Python, `compile(function, *args, **kwargs)`
     only compiles. `variants` has the function's compilations: whoever `call` is, fills it.
@@ -75,7 +76,7 @@ class DSLFunction(Generic[P, R, C]):
         kind: str,
         preprocess: bool,
         call: Call,
-        compile: Callable[..., Compiled],
+        compile: Callable[..., K],
     ) -> None:
         if not callable(fn) or not hasattr(fn, "__code__"):
             raise DSLTypeError(
@@ -195,9 +196,9 @@ class DSLFunction(Generic[P, R, C]):
     @overload  # mypy asks for a field of a NamedTuple too, which is the function itself
     def __get__(self, instance: tuple[Any, ...], owner: type | None = None) -> Self: ...
     @overload
-    def __get__(self, instance: Any, owner: type | None = None) -> BoundFunction[C]: ...
+    def __get__(self, instance: Any, owner: type | None = None) -> BoundFunction[C, K]: ...
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Self | BoundFunction[C]:
+    def __get__(self, instance: Any, owner: type | None = None) -> Self | BoundFunction[C, K]:
         return self if instance is None else BoundFunction(self, instance)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -227,8 +228,8 @@ class DSLFunction(Generic[P, R, C]):
                 entry.add(variant)
             self.__call__ = entry.call
 
-    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
-        """Compile for arguments like these, without running."""
+    def compile(self, *args: Any, **kwargs: Any) -> K:
+        """Compile for arguments like these, without running: a `basedsl.Compiled`."""
         return self._compile(self, *args, **kwargs)
 
     def _call_traced(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -254,7 +255,7 @@ class DSLFunction(Generic[P, R, C]):
         return self.staged_in(trace)(*positional, **named)
 
 
-class BoundFunction(Generic[C]):
+class BoundFunction(Generic[C, K]):
     """A decorated method and its instance, which is static while compiling."""
 
     __slots__ = ("__call__", "function", "instance")
@@ -274,7 +275,7 @@ class BoundFunction(Generic[C]):
         def __getattr__(self, name: str) -> Any:
             return getattr(self.function, name)
 
-    def __init__(self, function: DSLFunction[..., Any, C], instance: Any) -> None:
+    def __init__(self, function: DSLFunction[..., Any, C, K], instance: Any) -> None:
         self.function = function
         self.instance = instance
         self.__call__ = types.MethodType(function, instance)
@@ -282,7 +283,7 @@ class BoundFunction(Generic[C]):
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction[C]:
+    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction[C, K]:
         return BoundFunction(self.function, copy.deepcopy(self.instance, memo))
 
     def __reduce__(self) -> Any:
@@ -296,7 +297,7 @@ class BoundFunction(Generic[C]):
     def __wrapped__(self) -> Any:
         return self.function.fn
 
-    def compile(self, *args: Any, **kwargs: Any) -> Compiled:
+    def compile(self, *args: Any, **kwargs: Any) -> K:
         return self.function.compile(self.instance, *args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""`ops.ampere_gemm` and `ops.ampere_gemm_tma` (mma.sync), `ops.sgemm` (CUDA cores), a call of
+"""`ops.ampere.gemm` and `gemm_tma` (mma.sync), `ops.ampere.sgemm` (CUDA cores), a call of
 `ops.matmul`, against cuBLAS.
 
     python bench/gpu/ampere_gemm.py [--out rows.json] [--only warp|simt|calls] [--config "dict()"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,20 +13,10 @@ import pytest
 
 import basedsl
 import basedsl_cute
+import basedsl_toy
 from basedsl_cute import public
 
-PROGRAM = """\
-import basedsl_cute as cute
-
-layout = cute.make_layuot(3)
-thread = cute.arch.thread_id()
-right = cute.make_layout(3), cute.arch.thread_idx, cute.Float32, cute.nvgpu.warp.MmaF16BF16Op
-wrong = cute.nvgpu.tcgen06
-wrong = cute.nvgpu.warp.Mma
-wrong = cute.pipeline.Pipe
-wrong = cute.utils.Util
-wrong = cute.cutlass_dsl.Dsl
-"""
+PROGRAMS = Path(__file__).parent / "typed_programs"
 
 
 def test_all_names_every_public_name():
@@ -36,18 +27,16 @@ def test_all_names_every_public_name():
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 @pytest.mark.parametrize("options", [[], ["--strict"]], ids=["default", "strict"])
-def test_a_type_checker_reports_names_that_do_not_exist(tmp_path, options):
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
+def test_a_type_checker_reports_mistakes_and_nothing_else(tmp_path, options):
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\n", encoding="utf-8")
-    roots = [Path(package.__file__).parent for package in (basedsl, basedsl_cute)]
+    roots = [Path(package.__file__).parent for package in (basedsl, basedsl_toy, basedsl_cute)]
     assert all((root / "py.typed").exists() for root in roots)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--config-file", str(config), "--no-color-output"),
             *("--cache-dir", str(tmp_path / "cache"), "--follow-imports", "silent", *options),
-            str(program),
+            *map(str, sorted(PROGRAMS.glob("*.py"))),
         ],
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": os.pathsep.join(str(root.parent) for root in roots)},
@@ -56,14 +45,26 @@ def test_a_type_checker_reports_names_that_do_not_exist(tmp_path, options):
         timeout=300,
         check=False,
     )
-    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    found = sorted((int(e.split(":")[1]), e.split('attribute "')[1].split('"')[0]) for e in errors)
-    assert found == [
-        (3, "make_layuot"),
-        (4, "thread_id"),
-        (6, "tcgen06"),
-        (7, "Mma"),
-        (8, "Pipe"),
-        (9, "Util"),
-        (10, "Dsl"),
-    ], done.stdout + done.stderr
+    reported: dict[tuple[str, int], str] = {}
+    for line in done.stdout.splitlines():
+        if ": error:" in line:
+            file, number, message = line.split(":", 2)
+            place = Path(file).name, int(number)
+            reported[place] = reported.get(place, "") + message
+    expected = {
+        (program.name, number): line.split("# reported: ")[1]
+        for program in PROGRAMS.glob("*.py")
+        for number, line in enumerate(program.read_text(encoding="utf-8").splitlines(), 1)
+        if "# reported: " in line
+    }
+    assert len(expected) > 20
+    assert reported.keys() == expected.keys(), done.stdout + done.stderr
+    for place, name in expected.items():
+        assert f'"{name}"' in reported[place]
+
+
+def test_the_program_without_mistakes_runs():
+    program = runpy.run_path(str(PROGRAMS / "clean.py"))
+    total, number, source = program["main"]()
+    assert (total, number) == (3.0, 14)
+    assert "def dot" in source or ".visible .entry" in source

@@ -117,14 +117,22 @@ from basedsl_cute.atoms.copy_tensors import (
 )
 from basedsl_cute.compat import core, cutlass_dsl, typing
 from basedsl_cute.compat.cutlass_dsl import (
+    and_,
     dsl_user_op,
     dynamic_expr,
     extract_mlir_values,
+    for_generate,
+    if_generate,
     max,
     min,
     new_from_mlir_values,
+    not_,
+    or_,
     range_dynamic,
+    while_generate,
+    yield_out,
 )
+from basedsl_cute.compat.install import install_as
 from basedsl_cute.compat.typing import (
     AddressSpace,
     BFloat16,
@@ -239,7 +247,7 @@ make_fragment = make_rmem_tensor  # an older spelling
 jit = CUTE.jit
 kernel = CUTE.kernel
 
-__all__ = [
+__all__: list[str] = [
     "CUDA_VERSION",
     "CUTE",
     "AddressSpace",
@@ -313,6 +321,7 @@ __all__ = [
     "Uint64",
     "Uint128",
     "all_",
+    "and_",
     "any_",
     "append",
     "append_ones",
@@ -357,6 +366,7 @@ __all__ = [
     "flat_product",
     "flatten",
     "flatten_to_tuple",
+    "for_generate",
     "front",
     "full",
     "full_like",
@@ -365,7 +375,9 @@ __all__ = [
     "group_modes",
     "has_underscore",
     "idx2crd",
+    "if_generate",
     "increment_coord",
+    "install_as",
     "is_congruent",
     "is_major",
     "is_static",
@@ -416,8 +428,10 @@ __all__ = [
     "mma_atom_call",
     "native_struct",
     "new_from_mlir_values",
+    "not_",
     "nvgpu",
     "ones_like",
+    "or_",
     "outer_partition",
     "pipeline",
     "prefetch",
@@ -473,6 +487,8 @@ __all__ = [
     "union",
     "utils",
     "where",
+    "while_generate",
+    "yield_out",
     "zeros_like",
     "zipped_divide",
     "zipped_product",

@@ -1,4 +1,4 @@
-"""`ops.ampere_gemm_tma`: types, orders of modes and raggedness against NumPy; when it is taken."""
+"""`ops.ampere.gemm_tma`: types, orders of modes and raggedness against NumPy; when it is taken."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`ops.sgemm`: orders of modes and raggedness against NumPy; its machine code."""
+"""`ops.ampere.sgemm`: orders of modes and raggedness against NumPy; its machine code."""
 
 import itertools
 import re

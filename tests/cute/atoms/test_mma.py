@@ -438,7 +438,7 @@ def test_what_is_refused(sim):
         exchanged().launch(grid=1, block=32)
 
     refused(
-        "a, of shape ((2, 2), 1, 1), has 4 values for each instruction, which takes 8 of A",
+        "a has 4 values for each instruction, which takes 8",
         lambda: cute.compile(launched),
     )
 

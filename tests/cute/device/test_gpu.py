@@ -74,7 +74,7 @@ def launch(request, context):
             stages = run(gpu_pipeline(target), module, context)
         table = pickle.loads(stages.data("launches"))
         symbols = gpu_launcher(stages.data(request.param), table)
-        code = native.load(stages.data("object"), symbols)
+        code = native.load_object(stages.data("object"), symbols)
         types = [ctypes.c_uint64] * len(arrays) + [ctypes.c_int32] * 2
         kept.append((symbols, code))
         code.function("host", None, *types)(*(a.address for a in arrays), grid, block)

@@ -134,7 +134,7 @@ def floats(of: Any, into: Any) -> list[Any]:
 
 
 class Hopper:
-    """`ops.hopper_gemm`."""
+    """`ops.hopper.gemm`."""
 
     TYPES = (
         *floats([(F16, F16), (BF16, BF16)] * 2, (F16, BF16, F32, E4M3)),
@@ -209,7 +209,7 @@ class Hopper:
 
 
 class HopperSplit:
-    """`ops.hopper_split_gemm`."""
+    """`ops.hopper.split_k_gemm`."""
 
     TYPES = Hopper.TYPES
 
@@ -265,7 +265,7 @@ class HopperSplit:
 
 
 class Ampere:
-    """`ops.ampere_gemm`."""
+    """`ops.ampere.gemm`."""
 
     TYPES = (
         *floats([(F16, F16), (BF16, BF16)], (F16, BF16, F32)),
@@ -322,7 +322,7 @@ class Ampere:
 
 
 class AmpereByTma(Ampere):
-    """`ops.ampere_gemm_tma`: operands that TMA reads, warpgroups that multiply."""
+    """`ops.ampere.gemm_tma`: operands that TMA reads, warpgroups that multiply."""
 
     def options(self, d: Dice, types: Any) -> dict[str, Any]:
         return super().options(d, types) | {
@@ -359,7 +359,7 @@ class AmpereByTma(Ampere):
 
 
 class Simt:
-    """`ops.sgemm`."""
+    """`ops.ampere.sgemm`."""
 
     def draw(self, d: Dice, name: str, small: bool) -> Case:
         while True:

@@ -185,7 +185,7 @@ def test_consumers_that_take_turns(hopper, which):
     compare(hopper, GROUPS[which], blocks=2, cfg=TURNS)
 
 
-@pytest.mark.parametrize("cluster, takes_turns", [((1, 2), True), ((2, 1), False), ((2, 2), False)])
+@pytest.mark.parametrize("cluster, pingpong", [((1, 2), True), ((2, 1), False), ((2, 2), False)])
 def test_clusters(hopper, cluster, pingpong):
     cfg = Config((64, 64, 64), 2, 2 if pingpong else 1, pingpong, cluster)
     groups = [(40, 200, 72), (130, 8, 8), (64, 72, 136), (72, 64, 0), (65, 64, 64)]

@@ -12,7 +12,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl.errors import DSLTypeError
-from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
+from basedsl.objectstage.fatal import LLVMFatalError, catching_fatal_errors
 from basedsl_cute.hardware.requirements import INSTRUCTIONS, instruction_requirements
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.lowering.ptx import ptxas

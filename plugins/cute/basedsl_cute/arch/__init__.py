@@ -77,7 +77,6 @@ from basedsl_cute.arch.fence import (
 )
 from basedsl_cute.arch.indices import (
     FULL_MASK,
-    WARP_SIZE,
     block_dim,
     block_idx,
     dynamic_smem_size,
@@ -128,6 +127,8 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
+from basedsl_cute.hardware.arch_enum import Arch
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.hardware.unsupported import unsupported_names
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
@@ -136,6 +137,7 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "Arch",
     "ProxyKind",
     "SharedSpace",
     "add_packed_f32x2",

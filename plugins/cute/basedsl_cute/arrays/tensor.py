@@ -304,7 +304,7 @@ def make_ptr(
     elif isinstance(value, ctypes.Array):
         address = ctypes.addressof(value)
         num_bytes = ctypes.sizeof(value) if num_bytes is None else num_bytes
-    elif isinstance(value, ctypes._Pointer | ctypes.c_void_p):  # type: ignore[attr-defined]
+    elif isinstance(value, ctypes._Pointer | ctypes.c_void_p):
         address = ctypes.cast(value, ctypes.c_void_p).value or 0
     else:
         raise DSLCallError(
@@ -324,7 +324,7 @@ def reaches_beyond_32_bits(shape: tuple[int, ...], strides: tuple[int, ...]) -> 
 
 
 def _checked_align(align: int | None, address: int, dtype: Any) -> int:
-    natural = max(1, dtype.width // 8)
+    natural: int = max(1, dtype.width // 8)
     if align is None:
         return natural
     if type(align) is not int or align < 1 or align & (align - 1):
@@ -383,8 +383,8 @@ def _check_compact(
     for i in reversed(order):
         if shape[i] != 1 and strides[i] != step:
             raise DSLCallError(
-                f"{shape}:{strides} is not compact in the order {order} (slowest first): mode {i} "
-                f"has stride {strides[i]}, not {step}"
+                f"{shape}:{strides} is not compact: mode {i} has stride {strides[i]}, not {step}",
+                notes=((f"the order of the modes is {order}, from slowest to fastest", None),),
             )
         step *= shape[i]
 

@@ -17,10 +17,14 @@ import numpy as np
 
 from basedsl.binding import Unpacker
 from basedsl.errors import DSLError
-from basedsl.native_call import object_layout, runtime, unpackers
+from basedsl.native_call import (
+    arrays_supported,
+    dlpack_exchange_function,
+    load_llvmir,
+    python_unpacker,
+)
 from basedsl.numeric import from_dlpack
-from basedsl.objectstage.entry_thunk import slot_format
-from basedsl.objectstage.native import LoadedObject
+from basedsl.objectstage import LoadedObject, slot_format
 from basedsl_cute.arrays.array_record import CPU, CUDA
 
 Pack = Callable[[Any], bytes | None]
@@ -42,15 +46,15 @@ def _slots(formats: tuple[str, ...]) -> struct.Struct:
     return struct.Struct(slot_format(formats))
 
 
-def python_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
+def slots_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
     """The unpacker that calls `pack(value)`: bytes of the slots, or None to decline."""
-    return unpackers.python(pack, _slots(tuple(formats)).size)
+    return python_unpacker(pack, _slots(tuple(formats)).size)
 
 
 @functools.cache
 def _code() -> LoadedObject | None:
     try:
-        return runtime.load((Path(__file__).parent / "unpack.ll").read_text())
+        return load_llvmir((Path(__file__).parent / "unpack.ll").read_text())
     except (DSLError, OSError, AttributeError, KeyError):
         return None
 
@@ -128,7 +132,7 @@ def _device(name: str) -> tuple[int, int]:
 def _numpy(argument: Any) -> tuple[Any, Any, int]:
     """NumPy's array class, the dtype and its size; None for a type that no array can have."""
     kind = argument.dtype.numpy_dtype
-    if argument.device != "cpu" or kind is None or not object_layout.arrays_supported():
+    if argument.device != "cpu" or kind is None or not arrays_supported():
         return None, None, 1
     dtype = np.dtype(kind)
     if not _stands_for(argument.dtype) or dtype.itemsize * 8 != argument.dtype.dlpack[1]:
@@ -142,7 +146,7 @@ def _torch(argument: Any) -> tuple[Any, int]:
     kind = getattr(torch, "Tensor", None)
     if kind is None or not _stands_for(argument.dtype):
         return None, 0
-    describe = unpackers.exchange_function(kind)
+    describe = dlpack_exchange_function(kind)
     return (None, 0) if describe is None else (kind, describe)
 
 

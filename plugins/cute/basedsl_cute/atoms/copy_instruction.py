@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
@@ -34,8 +34,8 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
             raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
     if source.element_type is not target.element_type:
         raise DSLTypeError(
-            f"{what}: the source has elements of {source.element_type.__name__}, the destination "
-            f"of {target.element_type.__name__}; a copy converts nothing",
+            f"{what} from {source.element_type.__name__} to {target.element_type.__name__}: "
+            "a copy converts nothing",
             hint="dst.store(src.load().to(dst.element_type)) converts",
         )
 
@@ -211,9 +211,11 @@ def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
     """Follow the address back to where it was still aligned."""
     dialect = define(require("a copy").bindings)
     value = pointer.address.ir_value()
-    known = dialect.record(value.type).alignment
+    memref = dialect.record(value.type)
+    assert memref is not None
+    known = memref.alignment
     while True:
-        owner = getattr(value, "owner", None)
+        owner: Any = getattr(value, "owner", None)
         name = getattr(owner, "name", "")
         if name not in ("cute.view", "cute.recast"):
             break

@@ -72,8 +72,11 @@ def copy(
     count = len(sources)
     if count != len(targets):
         raise DSLTypeError(
-            f"cute.copy: the source {src} is {count} instruction(s) of {n_src} element(s), the "
-            f"destination {dst} is {len(targets)} of {n_dst}"
+            f"cute.copy: the source is {count} instruction(s), the destination {len(targets)}",
+            notes=(
+                (f"the source is {src}, with {n_src} element(s) an instruction", None),
+                (f"the destination is {dst}, with {n_dst} element(s) an instruction", None),
+            ),
         )
     _same_modes(src, n_src, dst, n_dst)
     each = _instructions_of_a_predicate(pred, count, n_src, src)
@@ -186,14 +189,14 @@ def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
     """The parts of a tensor for each instruction: `n` elements each, in the order of its shape."""
     if not algebra.is_static(tensor.shape):
         raise DSLTypeError(
-            f"cute.copy: the {what} {tensor} has a dynamic shape",
+            f"cute.copy: the {what} has a dynamic shape, {tensor.shape}",
             hint="slice the dynamic mode in a loop: cute.copy(atom, src[None, None, k], ...)",
         )
     size = int(algebra.size(tensor.shape))
     if size % n:
         raise DSLTypeError(
-            f"cute.copy: the {what} {tensor} of {size} element(s) is no whole number of "
-            f"instructions, each of {n}"
+            f"cute.copy: {size} element(s) of the {what} are no whole instructions of {n} each",
+            notes=((f"the {what} is {tensor}", None),),
         )
     by_instruction = algebra.Layout((n, size // n), (1, n))
     try:
@@ -203,8 +206,8 @@ def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
         )
     except algebra.LayoutError as error:
         raise DSLTypeError(
-            f"cute.copy: the {what} {tensor} does not split into instructions of {n} element(s): "
-            f"the {n} of one do not lie as those of another"
+            f"cute.copy: the {what} does not split into instructions of {n} elements alike",
+            notes=((f"the {what} is {tensor}", None),),
         ) from error
     if isinstance(divided, Tensor):
         return [divided[None, i] for i in range(size // n)]
@@ -276,7 +279,7 @@ def _same_shape(src: Tensor, dst: Tensor, what: str) -> None:
     for name, tensor in (("source", src), ("destination", dst)):
         if not algebra.is_static(tensor.shape):
             raise DSLTypeError(
-                f"{what}: the {name} {tensor} has a dynamic shape",
+                f"{what}: the {name} has a dynamic shape, {tensor.shape}",
                 hint="tile it with a static tiler first, or slice the dynamic mode in a loop",
             )
     if algebra.size(src.shape) != algebra.size(dst.shape):

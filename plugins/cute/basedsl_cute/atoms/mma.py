@@ -471,8 +471,11 @@ def _check_values(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
         values = algebra.size(tensor.shape, [0])
         if values != wanted:
             raise DSLTypeError(
-                f"{op}: {name}, of shape {tensor.shape}, has {values} values for each instruction, "
-                f"which takes {wanted} of {operand}",
+                f"gemm: {name} has {values} values for each instruction, which takes {wanted}",
+                notes=(
+                    (f"the instruction is {op}", None),
+                    (f"{name} has the shape {tensor.shape}", None),
+                ),
                 hint=f"make it with make_fragment_{operand}, of what partition_{operand} gives",
             )
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.metastage import current
+from basedsl.tracing import current
 
 
 def dsl_user_op(fn: Callable[..., Any]) -> Callable[..., Any]:

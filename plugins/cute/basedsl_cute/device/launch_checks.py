@@ -1,5 +1,5 @@
-"""Code that launchers of both kinds share: reading a launch, checking it, its failures; and the
-launcher that is a Python function.
+"""Launches from host code: their decoding, limits and failures, and the launcher in Python, which
+the simulator uses.
 
 The interface itself, which compiled host code is written against, is `lowering.host.launch_abi`.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
-from basedsl.objectstage import asserts
+from basedsl.objectstage import raise_failed_assertion
 from basedsl_cute.device.tensor_map import simulated_encoder
 from basedsl_cute.hardware.launch_limits import LaunchLimits, LaunchProblem, launch_problem
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class Launch(NamedTuple):
-    """One launch as Python values."""
+    """The parameters of one launch, as Python values."""
 
     kernel: KernelEntry
     grid: tuple[int, int, int]
@@ -58,7 +58,7 @@ class Launch(NamedTuple):
 
     @staticmethod
     def read(config: LaunchConfig, args: int, table: LaunchTable) -> Launch:
-        """The launch that `config` describes."""
+        """Decode a launch from its C structures."""
         cluster = _three(config.cluster)
         return Launch(
             kernel=table.kernels[config.kernel],
@@ -72,11 +72,11 @@ class Launch(NamedTuple):
         )
 
     def argument(self, index: int, kind: type[ctypes._SimpleCData]) -> int | float:  # type: ignore[type-arg]
-        """Argument `index` read as a ctypes type."""
+        """The value of kernel argument `index`, read as a ctypes type."""
         return kind.from_address(self.argument_address(index)).value  # type: ignore[no-any-return]
 
     def argument_address(self, index: int) -> int:
-        """Where argument `index` is: the bytes themselves of one passed by value."""
+        """The address of the bytes of kernel argument `index`."""
         pointers = ctypes.cast(self.args, ctypes.POINTER(ctypes.c_void_p))
         return pointers[index] or 0
 
@@ -105,17 +105,17 @@ _state = threading.local()
 
 
 def report_failure(error: BaseException) -> None:
-    """Keep why a launch in this thread failed, for `raise_failed_launch`."""
+    """Remember why a launch in this thread failed, for `raise_failed_launch`."""
     if getattr(_state, "error", None) is None:
         _state.error = error
 
 
 def raise_failed_launch() -> None:
-    """Raise what `report_failure` kept in this thread, at the user's line of the launch.
+    """Raise the error that `report_failure` remembered in this thread, at the user's launch line.
 
-    To be called after native host code that can launch, before
-    `objectstage.asserts.raise_failed_assertion`: the early return of a failed launch is an
-    assertion to the native back end, and that is where the line comes from.
+    Call it after native host code that can launch, before
+    `objectstage.raise_failed_assertion`: the early return of a failed launch is an
+    assertion for the native back end, which knows the line.
     """
     error = getattr(_state, "error", None)
     if error is None:
@@ -123,7 +123,7 @@ def raise_failed_launch() -> None:
     _state.error = None
     span: Span | None = None
     try:
-        asserts.raise_failed_assertion()
+        raise_failed_assertion()
     except DSLRuntimeError as stopped:
         span = stopped.span
     if isinstance(error, DSLRuntimeError) and span is not None:
@@ -142,10 +142,10 @@ CallbackType = ctypes.CFUNCTYPE(
 def python_launcher(
     table: LaunchTable, limits: LaunchLimits, start: Callable[[Launch], None]
 ) -> dict[str, int]:
-    """Symbols for `native.load` that make host code call `start(launch)` for each launch.
+    """The symbols for `load_object` that make host code call `start(launch)` for each launch.
 
-    Launches that the limits refuse fail before `start`; an exception of `start` is raised in the
-    thread that called the host code. Keep the returned mapping alive as long as the code.
+    Launches beyond the limits fail before `start`; an exception of `start` is raised in the thread
+    that called the host code. Keep the returned mapping alive as long as the code.
     """
 
     def launch(launcher: int, config: ctypes._Pointer[LaunchConfig], args: int) -> int:
@@ -169,7 +169,7 @@ def python_launcher(
 
 
 class Symbols(dict[str, int]):
-    """Addresses by name, and what they point into."""
+    """Addresses by symbol name; `keep` holds the objects that they point into."""
 
     keep: tuple[object, ...] = ()
 

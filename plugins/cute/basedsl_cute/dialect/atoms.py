@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from basedsl_cute.hardware.requirements import COPIES, Requirement, mma_sync
+from basedsl_cute.hardware.requirements import COPIES, MMA_SYNC, Requirement, mma_sync
 
 
 @dataclass(frozen=True)
@@ -99,24 +99,23 @@ def _warp_mma(shape: str, d: str, a: str, b: str) -> MmaAtom:
     return MmaAtom(name, elements, mma_sync(shape, a, b))  # type: ignore[arg-type]
 
 
+# By the type of A in `MMA_SYNC`: the types of D and C that go with it, and those of B.
 _F8, _I8 = ("e4m3", "e5m2"), ("s8", "u8")
+_ACCUMULATORS = {
+    "f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
+    **dict.fromkeys(_F8, ("f32",)), **dict.fromkeys(_I8, ("s32",)),
+}  # fmt: skip
+_FACTORS = {**dict.fromkeys(_F8, _F8), **dict.fromkeys(_I8, _I8)}
 
 MMA_ATOMS = {
     atom.name: atom
     for atom in (
         MmaAtom("universal_fma"),
-        *(_warp_mma("16x8x8", d, "f16", "f16") for d in ("f16", "f32")),
-        *(_warp_mma("16x8x16", d, "f16", "f16") for d in ("f16", "f32")),
-        *(_warp_mma(shape, "f32", "bf16", "bf16") for shape in ("16x8x8", "16x8x16")),
-        *(_warp_mma(shape, "f32", "tf32", "tf32") for shape in ("16x8x4", "16x8x8")),
-        *(_warp_mma("16x8x32", "f32", a, b) for a in _F8 for b in _F8),
         *(
-            _warp_mma(shape, "s32", a, b)
-            for shape in ("16x8x16", "16x8x32")
-            for a in _I8
-            for b in _I8
+            _warp_mma(shape, d, a, b)
+            for a, shape in MMA_SYNC
+            for d in _ACCUMULATORS[a]
+            for b in _FACTORS.get(a, (a,))
         ),
-        _warp_mma("8x8x4", "f64", "f64", "f64"),
-        *(_warp_mma(shape, "f64", "f64", "f64") for shape in ("16x8x4", "16x8x8", "16x8x16")),
     )
 }

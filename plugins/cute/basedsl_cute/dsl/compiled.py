@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from basedsl.compiled import Compiled
+from basedsl import Compiled
 from basedsl_cute.lowering.ptx.sass import disassemble
 
 

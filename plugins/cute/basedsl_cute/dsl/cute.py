@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from basedsl import DSL, DSLError, Language, location, objectstage
-from basedsl.binding import AdaptedArgument, ArgumentType, argument_type
-from basedsl.binding.results import Results
-from basedsl.function import DSLFunction
-from basedsl.metastage import Emitter, Trace
+from basedsl import DSL, DSLError, DSLFunction, Language, location, objectstage
+from basedsl.binding import AdaptedArgument, ArgumentType, Results, argument_type
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline
+from basedsl.tracing import Emitter, Trace
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
@@ -44,9 +43,13 @@ class Cute(Language):
     default_float = Float32
     dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
+    stands_for = ("cutlass",)
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def install_as(self, name: str) -> None:
+        importlib.import_module("basedsl_cute.compat.install").install_as(name)
 
     def emitter(self, trace: Trace) -> Emitter:
         return CuteEmitter(trace)

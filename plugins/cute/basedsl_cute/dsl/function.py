@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from basedsl.function import C, DSLFunction, P, R
-
-if TYPE_CHECKING:
-    from basedsl_cute.dsl.compiled import CuteCompiled
+from basedsl_cute.dsl.compiled import CuteCompiled
 
 
-class CuteFunction(DSLFunction[P, R, C]):
+class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):
     """A @jit or @kernel function."""
-
-    if TYPE_CHECKING:
-
-        def compile(self, *args: Any, **kwargs: Any) -> CuteCompiled: ...
 
     name_prefix = ""
     name_tag = True

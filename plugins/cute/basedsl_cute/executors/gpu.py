@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from basedsl.binding import ArgumentType
-from basedsl.binding.results import Results
-from basedsl.native_call.entry import NativeEntryPoint
-from basedsl.native_call.invoker import Invoker, NativeInvoker, native_invoker
-from basedsl.objectstage import Stages, asserts
+from basedsl.binding import ArgumentType, Results
+from basedsl.native_call import Invoker, NativeEntryPoint, NativeInvoker, native_invoker
+from basedsl.objectstage import FAILED_ASSERTIONS, Stages
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import encoder, gpu_launcher
 from basedsl_cute.executors.arguments import raise_failure, tensors
@@ -51,7 +49,7 @@ def gpu_executor(
         # the loaded kernels.
         keep = (*native.native.keep, symbols)
         counted = native.native.on_failure is not None
-        failed = asserts.FAILURES if counted else native.native.failed
+        failed = FAILED_ASSERTIONS if counted else native.native.failed
         native.native = replace(native.native, failed=failed, keep=keep)
         return native
 

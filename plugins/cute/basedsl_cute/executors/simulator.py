@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import ArgumentType
-from basedsl.binding.results import Results
+from basedsl.binding import ArgumentType, Results
 from basedsl.errors import DSLRuntimeError
-from basedsl.native_call.invoker import native_invoker
+from basedsl.native_call import native_invoker
 from basedsl.objectstage import Stages
 from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, python_launcher
 from basedsl_cute.dialect.attributes import BYVAL

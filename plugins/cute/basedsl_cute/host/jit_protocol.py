@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import NumericArgument
-from basedsl.binding.arguments import PartsArgument, is_plainly_static, static_key
+from basedsl.binding import NumericArgument, PartsArgument, is_plainly_static, static_key
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
 from basedsl.pytree import flatten, leaf_paths

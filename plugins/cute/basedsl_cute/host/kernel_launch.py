@@ -6,15 +6,15 @@ import difflib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Never, NoReturn
 
+from basedsl import DSLFunction
 from basedsl.binding import Each
 from basedsl.errors import DSLCallError, DSLTypeError
-from basedsl.function import DSLFunction
 from basedsl.location import Span, span_of_function, user_span
-from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.tracing import require
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
@@ -77,7 +77,7 @@ class KernelCall:
         programmatic_event: Any = None,
         programmatic_event_flags: int = 0,
         programmatic_event_trigger_at_block_start: Any = 0,
-        **unknown: Any,
+        **unknown: Never,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
 
@@ -118,10 +118,12 @@ class KernelCall:
             min_blocks_per_mp,
             preferred_smem_carveout,
         )
-        name, operands = _trace_kernel(trace, self, attributes, span)
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
-        _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+        # A `with` of host code, such as a profiler's range, says nothing about the kernel.
+        with trace.allowing():
+            name, operands = _trace_kernel(trace, self, attributes, span)
+            _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
 
 
 def _cluster(given: Any, span: Span | None) -> list[int]:

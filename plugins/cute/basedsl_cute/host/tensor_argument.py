@@ -14,8 +14,8 @@ from typing import Any
 
 from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLCallError
-from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
@@ -23,7 +23,7 @@ from basedsl_cute.arrays.address_owner import owner_of
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.arrays.placeholders import FakeTensor, SymInt
 from basedsl_cute.arrays.tensor import HostPointer, HostTensor, reaches_beyond_32_bits
-from basedsl_cute.arrays.unpack import as_bytes, python_unpacker, tensor_unpacker
+from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker, tensor_unpacker
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.tensors.pointer import RUN, Pointer, element_bytes, memref_type, storage_bits
@@ -137,7 +137,7 @@ class TensorArgument(ArgumentType):
 
         pack = _keeping(make)
         if self != plain:
-            return python_unpacker(self.formats, pack)
+            return slots_unpacker(self.formats, pack)
         return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
 
     def accepting_unpacker(self) -> Unpacker | None:
@@ -263,7 +263,7 @@ class PointerArgument(ArgumentType):
             fits = type(value) is HostPointer and pointer_argument(value, self.name) == self
             return as_bytes(self.formats, self.pack(value)) if fits else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def accepting_unpacker(self) -> Unpacker | None:
         """As `pack`, for values that `accepts` takes."""
@@ -272,7 +272,7 @@ class PointerArgument(ArgumentType):
             fits = type(value) is HostPointer and self.accepts(value, self.name)
             return as_bytes(self.formats, self.pack(value)) if fits else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """The memory behind the pointer: what `make_ptr(num_bytes=)` said, else the array that it
@@ -291,17 +291,28 @@ class PointerArgument(ArgumentType):
         return owner
 
     def accepts(self, value: Any, name: str) -> bool:
-        if not isinstance(value, HostPointer) or pointer_argument(value, name) != self:
-            aligned = isinstance(value, HostPointer) and value.align >= self.align
-            if aligned and (value.dtype, value.space) == (self.dtype, self.space):
-                return True
-            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}")
+        problem = self._violated(value)
+        if problem is not None:
+            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}: {problem}")
         return True
+
+    def _violated(self, value: Any) -> str | None:
+        if not isinstance(value, HostPointer):
+            return "it is no pointer"
+        if value.dtype is not self.dtype:
+            return f"its elements are {value.dtype.__name__}"
+        if value.space != self.space and not {value.space, self.space} <= _OF_THE_HOST:
+            return f"it points to {value.space}"
+        if value.address % self.align:
+            return f"its address is not aligned to {self.align} bytes"
+        return None
 
     def __str__(self) -> str:
         return f"Pointer[{self.dtype.__name__}] to {self.space}, align {self.align}"
 
 
+# Host code has addresses of global memory alone, whichever of these names they are written with.
+_OF_THE_HOST = {"gmem", "generic"}
 _sizes: dict[int, int] = {}  # address -> bytes, of pointers whose maker said so
 
 
@@ -321,7 +332,7 @@ def host_tensor(value: Any, name: str = "") -> ArrayRecord:
     return ArrayRecord.of(value, name)
 
 
-def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
+def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | None:
     """The argument type of an array, a tensor or a pointer, or None if `value` is none."""
     if isinstance(value, HostPointer):
         return pointer_argument(value, name)

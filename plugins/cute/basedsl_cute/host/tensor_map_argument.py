@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl.metastage import Trace, require
-from basedsl.numeric import Int64, as_numeric, is_dynamic, select
-from basedsl.numeric.kit import kit_of
+from basedsl.numeric import Int64, as_numeric, is_dynamic, kit_of, select
+from basedsl.tracing import Trace, require
 from basedsl_cute.hardware.tensor_map_format import (
     ALIGNMENT,
     BYTES,

@@ -26,7 +26,7 @@ class FastDivmodDivisor:
     (3, 2)
     """
 
-    @takes_location
+    @takes_location  # type: ignore[misc]
     def __init__(self, divisor: Any) -> None:
         kind = type(as_numeric(divisor))
         if not kind.is_integer or kind.width > 32:

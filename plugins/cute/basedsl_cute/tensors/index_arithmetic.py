@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.metastage import require
-from basedsl.numeric import Int32, Int64, Integer, Numeric, is_dynamic, minimum
-from basedsl.numeric.types import TYPES
+from basedsl.numeric import TYPES, Int32, Int64, Integer, Numeric, is_dynamic, minimum
+from basedsl.tracing import require
 from basedsl_cute.algebra import dynamic
 
 

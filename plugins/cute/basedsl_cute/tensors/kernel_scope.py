@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from basedsl.errors import DSLError
-from basedsl.metastage import Trace, require
+from basedsl.tracing import Trace, require
 
 
 def in_kernel(what: str) -> Trace:
@@ -27,5 +27,6 @@ def block_threads() -> int | None:
         op = op.parent.operation
     for name in ("known_block_size", "nvvm.maxntid"):
         if name in op.attributes:
-            return math.prod(n or 1 for n in ir.DenseI32ArrayAttr(op.attributes[name]))
+            sizes = ir.DenseI32ArrayAttr(op.attributes[name])
+            return math.prod(int(n) or 1 for n in sizes)
     return None

@@ -12,8 +12,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.metastage import require
 from basedsl.numeric import Float32, Numeric, as_numeric, elementary, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine

@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -25,7 +25,7 @@ RUN = "?:1"  # the layout behind a bare pointer: consecutive elements
 
 def element_bytes(dtype: Any) -> int:
     """Bytes of one element in memory; 1 for elements narrower than a byte."""
-    return max(1, dtype.width // 8)
+    return max(1, int(dtype.width) // 8)
 
 
 def storage_bits(dtype: Any) -> int:
@@ -324,7 +324,7 @@ class Pointer:
     __radd__ = __add__
 
     def __sub__(self, n: Any) -> Pointer:
-        return self + (-n)
+        return self.__add__(-n)
 
     def align(self, nbytes: int) -> Pointer:
         """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
@@ -367,7 +367,7 @@ class Pointer:
         return algebra.make_composed_layout(inner, self.offset, layout)
 
     def _checked_swizzle(self) -> Any:
-        swizzle = self.swizzle
+        swizzle: Any = self.swizzle
         if storage_bits(self.dtype) > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
             raise DSLTypeError(
                 f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"
@@ -457,13 +457,22 @@ def alignment_after(align: int, offset: Any, dtype: Any) -> int:
     return max(known & -known, 1)
 
 
+def same_bits(one: Any, other: Any) -> bool:
+    """Return True for the signed and the unsigned integer of one width."""
+    return bool(one.is_integer and other.is_integer and one.width == other.width > 1)
+
+
 def as_element(kind: Any, value: Any) -> Any:
-    """The value as an element of type `kind`: Python numbers convert, other types must match."""
+    """The value as an element of type `kind`: Python numbers convert, other types must match. An
+    integer of the same width is the same bits, as in CuTe's DSL.
+    """
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
         return value
     if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
+        return value.to(kind)
+    if isinstance(value, Numeric) and same_bits(type(value), kind):
         return value.to(kind)
     raise DSLTypeError(
         f"{with_article(type(value))} is stored into a tensor of {kind.__name__}",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Numeric, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.printf import write

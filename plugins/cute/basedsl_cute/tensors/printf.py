@@ -8,8 +8,8 @@ from string import Formatter
 from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor import Tensor

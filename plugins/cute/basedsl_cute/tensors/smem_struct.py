@@ -45,7 +45,7 @@ class AlignType:
 
     @property
     def alignment(self) -> int:
-        return max(self.bytes, self.field.alignment)
+        return max(self.bytes, int(self.field.alignment))
 
     def overlay(self, pointer: Pointer) -> Any:
         return self.field.overlay(pointer)
@@ -135,6 +135,8 @@ class Struct:
     """A struct in memory. Fields are attributes: reading a number loads, assigning it stores."""
 
     __slots__ = ("_pointer", "_type")
+    _pointer: Pointer
+    _type: StructType
 
     def __init__(self, type: StructType, pointer: Pointer) -> None:
         object.__setattr__(self, "_type", type)
@@ -152,7 +154,8 @@ class Struct:
     @property
     def ptr(self) -> Pointer:
         """A pointer to the first byte, with elements of Uint8."""
-        return self._pointer
+        pointer: Pointer = self._pointer
+        return pointer
 
     def __getattr__(self, name: str) -> Any:
         kind, pointer = self._field(name)

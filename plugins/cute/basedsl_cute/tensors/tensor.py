@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
-from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
+from basedsl.tracing import current, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -26,6 +26,7 @@ from basedsl_cute.tensors.pointer import (
     index_value,
     memref_type,
     refuse_tensor_memory,
+    same_bits,
 )
 
 Iterator = Pointer
@@ -128,7 +129,7 @@ class Tensor(NoVector):
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
         shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))
-        layout = algebra.Layout(shape, stride)
+        layout: algebra.Layout | algebra.ComposedLayout = algebra.Layout(shape, stride)
         if isinstance(self.layout, algebra.ComposedLayout):
             layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
         return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
@@ -181,7 +182,7 @@ class Tensor(NoVector):
         """The element type, a numeric class; Int32 of a coordinate tensor."""
         return self._start.dtype if isinstance(self._start, Pointer) else Int32
 
-    dtype = element_type
+    dtype = _dtype = element_type
 
     @property
     def memspace(self) -> Any:
@@ -291,7 +292,7 @@ class Tensor(NoVector):
             raise DSLTypeError(
                 f"store() takes a vector, got {type(value).__name__}", hint="t.fill(x) for numbers"
             )
-        if value.dtype is not self.element_type:
+        if value.dtype is not self.element_type and not same_bits(value.dtype, self.element_type):
             raise DSLTypeError(
                 f"a vector of {value.dtype.__name__} is stored into a tensor of "
                 f"{self.element_type.__name__}",

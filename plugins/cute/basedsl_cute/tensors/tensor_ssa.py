@@ -1,7 +1,7 @@
 """`TensorSSA`: the elements of a tensor as one immutable vector in registers.
 
 The IR vector is one-dimensional, in colexicographic order of the shape (first mode fastest).
-Arithmetic is that of numbers (`basedsl.numeric.lanes`). Shapes broadcast as in NumPy: they are
+Arithmetic is that of numbers (`basedsl.numeric.lane_kit`). Shapes broadcast as in NumPy: they are
 aligned at the last mode, and extent 1 stretches.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -144,7 +144,8 @@ class TensorSSA:
         """The vector with its elements converted to the numeric class `dtype`."""
         if dtype is self.dtype:
             return self
-        return elementwise(lambda x: x.to(dtype), self)
+        converted: TensorSSA = elementwise(lambda x: x.to(dtype), self)
+        return converted
 
     def bitcast(self, dtype: Any) -> TensorSSA:
         """The vector of the same bits as elements of `dtype`; DSLTypeError for another width."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.metastage import require
-from basedsl.numeric import Numeric, as_numeric
-from basedsl.numeric.formats import Kind
-from basedsl.numeric.kit import kit_of
-from basedsl.numeric.selection import common
+from basedsl.numeric import Kind, Numeric, as_numeric, in_common_type, kit_of
+from basedsl.tracing import require
 
 _DYNAMIC = -(2**63)  # of a static position in vector.extract: it is an operand
 
@@ -90,7 +87,7 @@ def combine(which: str, a: Any, b: Any) -> Numeric:
     """The larger ("max") or smaller ("min") of two numbers, in their common type; of a NaN and a
     number, the number.
     """
-    x, y = common(a, b)
+    x, y = in_common_type(a, b)
     T = type(x)
     kit = kit_of(require("a choice between dynamic values"))
     values = [x.ir_value(), y.ir_value()]

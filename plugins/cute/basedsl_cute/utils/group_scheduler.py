@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Int32, maximum
 from basedsl_cute import algebra, arch
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -180,7 +180,7 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         self._sizes = sizes
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(  # type: ignore[override]
         cls,
         params: PersistentTileSchedulerParams,

@@ -67,7 +67,7 @@ class Host:
         self.launches = []
         self.failure = None
         self.symbols = python_launcher(self.table, limits or LaunchLimits(), self.start)
-        code = native.load(self.stages.artifact, self.symbols)
+        code = native.load_object(self.stages.artifact, self.symbols)
         self.function = code.function("host", None, *C_TYPES)
 
     def start(self, launch):

@@ -234,7 +234,7 @@ def copy(b: Rewriter, op: Copy) -> RuleResult:
     makes zero; "ldmatrix" and "stmatrix" to the instruction and the accesses of its registers.
     """
     require(COPY_ATOMS[op.atom].requirement, b.target, op.op)
-    _COPIES[op.atom.partition("_x")[0]](b, op)
+    COPY_LOWERINGS[op.atom.partition("_x")[0]](b, op)
     return Erase()
 
 
@@ -281,7 +281,8 @@ def _copy_async(b: Rewriter, op: Copy) -> None:
     b.emit("nvvm.cp.async.shared.global", [], operands, attributes)
 
 
-_COPIES = {
+# By the name of a copy atom up to its number of matrices.
+COPY_LOWERINGS = {
     "universal": _copy_universal,
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,

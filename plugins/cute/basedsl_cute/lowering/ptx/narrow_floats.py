@@ -14,8 +14,14 @@ import ml_dtypes
 import numpy as np
 
 from basedsl.errors import DSLTypeError
-from basedsl.objectstage import Keep, Replace, RuleResult, span_of_location
-from basedsl.objectstage.storage_floats import ENCODINGS, StorageFloats
+from basedsl.objectstage import (
+    Keep,
+    Replace,
+    RuleResult,
+    StorageFloats,
+    span_of_location,
+    storage_width,
+)
 from basedsl_cute.hardware.requirements import CONVERSIONS
 from basedsl_cute.lowering.kernel.storage import element_of, with_element
 
@@ -32,7 +38,7 @@ _DTYPES = {
     "f6E2M3FN": ml_dtypes.float6_e2m3fn,
     "f4E2M1FN": ml_dtypes.float4_e2m1fn,
 }
-_BITS = {name: ENCODINGS[name].width if name in ENCODINGS else 8 for name in _DTYPES}
+_BITS = {name: storage_width(name) for name in _DTYPES}
 
 _CARRIERS = ("scf.", "cf.", "vector.", "arith.select", "gpu.func", "llvm.load", "llvm.func")
 

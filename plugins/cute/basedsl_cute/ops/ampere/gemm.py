@@ -237,6 +237,7 @@ class TileCopier:
         if bits >= 32:
             mode = cpasync.LoadCacheMode.GLOBAL if bits == 128 else cpasync.LoadCacheMode.ALWAYS
             op = cpasync.CopyG2SOp(mode, zero_fill=True)
+        self.bits = bits
         self.atom = cute.make_copy_atom(op, dtype, num_bits_per_copy=bits)
         layouts = contiguous_copy(major, tile, dtype, vector, cfg.threads)
         own = cute.make_tiled_copy_tv(self.atom, *layouts).get_slice(thread)
@@ -271,7 +272,7 @@ class TileCopier:
             rows = [cute.where(begun, word, cute.Uint32(0)) for word in self.inside]
             for i in range(self.count[0]):
                 source, target = self.source[None, i, j, tile], self.target[None, i, j, stage]
-                if self.atom.num_bits < 32:  # not a cp.async, which would write zeros
+                if self.bits < 32:  # not a cp.async, which would write zeros
                     target.fill(0)
                 inside = True if self.is_full else (rows[i // 32] & (1 << i % 32)) != 0
                 cute.copy_atom_call(self.atom, source, target, pred=inside)
@@ -280,7 +281,8 @@ class TileCopier:
 def contiguous_copy(major, tile, dtype, vector, threads):
     """Thread and value layouts of a copy whose neighbouring threads copy neighbouring vectors."""
     by_row = major is sm90.LayoutEnum.ROW_MAJOR
-    along = lanes_of_a_line(*(reversed(tile) if by_row else tile), dtype.width, vector, threads)
+    lines, contiguous = tile if by_row else tile[::-1]
+    along = lanes_of_a_line(contiguous, lines, dtype.width, vector, threads)
     across = threads // along
     if by_row:
         return cute.make_layout((across, along), stride=(along, 1)), cute.make_layout((1, vector))

@@ -157,7 +157,8 @@ _TORCH_NAMES = {
 
 def library(x: Any) -> ArrayLibrary:
     """The library of an array; DSLTypeError for any other object."""
-    return _library(type(x))
+    kind: Any = type(x)
+    return _library(kind)
 
 
 @functools.lru_cache(maxsize=64)

@@ -319,7 +319,9 @@ def _plan(request: Request) -> Plan:
         views = with_copies_for_tma(views, product.a, product.b, product.extents[2])
     processors = _processors(product.a)
     kernel, config = choose_kernel(
-        *(x.dtype for x in infos),
+        infos[0].dtype,
+        infos[1].dtype,
+        infos[2].dtype,
         problem_shape(*views, product.extents[2]),
         tf32,
         _tma_support(views, infos),

@@ -157,13 +157,12 @@ def _merged(shape: Extents, strides: Extents, split: int) -> tuple[Extents, Exte
 
 def _lead(shape: Extents, strides: Extents) -> int | None:
     """The contiguous one of the last two modes (-1 or -2), or one of extent 1; None without."""
-    for fits in (
-        lambda i: strides[i] == 1 and shape[i] > 1,
-        lambda i: strides[i] == 1 or shape[i] == 1,
-    ):
-        for i in (-1, -2):
-            if fits(i):
-                return i
+    for mode in (-1, -2):
+        if strides[mode] == 1 and shape[mode] > 1:
+            return mode
+    for mode in (-1, -2):
+        if strides[mode] == 1 or shape[mode] == 1:
+            return mode
     return None
 
 

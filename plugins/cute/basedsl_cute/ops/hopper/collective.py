@@ -52,8 +52,9 @@ def operand_kinds(a: Any, b: Any, c: Any) -> Kinds:
             notes=tuple((f"{name} is {x}", None) for name, x in (("A", a), ("B", b), ("C", c))),
             hint="A is (M, K), B (N, K), C (M, N), or all of them have a last mode of batches",
         )
-    majors = [sm90.LayoutEnum.from_tensor(x) for x in (a, b, c)]
-    return Kinds(a.element_type, b.element_type, c.element_type, *majors, ranks == {3})
+    major_a, major_b, major_c = (sm90.LayoutEnum.from_tensor(x) for x in (a, b, c))
+    types = (a.element_type, b.element_type, c.element_type)
+    return Kinds(*types, major_a, major_b, major_c, ranks == {3})
 
 
 def check_majors(kinds: Kinds) -> None:

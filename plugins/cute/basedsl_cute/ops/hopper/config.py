@@ -105,7 +105,8 @@ class Config:
         m, n, k = self.tile
         rows, columns = self.piece(kinds.c)
         loads = self.stages * (m * kinds.a.width + n * kinds.b.width) * k // 8
-        return 2048 + loads + self.slots * self.consumers * rows * columns * kinds.c.width // 8
+        stores = self.slots * self.consumers * rows * columns * kinds.c.width // 8
+        return 2048 + int(loads + stores)
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class Config:
     def ring_bytes(self, a: Any, b: Any) -> int:
         """Shared memory of the stages, in bytes, for A and B of these element types."""
         m, n, k = self.tile
-        return self.stages * (m * a.width + n * b.width) * k // 8
+        return int(self.stages * (m * a.width + n * b.width) * k // 8)
 
 
 def check_config(kinds: Kinds, cfg: Config) -> None:
