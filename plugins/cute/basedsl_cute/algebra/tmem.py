@@ -56,7 +56,7 @@ def tmem_columns(layout: Layout, bits: int) -> int:
     64
     """
     modes = zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True)
-    last = sum((s - 1) * (d % lane_stride(bits)) for s, d in modes)
+    last: int = sum((s - 1) * (d % lane_stride(bits)) for s, d in modes)
     return -(-(last + 1) * bits // TMEM_COLUMN_BITS)
 
 
