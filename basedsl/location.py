@@ -72,6 +72,19 @@ def is_internal_frame(frame: FrameType) -> bool:
     return is_internal(filename)
 
 
+def asks_as_library(frame: FrameType | None) -> bool:
+    """Return True if the question for an object's class, which `frame` asks, is the library's.
+
+    Abstract base classes ask in the name of their caller.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen "):
+        frame = frame.f_back
+    if frame is None:
+        return True
+    filename = frame.f_code.co_filename
+    return internal_files[filename] and filename not in _PASS_ON
+
+
 def is_rewritten(code: CodeType) -> bool:
     """Return True for code made by the pre-stage: its control flow is captured."""
     return "__dsl__" in code.co_consts
