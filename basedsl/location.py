@@ -65,11 +65,13 @@ def is_internal(filename: str) -> bool:
 
 
 def is_internal_frame(frame: FrameType) -> bool:
-    """True for a frame of such a file, and for methods that `dataclasses` generated for one."""
-    filename = frame.f_code.co_filename
-    if filename == "<string>":
-        filename = frame.f_globals.get("__file__") or filename
-    return is_internal(filename)
+    """True for a frame of such a file, and for methods that `dataclasses` generated: they have no
+    source to show.
+    """
+    code = frame.f_code
+    if code.co_filename == "<string>" and code.co_name.startswith("__"):
+        return True
+    return is_internal(code.co_filename)
 
 
 def asks_as_library(frame: FrameType | None) -> bool:

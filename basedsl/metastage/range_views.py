@@ -38,18 +38,6 @@ class RangeView(Range):
         self.item = item
         self.functions = functions
 
-    def __len__(self) -> int:
-        self._refuse()
-
-    def __iter__(self) -> Any:
-        self._refuse()
-
-    def __getitem__(self, index: Any) -> Any:
-        self._refuse()
-
-    def _refuse(self) -> Any:
-        return self.as_builtin()  # raises: the count is dynamic
-
 
 _NO_HINTS = LoopHints(None, False, None, False)
 
@@ -61,7 +49,7 @@ def is_dynamic_range(items: Any) -> bool:
 
 def _parts(items: Any, what: str) -> tuple[Any, Callable[[Any], Any]]:
     """Return the length, and the item at a position."""
-    if isinstance(items, RangeView):
+    if isinstance(items, Range) and items.item is not None:
         return items.stop, items.item
     if isinstance(items, builtins.range):
         items = Range(items.start, items.stop, items.step, _NO_HINTS)

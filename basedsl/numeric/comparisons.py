@@ -127,11 +127,12 @@ def with_float_literal(name: str, literal: float) -> bool | tuple[str, int]:
     return ("le" if name[0] == "l" else "gt"), math.floor(literal)
 
 
-def with_int_literal(name: str, literal: int, F: Type) -> tuple[str, float] | None:
+def with_large_literal(name: str, literal: int | float, F: Type) -> tuple[str, float] | None:
     """Return the comparison of a float of type `F`, and the float to compare it with, that mean
-    the same as comparing it with an int that `F` does not hold. None if it holds it.
+    the same as comparing it with a number that `F` does not hold: an int, or a float beyond its
+    range. None if it holds it.
 
-    No float is equal to the int: that is a comparison with NaN.
+    No float is equal to the number: that is a comparison with NaN.
     """
     try:
         nearest = float(convert_number(literal, F.format))

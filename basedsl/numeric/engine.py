@@ -137,7 +137,8 @@ def _emit(
 ) -> Any:
     """Emit `a OP b`, of which one operand at least is an SSA value."""
     left, right, result, rule, weak = plan
-    A, B = type(a), type(b)
+    A: Any = type(a)
+    B: Any = type(b)
     kit.begin()
     if a_known:
         x = number_of(a, left)

@@ -153,15 +153,18 @@ def _of_two_kinds(name: str, a: Any, b: Any) -> Any:
     if isinstance(a, Numeric) and a.region is not None:
         number, literal = a, b
     elif not isinstance(b, Numeric) or b.region is None:
-        return None
+        x, y = (z.value if isinstance(z, Numeric) else z for z in (a, b))
+        if {type(x), type(y)} != {int, float}:
+            return None
+        return Boolean._known(getattr(operator, name)(x, y))
     else:
         number, literal, name = b, a, comparisons.MIRRORED[name]
     if isinstance(literal, Numeric):
         literal = literal.value
     if number.is_float:
-        if type(literal) is not int:
+        if type(literal) is not int and not _overflows(literal, type(number)):
             return None
-        changed = comparisons.with_int_literal(name, literal, type(number))
+        changed = comparisons.with_large_literal(name, literal, type(number))
         return changed and apply(COMPARISONS[changed[0]], number, changed[1])
     if type(literal) is not float or number.kind is Kind.BOOLEAN:
         return None
@@ -169,6 +172,10 @@ def _of_two_kinds(name: str, a: Any, b: Any) -> Any:
     if isinstance(answer, bool):
         return Boolean._known(answer)
     return apply(COMPARISONS[answer[0]], number, answer[1])
+
+
+def _overflows(literal: Any, T: Type) -> bool:
+    return type(literal) is float and math.isfinite(literal) and abs(literal) > T.max
 
 
 def _out_of_range(name: str) -> Shortcut:

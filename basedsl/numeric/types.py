@@ -175,7 +175,7 @@ class Numeric(metaclass=NumericMeta):
             return type(self)
         return python_class(type(self))
 
-    __class__ = property(_python_class)  # type: ignore[assignment]
+    __class__ = property(_python_class)
 
     @property
     def is_dynamic(self) -> bool:
@@ -401,8 +401,7 @@ class Integer(Numeric):
         if self.region is not None:
             raise _not_static(
                 self, "is used where Python needs a number now (an index, a length, a bound)",
-                "take a value known while compiling (Constexpr), or decorate the function with "
-                "@jit (preprocess=True), which captures loops and indexing",
+                _index_hint(user_frame()),
             )  # fmt: skip
         return int(self.value)
 
@@ -648,8 +647,12 @@ def _check_float(T: type[Numeric], value: Number) -> float:
     rounded = convert_number(value, T.format) if not isinstance(value, int) or (
         abs(value) < 1 << 1024
     ) else math.inf  # fmt: skip
-    if isinstance(value, int) and math.isinf(rounded):
-        raise DSLTypeError(f"the integer {value} is too large for {T.__name__}")
+    if math.isinf(rounded) and (isinstance(value, int) or math.isfinite(value)):
+        shown = repr(value) if isinstance(value, float) or abs(value) < 10**20 else "this integer"
+        raise DSLTypeError(
+            f"{shown} does not fit {T.__name__}, whose largest number is {T.max:.8g}",
+            hint="use a wider type; math.inf is the infinity",
+        )
     return float(rounded)
 
 
@@ -687,6 +690,18 @@ def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLEr
     if trace is None or frame is None or is_library(frame.f_code.co_filename):
         return error  # a library may ask for the truth, catch the error and go on
     return trace.refuse(error)
+
+
+def _index_hint(frame: FrameType | None) -> str:
+    if frame is not None and is_rewritten(frame.f_code):
+        return (
+            "the length of a list or a text (a slice, a repetition) is fixed while compiling: take "
+            "a value known then (Constexpr), or loop over the items with a condition"
+        )
+    return (
+        "take a value known while compiling (Constexpr), or decorate the function with @jit "
+        "(preprocess=True), which captures loops and indexing"
+    )
 
 
 def _is_in_case(frame: FrameType) -> bool:

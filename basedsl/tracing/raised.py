@@ -71,6 +71,8 @@ def error_of(text: str, span: Span | None) -> BaseException | None:
     if match["state"] is None and message:
         args = (message,)
     mixed = _mixed(name) if ":" not in name else None
+    if match["state"] is not None and isinstance(mixed, type) and issubclass(mixed, OSError):
+        mixed = None  # which keeps parts of its arguments
     if mixed is not None:
         error: BaseException = mixed(message or name, span)
         if match["state"] is not None:

@@ -483,7 +483,12 @@ def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
 @RULES.register("cf.assert")
 def assertion(b: PtxRewriter, op: Any) -> RuleResult:
     """Erase, unless assertions are asked for."""
-    return Keep() if b.assertions else Erase()
+    if not b.assertions:
+        return Erase()
+    text = b.ir.StringAttr(op.attributes["msg"]).value
+    if text != spoken(text):
+        op.attributes["msg"] = b.ir.StringAttr.get(spoken(text))
+    return Keep()
 
 
 @RULES.register("arith.fptosi", "arith.fptoui")
