@@ -50,7 +50,8 @@ def is_not_none(n):
 
 @refused("write ==", "int")
 def is_literal(n):
-    return 1 if n is 3 else 0
+    three = 3
+    return 1 if n is three else 0
 
 
 @program("int")

@@ -1,4 +1,7 @@
-"""Messages of assertions, exceptions of one's own, comparisons of ints with floats."""
+"""Messages of assertions, exceptions of one's own, comparisons of ints with floats.
+
+PYTEST_DONT_REWRITE: the messages of assertions are compared.
+"""
 
 # mypy: ignore-errors
 # ruff: noqa

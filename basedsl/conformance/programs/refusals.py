@@ -175,11 +175,6 @@ def int_enum_compare(n):
     return 1 if n == Color.RED else 0
 
 
-@refused("looked up in a dict or a set", "int")
-def int_enum_made(n):
-    return 1 if Color(n) == 1 else 0
-
-
 def change(v):
     v[0] += 1
     return v[0]

@@ -13,7 +13,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from basedsl_cute import algebra, dialect, jax, public
     from basedsl_cute.public import *  # noqa: F403
+
+    # Strict type checkers take a name for public only if it is listed.
+    __all__ = ["algebra", "dialect", "jax"]
+    __all__ += public.__all__
 
 _loading = False
 # Public modules are found by name without loading the other names, which may be what is loading.
@@ -42,7 +47,7 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
         if name not in globals():
             from basedsl_cute.hardware import unsupported
 
-            return unsupported.absent(__name__)(name)
+            return unsupported.unsupported_names(__name__)(name)
         return globals()[name]
 
 

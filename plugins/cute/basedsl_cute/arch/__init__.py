@@ -5,6 +5,8 @@ user's line, and takes and ignores the keyword arguments `loc` and `ip`. Where t
 instruction, DSLTypeError is raised when the kernel is compiled.
 """
 
+from typing import TYPE_CHECKING
+
 from basedsl_cute.arch import smem
 from basedsl_cute.arch.arithmetic import (
     exp,
@@ -75,7 +77,6 @@ from basedsl_cute.arch.fence import (
 )
 from basedsl_cute.arch.indices import (
     FULL_MASK,
-    WARP_SIZE,
     block_dim,
     block_idx,
     dynamic_smem_size,
@@ -114,9 +115,11 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.hardware.unsupported import unsupported_names
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "FULL_MASK",

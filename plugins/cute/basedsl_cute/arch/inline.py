@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import Trace
 from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
+from basedsl.tracing import Trace
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer

@@ -1,12 +1,11 @@
-"""`cute.cutlass_dsl`: another home of the names that helpers written for CuTe's DSL import."""
+"""`cute.cutlass_dsl`: the names that helper functions written for CuTe's DSL import."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import Constexpr, const_expr, range, range_constexpr
-from basedsl.metastage import current, require
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -28,18 +27,20 @@ from basedsl.numeric import (
     resolve,
 )
 from basedsl.pytree import flatten, rebuild
+from basedsl.tracing import current, require
 from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.toolkit import target_version
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 
-__getattr__ = absent("basedsl_cute.cutlass_dsl")
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names("basedsl_cute.cutlass_dsl")
 
 jit = CUTE.jit
 kernel = CUTE.kernel
 
-# They take values known at run time too.
+# Python's functions, which take dynamic values as well.
 min = resolve(min)
 max = resolve(max)
 all = resolve(all)
@@ -47,7 +48,7 @@ any = resolve(any)
 
 
 def dynamic_expr(value: Any) -> Any:
-    """`value`: whether a condition is known at run time is found by itself."""
+    """Return `value`: whether a condition is dynamic is detected without this mark."""
     return value
 
 
@@ -55,12 +56,15 @@ range_dynamic = range  # its old name
 
 
 def extract_mlir_values(value: Any) -> list[Any]:
-    """The values of the IR in a tree (numbers, tensors, tuples, objects of them), in order."""
+    """The SSA values in a tree, in order.
+
+    A tree is a number, a tensor, or a tuple, list, dict or object of trees.
+    """
     return [leaf.ir_value() for leaf in flatten(value)[1] if _is_dynamic(leaf)]
 
 
 def new_from_mlir_values(value: Any, values: Sequence[Any]) -> Any:
-    """A tree like `value` with other values of the IR: as many as `extract_mlir_values` gives."""
+    """A tree like `value` with other SSA values, as many as `extract_mlir_values` returns."""
     node, leaves = flatten(value)
     new = iter(values)
     return rebuild(node, [_with(leaf, next(new)) if _is_dynamic(leaf) else leaf for leaf in leaves])
@@ -77,8 +81,10 @@ def _with(leaf: Any, value: Any) -> Any:
 
 
 class T:
-    """MLIR's types for inline assembly, inside a function that is being compiled; elsewhere (in
-    `__get_mlir_types__` of an argument) the numeric types that stand for them.
+    """MLIR types, for operations and inline assembly in functions that are being compiled.
+
+    Elsewhere, for instance in the method `__get_mlir_types__` of an argument, the functions return
+    the numeric classes that stand for the types.
     """
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""`cute.typing`: the names for annotations.
+"""`cute.typing`: names for annotations.
 
-Integers in a tuple that a `@jit` function gets from Python are Int32 values known at run time,
-under whichever of these names.
+Whichever of these names annotates it, an integer in a tuple argument of a `@jit` function is a
+dynamic Int32.
 """
 
 from __future__ import annotations

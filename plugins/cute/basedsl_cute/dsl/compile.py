@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from basedsl.compiled import Compiled
 from basedsl.errors import DSLTypeError, users_frames
 from basedsl.options import OptionError
+from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 
 
@@ -118,7 +118,9 @@ class Compile:
         given = options if isinstance(options, tuple) else (options,)
         return Compile((*self._options, *map(_as_option, given)))
 
-    def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
+    def __call__(
+        self, function: Any, *args: Any, options: Any = None, **kwargs: Any
+    ) -> CuteCompiled:
         """Compile a @jit function for arguments like these; always compiles, caches nothing.
 
         `function` is a @jit function, a bound method, or an object whose `__call__` is one;

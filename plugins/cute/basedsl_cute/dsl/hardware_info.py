@@ -8,7 +8,14 @@ from typing import Any
 from basedsl.errors import DSLCallError
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.targets import Target, target_for_capability, target_of
+from basedsl_cute.hardware.requirements import CLUSTERS
+from basedsl_cute.hardware.targets import (
+    MAX_CLUSTER,
+    PORTABLE_CLUSTER,
+    Target,
+    target_for_capability,
+    target_of,
+)
 
 _EMPTY_KERNEL = """
 .version {version}
@@ -40,12 +47,12 @@ class HardwareInfo:
         """How many clusters of `cluster_size` blocks, each with all shared memory of a
         multiprocessor, the device runs at once; 1 on the simulator.
         """
-        if type(cluster_size) is not int or not 1 <= cluster_size <= 16:
-            raise DSLCallError(f"a cluster has 1 to 16 blocks, not {cluster_size!r}")
+        if type(cluster_size) is not int or not 1 <= cluster_size <= MAX_CLUSTER:
+            raise DSLCallError(f"a cluster has 1 to {MAX_CLUSTER} blocks, not {cluster_size!r}")
         device = self._device
         if device is None:
             return 1
-        if device.capability < (9, 0):
+        if not CLUSTERS.is_met_by(target_for_capability(*device.capability)):
             return device.multiprocessors // cluster_size
         return _active_clusters(device.number, cluster_size)
 
@@ -65,7 +72,7 @@ def _active_clusters(number: int, cluster_size: int) -> int:
     library = driver.Library(_EMPTY_KERNEL.format(version=version, name=target.name))
     kernel = library.kernel("empty")
     kernel.set_attribute(driver.MAX_DYNAMIC_SMEM, device.smem_per_block, number)
-    if cluster_size > 8:
+    if cluster_size > PORTABLE_CLUSTER:
         kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, number)
     clusters = kernel.active_clusters(cluster_size, 128, device.smem_per_block)
     library.unload()

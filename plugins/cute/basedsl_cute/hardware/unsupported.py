@@ -1,9 +1,8 @@
-"""What is not offered, and says so where a program first uses it: what belongs to Blackwell GPUs,
-and what is internal to CuTe's own DSL.
+"""Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
-`TABLE` names the first, module by module; `MODULES` are modules of which nothing is offered.
-Programs may import all of these: only using them is an error. `INSTEAD` has the second, with what
-programs write here.
+`TABLE` and `GEFORCE` have the names, module by module, that belong to Blackwell GPUs; of the
+modules in `MODULES` nothing is offered. `INSTEAD` has names that are internal to CuTe's own DSL,
+with what programs write here. Programs may import all of these: only using them is an error.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ class NotOfferedError(DSLError):
     """A name of CuTe's DSL that this package knows and does not have."""
 
 
-def absent(module: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of this package: what it lacks because of the GPUs it is for
-    is an error that names them; every other unknown name is none of its attributes.
+def unsupported_names(module: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of `module`: NotOfferedError for a name that this table knows,
+    AttributeError for any other. Type checkers must not see it, or they would report no name.
     """
     inner = module.removeprefix(_ROOT).lstrip(".")
 

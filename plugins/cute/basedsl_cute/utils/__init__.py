@@ -1,8 +1,10 @@
 """`cute.utils`: allocators, tile schedulers, epilogues and choices that kernels share."""
 
+from typing import TYPE_CHECKING
+
 from basedsl_cute.algebra.draw import print_latex, print_latex_tv
 from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_bytes
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 from basedsl_cute.utils import (
     epilogue,
@@ -32,7 +34,8 @@ from basedsl_cute.utils.vector_width import common_vector
 sm90 = hopper_helpers
 static_persistent_tile_scheduler = tile_scheduler
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "GroupedGemmTileSchedulerHelper",

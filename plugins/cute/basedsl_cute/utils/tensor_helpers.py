@@ -6,13 +6,13 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Numeric
-from basedsl_cute.arrays.tensor import Tensor, from_dlpack
+from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 
 
 def create_cute_tensor_for_fp8(
     storage_tensor: Any, dtype: type[Numeric], leading_dim: int, source_f32_tensor: Any = None
-) -> Tensor:
+) -> HostTensor:
     """Return a torch tensor as an argument with a dynamic layout and elements of `dtype`.
 
     For an fp8 `dtype`, `storage_tensor` is one of bytes, which `source_f32_tensor`, if given,

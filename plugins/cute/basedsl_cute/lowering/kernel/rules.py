@@ -32,7 +32,7 @@ from basedsl_cute.dialect.ops import (
     View,
 )
 from basedsl_cute.dialect.warpgroup import PtxWgmma, Wgmma
-from basedsl_cute.hardware.capability import require_architecture, require_capability
+from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.lowering.kernel import packed, warp_matrix
 from basedsl_cute.lowering.kernel.rewriter import (
     SMEM_ALIGNMENT,
@@ -48,6 +48,7 @@ from basedsl_cute.lowering.kernel.storage import (
     to_storage,
     with_element,
 )
+from basedsl_cute.lowering.required import require
 
 RULES: RuleTable[RuleFunction, LoweringRule] = RuleTable("lower-cute", LoweringRule)
 
@@ -229,10 +230,8 @@ def copy(b: Rewriter, op: Copy) -> RuleResult:
     predicate; "cp_async" to `nvvm.cp.async.shared.global`, whose source size a false predicate
     makes zero; "ldmatrix" and "stmatrix" to the instruction and the accesses of its registers.
     """
-    stem = op.atom.partition("_x")[0]
-    atom, what = COPY_ATOMS[op.atom], stem.replace("_", ".")
-    require_capability(b.target, atom.since, what, op.op.location, atom.is_specific)
-    _COPIES[stem](b, op)
+    require(COPY_ATOMS[op.atom].requirement, b.target, op.op)
+    COPY_LOWERINGS[op.atom.partition("_x")[0]](b, op)
     return Erase()
 
 
@@ -279,7 +278,8 @@ def _copy_async(b: Rewriter, op: Copy) -> None:
     b.emit("nvvm.cp.async.shared.global", [], operands, attributes)
 
 
-_COPIES = {
+# By the name of a copy atom up to its number of matrices.
+COPY_LOWERINGS = {
     "universal": _copy_universal,
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,
@@ -311,7 +311,7 @@ def gemm(b: Rewriter, op: Gemm) -> RuleResult:
 @RULES.register("cute.wgmma")
 def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
     """Lower to `cute.ptx_wgmma`, on addresses of registers."""
-    require_architecture(b.target, "sm_90a", "wgmma", op.op.location)
+    require(WGMMA, b.target, op.op)
     retype_operands(b, op, PtxWgmma)
     return Erase()
 

@@ -27,16 +27,18 @@ from basedsl.objectstage import (
     RuleTable,
     apply_result,
 )
+from basedsl.tracing import spoken
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
 from basedsl_cute.dialect.warpgroup import PtxWgmma
-from basedsl_cute.hardware import requirements
+from basedsl_cute.hardware.requirements import CLUSTERS, TRY_WAIT, missing_requirement
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
 from basedsl_cute.lowering.ptx import before_hopper, narrow_floats, tensor_map_update, warpgroup
+from basedsl_cute.lowering.required import require
 
 # A rule takes the operation: a cute one as an instance of the class that declares it.
 RuleFunction = Callable[["PtxRewriter", Any], RuleResult]
@@ -102,7 +104,9 @@ class PtxRewriter(Builder):
                 inner.operation.walk(collect, self.ir.WalkOrder.PRE_ORDER)
         for name, op, source in ops:
             if name.startswith("nvvm."):
-                requirements.check(name, op, self.target)
+                require(missing_requirement(name, op, self.target), self.target, op)
+            elif name == "gpu.func" and max(op.attributes.get("nvvm.cluster_dim", (1,))) > 1:
+                require(CLUSTERS, self.target, op)  # LLVM would leave the cluster out
             self.source_type = source
             found = RULES.get(name)
             if found is None or not self._apply(found, op):
@@ -475,7 +479,7 @@ def tensormap_release(b: PtxRewriter, op: TensormapRelease) -> RuleResult:
 @RULES.register(*before_hopper.STAND_INS)
 def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
     """Replace by the instructions that targets before sm_90 have instead."""
-    if b.target.capability >= (9, 0):
+    if TRY_WAIT.is_met_by(b.target):
         return Keep()
     return before_hopper.STAND_INS[op.name](b, op)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from basedsl_cute.device.tensor_map import TensorMap
+from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
@@ -23,8 +24,6 @@ from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.site import Site
-
-WARP = 32
 
 Mask = Any
 """Lanes that an operation acts on: None for all of them, or an array of booleans, `(lanes,)`."""
@@ -131,16 +130,14 @@ class MBarrier:
 class RegisterPool:
     """Registers per thread that each of a block's `warps` holds, and the block's total.
 
-    A block keeps the registers that it was launched with: at most an equal share of the 65536 of a
-    multiprocessor for each thread, in multiples of 8, and 255.
+    A block keeps the registers that it was launched with: for each thread an equal share of those
+    of a multiprocessor, in multiples of 8, and at most as many as one thread can have.
     """
 
-    SIZE = 65536
-    MOST_AT_LAUNCH = 255
-
     def __init__(self, warps: int) -> None:
-        each = self.SIZE // (32 * warps)
-        self.launched = each // 8 * 8 if each <= self.MOST_AT_LAUNCH else self.MOST_AT_LAUNCH
+        each = REGISTERS_PER_SM // (WARP_SIZE * warps)
+        most = MAX_REGISTERS_PER_THREAD
+        self.launched = each // 8 * 8 if each <= most else most
         self.total = self.launched * warps
         self.held = [self.launched] * warps
 
@@ -163,7 +160,7 @@ class Block:
         self.linear = linear
         self.rank = rank
         self.threads = threads
-        self.warps = -(-threads // WARP)
+        self.warps = -(-threads // WARP_SIZE)
         self.shared = shared
         self.shadow = shadow  # of `shared`, if races are checked
         self.epoch = 0  # how many barriers of all threads it has passed
@@ -194,12 +191,12 @@ class Lanes:
             for part in (linear % x, linear // x % y, linear // (x * y))
         )
         self.tid_index = tuple(part.astype(np.int64) for part in self.tid)
-        self.lane = self.linear % WARP
-        self.warp = self.linear // WARP
+        self.lane = self.linear % WARP_SIZE
+        self.warp = self.linear // WARP_SIZE
         self.block_number = np.repeat(np.arange(blocks), count)
-        starts = np.arange(0, count, WARP)
+        starts = np.arange(0, count, WARP_SIZE)
         self.warp_starts = (np.arange(blocks)[:, None] * count + starts).ravel()  # (warps,)
-        sizes = np.minimum(count - starts, WARP)
+        sizes = np.minimum(count - starts, WARP_SIZE)
         self.warp_sizes = np.tile(sizes, blocks)  # (warps,)
         self.warp_start = np.repeat(self.warp_starts, self.warp_sizes)
         self.warp_size = np.repeat(self.warp_sizes, self.warp_sizes)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.recursion_limit import deeper
 from basedsl_cute.sim import numerics
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 
@@ -76,8 +75,7 @@ class Specialization:
         """Compile the source of `kernel` for `width`."""
         # A file name inside this package marks the generated frames as internal in error messages.
         filename = os.path.join(os.path.dirname(__file__), f"<{kernel} {width}>")
-        with deeper():
-            code = compile(_with_blocks(ast.parse(source)), filename, "exec")
+        code = compile(_with_blocks(ast.parse(source)), filename, "exec")
         return Specialization(filename, source, code, names, variables, memory_map)
 
     def __reduce__(self) -> tuple[Any, ...]:
