@@ -27,6 +27,7 @@ from basedsl.objectstage import (
     RuleTable,
     apply_result,
 )
+from basedsl.tracing import spoken
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
@@ -509,7 +510,12 @@ def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
 @RULES.register("cf.assert")
 def assertion(b: PtxRewriter, op: Any) -> RuleResult:
     """Erase, unless assertions are asked for."""
-    return Keep() if b.assertions else Erase()
+    if not b.assertions:
+        return Erase()
+    text = b.ir.StringAttr(op.attributes["msg"]).value
+    if text != spoken(text):
+        op.attributes["msg"] = b.ir.StringAttr.get(spoken(text))
+    return Keep()
 
 
 @RULES.register("arith.fptosi", "arith.fptoui")
