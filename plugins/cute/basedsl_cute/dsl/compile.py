@@ -142,6 +142,12 @@ class Compile:
             settings = CUTE.settings(options)
             for option in self._options:
                 settings = option.apply(settings)
+            tuned = getattr(function, "__cute_tuned__", None)  # of `testing.autotune_jit`
+            if tuned is not None:
+                instance = getattr(function, "__self__", None)
+                args = args if instance is None else (instance, *args)
+                function, complete = tuned
+                kwargs = complete(args, kwargs)
             return CUTE.compile(function, *args, options=settings, **kwargs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -42,9 +43,13 @@ class Cute(Language):
     default_float = Float32
     dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
+    stands_for = ("cutlass",)
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def install_as(self, name: str) -> None:
+        importlib.import_module("basedsl_cute.compat.install").install_as(name)
 
     def emitter(self, trace: Trace) -> Emitter:
         return CuteEmitter(trace)

@@ -125,10 +125,12 @@ class KernelCall:
             min_blocks_per_mp,
             preferred_smem_carveout,
         )
-        name, operands = _trace_kernel(trace, self, attributes, span)
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
-        _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+        # A `with` of host code, such as a profiler's range, says nothing about the kernel.
+        with trace.allowing():
+            name, operands = _trace_kernel(trace, self, attributes, span)
+            _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
 
 
 def _cluster(given: Any, span: Span | None) -> list[int]:

@@ -299,17 +299,28 @@ class PointerArgument(ArgumentType):
         return owner
 
     def accepts(self, value: Any, name: str) -> bool:
-        if not isinstance(value, HostPointer) or pointer_argument(value, name) != self:
-            aligned = isinstance(value, HostPointer) and value.align >= self.align
-            if aligned and (value.dtype, value.space) == (self.dtype, self.space):
-                return True
-            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}")
+        problem = self._violated(value)
+        if problem is not None:
+            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}: {problem}")
         return True
+
+    def _violated(self, value: Any) -> str | None:
+        if not isinstance(value, HostPointer):
+            return "it is no pointer"
+        if value.dtype is not self.dtype:
+            return f"its elements are {value.dtype.__name__}"
+        if value.space != self.space and not {value.space, self.space} <= _OF_THE_HOST:
+            return f"it points to {value.space}"
+        if value.address % self.align:
+            return f"its address is not aligned to {self.align} bytes"
+        return None
 
     def __str__(self) -> str:
         return f"Pointer[{self.dtype.__name__}] to {self.space}, align {self.align}"
 
 
+# Host code has addresses of global memory alone, whichever of these names they are written with.
+_OF_THE_HOST = {"gmem", "generic"}
 _sizes: dict[int, int] = {}  # address -> bytes, of pointers that were made with `num_bytes=`
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError, with_article
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
-from basedsl_cute.tensors.pointer import as_element
+from basedsl_cute.tensors.pointer import as_element, same_bits
 from basedsl_cute.tensors.tensor import Tensor, same_extents
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, full
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
@@ -33,6 +33,8 @@ def load(self: Tensor) -> TensorSSA:
 def store(self: Tensor, value: TensorSSA) -> None:
     """Store all elements from a vector of the same shape and element type.
 
+    A signed integer also takes the unsigned one of its width, and the reverse: the bits are stored.
+
     The accesses are the widest, up to 16 bytes, that contiguity and alignment prove. Raises
     DSLTypeError for another shape or element type, and for anything but a `TensorSSA`.
     """
@@ -41,7 +43,7 @@ def store(self: Tensor, value: TensorSSA) -> None:
             f"store() takes a vector, got {with_article(type(value))}",
             hint="t.fill(x) for numbers",
         )
-    if value.dtype is not self.element_type:
+    if value.dtype is not self.element_type and not same_bits(value.dtype, self.element_type):
         raise DSLTypeError(
             f"a vector of {value.dtype.__name__} is stored into a tensor of "
             f"{self.element_type.__name__}",

@@ -20,7 +20,13 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
-from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
+from basedsl_cute.tensors.pointer import (
+    Pointer,
+    as_element,
+    index_value,
+    memref_type,
+    refuse_tensor_memory,
+)
 
 if TYPE_CHECKING:
     from basedsl_cute.tensors.tensor_ssa import TensorSSA
@@ -178,7 +184,7 @@ class Tensor(NoVector):
         """The element type, a numeric class; Int32 of a coordinate tensor."""
         return self._start.dtype if isinstance(self._start, Pointer) else Int32
 
-    dtype = element_type
+    dtype = _dtype = element_type
 
     @property
     def memspace(self) -> Any:
@@ -231,6 +237,7 @@ class Tensor(NoVector):
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
+        refuse_tensor_memory(self._start.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -252,6 +259,7 @@ class Tensor(NoVector):
             self[coord].store(value)
             return
         start = self.pointer
+        refuse_tensor_memory(start.space, "write")
         number = as_element(self.element_type, value)
         note_access()
         Store(
