@@ -65,11 +65,26 @@ def is_internal(filename: str) -> bool:
 
 
 def is_internal_frame(frame: FrameType) -> bool:
-    """True for a frame of such a file, and for methods that `dataclasses` generated for one."""
+    """True for a frame of such a file, and for methods that `dataclasses` generated: they have no
+    source to show.
+    """
+    code = frame.f_code
+    if code.co_filename == "<string>" and code.co_name.startswith("__"):
+        return True
+    return is_internal(code.co_filename)
+
+
+def asks_as_library(frame: FrameType | None) -> bool:
+    """Return True if the question for an object's class, which `frame` asks, is the library's.
+
+    Abstract base classes ask in the name of their caller.
+    """
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen "):
+        frame = frame.f_back
+    if frame is None:
+        return True
     filename = frame.f_code.co_filename
-    if filename == "<string>":
-        filename = frame.f_globals.get("__file__") or filename
-    return is_internal(filename)
+    return internal_files[filename] and filename not in _PASS_ON
 
 
 def is_rewritten(code: CodeType) -> bool:

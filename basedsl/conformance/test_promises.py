@@ -45,7 +45,7 @@ def test_default_types(adapter: Adapter, jit: Any) -> None:
 
     @jit
     def types(n, x, flag, plain_int: Constexpr):
-        seen.append((type(n), type(x), type(flag).__name__, type(plain_int)))
+        seen.append((n.dtype, x.dtype, flag.dtype.__name__, type(plain_int)))
 
     types(1, 2.5, True, 4)
     assert seen == [
@@ -58,11 +58,11 @@ def test_declared_types(jit: Any) -> None:
 
     @jit
     def types(n: Int8, x: Float32, k: Int32):
-        seen.append((type(n), type(x), type(n + k), type(n + 1), type(k + x)))
+        seen.append([v.dtype for v in (n, x, n + k, n + 1, k + x)])
         return n + k
 
     assert types(1, 2, 3) == 4
-    assert seen == [(Int8, Float32, Int32, Int8, Float32)]
+    assert seen == [[Int8, Float32, Int32, Int8, Float32]]
 
 
 def test_an_int_that_does_not_fit_its_type_is_refused(adapter: Adapter, jit: Any) -> None:
@@ -370,7 +370,7 @@ def test_fields_are_converted_as_declared(jit: Any) -> None:
 
     @jit
     def f(pair):
-        seen.append(type(pair.low))
+        seen.append(pair.low.dtype)
         return pair
 
     assert f(TypedPair(1, 2.5)) == TypedPair(1, 2.5)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from types import CellType
 from typing import Any, NoReturn
 
-from basedsl.errors import DSLError, DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError, with_article
 from basedsl.location import user_span
 from basedsl.metastage.carried_types import (
     CarriedType,
@@ -177,8 +177,12 @@ class Branch:
         elif old.is_variable and name in self.undef_ok:
             self.lone.append((b, 1) if unbound[0] else (a, 0))
         else:
-            path = f"when the condition is {_SIDES[0 if unbound[0] else 1]}"
-            self.final[id(old.place)] = old.unbound(MaybeUnbound(old.prefix, path, self.span))
+            side = 0 if unbound[0] else 1
+            inner = (a, b)[side].leaves[0]
+            if not isinstance(inner, MaybeUnbound):  # else a branch inside of this one says more
+                path = f"when the condition is {_SIDES[side]}"
+                inner = MaybeUnbound(old.prefix, path, self.span)
+            self.final[id(old.place)] = old.unbound(inner)
         return True
 
     def _merge_contents(self, a: PlaceContents, b: PlaceContents) -> None:
@@ -263,7 +267,12 @@ class Branch:
                         self.span,
                         hint=f"give '{missing[0]}' a value before, for example in __init__",
                     )
-        self._mismatch(a, None, a.describe(), b.describe())
+        texts = [a.describe(), b.describe()]
+        if a.node.kind == b.node.kind == "object":
+            texts = [with_article(type(x.place)) for x in (a, b)]
+        elif a.node.kind == b.node.kind == "dict" and set(a.node.keys) == set(b.node.keys):
+            texts = [f"a dict of {', '.join(map(repr, x.node.keys))}" for x in (a, b)]
+        self._mismatch(a, None, *texts)
 
     def _different_objects(self, contents: PlaceContents, index: int, x: Any, y: Any) -> NoReturn:
         path = contents.path(index)
@@ -282,9 +291,7 @@ class Branch:
             raise DSLTypeError(
                 f"this expression is {a} or {b}, depending on a dynamic condition",
                 self.span,
-                hint="make both sides of the same structure"
-                if " of " in a or " of " in b
-                else "convert one side with .to(...) so that both have one type",
+                hint=_remedy_of_expression(a, b),
             )
         path = contents.prefix if index is None else contents.path(index)
         path = _spoken(path) if RETURN_VALUE in path else f"'{path}'"
@@ -299,6 +306,14 @@ class Branch:
         )
 
 
+def _remedy_of_expression(a: str, b: str) -> str:
+    if a.startswith("the ") or b.startswith("the "):
+        return "use numbers for what is known at run time only, or make the condition Constexpr"
+    if " of " in a or " of " in b:
+        return "make both sides of the same structure"
+    return "convert one side with .to(...) so that both have one type"
+
+
 def _remedy(path: str, a: str, b: str) -> str:
     if "None" in (a, b):
         if path == _spoken(RETURN_VALUE):
@@ -311,6 +326,13 @@ def _remedy(path: str, a: str, b: str) -> str:
         )
     if a.startswith("the ") or b.startswith("the "):
         return "use numbers for what is known at run time only, or make the condition Constexpr"
+    if a[:2] in ("a ", "an") and " of " not in a:
+        return (
+            f"compiled code cannot choose between objects: use {path} in each branch, or make the "
+            "condition Constexpr"
+        )
+    if a.startswith("a dict of '"):
+        return f"insert the keys of {path} in the same order on every path"
     if " of " in a or " of " in b:
         return f"make {path} of the same structure on every path"
     return f"convert one of them, so that {path} has one type on every path"

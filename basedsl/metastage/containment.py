@@ -13,7 +13,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.metastage.ranges import Range
-from basedsl.numeric import Numeric, is_dynamic
+from basedsl.numeric import Numeric, ambiguous, is_ambiguous, is_dynamic
 
 _SEARCHED = (tuple, list, deque, dict, set, frozenset, KeysView, ValuesView)
 
@@ -24,6 +24,10 @@ def contains(item: Any, container: Any) -> Any:
         return _in_range(item, container)
     if isinstance(container, _SEARCHED):
         keys: list[Any] = list(container)
+        if isinstance(item, type):
+            for key in keys:
+                if isinstance(key, type) and is_ambiguous(key, item):
+                    raise ambiguous(key, item)
         if is_dynamic(item) or any(map(is_dynamic, keys)):
             return _is_one_of(item, keys)
     method = getattr(type(container), "__contains__", None)

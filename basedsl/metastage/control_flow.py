@@ -9,21 +9,26 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from types import FunctionType
 from typing import Any
 
-from basedsl.errors import DSLError, DSLNameError, DSLSyntaxError, DSLTypeError, with_article
+from basedsl.errors import DSLError, DSLNameError, DSLTypeError
 from basedsl.location import user_span
-from basedsl.metastage import ranges
+from basedsl.metastage import conditions, identity, range_views, ranges
 from basedsl.metastage.branches import Branch
+from basedsl.metastage.conditions import asked, i1, negation, staged, truth
 from basedsl.metastage.containment import contains
+from basedsl.metastage.identity import is_same
+from basedsl.metastage.items import check_index, select_item
 from basedsl.metastage.loop_carried import exit_flag
 from basedsl.metastage.loops import run_while, stage_for
 from basedsl.metastage.namespaces import ONCE
-from basedsl.metastage.ranges import Range
+from basedsl.metastage.ranges import Range, integer_of
 from basedsl.metastage.state import Body, MaybeUnbound, State
-from basedsl.numeric import Boolean, Numeric, is_dynamic, logical_not, resolve
+from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
 from basedsl.tracing import Trace, current, raised
 
 Thunk = Callable[[], Any]
@@ -46,33 +51,34 @@ class StagedControlFlow:
         names: tuple[str, ...],
         undef_ok: tuple[str, ...],
     ) -> None:
-        trace = _staged(test)
+        test = asked(test)
+        trace = staged(test)
         if trace is None:
             if test:
                 then()
             elif orelse is not None:
                 orelse()
             return
-        Branch(trace, then, orelse, names, undef_ok, value=False).emit(_i1(test))
+        Branch(trace, then, orelse, names, undef_ok, value=False).emit(i1(test))
 
     def ifexp(
         self, test: Any, then: Thunk, orelse: Thunk, names: Names = (), undef_ok: Names = ()
     ) -> Any:
-        trace = _staged(test)
+        test = asked(test)
+        trace = staged(test)
         if trace is None:
             return then() if test else orelse()
-        return Branch(trace, then, orelse, names, undef_ok, value=True).emit(_i1(test))
+        return Branch(trace, then, orelse, names, undef_ok, value=True).emit(i1(test))
 
     def and_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
         value = operands[0]()
         for i, operand in enumerate(operands[1:], 1):
-            trace = _staged(value)
+            test = asked(value)
+            trace = staged(test)
             if trace is not None:
-                rest = operands[i:]
-                return _choose(
-                    trace, value, _all_of(self.and_, rest, names, undef_ok), None, names, undef_ok
-                )
-            if not value:
+                rest = _all_of(self.and_, operands[i:], names, undef_ok)
+                return _choose(trace, test, value, rest, None, names, undef_ok)
+            if not test:
                 return value
             value = operand()
         return value
@@ -80,19 +86,18 @@ class StagedControlFlow:
     def or_(self, *operands: Thunk, names: Names = (), undef_ok: Names = ()) -> Any:
         value = operands[0]()
         for i, operand in enumerate(operands[1:], 1):
-            trace = _staged(value)
+            test = asked(value)
+            trace = staged(test)
             if trace is not None:
-                rest = operands[i:]
-                return _choose(
-                    trace, value, None, _all_of(self.or_, rest, names, undef_ok), names, undef_ok
-                )
-            if value:
+                rest = _all_of(self.or_, operands[i:], names, undef_ok)
+                return _choose(trace, test, value, None, rest, names, undef_ok)
+            if test:
                 return value
             value = operand()
         return value
 
     def not_(self, value: Any) -> Any:
-        return _not(value)
+        return negation(value)
 
     def compare(
         self,
@@ -110,10 +115,11 @@ class StagedControlFlow:
         further = _shared(
             lambda: self.compare(value, *rest, names=names, undef_ok=undef_ok), thunks
         )
-        trace = _staged(result)
+        test = asked(result)
+        trace = staged(test)
         if trace is not None:
-            return _choose(trace, result, further, None, names, undef_ok)
-        return further.run() if result else result
+            return _choose(trace, test, result, further, None, names, undef_ok)
+        return further.run() if test else result
 
     # Loops -------------------------------------------------------------------------------------
 
@@ -152,8 +158,9 @@ class StagedControlFlow:
             else:  # whether an earlier iteration left the loop is known at run time only
                 trace = current()
                 assert trace is not None
+                test = i1(negation(left))
                 run = _shared(functools.partial(body, item), [body])
-                Branch(trace, run, None, names, undef_ok, value=False).emit(_i1(logical_not(left)))
+                Branch(trace, run, None, names, undef_ok, value=False).emit(test)
             if exits:
                 left = exit_flag(state, exits)
                 if left is True:
@@ -180,7 +187,7 @@ class StagedControlFlow:
     # Statements --------------------------------------------------------------------------------
 
     def assert_(self, test: Thunk, message: Thunk | None) -> None:
-        condition = test()
+        condition = asked(test())
         trace = current()
         if not is_dynamic(condition):
             if condition:
@@ -190,7 +197,9 @@ class StagedControlFlow:
             condition = Boolean(False)
         assert trace is not None
         text = "AssertionError" if message is None else f"AssertionError: {message()}"
-        trace.emitter.assert_(_i1(condition), text, trace.loc())
+        trace.emitter.assert_(i1(condition), text, trace.loc())
+
+    AssertionError = AssertionError
 
     def raise_(self, error: Thunk, cause: Thunk | None = None) -> None:
         trace = current()
@@ -247,18 +256,25 @@ class StagedControlFlow:
         return resolve(function)
 
     def getitem(self, obj: Any, index: Any) -> Any:
+        index = integer_of(index)
         if isinstance(obj, list | tuple) and is_dynamic(index):
-            return _select_item(obj, index)
+            return select_item(obj, index)
         return obj[index]
 
     def setitem(self, value: Any, obj: Any, index: Any) -> None:
+        index = integer_of(index)
         if isinstance(obj, list) and is_dynamic(index):
-            _check_index(len(obj), index)
+            check_index(obj, index)
             for i, old in enumerate(list(obj)):
                 here = (index == i) | (index == i - len(obj))
                 obj[i] = self.ifexp(here, _constant(value), _constant(old))
         else:
             obj[index] = value
+
+    def each(self, items: Any, item: Any, eager: bool) -> Any:
+        if range_views.is_dynamic_range(items):
+            return range_views.mapped(items, item)
+        return [item(x) for x in items] if eager else (item(x) for x in items)
 
     # Static statements --------------------------------------------------------------------------
 
@@ -275,13 +291,9 @@ class StagedControlFlow:
             return manager
         return _StaticManager(manager, trace, "with")
 
-    def match_subject(self, subject: Any) -> Any:
-        if is_dynamic(subject):
-            raise DSLSyntaxError(
-                "`match` needs a static subject, this one is dynamic",
-                hint="write it as if/elif/else",
-            )
-        return subject
+    #: The patterns `case True` and `case False`, which Python tries with `is`.
+    TRUE = identity.Singleton(True)
+    FALSE = identity.Singleton(False)
 
 
 class _StaticManager:
@@ -309,48 +321,21 @@ class _StaticManager:
 # Helpers ----------------------------------------------------------------------------------------
 
 
-def _staged(value: Any) -> Trace | None:
-    """Return the trace if `value` is a dynamic condition in it, else None."""
-    return current() if is_dynamic(value) else None
-
-
-def truth(value: Any) -> Any:
-    """Return `bool(value)` as a bool or a dynamic Boolean."""
-    if not is_dynamic(value):
-        return bool(value)
-    if isinstance(value, Boolean):
-        return value
-    if isinstance(value, Numeric):
-        return value != 0
-    method = getattr(type(value), "__dsl_bool__", None)
-    if method is None:
-        raise DSLTypeError(
-            f"{with_article(type(value))} has no truth value",
-            hint="compare it, or reduce it to one Boolean",
-        )
-    return method(value)
-
-
-def _not(value: Any) -> Any:
-    return not value if _staged(value) is None else logical_not(truth(value))
-
-
-def _i1(value: Any) -> Any:
-    return truth(value).ir_value()
-
-
 def _choose(
     trace: Trace,
+    test: Any,
     value: Any,
     true: Body | None,
     false: Body | None,
     names: Names = (),
     undef_ok: Names = (),
 ) -> Any:
-    """Return `value and true()` or `value or false()` for a dynamic `value`."""
+    """Return `value and true()` or `value or false()` where
+    `test`, the truth of `value`, is dynamic.
+    """
     itself = _shared(lambda: value, [])
     branch = Branch(trace, true or itself, false or itself, names, undef_ok, value=True)
-    return branch.emit(_i1(value))
+    return branch.emit(i1(test))
 
 
 def _all_of(join: Any, thunks: tuple[Thunk, ...], names: Names, undef_ok: Names) -> Body:
@@ -363,7 +348,7 @@ def _both(names: Names) -> Callable[[Any, Thunk], Any]:
     def both(value: Any, right: Thunk) -> Any:
         trace = current()
         assert trace is not None
-        return _choose(trace, value, _shared(right, [right]), None, names, names)
+        return _choose(trace, value, value, _shared(right, [right]), None, names, names)
 
     return both
 
@@ -374,29 +359,6 @@ def _in_staged_region(trace: Trace) -> bool:
 
 def _constant(value: Any) -> Thunk:
     return lambda: value
-
-
-def _check_index(length: int, index: Any) -> None:
-    trace = current()
-    assert trace is not None
-    if length == 0:
-        raise IndexError("list index out of range")
-    inside = (index >= -length) & (index < length)
-    trace.emitter.assert_(inside.ir_value(), "IndexError: list index out of range", trace.loc())
-
-
-def _select_item(items: Any, index: Any) -> Any:
-    _check_index(len(items), index)
-    control = CONTROL_FLOW
-    length = len(items)
-
-    def pick(i: int) -> Any:
-        if i == length - 1:
-            return items[i]
-        here = (index == i) | (index == i - length)
-        return control.ifexp(here, lambda: items[i], lambda: pick(i + 1))
-
-    return pick(0)
 
 
 def _shown(value: Any) -> str:
@@ -440,23 +402,54 @@ def _range(*bounds: Any, **hints: Any) -> Range:
 
 
 def _len(obj: Any) -> Any:
-    return builtins.len(obj) if not hasattr(type(obj), "__dsl_len__") else obj.__dsl_len__()
+    return range_views.length(obj) if isinstance(obj, Range) else conditions.length(obj)
 
 
-def _isinstance(obj: Any, kinds: Any) -> bool:
-    return builtins.isinstance(obj, kinds)
+def _bool(*args: Any) -> Any:
+    return truth(*args) if len(args) == 1 else bool(*args)
 
 
-def _reversed(items: Any) -> Any:
-    return items.__reversed__() if isinstance(items, Range) else builtins.reversed(items)
+def _int(*args: Any, **kwargs: Any) -> Any:
+    return resolve(int)(*_converted(args, "__int__", "__index__"), **kwargs)
+
+
+def _float(*args: Any) -> Any:
+    return resolve(float)(*_converted(args, "__float__", "__index__"))
+
+
+def _converted(args: tuple[Any, ...], *methods: str) -> tuple[Any, ...]:
+    """Return the dynamic number in place of an object whose class, in Python code, gives it."""
+    if len(args) == 1 and not isinstance(args[0], int | float | str | Numeric):
+        for name in methods:
+            method = getattr(type(args[0]), name, None)
+            if isinstance(method, FunctionType):
+                number = method(args[0])
+                return (number,) if is_dynamic(number) else args
+    return args
 
 
 _BUILTINS: dict[Any, Any] = {
     builtins.range: _range,
     builtins.print: _print,
     builtins.len: _len,
-    builtins.isinstance: _isinstance,
-    builtins.reversed: _reversed,
+    builtins.bool: _bool,
+    builtins.int: _int,
+    builtins.float: _float,
+    builtins.reversed: range_views.reversed_,
+    builtins.enumerate: range_views.enumerate_,
+    builtins.zip: range_views.zip_,
+    builtins.sum: range_views.sum_,
+    builtins.any: range_views.any_,
+    builtins.all: range_views.all_,
+    builtins.min: range_views.extreme(min),
+    builtins.max: range_views.extreme(max),
+    builtins.type: identity.type_,
+    builtins.id: identity.id_,
+    operator.is_: is_same,
+    operator.is_not: lambda a, b: negation(is_same(a, b)),
+    operator.not_: lambda x: negation(x),
+    operator.truth: lambda x: truth(x),
+    operator.contains: lambda items, x: truth(contains(x, items)),
 }
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -466,10 +459,10 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": lambda a, b: a >= b,
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
-    "is": lambda a, b: a is b,
-    "is not": lambda a, b: a is not b,
+    "is": is_same,
+    "is not": lambda a, b: negation(is_same(a, b)),
     "in": lambda a, b: truth(contains(a, b)),
-    "not in": lambda a, b: _not(contains(a, b)),
+    "not in": lambda a, b: negation(contains(a, b)),
 }
 
 CONTROL_FLOW = StagedControlFlow()

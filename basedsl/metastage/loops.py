@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from basedsl.metastage.conditions import asked
 from basedsl.metastage.loop_carried import (
     Loop,
     LoopTypes,
@@ -45,8 +46,11 @@ def stage_for(
     if count == 0:
         return
     with types_of_loop(trace, body) as types:
-        loop = Loop(trace, types, (body,), names, undef_ok, exits, runs=bool(count))
-        _count(trace, loop, bounds, body, count)
+        bodies = (*bounds.functions, body)
+        loop = Loop(trace, types, bodies, names, undef_ok, exits, runs=bool(count))
+        item = bounds.item
+        run = body if item is None else lambda i: body(item(i))
+        _count(trace, loop, bounds, run, count)
 
 
 def _count(
@@ -173,7 +177,7 @@ def _try_iteration(
     count = place_count(trace)
     undo = trace.checkpoint()
     with trace.held_prints() as prints:
-        go = test()
+        go = asked(test())
         if not is_dynamic(go):
             if not go:
                 return _ENDED
@@ -239,6 +243,15 @@ def _index_type(bounds: Range, trace: Trace) -> Any:
         elif not -(1 << kind.width - 1) <= int(bound) < 1 << kind.width - 1:
             kind = Int64
     return kind
+
+
+def length_of(bounds: Range) -> Any:
+    """Return the number of items of a range: an int, or a number of the loop variable's type."""
+    if bounds.is_static:
+        return len(bounds.as_builtin())
+    kind = _index_type(bounds, require("the length of a range"))
+    start, stop, step = (kind(bound) for bound in (bounds.start, bounds.stop, bounds.step))
+    return _trip_count(kind, start, stop, step, bounds.step)[0].to(kind)
 
 
 def _trip_count(kind: Any, low: Any, high: Any, by: Any, step: Any) -> tuple[Any, Any]:

@@ -8,7 +8,8 @@ comprehension, needs static bounds.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from basedsl.errors import DSLError, DSLTypeError
@@ -27,6 +28,10 @@ class Range:
         self.step = step
         self.hints = hints
 
+    #: What makes an item of the loop variable, and the functions whose variables it uses.
+    item: Callable[[Any], Any] | None = None
+    functions: tuple[Any, ...] = ()
+
     @property
     def is_static(self) -> bool:
         """True if every bound is known while compiling."""
@@ -44,6 +49,14 @@ class Range:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.as_builtin())
+
+    def __bool__(self) -> bool:
+        start, stop, step = self.start, self.stop, self.step
+        if not is_dynamic(step):
+            found = start < stop if _static_int(step) > 0 else start > stop
+        else:
+            found = ((step > 0) & (start < stop)) | ((step < 0) & (start > stop))
+        return found if is_dynamic(found) else bool(found)
 
     def __len__(self) -> int:
         return len(self.as_builtin())
@@ -92,6 +105,7 @@ def range(
     """
     if not 1 <= len(bounds) <= 3:
         raise DSLTypeError(f"range expected 1 to 3 bounds, got {len(bounds)}")
+    bounds = tuple(map(integer_of, bounds))
     for bound in bounds:
         if not _is_integer(bound):
             raise DSLTypeError(
@@ -143,6 +157,14 @@ def _is_integer(x: Any) -> bool:
     if isinstance(x, Numeric):
         return bool(type(x).is_integer)
     return hasattr(x, "__index__")
+
+
+def integer_of(x: Any) -> Any:
+    """Return an integer; in place of an object, the dynamic integer that its `__index__` gives."""
+    method = getattr(type(x), "__index__", None)
+    if isinstance(method, FunctionType) and not isinstance(x, Numeric):
+        return method(x)
+    return x
 
 
 def _static_int(x: Any) -> int:

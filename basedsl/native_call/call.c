@@ -148,7 +148,10 @@ int64_t basedsl_unpack_float(Object *value, char *slots, const int64_t *data) {
         return 0;
     }
     if (data[0] == 4) {
-        *(float *)slots = (float)number;
+        float narrow = (float)number;
+        // A finite number beyond the type's range: the slower path says so.
+        if (narrow - narrow != 0 && number - number == 0) return 0;
+        *(float *)slots = narrow;
     } else {
         *(double *)slots = number;
     }

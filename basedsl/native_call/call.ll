@@ -1,4 +1,4 @@
-; made of call.c ac0b1552d039e194bb4d3f4e0d0f2437b108f75901b417cb67b379c0b74e30d9
+; made of call.c dee24f52f9a3bcc6f35629105d3f47dda53290785804864d2dcad3c2f1ccad41
 %struct.Object = type { i64, ptr }
 %struct.Argument = type { ptr, ptr, i64 }
 %struct.Tensor = type { ptr, i64, i32, i32, ptr, ptr, i64 }
@@ -153,7 +153,7 @@ define range(i64 0, 2) i64 @basedsl_unpack_float(ptr noundef %0, ptr noundef wri
   %12 = icmp ne i64 %11, 0
   %13 = icmp eq ptr %5, @PyLong_Type
   %14 = and i1 %13, %12
-  br i1 %14, label %15, label %29
+  br i1 %14, label %15, label %35
 
 15:                                               ; preds = %9
   %16 = tail call double @PyLong_AsDouble(ptr noundef nonnull %0)
@@ -167,26 +167,34 @@ define range(i64 0, 2) i64 @basedsl_unpack_float(ptr noundef %0, ptr noundef wri
 
 21:                                               ; preds = %18
   tail call void @PyErr_Clear()
-  br label %29
+  br label %35
 
 22:                                               ; preds = %18, %15, %7
   %23 = phi double [ %8, %7 ], [ -1.000000e+00, %18 ], [ %16, %15 ]
   %24 = load i64, ptr %2, align 8
   %25 = icmp eq i64 %24, 4
-  br i1 %25, label %26, label %28
+  br i1 %25, label %26, label %34
 
 26:                                               ; preds = %22
   %27 = fptrunc double %23 to float
+  %28 = fsub float %27, %27
+  %29 = fcmp une float %28, 0.000000e+00
+  %30 = fsub double %23, %23
+  %31 = fcmp oeq double %30, 0.000000e+00
+  %32 = select i1 %29, i1 %31, i1 false
+  br i1 %32, label %35, label %33
+
+33:                                               ; preds = %26
   store float %27, ptr %1, align 4
-  br label %29
+  br label %35
 
-28:                                               ; preds = %22
+34:                                               ; preds = %22
   store double %23, ptr %1, align 8
-  br label %29
+  br label %35
 
-29:                                               ; preds = %26, %28, %9, %21
-  %30 = phi i64 [ 0, %9 ], [ 0, %21 ], [ 1, %28 ], [ 1, %26 ]
-  ret i64 %30
+35:                                               ; preds = %34, %33, %26, %9, %21
+  %36 = phi i64 [ 0, %26 ], [ 0, %9 ], [ 0, %21 ], [ 1, %33 ], [ 1, %34 ]
+  ret i64 %36
 }
 
 declare double @PyFloat_AsDouble(ptr noundef)

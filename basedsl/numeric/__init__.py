@@ -57,11 +57,15 @@ from basedsl.numeric.types import (
     Uint32,
     Uint64,
     Uint128,
+    ambiguous,
     dtype,
     from_dlpack,
     from_numpy_dtype,
+    is_ambiguous,
     is_dynamic,
     mlir_type,
+    python_class,
+    type_of,
 )
 
 __all__ = [
@@ -97,6 +101,7 @@ __all__ = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "ambiguous",
     "as_numeric",
     "dtype",
     "elementary",
@@ -104,6 +109,7 @@ __all__ = [
     "from_numpy_dtype",
     "from_storage",
     "in_common_type",
+    "is_ambiguous",
     "is_dynamic",
     "join_types",
     "kit_of",
@@ -115,6 +121,8 @@ __all__ = [
     "promote",
     "promote_types",
     "promotion_table",
+    "python_class",
     "resolve",
     "select",
+    "type_of",
 ]

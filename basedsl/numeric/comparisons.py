@@ -1,10 +1,12 @@
-"""Comparisons as ops. Integers of any two types compare by their mathematical value."""
+"""Comparisons as ops. Numbers of any two types compare by their mathematical value."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, Value
 from basedsl.numeric.protocols import NumericType
@@ -66,3 +68,81 @@ def mixed_types(A: Type, B: Type) -> tuple[Any, Any] | None:
         return None
     widened = signed.same_kind_of_width(unsigned.width)
     return (widened, unsigned) if A.kind is Kind.SIGNED else (unsigned, widened)
+
+
+# An integer with a float ----------------------------------------------------------------------
+
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_PRECISION = {16: 8, 32: 24, 64: 53}  # significant bits; of the two 16-bit floats, the fewer
+
+
+def is_exact_in(T: Type, F: Type) -> bool:
+    """Return True if the float type `F` holds every integer of type `T`."""
+    return T.width - (T.kind is Kind.SIGNED) <= _PRECISION[F.width]
+
+
+def integer_with_float(name: str) -> Sequence:
+    """Return the rule for an integer with a float that does not hold all integers of its type.
+
+    Rounding keeps order: where the rounded integer differs from the float, so does the integer, in
+    the same direction. Where they are equal the float is whole, and is compared as an integer.
+    """
+
+    def emit(kit: Kit, L: Type, R: Type, x: Any, y: Any) -> Value:
+        left = L.kind is not Kind.FLOAT
+        T, F, n, f = (L, R, x, y) if left else (R, L, y, x)
+        relation = name if left else MIRRORED[name]
+        n, f = kit.value(T, n), kit.value(F, f)
+        rounded = emit_conversion(kit, T, F, n)
+        # 2 ** width is a float that rounding reaches and the integer type does not have.
+        below_top = kit.cmpf("olt", f, kit.constant(F, float(int(T.max) + 1)))
+        tie = kit.op("arith.andi", kit.i1, kit.cmpf("oeq", rounded, f), below_top)
+        signed = T.kind is Kind.SIGNED
+        whole = kit.op(
+            "arith.fptosi" if signed else "arith.fptoui",
+            kit.type_of(T),
+            kit.select(tie, f, kit.constant(F, 0.0)),
+        )
+        if relation in ("eq", "ne"):
+            exact = kit.cmpi(relation, n, whole)
+            return kit.select(tie, exact, kit.constant_i1(relation == "ne"))
+        exact = kit.cmpi(f"{'s' if signed else 'u'}{relation}", n, whole)
+        return kit.select(tie, exact, kit.cmpf("ole" if relation[0] == "l" else "ogt", rounded, f))
+
+    return emit
+
+
+def with_float_literal(name: str, literal: float) -> bool | tuple[str, int]:
+    """Return what comparing an integer with a float known while compiling amounts to: the answer,
+    or the comparison and the integer to compare with.
+    """
+    if math.isnan(literal):
+        return name == "ne"
+    if math.isinf(literal):
+        return name == "ne" or (name not in ("eq", "ne") and (name[0] == "l") == (literal > 0))
+    if literal == math.floor(literal):
+        return name, int(literal)
+    if name in ("eq", "ne"):
+        return name == "ne"
+    return ("le" if name[0] == "l" else "gt"), math.floor(literal)
+
+
+def with_large_literal(name: str, literal: int | float, F: Type) -> tuple[str, float] | None:
+    """Return the comparison of a float of type `F`, and the float to compare it with, that mean
+    the same as comparing it with a number that `F` does not hold: an int, or a float beyond its
+    range. None if it holds it.
+
+    No float is equal to the number: that is a comparison with NaN.
+    """
+    try:
+        nearest = float(convert_number(literal, F.format))
+    except OverflowError:
+        nearest = math.inf if literal > 0 else -math.inf
+    if nearest == literal:
+        return None
+    if name in ("eq", "ne"):
+        return name, math.nan
+    above = nearest > literal
+    if name[0] == "l":
+        return ("lt" if above else "le"), nearest
+    return ("ge" if above else "gt"), nearest

@@ -102,7 +102,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     Returns NotImplemented if the other is no number. Raises DSLTypeError for types that do not go
     together, and DSLError for a value whose region is closed.
     """
-    A, B = a.__class__, b.__class__
+    A, B = type(a), type(b)
     if A not in _OPERANDS or B not in _OPERANDS:
         return _apply_other(op, a, b)
     kit: Kit | None = None
@@ -137,11 +137,12 @@ def _emit(
 ) -> Any:
     """Emit `a OP b`, of which one operand at least is an SSA value."""
     left, right, result, rule, weak = plan
-    A, B = a.__class__, b.__class__
+    A: Any = type(a)
+    B: Any = type(b)
     kit.begin()
     if a_known:
         x = number_of(a, left)
-        if op.commutes and B is result and not b.weak and x.__class__ is int and x == op.identity:
+        if op.commutes and B is result and not b.weak and type(x) is int and x == op.identity:
             return b
     elif a.region.closed:
         raise tracing.escaped(with_article(A), a.region)
@@ -149,13 +150,13 @@ def _emit(
         x = a.value if A is left else emit_conversion(kit, A, left, a.value)
     if b_known:
         y = number_of(b, right)
-        if A is result and not a.weak and y.__class__ is int and y == op.identity:
+        if A is result and not a.weak and type(y) is int and y == op.identity:
             return a
     elif b.region.closed:
         raise tracing.escaped(with_article(B), b.region)
     else:
         y = b.value if B is right else emit_conversion(kit, B, right, b.value)
-    if rule.__class__ is str:
+    if type(rule) is str:
         operands = (
             kit.constant(left, x) if a_known else x,
             kit.constant(right, y) if b_known else y,
@@ -165,7 +166,7 @@ def _emit(
         ).result
     else:
         value = rule(kit, left, right, x, y)  # type: ignore[operator]
-        if value.__class__ in _PYTHON:
+        if type(value) in _PYTHON:
             return result._known(value, weak)
     self = _new(result)
     self.value = value
@@ -213,7 +214,7 @@ def _described(x: Any) -> str:
 
 def number_of(x: Any, T: Type) -> Any:
     """Return a known operand as a Python number of type `T`; a literal has to fit."""
-    X = x.__class__
+    X = type(x)
     if X is T:
         return x.value
     if X in _PYTHON:
@@ -223,7 +224,7 @@ def number_of(x: Any, T: Type) -> Any:
 
 def divisor_of(x: Any) -> int:
     """Return a divisor of the operand that is known while compiling; of a known number, itself."""
-    X = x.__class__
+    X = type(x)
     if X in _PYTHON:
         return abs(int(x)) if X is not float else 1
     return abs(x.value) if x.region is None and X.is_integer else x.divby  # type: ignore[no-any-return]

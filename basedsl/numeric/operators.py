@@ -18,7 +18,7 @@ from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lane_kit import LaneKit
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
-from basedsl.numeric.types import Boolean, Numeric
+from basedsl.numeric.types import Boolean, Float32, Float64, Numeric
 from basedsl.tracing import trace as tracing
 
 # Planners -------------------------------------------------------------------------------------
@@ -76,6 +76,14 @@ def _comparison_planner(name: str) -> Callable[..., OperatorPlan]:
             if types is not None:
                 return OperatorPlan(*types, Boolean, comparisons.mixed(name), False)
         T = common_type(A, a, B, b, now)
+        if A.is_integer != B.is_integer and Tie.LITERAL not in (a, b):
+            integer = A if A.is_integer else B
+            if T.format.arithmetic and not comparisons.is_exact_in(integer, T):
+                F = Float64 if Float64 in (A, B) or integer.width > 64 else Float32
+                left, right = (A, F) if A.is_integer else (F, B)
+                return OperatorPlan(
+                    left, right, Boolean, comparisons.integer_with_float(name), False
+                )
         return OperatorPlan(T, T, Boolean, op.rule(T), False)
 
     return plan
@@ -95,7 +103,7 @@ def _require_integers(A: Type, B: Type) -> None:
 def _known_int(x: Any) -> int | None:
     """Return the value of an integer known while compiling, else None."""
     value = x.value if isinstance(x, Numeric) else x
-    return value if value.__class__ is int else None
+    return value if type(value) is int else None
 
 
 def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
@@ -138,14 +146,46 @@ def _zero_divisor(shortcut: Shortcut) -> Shortcut:
     return check
 
 
+def _of_two_kinds(name: str, a: Any, b: Any) -> Any:
+    """Compare a dynamic integer with a known float as integers, a dynamic float with a known int
+    that its type does not hold as floats; None for other operands.
+    """
+    if isinstance(a, Numeric) and a.region is not None:
+        number, literal = a, b
+    elif not isinstance(b, Numeric) or b.region is None:
+        x, y = (z.value if isinstance(z, Numeric) else z for z in (a, b))
+        if {type(x), type(y)} != {int, float}:
+            return None
+        return Boolean._known(getattr(operator, name)(x, y))
+    else:
+        number, literal, name = b, a, comparisons.MIRRORED[name]
+    if isinstance(literal, Numeric):
+        literal = literal.value
+    if number.is_float:
+        if type(literal) is not int and not _overflows(literal, type(number)):
+            return None
+        changed = comparisons.with_large_literal(name, literal, type(number))
+        return changed and apply(COMPARISONS[changed[0]], number, changed[1])
+    if type(literal) is not float or number.kind is Kind.BOOLEAN:
+        return None
+    answer = comparisons.with_float_literal(name, literal)
+    if isinstance(answer, bool):
+        return Boolean._known(answer)
+    return apply(COMPARISONS[answer[0]], number, answer[1])
+
+
+def _overflows(literal: Any, T: Type) -> bool:
+    return type(literal) is float and math.isfinite(literal) and abs(literal) > T.max
+
+
 def _out_of_range(name: str) -> Shortcut:
     """Return a shortcut: comparing an integer with an int out of its range has one answer."""
 
     def shortcut(plan: OperatorPlan, a: Any, b: Any) -> Any:
-        if not plan.left.is_integer:
-            return None
+        if not (plan.left.is_integer and plan.right.is_integer):
+            return _of_two_kinds(name, a, b)
         for literal, is_left in ((a, True), (b, False)):
-            if literal.__class__ is int or (isinstance(literal, Numeric) and literal.weak):
+            if type(literal) is int or (isinstance(literal, Numeric) and literal.weak):
                 n = _known_int(literal)
                 answer = (
                     None if n is None

@@ -6,14 +6,16 @@ Python's operators. Instances are immutable.
 
 from __future__ import annotations
 
+import linecache
 import math
+import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 
 from basedsl.errors import DSLError, DSLTypeError, with_article
-from basedsl.location import is_library, is_rewritten, user_frame
+from basedsl.location import asks_as_library, is_library, is_rewritten, user_frame
 from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
 from basedsl.numeric.formats import FORMATS, Format, Kind
 from basedsl.numeric.kit import kit_of
@@ -36,6 +38,16 @@ class NumericMeta(type):
 
     def __repr__(cls) -> str:
         return cls.__name__
+
+    def __eq__(cls, other: object) -> bool:
+        if cls is other:
+            return True
+        if isinstance(other, type) and is_ambiguous(cls, other):
+            if not asks_as_library(sys._getframe(1)):
+                raise ambiguous(cls, other)
+        return NotImplemented
+
+    __hash__ = type.__hash__
 
 
 class Numeric(metaclass=NumericMeta):
@@ -153,6 +165,18 @@ class Numeric(metaclass=NumericMeta):
 
     # Asking -------------------------------------------------------------------------------------
 
+    def _python_class(self) -> type:
+        """The class, `int`, `float` or `bool`, of the Python number that this one stands for.
+
+        It answers `isinstance`, `match` and `functools.singledispatch` of users; the library's own
+        code, which tells static numbers from dynamic ones, sees the real class.
+        """
+        if asks_as_library(sys._getframe(1)):
+            return type(self)
+        return python_class(type(self))
+
+    __class__ = property(_python_class)
+
     @property
     def is_dynamic(self) -> bool:
         """True when the number is known only at run time."""
@@ -222,6 +246,20 @@ class Numeric(metaclass=NumericMeta):
         return self.value
 
     # Python's protocols -------------------------------------------------------------------------
+
+    @property
+    def real(self: N) -> N:
+        """The number itself, as of Python's numbers; a Boolean's is an int."""
+        return +self  # type: ignore[no-any-return]
+
+    @property
+    def imag(self) -> Number:
+        """0, as of Python's numbers that are no complex ones."""
+        return type(self).zero
+
+    def conjugate(self: N) -> N:
+        """Return the number itself, as Python's numbers do."""
+        return +self  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         if self.region is not None:
@@ -333,6 +371,16 @@ class Integer(Numeric):
     is_integer = True
     zero = 0
 
+    @property
+    def numerator(self: N) -> N:
+        """The number itself, as of Python's ints."""
+        return +self  # type: ignore[no-any-return]
+
+    @property
+    def denominator(self) -> int:
+        """1, as of Python's ints."""
+        return 1
+
     def with_divby(self: N, divisor: SupportsIndex) -> N:
         """Return the same number with the promise that `divisor` divides it.
 
@@ -354,8 +402,7 @@ class Integer(Numeric):
         if self.region is not None:
             raise _not_static(
                 self, "is used where Python needs a number now (an index, a length, a bound)",
-                "take a value known while compiling (Constexpr), or decorate the function with "
-                "@jit (preprocess=True), which captures loops and indexing",
+                _index_hint(user_frame()),
             )  # fmt: skip
         return int(self.value)
 
@@ -486,6 +533,51 @@ _BY_DLPACK: dict[tuple[int, int], type[Numeric]] = {
 }
 
 
+def python_class(T: type[Numeric]) -> type:
+    """Return the class of the Python numbers that a numeric type stands for."""
+    if T.kind is Kind.BOOLEAN:
+        return bool
+    return float if T.kind is Kind.FLOAT else int
+
+
+def type_of(x: Any) -> type:
+    """Return `type(x)` as a user's function means it: of a number of one of the DSL's default
+    types, which Python's numbers become, the Python class; of any other number, its own type.
+    """
+    T = type(x)
+    if isinstance(x, Numeric) and is_ambiguous(T, python_class(T)):
+        return python_class(T)
+    return T
+
+
+def is_ambiguous(a: type, b: type) -> bool:
+    """Return True for a default type of the running trace and the Python class that it stands
+    for.
+    """
+    if not isinstance(a, NumericMeta):
+        a, b = b, a
+    if b not in _PYTHON_CLASSES or not isinstance(a, NumericMeta):
+        return False
+    T: Any = a
+    trace = tracing.current()
+    if trace is None or T not in (Boolean, trace.default_int, trace.default_float):
+        return False
+    return b is python_class(T)
+
+
+def ambiguous(a: type, b: type) -> DSLError:
+    """Return the error for comparing a numeric type with the Python class that it stands for."""
+    own, python = (a, b) if isinstance(a, NumericMeta) else (b, a)
+    return DSLTypeError(
+        f"{own.__name__} is compared with {python.__name__}, which type(x) gives for both",
+        hint=f"x.dtype is {own.__name__} asks for the type of a number, isinstance(x, "
+        f"{python.__name__}) for its kind",
+    )
+
+
+_PYTHON_CLASSES: frozenset[type] = frozenset((bool, int, float))
+
+
 def mlir_type(T: type[Numeric], ir: Any) -> Any:
     """Return the MLIR type of `T` in the current context of the bindings whose `ir` is given."""
     return _mlir_type(T, ir)
@@ -558,8 +650,12 @@ def _check_float(T: type[Numeric], value: Number) -> float:
     rounded = convert_number(value, T.format) if not isinstance(value, int) or (
         abs(value) < 1 << 1024
     ) else math.inf  # fmt: skip
-    if isinstance(value, int) and math.isinf(rounded):
-        raise DSLTypeError(f"the integer {value} is too large for {T.__name__}")
+    if math.isinf(rounded) and (isinstance(value, int) or math.isfinite(value)):
+        shown = repr(value) if isinstance(value, float) or abs(value) < 10**20 else "this integer"
+        raise DSLTypeError(
+            f"{shown} does not fit {T.__name__}, whose largest number is {T.max:.8g}",
+            hint="use a wider type; math.inf is the infinity",
+        )
     return float(rounded)
 
 
@@ -586,13 +682,34 @@ def _unpickle(T: type[Numeric], value: Any, weak: bool) -> Numeric:
 
 def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLError:
     frame = user_frame()
+    text = f"a dynamic {type(number).__name__} {problem}"
     if hint is None:
         hint = _condition_hint(frame)
-    error = DSLError(f"a dynamic {type(number).__name__} {problem}", hint=hint)
+        if frame is not None and _is_in_case(frame):
+            text = "`match` needs a static subject, a number in this one is dynamic"
+            hint = "write it as if/elif/else"
+    error = DSLError(text, hint=hint)
     trace = tracing.current()
     if trace is None or frame is None or is_library(frame.f_code.co_filename):
         return error  # a library may ask for the truth, catch the error and go on
     return trace.refuse(error)
+
+
+def _index_hint(frame: FrameType | None) -> str:
+    if frame is not None and is_rewritten(frame.f_code):
+        return (
+            "the length of a list or a text (a slice, a repetition) is fixed while compiling: take "
+            "a value known then (Constexpr), or loop over the items with a condition"
+        )
+    return (
+        "take a value known while compiling (Constexpr), or decorate the function with @jit "
+        "(preprocess=True), which captures loops and indexing"
+    )
+
+
+def _is_in_case(frame: FrameType) -> bool:
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return is_rewritten(frame.f_code) and line.lstrip().startswith("case ")
 
 
 def _condition_hint(frame: FrameType | None) -> str:

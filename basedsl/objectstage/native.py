@@ -20,7 +20,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -178,10 +178,30 @@ def _without_unknown_attribute(text: str, message: str) -> str | None:
     return None
 
 
+def _loops_of(llvmir: str) -> int:
+    """Return the number of jumps back, which MLIR's translation marks by numbering its blocks."""
+    here = loops = 0
+    for line in llvmir.splitlines():
+        if line[:1].isdigit():
+            here = int(line.partition(":")[0])
+        elif line.startswith("  br "):
+            loops += any(int(label) <= here for label in _LABEL.findall(line))
+    return loops
+
+
+_LABEL = re.compile(r"label %(\d+)")
+
+#: Above this, `-O1`: the time that `-O2` takes grows with the square of the number of loops that
+#: follow one another, as it expresses the results of each by those before.
+MOST_LOOPS = 100
+
+
 def optimise(llvmir: str, target: NativeTarget) -> bytes:
     """Return bitcode of the module after LLVM's standard pipeline for `target`."""
     llvm = _llvm()
     with _lock:
+        if _loops_of(llvmir) > MOST_LOOPS:
+            target = replace(target, opt_level=min(target.opt_level, 1))
         machine = _machine(target)
         module = parse(llvmir)
         module.triple = machine.triple

@@ -19,6 +19,7 @@ from basedsl.objectstage import failure, snapshot
 from basedsl.objectstage.failure import Diagnostic, PassFailed
 from basedsl.objectstage.pipeline import Pipeline, PipelineContext, Step
 from basedsl.objectstage.snapshot import Snapshot
+from basedsl.recursion_limit import deeper
 
 Observer = Callable[[str, Snapshot], "Snapshot | None"]
 
@@ -219,9 +220,15 @@ class _Run:
         ir = self.context.bindings.ir
         assert callable(step.passes)
         try:
-            return step.passes(self.op, self.passes)
+            with deeper():
+                return step.passes(self.op, self.passes)
         except DSLError:
             raise
+        except RecursionError:
+            raise DSLError(
+                "the branches and loops of this function are nested too deeply to be compiled",
+                hint="split it into several functions, or use a table in place of `elif`s",
+            ) from None
         except (ir.MLIRError, failure.Rejected) as error:
             raise self.failed(step.name, "lowering failed", error) from error
         except Exception as error:

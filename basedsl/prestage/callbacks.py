@@ -123,6 +123,11 @@ class ControlFlowCallbacks(Protocol):
         """`assert test(), message()`; the message is evaluated only on failure."""
         ...
 
+    @property
+    def AssertionError(self) -> type[BaseException]:
+        """The builtin class: users may have taken its name."""
+        ...
+
     def raise_(self, exception: Thunk, cause: Thunk | None) -> None:
         """`raise exception() from cause()` inside a staged construct.
 
@@ -173,7 +178,8 @@ class ControlFlowCallbacks(Protocol):
         undef_ok: Names = (),
     ) -> Any:
         """A chain `left < a() <= b()`, each operand evaluated once. A single comparison calls back
-        only for `in` and `not in`, of which Python would ask the truth at once.
+        only for `in` and `not in`, of which Python would ask the truth at once, and for `is` and
+        `is not`, which no object can answer itself.
         """
         ...
 
@@ -183,6 +189,12 @@ class ControlFlowCallbacks(Protocol):
 
     def fn(self, function: Any) -> Any:
         """The callee of a call to a known builtin or a function of `math`; may substitute it."""
+        ...
+
+    def each(self, items: Any, item: Callable[[Any], Any], eager: bool) -> Any:
+        """`(item(x) for x in items)`, or a list of them if `eager`: the one argument of a builtin
+        that consumes it.
+        """
         ...
 
     def getitem(self, container: Any, index: Any) -> Any:
@@ -203,11 +215,17 @@ class ControlFlowCallbacks(Protocol):
         """Wraps each context expression of a `with`; enters, exits and swallows as `manager`."""
         ...
 
-    def match_subject(self, subject: Any) -> Any:
-        """Wraps the subject of a `match`; returns it if patterns may be tried on it."""
+    @property
+    def TRUE(self) -> Any:
+        """The pattern of `case True`: what equals the subject if it `is True`."""
+        ...
+
+    @property
+    def FALSE(self) -> Any:
+        """The pattern of `case False`."""
         ...
 
 
 CALLBACKS: Final[Iterable[str]] = tuple(
-    name for name in vars(ControlFlowCallbacks) if not name.startswith("_")
+    name for name in vars(ControlFlowCallbacks) if name.islower() and not name.startswith("_")
 )

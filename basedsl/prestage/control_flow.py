@@ -145,7 +145,6 @@ class ControlFlowPass:
                 for case in node.cases:
                     self.note(case, frame)
                 self.inside(node, frame)
-                node.subject = At.node(node.subject).callback("match_subject", [node.subject])
             case ast.Raise() if frame.generated and node.exc is not None:
                 self.raise_(node, frame, out)
                 return

@@ -8,6 +8,8 @@ Before -> after, everything else unchanged:
     a[i], b = v              __value, __value_2 = v; a[i] = __value; b = __value_2
     a[i] += v                __item = a[i]; __item += v; a[i] = __item
     for a[i] in xs: ...      for __value in xs: a[i] = __value; ...
+    assert t, m              if t: pass             (where evaluating `m` can have an effect)
+                             else: raise __dsl__.AssertionError(m)
     global, nonlocal         moved to the top of their function
 
 where `a[i]` stands for a subscript whose index is not a constant, slice or tuple: later such a
@@ -104,6 +106,10 @@ class _Desugaring:
                 return self.annotated(node)
             case ast.AugAssign(target=ast.Subscript() as target) if is_dynamic_index(target):
                 return self.augmented(node, target)
+            case ast.Assert(msg=ast.expr() as message) if __debug__ and not _is_text(message):
+                at = At.node(node)
+                error = at.callback("AssertionError", [message])
+                return [at.put(ast.If(node.test, [at.put(ast.Pass())], [at.put(ast.Raise(error))]))]
         for body in blocks(node):
             body[:] = self.block(body)
         match node:
@@ -189,6 +195,17 @@ class _Desugaring:
 
     def temporary(self, kind: str, at: At) -> str:
         return self.fresh.variable(kind, at.lineno)
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Return True for a message that can be made while compiling: names and texts of them."""
+    return all(
+        isinstance(part, ast.Constant | ast.Name | ast.Attribute | ast.JoinedStr | _PARTS)
+        for part in walk(node)
+    )
+
+
+_PARTS = ast.FormattedValue | ast.expr_context
 
 
 def _stores_dynamically(target: ast.expr) -> bool:

@@ -4,11 +4,13 @@
     not a                   __dsl__.not_(a)
     a if c else b           __dsl__.ifexp(c, lambda: a, lambda: b)
     a < b < c               __dsl__.compare(a, ('<', lambda: b), ('<', lambda: c))
-    a in b                  __dsl__.compare(a, ('in', lambda: b))
+    a in b; a is b          __dsl__.compare(a, ('in', lambda: b)); ... ('is', lambda: b)
     max(a, b), math.sin(a)  __dsl__.fn(max)(a, b), __dsl__.fn(math.sin)(a)
+    sum(e for x in xs)      __dsl__.fn(sum)(__dsl__.each(xs, lambda x: e, False))
     f(a) (f a variable)     __dsl__.fn(f)(a)
     a[i]; a[i] = v          __dsl__.getitem(a, i); __dsl__.setitem(v, a, i)
     x (maybe unbound)       __dsl__.read(lambda: x, 'x')
+    case True               case __dsl__.TRUE
     g = v (global)          g = v; __dsl__.check_outer('g', g, 'global')
 
 Operands that assign by `:=` become functions defined before the statement, which share the
@@ -24,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from basedsl.prestage.assignment import Assignment
+from basedsl.prestage.callbacks import RUNTIME
 from basedsl.prestage.desugar import is_dynamic_index
 from basedsl.prestage.nodes import (
     CHILD_FIELDS,
@@ -163,6 +166,8 @@ class Expressions:
                         inner = getattr(part, name, None)
                         if inner is not None:
                             setattr(part, name, self.expr(inner, context))
+                    if isinstance(part, ast.match_case):
+                        part.pattern = _pattern(part.pattern)
         hoisted = context.hoisted
         checks = self.outer_checks(node, context)
         for body in blocks(node):
@@ -284,8 +289,8 @@ class Expressions:
         return At.node(node).callback("ifexp", [test, *thunks], names)
 
     def compare(self, node: ast.Compare, context: _Context) -> ast.expr:
-        searches = isinstance(node.ops[0], ast.In | ast.NotIn)
-        single = len(node.ops) == 1 and not searches
+        calls_back = isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot)
+        single = len(node.ops) == 1 and not calls_back
         if single or self.stays(node, node.comparators, context):
             self.fields(node, context)
             return node
@@ -298,11 +303,26 @@ class Expressions:
         return At.node(node).callback("compare", args, names)
 
     def call(self, node: ast.Call, context: _Context) -> ast.expr:
-        known = self.role_of(node.func) == "callback" or self.may_be_builtin(node.func)
-        self.fields(node, context)
+        role = self.role_of(node.func)
+        known = role == "callback" or self.may_be_builtin(node.func)
+        if role == "callback" and len(node.args) == 1 and _is_simple(node.args[0]):
+            node.args = [self.each(node.args[0], context)]
+            for keyword in node.keywords:
+                keyword.value = self.expr(keyword.value, context)
+        else:
+            self.fields(node, context)
         if known:
             node.func = At.node(node.func).callback("fn", [node.func])
         return node
+
+    def each(self, node: Any, context: _Context) -> ast.expr:
+        (generator,) = node.generators
+        at = At.node(node)
+        items = self.expr(generator.iter, context)
+        parameter = At.node(generator.target).put(ast.arg(generator.target.id))
+        item = at.put(ast.Lambda(_parameters(parameter), self.expr(node.elt, _inside(context))))
+        eager = at.const(isinstance(node, ast.ListComp))
+        return at.callback("each", [items, item, eager])
 
     def may_be_builtin(self, callee: ast.expr) -> bool:
         """Return True for a local name that may hold a builtin or a function of `math`: one that no
@@ -381,9 +401,37 @@ class Expressions:
         return {"names": at.names(names), "undef_ok": at.names(bound)}
 
 
+def _is_simple(node: ast.expr) -> bool:
+    """Return True for a comprehension of one loop, one variable and no condition."""
+    if not isinstance(node, ast.GeneratorExp | ast.ListComp) or len(node.generators) != 1:
+        return False
+    (generator,) = node.generators
+    plain = not (generator.ifs or generator.is_async) and isinstance(generator.target, ast.Name)
+    return plain and not has_walrus(node)
+
+
+def _parameters(*names: ast.arg) -> ast.arguments:
+    return ast.arguments([], list(names), None, [], [], None, [])
+
+
 def _inside(context: _Context) -> _Context:
     """Return the context in a lambda or comprehension."""
     return replace(context, hoisted=None)
+
+
+def _pattern(node: ast.pattern) -> ast.pattern:
+    """Return a pattern in which the runtime tries `True` and `False`, not Python by identity."""
+    if isinstance(node, ast.MatchSingleton) and node.value is not None:
+        at = At.node(node)
+        value = ast.Attribute(at.load(RUNTIME), str(node.value).upper(), LOAD)
+        return at.put(ast.MatchValue(at.put(value)))
+    for name in CHILD_FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, ast.pattern):
+            setattr(node, name, _pattern(value))
+        elif isinstance(value, list):
+            value[:] = [_pattern(x) if isinstance(x, ast.pattern) else x for x in value]
+    return node
 
 
 def _walrus_names(node: ast.AST) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
+import operator
 from collections.abc import Mapping
 from types import CellType, FunctionType, ModuleType
 from typing import Any, Literal
@@ -22,12 +23,16 @@ Role = Literal["callback", "bool", "static", "super", "other"]
 
 _CALLBACK = (
     "range len min max abs sum any all round divmod pow int float bool print enumerate zip "
-    "reversed isinstance"
+    "reversed type id"
 ).split()
 _ROLE_OF_BUILTIN: dict[int, Role] = {id(getattr(builtins, name)): "callback" for name in _CALLBACK}
-for _name in ("issubclass", "hasattr", "callable"):
+for _name in ("isinstance", "issubclass", "hasattr", "callable"):
     _ROLE_OF_BUILTIN[id(getattr(builtins, _name))] = "bool"
 _ROLE_OF_BUILTIN[id(super)] = "super"
+for _function in (
+    operator.is_, operator.is_not, operator.not_, operator.truth, operator.contains,
+):  # fmt: skip
+    _ROLE_OF_BUILTIN[id(_function)] = "callback"
 _MATH_FUNCTIONS = {
     id(value) for name, value in vars(math).items() if name[0] != "_" and callable(value)
 }

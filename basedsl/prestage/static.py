@@ -26,21 +26,25 @@ def is_static_test(node: ast.expr, role_of: RoleOf) -> bool:
         case ast.BoolOp():
             return all(is_static_test(value, role_of) for value in node.values)
         case ast.Compare():
-            return all(map(_is_always_bool, node.ops, [node.left, *node.comparators]))
-        case ast.Call(func=ast.Name(id="isinstance")):
-            return role_of(node.func) == "callback"
+            operands = [node.left, *node.comparators]
+            return all(map(_is_always_bool, node.ops, operands, operands[1:]))
         case ast.Call():
             return role_of(node.func) in ("bool", "static")
     return False
 
 
-def _is_always_bool(op: ast.cmpop, left: ast.expr) -> bool:
+def _is_always_bool(op: ast.cmpop, left: ast.expr, right: ast.expr) -> bool:
     """Return True if Python itself makes a bool of it; a text never equals a dynamic number."""
     if isinstance(op, ast.In | ast.NotIn):
         return isinstance(left, ast.JoinedStr) or (
             isinstance(left, ast.Constant) and isinstance(left.value, str | bytes | None)
         )
-    return isinstance(op, ast.Is | ast.IsNot)
+    return isinstance(op, ast.Is | ast.IsNot) and (is_singleton(left) or is_singleton(right))
+
+
+def is_singleton(node: ast.expr) -> bool:
+    """Return True for `None` and `...`, which no number is."""
+    return isinstance(node, ast.Constant) and node.value in (None, ...)
 
 
 def is_static_iterable(node: ast.expr, role_of: RoleOf) -> bool:

@@ -5,6 +5,7 @@ what a construct carries and then calls the emitter.
 """
 
 from basedsl.tracing.emitter import Emitter, LoopHints, Value, Values
+from basedsl.tracing.raised import spoken
 from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, escaped, require
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "current",
     "escaped",
     "require",
+    "spoken",
 ]

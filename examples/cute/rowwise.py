@@ -24,9 +24,9 @@ class RowTiling:
 
     def __init__(self, tensors, columns=None, threads=None, rows=None, vectors=()):
         extent = tensors[0].shape[1]
-        if columns is None and not isinstance(extent, int):
+        if columns is None and not cute.is_static(extent):
             raise ValueError("the number of columns is dynamic: pass columns=, a bound for it")
-        self.exact = isinstance(extent, int)
+        self.exact = cute.is_static(extent)
         self.columns = extent if self.exact else columns
         self.along_rows = all(x.leading_dim == 1 for x in tensors)
         self.vector = 1
@@ -79,7 +79,7 @@ class RowTiling:
         """
         step = self.threads * self.vector
         whole = self.exact and self.columns == self.chunks * step
-        if row_is is None or isinstance(row_is, bool):
+        if row_is is None or cute.is_static(row_is):
             if whole and row_is is not False:
                 return None
             row_is = row_is is not False
@@ -96,7 +96,7 @@ class RowTiling:
         rows.
         """
         each = self.rows * steps
-        certain = each == 1 or (isinstance(count, int) and count % each == 0)
+        certain = each == 1 or (cute.is_static(count) and count % each == 0)
         return None if certain else row < count
 
     def load(self, x, row, t, inside, fill=0.0):

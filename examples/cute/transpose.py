@@ -74,7 +74,7 @@ def transpose(x: cute.Tensor, y: cute.Tensor, tile: cute.Constexpr = None):
         side = vector * 16 if vector > 1 else 16
     threads = (side // vector) ** 2
     m, n = x.shape
-    whole = type(m) is int and type(n) is int and m % side == 0 and n % side == 0
+    whole = cute.is_static((m, n)) and m % side == 0 and n % side == 0
     if cute.size(x) > 0:
         transpose_kernel(x, y, side, vector, whole).launch(
             grid=(cute.ceil_div(n, side), cute.ceil_div(m, side), 1), block=(threads, 1, 1)

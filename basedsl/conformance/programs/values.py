@@ -272,8 +272,8 @@ def literal_that_does_not_fit(n):
 
 @refused("match", "int")
 def match_on_dynamic(n):
-    match n:  # error
-        case 0:
+    match n:
+        case 0:  # error
             return 1
         case _:
             return 2

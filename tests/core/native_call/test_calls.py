@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from basedsl import Constexpr, DSLCallError
+from basedsl import Constexpr, DSLCallError, DSLError
 from basedsl.binding import NumericArgument
 from basedsl.native_call import runtime
 from basedsl.numeric import Float32, Int8, Int32, Int64, Uint8, Uint64
@@ -152,8 +152,10 @@ def test_a_declared_float_takes_ints_too(dsl: Any, through: Through) -> None:
     for _ in range(3):
         assert compiled(0.1) == pytest.approx(0.1)
         assert compiled(3) == 3.0
-        assert compiled(1e300) == math.inf
+        assert compiled(math.inf) == math.inf
     assert through.count == 2
+    with pytest.raises(DSLError, match="1e\\+300 does not fit Float32"):
+        compiled(1e300)
 
 
 @pytest.mark.parametrize(

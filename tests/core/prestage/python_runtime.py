@@ -138,6 +138,9 @@ class PythonRuntime:
     def fn(self, function: Any) -> Any:
         return function
 
+    def each(self, items: Any, item: Any, eager: bool) -> Any:
+        return [item(x) for x in items] if eager else (item(x) for x in items)
+
     def getitem(self, container: Any, index: Any) -> Any:
         return container[index]
 
@@ -151,8 +154,9 @@ class PythonRuntime:
         result: AbstractContextManager[Any] = manager
         return result
 
-    def match_subject(self, subject: Any) -> Any:
-        return subject
+    AssertionError = AssertionError
+    TRUE = True
+    FALSE = False
 
     def _check(self, names: Names, undef_ok: Names, *bodies: Callable[..., Any] | None) -> None:
         """What the contract promises: each name is a cell of each body, `undef_ok` a part."""

@@ -160,18 +160,14 @@ INTERNAL = """FrontendNext arch.nvvm_wrappers arch.sext_unpacked_i4_i8_intrinsic
     base_dsl.dsl.set_dynamic_debug"""
 
 BLACKWELL = {
-    "nvgpu.tcgen05": "MmaF16BF16Op CtaGroup Ld32x32bOp make_tmem_copy",
+    "nvgpu.tcgen05": "MmaMXF4NVF4Op LdRed32x32bOp Cp4x32x128bOp make_s2t_copy",
     "nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field",
-    "arch": """alloc_tmem dealloc_tmem retrieve_tmem_ptr relinquish_tmem_alloc_permit
-        get_max_tmem_alloc_cols get_min_tmem_alloc_cols fence_view_async_tmem_load
-        fence_view_async_tmem_store""",
     "pipeline": """PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma PipelineClcFetchAsync
         PipelineTmaMultiConsumersAsync""",
     "utils": """TmemAllocator get_num_tmem_alloc_cols ClcDynamicPersistentTileScheduler
         ClcDynamicPersistentTileSchedulerParams""",
-    "utils.blackwell_helpers": "make_trivial_tiled_mma make_smem_layout_a",
-    "utils.sm100": "make_trivial_tiled_mma",
-    "utils.blockscaled_layout": "tile_atom_to_shape_SF",
+    "utils.blackwell_helpers": "make_blockscaled_trivial_tiled_mma cluster_shape_to_tma_atom_A",
+    "utils.blockscaled_layout": "sm120_make_smem_layout_sfa",
     "utils.gemm": "sm100",
     "utils.distributed": "spin_lock_multimem_arrive",
     "utils.mixed_input_helpers": "transform",

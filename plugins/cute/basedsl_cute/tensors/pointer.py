@@ -409,6 +409,7 @@ class Pointer:
 
     def _load(self, if_used: bool = False) -> Any:
         trace = require("reading through a pointer")
+        refuse_tensor_memory(self.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -426,6 +427,7 @@ class Pointer:
         Raises DSLTypeError for a number of another type.
         """
         trace = require("writing through a pointer")
+        refuse_tensor_memory(self.space, "write")
         number = as_element(self.dtype, value)
         note_access()
         Store(
@@ -434,6 +436,15 @@ class Pointer:
             memref=self.address.ir_value(),
             index=index_value(self.index(0)),
             loc=trace.loc(),
+        )
+
+
+def refuse_tensor_memory(space: str, verb: str) -> None:
+    """Raise DSLTypeError for an access of one thread to tensor memory, which only warps access."""
+    if space == "tmem":
+        raise DSLTypeError(
+            f"one thread cannot {verb} tensor memory: a warp copies it from or to registers",
+            hint="cute.copy with an atom of nvgpu.tcgen05, Ld32x32bOp or St32x32bOp",
         )
 
 

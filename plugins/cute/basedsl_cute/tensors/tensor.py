@@ -20,7 +20,14 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
-from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type, same_bits
+from basedsl_cute.tensors.pointer import (
+    Pointer,
+    as_element,
+    index_value,
+    memref_type,
+    refuse_tensor_memory,
+    same_bits,
+)
 
 Iterator = Pointer
 
@@ -228,6 +235,7 @@ class Tensor(NoVector):
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
+        refuse_tensor_memory(self._start.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -249,6 +257,7 @@ class Tensor(NoVector):
             self[coord].store(value)
             return
         start = self.pointer
+        refuse_tensor_memory(start.space, "write")
         number = as_element(self.element_type, value)
         note_access()
         Store(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl.tracing import spoken
 from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, DeadlockError
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
@@ -36,6 +37,7 @@ def check_assert(g: Group, holds: Any, m: Mask, message: str, site: Site) -> Non
             raise ArithmeticTrapError(rest, site, where)
         if name == "AssertionError":
             message = rest
+        message = spoken(message or "")
         text = f"assertion failed: {message}" if message else "assertion failed"
         raise AssertionFailedError(text, site, where)
 

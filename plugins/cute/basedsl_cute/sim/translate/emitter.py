@@ -26,6 +26,9 @@ from basedsl_cute.sim.translate.types import (
 )
 from basedsl_cute.sim.translate.uniformity import UniformityAnalysis
 
+BLOCK = "block_"
+_DEEPEST = 50
+
 
 class EmitRule(Protocol):
     """The part of a rule that the emitter calls."""
@@ -68,6 +71,7 @@ class PythonEmitter:
         self.site = kernel.site
         self._lines: list[str] = []
         self._depth = 1
+        self._blocks: list[str] = []
         self._names: dict[Value, str] = {}
         self._constants: dict[Value, Any] = {}
         self._named: dict[int, str] = {}
@@ -89,20 +93,32 @@ class PythonEmitter:
 
     @contextlib.contextmanager
     def indented(self, head: str) -> Iterator[None]:
-        """Write `head`, and what is written inside as its body."""
+        """Write `head`, and what is written inside as its body.
+
+        Python reads 100 levels at most. A body deeper than that becomes a function, which
+        `Specialization.of_source` puts in place of its call.
+        """
         self.line(head)
+        outer, depth = self._lines, self._depth
+        deep = depth == _DEEPEST
+        if deep:
+            self._lines, self._depth = [], 0
         self._depth += 1
         start = len(self._lines)
         yield
         if len(self._lines) == start:
             self._lines.append("    " * self._depth + "pass")
-        self._depth -= 1
+        if deep:
+            name = f"{BLOCK}{len(self._blocks)}"
+            self._blocks.append("\n".join([f"def {name}():", *self._lines, ""]))
+            outer.append("    " * (depth + 1) + f"{name}()")
+        self._lines, self._depth = outer, depth
 
     def source(self) -> str:
-        """The generated function as text."""
+        """The generated function as text, and after it those of its blocks."""
         args = "".join(f", {self.ref(arg)}" for arg in self.kernel.body.args)
         head = [f"def kernel(g{args}):", "    lanes = g.lanes"]
-        return "\n".join([*head, *self._lines, ""])
+        return "\n".join([*head, *self._lines, *self._blocks, ""])
 
     def temporary(self, prefix: str = "t") -> str:
         """A new name for a local variable."""

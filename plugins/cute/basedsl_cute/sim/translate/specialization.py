@@ -5,6 +5,7 @@ It can be pickled, and then runs in another process of the same Python without t
 
 from __future__ import annotations
 
+import ast
 import importlib
 import linecache
 import marshal
@@ -74,7 +75,7 @@ class Specialization:
         """Compile the source of `kernel` for `width`."""
         # A file name inside this package marks the generated frames as internal in error messages.
         filename = os.path.join(os.path.dirname(__file__), f"<{kernel} {width}>")
-        code = compile(source, filename, "exec")
+        code = compile(_with_blocks(ast.parse(source)), filename, "exec")
         return Specialization(filename, source, code, names, variables, memory_map)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -90,6 +91,18 @@ class Specialization:
         }
         parts = (self._filename, self.source, marshal.dumps(self._code))
         return _restored, (*parts, plain, modules, self._variables, self.memory_map)
+
+
+def _with_blocks(tree: ast.Module) -> ast.Module:
+    """Put the bodies of the functions after the kernel in place of their calls."""
+    kernel, *blocks = tree.body
+    bodies = {block.name: block.body for block in blocks if isinstance(block, ast.FunctionDef)}
+    for node in ast.walk(tree) if bodies else ():
+        for name in ("body", "orelse"):
+            match getattr(node, name, None):
+                case [ast.Expr(ast.Call(ast.Name(block)))] if block in bodies:
+                    setattr(node, name, bodies[block])
+    return ast.Module([kernel], [])
 
 
 def _restored(

@@ -1,0 +1,50 @@
+"""`items[i]` of a list or tuple, where `i` is known at run time only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from basedsl.metastage.branches import Branch
+from basedsl.metastage.state import Body
+from basedsl.tracing import require
+
+
+def check_index(items: Any, index: Any) -> None:
+    """Emit the check that `index` is in the range of a list or tuple."""
+    length, kind = len(items), type(items).__name__
+    if length == 0:
+        raise IndexError(f"{kind} index out of range")
+    trace = require("an index known at run time only")
+    inside = (index >= -length) & (index < length)
+    trace.emitter.assert_(inside.ir_value(), f"IndexError: {kind} index out of range", trace.loc())
+
+
+def select_item(items: Any, index: Any) -> Any:
+    """Return `items[index]`: a tree of branches, as deep as the logarithm of the length."""
+    check_index(items, index)
+    length = len(items)
+    if length == 1:
+        return items[0]
+    trace = require("an index known at run time only")
+
+    def holder() -> Any:  # so that the branches see the items as objects from before
+        return items
+
+    def choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+        if not hasattr(test, "ir_value"):
+            return one() if test else other()
+        sides = (Body(one, [holder]), Body(other, [holder]))
+        return Branch(trace, *sides, (), (), value=True).emit(test.ir_value())
+
+    def pick(first: int, last: int) -> Any:
+        if first == last:
+            return items[first]
+        middle = (first + last) // 2
+        return choose(
+            position <= middle, lambda: pick(first, middle), lambda: pick(middle + 1, last)
+        )
+
+    wide = index + 0
+    position = choose(wide < 0, lambda: wide + length, lambda: wide)
+    return pick(0, length - 1)

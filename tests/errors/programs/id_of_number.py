@@ -1,0 +1,9 @@
+import basedsl_toy as toy
+
+
+@toy.jit
+def same(n, m):
+    return 1 if id(n) == id(m) else 0
+
+
+same(3, 3)
