@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import mlir_type
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location

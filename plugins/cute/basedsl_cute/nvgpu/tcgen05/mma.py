@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -27,6 +26,7 @@ from basedsl.numeric import (
     Uint8,
     as_numeric,
 )
+from basedsl.tracing import require
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import MmaAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
