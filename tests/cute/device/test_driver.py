@@ -213,7 +213,7 @@ def put():
 
 @pytest.fixture
 def stream():
-    stream = driver.Stream()
+    stream = driver.CudaStream()
     yield stream
     stream.destroy()
 

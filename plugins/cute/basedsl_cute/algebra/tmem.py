@@ -27,7 +27,7 @@ _VIRTUAL_COLUMNS = 16384
 
 
 class TmemAllocation(enum.StrEnum):
-    """How instructions that fill only a part of the lanes share tensor memory.
+    """The sharing of tensor memory by instructions that fill only a part of the lanes.
 
     INTERLEAVED: the next tile of 64 rows takes the lanes that one leaves free. NON_INTERLEAVED: it
     takes other columns, as A and C of one instruction have to. DUPLICATED: 64 rows of A lie in both
@@ -56,7 +56,7 @@ def tmem_columns(layout: Layout, bits: int) -> int:
     64
     """
     modes = zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True)
-    last = sum((s - 1) * (d % lane_stride(bits)) for s, d in modes)
+    last: int = sum((s - 1) * (d % lane_stride(bits)) for s, d in modes)
     return -(-(last + 1) * bits // TMEM_COLUMN_BITS)
 
 

@@ -150,7 +150,7 @@ def make_tmem_copy(atom: CopyAtomLayout, bits: int, tmem_layout: Layout) -> Copy
 
     >>> copy = make_tmem_copy(tmem_copy_atom("32x32b", 8), 32, Layout((128, 64), (65536, 1)))
     >>> print(copy.tiler_mn, copy.size)
-    (128:1, 8:1) 128
+    ((4,32):(32,1), 8:1) 128
     """
     threads = Layout((QUARTER, _WARPS), (0, QUARTER * lane_stride(bits)))
     tv = concatenate(threads, _positions(atom, bits))

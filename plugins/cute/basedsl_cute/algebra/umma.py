@@ -147,7 +147,8 @@ def _canonical(units: Layout, extents: tuple[int, int]) -> tuple[Any, Any]:
     for mode in divided.stride:
         if not (isinstance(mode, tuple) and all(isinstance(d, int) for d in mode)):
             raise LayoutError(f"{units} (in 16 bytes) is no canonical operand layout")
-    return divided.stride
+    rows, columns = divided.stride
+    return rows, columns
 
 
 def _k_major(units: Layout, mode: int, width: int) -> tuple[int, int]:

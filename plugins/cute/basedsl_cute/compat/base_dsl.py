@@ -1,4 +1,6 @@
-"""What programs import from `base_dsl`: the object that stands for the DSL, and its protocol."""
+"""The names that programs import from `base_dsl`: the object that stands for the DSL, and its
+protocol.
+"""
 
 from __future__ import annotations
 

@@ -35,10 +35,12 @@ def _with(leaf: Any, value: Any) -> Any:
 
 
 def get_mlir_types(value: Any) -> list[Any]:
-    """What `__get_mlir_types__` of an argument gives; nothing for one without the method."""
+    """Return the result of an argument's `__get_mlir_types__`; nothing for one without the
+    method.
+    """
     return list(value.__get_mlir_types__()) if hasattr(value, "__get_mlir_types__") else []
 
 
 def get_c_pointers(value: Any) -> list[Any]:
-    """What `__c_pointers__` of an argument gives; nothing for one without the method."""
+    """Return the result of an argument's `__c_pointers__`; nothing for one without the method."""
     return list(value.__c_pointers__()) if hasattr(value, "__c_pointers__") else []

@@ -72,7 +72,7 @@ def refused_shape(kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = Fals
     PTX ISA 9.7.16.2.1, tables of shapes; with A in tensor memory the steps of CUTLASS's headers.
     """
     if not KINDS[kind].is_block_scaled:
-        rows = {1: (64, 128), 2: (128, 256)}[blocks]
+        rows: tuple[int, ...] = {1: (64, 128), 2: (128, 256)}[blocks]
     elif blocks == 1:
         rows = (128,)
     else:

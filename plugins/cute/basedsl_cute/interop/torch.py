@@ -55,7 +55,7 @@ def dtype(kind: Any) -> Any:
 
 
 class TensorInitType(enum.Enum):
-    """How a new tensor is filled: not at all, with a value, or with random numbers."""
+    """The initial contents of a new tensor: none, one value, or random numbers."""
 
     SKIP = "skip"
     SCALAR = "scalar"

@@ -34,10 +34,8 @@ class _TmemCopy(CopyOp):
     repeat: Repetition | int
 
     def __post_init__(self) -> None:
-        if int(self.repeat) > algebra.TMEM_SHAPES[self.shape] or int(self.repeat) not in iter(
-            Repetition
-        ):
-            most = algebra.TMEM_SHAPES[self.shape]
+        most = algebra.TMEM_SHAPES[self.shape]
+        if int(self.repeat) not in [int(n) for n in Repetition if n <= most]:
             raise DSLTypeError(
                 f"{type(self).__name__} is repeated a power of two times up to {most}, not "
                 f"{self.repeat}"

@@ -258,10 +258,17 @@ class MmaTF32Op(_BlockMma):
     a_src: OperandSource = OperandSource.SMEM
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
-    a_dtype: ClassVar[Any] = TFloat32
-    b_dtype: ClassVar[Any] = TFloat32
-    acc_dtype: ClassVar[Any] = Float32
     kind: ClassVar[str] = "tf32"
+
+    @property
+    def a_dtype(self) -> Any:  # type: ignore[override]
+        return TFloat32
+
+    b_dtype = a_dtype
+
+    @property
+    def acc_dtype(self) -> Any:  # type: ignore[override]
+        return Float32
 
 
 @dataclass(frozen=True)
@@ -277,7 +284,6 @@ class MmaI8Op(_BlockMma):
     a_src: OperandSource = OperandSource.SMEM
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
-    acc_dtype: ClassVar[Any] = Int32
     kind: ClassVar[str] = "i8"
 
     @property
@@ -285,6 +291,10 @@ class MmaI8Op(_BlockMma):
         return self.ab_dtype
 
     b_dtype = a_dtype
+
+    @property
+    def acc_dtype(self) -> Any:  # type: ignore[override]
+        return Int32
 
 
 @dataclass(frozen=True)
@@ -313,9 +323,9 @@ def _check(op: _BlockMma) -> None:
         if _NAMES.get(dtype) not in kind.formats:
             known = " or ".join(x.__name__ for x, short in _NAMES.items() if short in kind.formats)
             raise DSLTypeError(f"{name} takes {letter} of {known}, not {_name(dtype)}")
-    known = [x for x in kind.accumulators if (op.kind, op.a_dtype, x) != ("f16", BFloat16, "f16")]
-    if _NAMES.get(op.acc_dtype) not in known:
-        named = " or ".join(x.__name__ for x, short in _NAMES.items() if short in known)
+    sums = [x for x in kind.accumulators if (op.a_dtype, x) != (BFloat16, "f16")]
+    if _NAMES.get(op.acc_dtype) not in sums:
+        named = " or ".join(x.__name__ for x, short in _NAMES.items() if short in sums)
         raise DSLTypeError(
             f"{name} of {_name(op.a_dtype)} accumulates in {named}, not {_name(op.acc_dtype)}"
         )

@@ -37,7 +37,9 @@ class Field(enum.StrEnum):
 
 
 class Repetition(enum.IntEnum):
-    """How often a load or store of tensor memory repeats its shape along the columns."""
+    """The number of times that a load or store of tensor memory repeats its shape in the
+    columns.
+    """
 
     x1 = 1
     x2 = 2
@@ -50,14 +52,14 @@ class Repetition(enum.IntEnum):
 
 
 class Pack(enum.Enum):
-    """What a load does with columns: a register for each, or one for 16 bits of two."""
+    """The packing of columns by a load: a register for each, or one for 16 bits of two."""
 
     NONE = False
     PACK_16b_IN_32b = True
 
 
 class Unpack(enum.Enum):
-    """What a store does with registers: a column for each, or one for each 16 bits."""
+    """The unpacking of registers by a store: a column for each, or one for each 16 bits."""
 
     NONE = False
     UNPACK_32b_IN_16b = True

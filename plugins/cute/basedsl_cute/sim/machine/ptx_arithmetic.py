@@ -27,7 +27,7 @@ DTYPES: dict[str, Any] = {
 
 
 class Arithmetic(NamedTuple):
-    """What one instruction computes: the types of its result and sources, and the function."""
+    """The arithmetic of one instruction: the types of its result and sources, and the function."""
 
     result: str
     sources: tuple[str, ...]

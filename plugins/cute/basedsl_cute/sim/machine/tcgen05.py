@@ -36,7 +36,7 @@ _SWIZZLES = {0: (0, 4, 3), 1: (2, 5, 2), 2: (3, 4, 3), 4: (2, 4, 3), 6: (1, 4, 3
 
 @dataclass(frozen=True)
 class Instruction:
-    """What an instruction descriptor of a kind says; pairs are for A and B."""
+    """The fields of an instruction descriptor of a kind; pairs are for A and B."""
 
     m: int
     n: int

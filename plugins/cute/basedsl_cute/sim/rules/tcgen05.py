@@ -74,7 +74,7 @@ def _wait(e: PythonEmitter, op: Op) -> None:
 
 @rule("nvvm.tcgen05.fence")
 def _fence(e: PythonEmitter, op: Op) -> None:
-    """What the fence orders, the simulator does in the program's order anyway."""
+    """Emit nothing: the simulator does in program order all that the fence orders."""
 
 
 @rule("nvvm.tcgen05.mma", sync="warp")
