@@ -27,7 +27,7 @@ class Compiled:
     Calling it takes the run-time arguments only: Constexpr parameters are left out, parameters with
     defaults may be, and so may what is static by itself (None, a dtype). Arguments of another type
     than it was compiled for are an error. Globals and whatever else tracing read are as they were
-    when it was compiled.
+    when it was compiled; what tracing changed, it changed then.
 
     `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took,
     `settings` the options it was compiled with.
@@ -49,6 +49,7 @@ class Compiled:
         self.results = built.results
         self.stages = built.stages
         self.guards = built.guards
+        self.effects = built.effects
         self.seconds = seconds
         self._source = built.source
         self._invoke = invoke

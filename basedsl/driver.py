@@ -31,12 +31,13 @@ from basedsl.compiled import Compiled
 from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import is_internal
+from basedsl.location import is_internal, is_rewritten, span_of_function
 from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
+from basedsl.staleness.effects import check_left_values, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
 from basedsl.tracer import trace_call
@@ -59,9 +60,9 @@ class Driver:
         """Call a @jit function from Python."""
         is_fresh = _pop_call_option("no_cache", function, kwargs)
         call = self.bind(function, args, kwargs, self.options)
-        if is_fresh:
-            return self.compile(call).run(call.values)
-        compiled, is_new = self.variant(call)
+        compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
+        if compiled.effects:
+            return _run_once(compiled, call)
         if not is_new:
             function.call_natively(compiled.native_variant(call.values))
         return compiled.run(call.values)
@@ -78,13 +79,16 @@ class Driver:
         return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
 
     def variant(self, call: BoundCall) -> tuple[Compiled, bool]:
-        """The code for a call, and whether it is new: from memory if its guards still hold."""
+        """The code for a call, and whether it is new: from memory if its guards still hold. Code
+        that changed something while it was traced is for this call only.
+        """
         variants = call.function.variants
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
                 return known, False
-            return variants.keep(call.key, self._load_or_compile(call)), True
+            made = self._load_or_compile(call)
+            return made if made.effects else variants.keep(call.key, made), True
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:
         """The code from the disk if it is there, else compiled, and kept there."""
@@ -98,12 +102,14 @@ class Driver:
             self.counts["loaded"] += 1
             report_loaded(call, compiled)
             return compiled
+        text = guards.portable_text
         compiled = self.compile(call, guards)
         self.counts["compiled"] += 1
         clock.seconds |= compiled.seconds
         with clock("keep"):
             # What only tracing could find is not in the key, which would not tell entries apart.
-            if entry is not None and compiled.guards.portable_text == guards.portable_text:
+            alike = not compiled.effects and compiled.guards.portable_text == text
+            if entry is not None and alike:
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled
@@ -146,23 +152,56 @@ class Driver:
                 mlir = self.mlir
             with mlir.entered():
                 with clock("trace"):
-                    traced = trace_call(self.language, mlir.bindings, call, rewritten)
-                guards = self._guards(call, traced.functions)
-                guards.keep_earlier_values(before)
+                    traced = trace_call(
+                        self.language,
+                        mlir.bindings,
+                        call,
+                        rewritten,
+                        lambda function: self._extend(before, function),
+                    )
+                after = self._guards(call)
+                changed = self._effects(call, traced, before, after)
+                guards = self._guards(call, traced.functions) if traced.functions else after
                 stages = self._run_pipeline(call, traced)
             clock.seconds |= stages.seconds
             report(call, stages, clock)
-            built = Built(stages, traced.results, guards, rewritten.source)
+            built = Built(stages, traced.results, guards, rewritten.source, changed)
             return self._load(call, built, clock)
+
+    def _extend(self, before: Guards, function: DSLFunction) -> None:
+        """Guard a function that tracing is about to enter, unless this trace has defined it."""
+        code = function.fn.__code__
+        if not (is_rewritten(code) or is_internal(code.co_filename)):
+            before.add(function.fn)
+
+    def _effects(
+        self, call: BoundCall, traced: Traced, before: Guards, after: Guards
+    ) -> tuple[str, ...]:
+        """The names of what outlives the call and was changed by tracing; DSLError if a dynamic
+        value is left in one.
+        """
+        for function in traced.functions:
+            self._extend(after, function)
+        found = effects(before, after)
+        check_left_values(found, before, call.function.fn.__code__)
+        return tuple(found)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         """Guards for the called function, those traced into it, and what is static in arguments.
         The library's own functions change with its version only.
         """
         users = [one for one in traced if not is_internal(one.fn.__code__.co_filename)]
+        parts = [
+            (parameter.name, part)
+            for parameter, argument in zip(
+                call.function.signature.parameters, call.arguments, strict=True
+            )
+            for part in static_parts(argument)
+        ]
         return Guards.collect(
             [function.fn for function in (call.function, *users)],
-            [part for argument in call.arguments for part in static_parts(argument)],
+            [part for _, part in parts],
+            [name for name, _ in parts],
         )
 
     def _run_pipeline(self, call: BoundCall, traced: Traced) -> objectstage.Stages:
@@ -224,6 +263,24 @@ class Driver:
             store = self.disk.store(self.options)
             if self._mlir is None and (store is None or store.is_empty()):
                 preload_libraries(self.language)
+
+
+def _run_once(compiled: Compiled, call: BoundCall) -> Any:
+    """Run code that changed something while it was traced. An exception of the run may come before
+    the change in Python: then nothing is certain.
+    """
+    try:
+        return compiled.run(call.values)
+    except Exception as error:
+        function = call.function
+        raised = type(error).__name__.removeprefix("DSL")
+        raise DSLError(
+            f"'{function.fn.__qualname__}' changes '{compiled.effects[0]}' while compiling, then "
+            f"raises {raised}",
+            span_of_function(function.fn),
+            notes=((f"the exception: {error}", None),),
+            hint="return what changes, and change it where the function is called",
+        ) from error
 
 
 def _pop_call_option(option: str, function: DSLFunction, kwargs: dict[str, Any]) -> bool:

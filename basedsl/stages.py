@@ -67,10 +67,12 @@ class Traced(NamedTuple):
 
 class Built(NamedTuple):
     """All of a compilation but the loaded code: each stage's output, the result's structure, the
-    guards under which it is valid, and the rewritten Python.
+    guards under which it is valid, the rewritten Python, and the names of what outlives the call
+    and was changed by tracing.
     """
 
     stages: Stages
     results: Results
     guards: Guards
     source: Callable[[], str]
+    effects: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any
 from basedsl.binding import TreeArgument
 from basedsl.binding.results import Results
 from basedsl.errors import DSLError, endless_recursion, placed
-from basedsl.function import bind_staged
+from basedsl.function import DSLFunction, bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
 from basedsl.mlir import Bindings, new_function
@@ -21,9 +21,15 @@ from basedsl.tracing import Trace, activate
 
 
 def trace_call(
-    language: Language, bindings: Bindings, call: BoundCall, rewritten: Rewritten
+    language: Language,
+    bindings: Bindings,
+    call: BoundCall,
+    rewritten: Rewritten,
+    on_function: Callable[[DSLFunction], None],
 ) -> Traced:
-    """Trace a function for the types of a call's arguments, in the current MLIR context."""
+    """Trace a function for the types of a call's arguments, in the current MLIR context.
+    `on_function` is called with each decorated function before it is traced as a part of this.
+    """
     function, ir = call.function, bindings.ir
     module = ir.Module.create()
     trace = Trace(
@@ -35,6 +41,7 @@ def trace_call(
         default_float=language.default_float,
         options=call.settings,
         extension=language.new_extension(),
+        on_function=on_function,
     )
     trace.function_name = function.fn.__qualname__
     code = function.fn.__code__

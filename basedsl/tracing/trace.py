@@ -62,7 +62,8 @@ class Trace:
     `emitter(trace)` makes what builds control flow; `bindings` is how MLIR is reached.
     `default_int` and `default_float` are the DSL's numeric types for a Python int and float.
     `function_kind` is "jit" or "kernel", whichever function's body is being traced now.
-    `extension` is a record of the DSL's own.
+    `extension` is a record of the DSL's own. `on_function` is called with each decorated function
+    before its body is traced for the first time.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Trace:
         default_float: Any,
         options: Any = None,
         extension: Any = None,
+        on_function: Callable[[Any], None] | None = None,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -90,6 +92,7 @@ class Trace:
         self.region = Region("function", None, None)
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
+        self._on_function = on_function
         self.staged: dict[Any, Callable[..., Any]] = {}
         #: Names of functions that the module declares and other code defines.
         self.declared: set[str] = set()
@@ -111,6 +114,12 @@ class Trace:
         self._codes: dict[int, CodeType] = {}
         self._body: frozenset[int] = frozenset()
         self.emitter = emitter(self)
+
+    def meets(self, function: Any) -> None:
+        """Note that a decorated function is about to be traced, or launched, as a part of this."""
+        if self._on_function is not None and function not in self.functions:
+            self._on_function(function)
+        self.functions.append(function)
 
     # Locations -------------------------------------------------------------------------------
 
