@@ -31,7 +31,7 @@ from basedsl.compiled import Compiled
 from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import is_internal, is_rewritten, span_of_function
+from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
@@ -157,7 +157,7 @@ class Driver:
                         mlir.bindings,
                         call,
                         rewritten,
-                        lambda function: self._extend(before, function),
+                        before,
                     )
                 after = self._guards(call)
                 changed = self._effects(call, traced, before, after)
@@ -168,12 +168,6 @@ class Driver:
             built = Built(stages, traced.results, guards, rewritten.source, changed)
             return self._load(call, built, clock)
 
-    def _extend(self, before: Guards, function: DSLFunction) -> None:
-        """Guard a function that tracing is about to enter, unless this trace has defined it."""
-        code = function.fn.__code__
-        if not (is_rewritten(code) or is_internal(code.co_filename)):
-            before.add(function.fn)
-
     def _effects(
         self, call: BoundCall, traced: Traced, before: Guards, after: Guards
     ) -> tuple[str, ...]:
@@ -181,7 +175,7 @@ class Driver:
         value is left in one.
         """
         for function in traced.functions:
-            self._extend(after, function)
+            after.meets(function)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
         return tuple(found)

@@ -10,14 +10,14 @@ from typing import Any
 from basedsl.binding import TreeArgument
 from basedsl.binding.results import Results
 from basedsl.errors import DSLError, endless_recursion, placed
-from basedsl.function import DSLFunction, bind_staged
+from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
 from basedsl.mlir import Bindings, new_function
 from basedsl.pytree import Node, flatten, same_shape
 from basedsl.recursion_limit import deeper
 from basedsl.stages import BoundCall, Rewritten, Traced
-from basedsl.tracing import Trace, activate
+from basedsl.tracing import Outside, Trace, activate
 
 
 def trace_call(
@@ -25,10 +25,10 @@ def trace_call(
     bindings: Bindings,
     call: BoundCall,
     rewritten: Rewritten,
-    on_function: Callable[[DSLFunction], None],
+    outside: Outside,
 ) -> Traced:
     """Trace a function for the types of a call's arguments, in the current MLIR context.
-    `on_function` is called with each decorated function before it is traced as a part of this.
+    `outside` is the state that outlives the call, as it was before.
     """
     function, ir = call.function, bindings.ir
     module = ir.Module.create()
@@ -41,7 +41,7 @@ def trace_call(
         default_float=language.default_float,
         options=call.settings,
         extension=language.new_extension(),
-        on_function=on_function,
+        outside=outside,
     )
     trace.function_name = function.fn.__qualname__
     code = function.fn.__code__

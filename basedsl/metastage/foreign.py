@@ -19,6 +19,7 @@ from basedsl.metastage.contents import (
     may_change,
 )
 from basedsl.metastage.namespaces import ONCE, instructions, named_in
+from basedsl.tracing import current
 
 if TYPE_CHECKING:
     from basedsl.metastage.state import PlaceContents
@@ -32,7 +33,7 @@ _HINT = (
 class ForeignObjects:
     """The objects outside a region that no loop or branch can carry, with their contents now."""
 
-    __slots__ = ("_codes", "_held")
+    __slots__ = ("_codes", "_held", "_marks", "_outside")
 
     def __init__(
         self,
@@ -42,9 +43,13 @@ class ForeignObjects:
     ) -> None:
         self._codes = [function.__code__ for function in functions]
         self._held: dict[int, tuple[str, Any, Contents, str]] = {}
+        trace = current()
+        self._outside = None if trace is None else trace.outside
+        self._marks = None if self._outside is None else self._outside.mark(snapshot)
         used: set[str] | None = None
         for name, value in global_values.items():
-            self._hold(name, value)
+            if not self._hold(name, value) and self._is_global(name):
+                self._check_opaque(name, value)
         for contents in snapshot.values():
             if contents.node.kind in _CONTAINERS and has_attributes(contents.place):
                 self._hold(contents.prefix, contents.place, ATTRIBUTES)
@@ -85,14 +90,34 @@ class ForeignObjects:
 
     def check(self) -> None:
         """Raise a DSLError if one of them has changed."""
-        for path, value, before, part in self._held.values():
+        for place, value, before, part in self._held.values():
             if not before.same_as(Contents(value, part)):
+                kind = with_article(type(value))
                 raise DSLError(
-                    f"'{path}', {with_article(type(value))}, is changed inside staged control flow",
-                    self._span_of(path),
+                    f"'{place}', {kind}, is changed inside staged control flow",
+                    self._span_of(place),
                     notes=(ONCE,),
                     hint=_HINT,
                 )
+
+    def check_outliving(self) -> None:
+        """Raise a DSLError if a helper has changed anything that outlives the call."""
+        path = None if self._outside is None else self._outside.changed_since(self._marks)
+        if path is not None:
+            raise DSLError(
+                f"'{path}' is changed inside staged control flow",
+                self._span_of(path),
+                notes=(ONCE,),
+                hint="change it where Python alone decides, or keep it in variables",
+            )
+
+    def _is_global(self, name: str) -> bool:
+        """Whether the region's code reads a global of this name, not an attribute only."""
+        return any(
+            one.argval == name and one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+            for code in self._codes
+            for _, one in instructions(code)
+        )
 
     def _span_of(self, path: str) -> Span | None:
         """Return the one line of the region that names the object; None if there are several."""

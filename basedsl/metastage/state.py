@@ -248,6 +248,7 @@ class State:
                     hint="index a list with a number that the program carries, or unroll the "
                     "loop with range_constexpr",
                 )
+        self._foreign.check_outliving()
 
 
 def same_contents(a: PlaceContents, b: PlaceContents) -> bool:

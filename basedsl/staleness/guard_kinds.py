@@ -68,6 +68,15 @@ def same(a: Any, b: Any) -> bool:
     return False
 
 
+def unchanged(a: Any, b: Any) -> bool:
+    """Whether two values of `Guard.now` are of one state: the same items, in the same order."""
+    if type(a) is list:
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) is dict:
+        return same(tuple(a.items()), tuple(b.items()))
+    return same(a, b)
+
+
 def _address(value: Any) -> int:
     return 0 if value is MISSING else id(value)
 

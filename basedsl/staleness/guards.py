@@ -26,11 +26,11 @@ import os
 import sys
 import time
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, TypeVar
 
 from basedsl import digest
-from basedsl.location import is_internal
+from basedsl.location import is_internal, is_rewritten
 from basedsl.native_call import object_layout
 from basedsl.native_call.conditions import CALL, Row
 from basedsl.staleness.containers import contents_reader
@@ -46,6 +46,7 @@ from basedsl.staleness.guard_kinds import (
     ItemGuard,
     ListGuard,
     PythonGuard,
+    unchanged,
 )
 
 G = TypeVar("G", bound=Guard)
@@ -135,13 +136,32 @@ class Guards:
         """The guard of this key."""
         return self._guards.get(key)
 
+    def mark(self, apart: Container[int]) -> list[tuple[Any, Guard, Any]]:
+        """What is guarded, as it is now, but for the objects with the ids in `apart`."""
+        return [
+            (key, guard, guard.now())
+            for key, guard in self._guards.items()
+            if key[-1] != "__code__" and key[0] != "builtins" and key[1:2] and key[1] not in apart
+        ]
+
+    def changed_since(self, marks: list[tuple[Any, Guard, Any]]) -> str | None:
+        """The path of something that is not as it was when it was marked."""
+        for key, guard, then in marks:
+            if not unchanged(then, guard.now()):
+                return self._paths[key]
+        return None
+
     def path(self, key: Any) -> str:
         """What is guarded, as a user writes it: `log`, `counter.values`."""
         return self._paths[key]
 
-    def add(self, fn: Any) -> None:
-        """Guard one more function, and all that it leads to."""
-        if id(fn) not in self._numbers:
+    def meets(self, function: Any) -> None:
+        """Guard a decorated function that tracing is about to enter, and all that it leads to; not
+        one that this trace has defined, or the library's own.
+        """
+        fn = function.fn
+        known = is_rewritten(fn.__code__) or is_internal(fn.__code__.co_filename)
+        if not known and id(fn) not in self._numbers:
             self._own.add((fn.__module__ or "").partition(".")[0])
             self._value(fn)
             self._follow_modules()

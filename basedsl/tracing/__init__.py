@@ -5,12 +5,22 @@ what a construct carries and then calls the emitter.
 """
 
 from basedsl.tracing.emitter import Emitter, LoopHints, Value, Values
-from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, escaped, require
+from basedsl.tracing.trace import (
+    RUNNING,
+    Outside,
+    Region,
+    Trace,
+    activate,
+    current,
+    escaped,
+    require,
+)
 
 __all__ = [
     "RUNNING",
     "Emitter",
     "LoopHints",
+    "Outside",
     "Region",
     "Trace",
     "Value",

@@ -1,13 +1,23 @@
 """Objects that captured code can read but not change: arrays, objects of libraries, attributes of
-subclasses of built-in classes. Each line of the tables is two programs: a loop and a branch.
+subclasses of built-in classes. Each line of the tables is a loop and a branch; of what is refused,
+also a branch that uses an object of the module.
 """
 
 # mypy: ignore-errors
+# ruff: noqa: F401
 
+import array
 import collections
+import ctypes
+import decimal
+import functools
+import io
 import itertools
 import linecache
+import logging
+import queue
 import random
+import re
 import threading
 import types
 
@@ -136,11 +146,14 @@ RIGHT = {
 }
 
 
-def _make(name, made, change, read, head):
+def _make(name, made, change, read, head, of_module=False):
     text = (
         f"def {name}(n):\n    it = {made}\n    r = 0\n    {head}\n"
         f"        {change}\n        r += 1\n    return r + {read}\n"
     )
+    if of_module:
+        globals()[f"_{name}"] = eval(made)
+        text = re.sub(r"\bit\b", f"_{name}", text.replace(f"    it = {made}\n", ""))
     filename = f"<{__name__}.{name}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     exec(compile(text, filename, "exec"), globals())
@@ -155,6 +168,8 @@ for _table, _declare in (
     for _name, _parts in _table.items():
         _declare(_make(f"{_name}_in_a_loop", *_parts, "for i in range(n):"))
         _declare(_make(f"{_name}_in_a_branch", *_parts, "if n > 1:"))
+        if _table is not RIGHT:
+            _declare(_make(f"global_{_name}", *_parts, "if n > 1:", of_module=True))
 
 
 @refused("is changed inside staged control flow", "count")
@@ -202,8 +217,8 @@ def an_array_by_a_function_inside(n):
     return n + int(it[0])
 
 
-def _store(array, value):
-    array[0] = value
+def _store(place, value):
+    place[0] = value
 
 
 @refused("is changed inside staged control flow", "int")
@@ -239,4 +254,61 @@ def a_view_of_a_dict(n):
     shown = types.MappingProxyType(table)
     if n > 0:
         n += shown["a"]
+    return n
+
+
+# What a helper reaches, and the region itself does not name --------------------------------------
+
+_LOG = [0]
+_COUNT = 0
+
+
+def _note(x, held=[0]):  # noqa: B006
+    held.append(1)
+    return x
+
+
+def _push():
+    _LOG.append(1)
+    return len(_LOG)
+
+
+def _tick():
+    global _COUNT
+    _COUNT += 1
+    return _COUNT
+
+
+def _tagged(x):
+    _tagged.calls += 1
+    return x
+
+
+_tagged.calls = 0
+
+
+@refused("'_note.__defaults__' is changed inside staged control flow", "int")
+def a_mutable_default_of_a_helper(n):
+    return _note(3) if n > 0 else n
+
+
+@refused("'_LOG' is changed inside staged control flow", "int")
+def a_list_of_a_helper(n):
+    if n > 0:
+        n += _push()
+    return n
+
+
+@refused("'_COUNT' is changed inside staged control flow", "count")
+def a_global_of_a_helper(n):
+    r = 0
+    for _ in range(n):
+        r += _tick() * 0
+    return r
+
+
+@refused("'_tagged.calls' is set inside staged control flow", "int")
+def an_attribute_of_a_helper(n):
+    if n > 0:
+        n = _tagged(n)
     return n
