@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from basedsl.compiled import Compiled
 from basedsl.driver import Driver
@@ -22,6 +23,8 @@ from basedsl.mlir import MLIRContext
 from basedsl.options import Options
 
 L = TypeVar("L", bound=Language)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class DSL(Generic[L]):
@@ -55,6 +58,15 @@ class DSL(Generic[L]):
         """How many variants of functions were "compiled" in calls, and "loaded" from the disk."""
         return self.driver.counts
 
+    @overload
+    def jit(
+        self, fn: Callable[P, R], *, preprocess: bool = True
+    ) -> DSLFunction[P, R, Any, Compiled]: ...
+    @overload
+    def jit(
+        self, fn: None = None, *, preprocess: bool = True
+    ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
+
     def jit(self, fn: Any = None, *, preprocess: bool = True) -> Any:
         """Decorator: compile the function on its first call with arguments of a kind.
 
@@ -62,6 +74,15 @@ class DSL(Generic[L]):
         """
         with users_frames():
             return self._decorate(fn, "jit", preprocess)
+
+    @overload
+    def kernel(
+        self, fn: Callable[P, R], *, preprocess: bool = True
+    ) -> DSLFunction[P, R, Any, Compiled]: ...
+    @overload
+    def kernel(
+        self, fn: None = None, *, preprocess: bool = True
+    ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
         """Decorator: a function that a @jit function launches."""

@@ -6,7 +6,7 @@ import copy
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 from basedsl.binding import Each, Signature, constexpr_type
 from basedsl.binding.argument_types import DeclaresArguments
@@ -20,7 +20,23 @@ from basedsl.tracing import RUNNING, Trace, current
 from basedsl.variants import Variants
 
 if TYPE_CHECKING:  # a process that finds its code on the disk never imports the pre-stage
+    from typing import Self
+
+    from typing_extensions import ParamSpec, TypeVar
+
     from basedsl.prestage import StagedFunction
+
+    P = ParamSpec("P", default=...)
+    R = TypeVar("R", default=Any)
+    C = TypeVar("C", default=Any, covariant=True)
+    K = TypeVar("K", default=Any, covariant=True)
+else:  # without defaults: typing_extensions costs an import
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    C = TypeVar("C", covariant=True)
+    K = TypeVar("K", covariant=True)
 
 
 class FunctionLanguage(DeclaresArguments, Protocol):
@@ -32,8 +48,12 @@ class FunctionLanguage(DeclaresArguments, Protocol):
 Call = Callable[["DSLFunction", tuple[Any, ...], dict[str, Any]], Any]
 
 
-class DSLFunction:
+class DSLFunction(Generic[P, R, C, K]):
     """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written.
+
+    To a type checker, `P` and `R` are the parameters and the result of the function as written,
+    `C` is what a call gives, `K` what `compile` gives. Calls take anything, and those of a @jit
+    function give anything: Python passes an array for a tensor, and gets an int for an Int32.
 
     `call(function, args, kwargs)` makes a call from Python, `compile(function, *args, **kwargs)`
     only compiles. `variants` has the function's compilations: whoever `call` is, fills it.
@@ -44,16 +64,19 @@ class DSLFunction:
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
     __dsl_leaf__ = True
-    __call__: Callable[..., Any]
+    __call__: Callable[..., C]
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[P, R]
 
     def __init__(
         self,
         language: FunctionLanguage,
-        fn: Callable[..., Any],
+        fn: Callable[P, R],
         kind: str,
         preprocess: bool,
         call: Call,
-        compile: Callable[..., Any],
+        compile: Callable[..., K],
     ) -> None:
         if not callable(fn) or not hasattr(fn, "__code__"):
             raise DSLTypeError(
@@ -148,26 +171,35 @@ class DSLFunction:
 
     # Copied and pickled as functions are: as themselves, and by name.
 
-    def __copy__(self) -> DSLFunction:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> DSLFunction:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     def __reduce__(self) -> str:
         name: str = self.fn.__qualname__
         return name
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "launch" and self.__dict__.get("kind") == "kernel":
-            called = f"{self.fn.__name__}(...)"
-            raise DSLAttributeError(
-                f"the kernel '{self.fn.__qualname__}' has no launch of its own: a call of it has",
-                hint=f"call it with its arguments first: {called}.launch(grid=..., block=...)",
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # a type checker reports attributes that do not exist
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        def __getattr__(self, name: str) -> Any:
+            if name == "launch" and self.__dict__.get("kind") == "kernel":
+                name, called = self.fn.__qualname__, f"{self.fn.__name__}(...)"
+                raise DSLAttributeError(
+                    f"the kernel '{name}' has no launch of its own: a call of it has",
+                    hint=f"call it with its arguments first: {called}.launch(grid=..., block=...)",
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload  # mypy asks for a field of a NamedTuple too, which is the function itself
+    def __get__(self, instance: tuple[Any, ...], owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: Any, owner: type | None = None) -> BoundFunction[C, K]: ...
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Self | BoundFunction[C, K]:
         return self if instance is None else BoundFunction(self, instance)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -197,7 +229,7 @@ class DSLFunction:
                 entry.add(variant)
             self.__call__ = entry.call
 
-    def compile(self, *args: Any, **kwargs: Any) -> Any:
+    def compile(self, *args: Any, **kwargs: Any) -> K:
         """Compile for arguments like these, without running: a `basedsl.Compiled`."""
         return self._compile(self, *args, **kwargs)
 
@@ -224,22 +256,35 @@ class DSLFunction:
         return self.staged_in(trace)(*positional, **named)
 
 
-class BoundFunction:
+class BoundFunction(Generic[C, K]):
     """A decorated method and its instance, which is static while compiling."""
 
     __slots__ = ("__call__", "function", "instance")
     __dsl_leaf__ = True
-    __call__: Callable[..., Any]
+    __call__: Callable[..., C]
 
-    def __init__(self, function: DSLFunction, instance: Any) -> None:
+    if TYPE_CHECKING:  # what `__getattr__` finds
+        __name__: str
+        __qualname__: str
+        fn: Any
+        kind: str
+        signature: Signature
+        source: str
+        symbol: str
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.function, name)
+
+    def __init__(self, function: DSLFunction[..., Any, C, K], instance: Any) -> None:
         self.function = function
         self.instance = instance
         self.__call__ = types.MethodType(function, instance)
 
-    def __copy__(self) -> BoundFunction:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction:
+    def __deepcopy__(self, memo: dict[int, Any]) -> BoundFunction[C, K]:
         return BoundFunction(self.function, copy.deepcopy(self.instance, memo))
 
     def __reduce__(self) -> Any:
@@ -253,11 +298,8 @@ class BoundFunction:
     def __wrapped__(self) -> Any:
         return self.function.fn
 
-    def compile(self, *args: Any, **kwargs: Any) -> Any:
+    def compile(self, *args: Any, **kwargs: Any) -> K:
         return self.function.compile(self.instance, *args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.function, name)
 
 
 def symbol_of(name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
-from basedsl.errors import DSLCallError
+from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.function import DSLFunction
 from basedsl.mlir import Bindings
 from basedsl.native_call.invoker import native_invoker
@@ -47,9 +47,15 @@ class Language:
     #: True if the outputs of the pipeline's steps are all that `executor` needs, also in another
     #: process: then compilations are kept on disk.
     kept_on_disk: ClassVar[bool] = True
+    #: Names of packages for which programs may have been written that this DSL runs as well.
+    stands_for: ClassVar[tuple[str, ...]] = ()
     #: Errors of parts of the DSL that work without compiling, and so know no place in a program:
     #: raised while tracing, they become DSLErrors at the user's line.
     plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
+
+    def install_as(self, name: str) -> None:
+        """Make `import name`, one of `stands_for`, give this DSL's package in this process."""
+        raise DSLRuntimeError(f"the DSL '{self.name}' runs no programs of another")
 
     # Arguments -----------------------------------------------------------------------------------
 

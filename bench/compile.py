@@ -86,9 +86,9 @@ def arrays(name):
         import transpose
 
         return transpose.transpose, (of((128, 256)), of((256, 128)))
-    from basedsl_cute.ops.hopper.gemm import Config, choose, gemm
+    from basedsl_cute.ops.hopper.gemm import Config, choose_config, gemm
 
-    config = Config() if name == "hopper_gemm" else choose(4096, 4096, 4096, 16, 132)
+    config = Config() if name == "hopper_gemm" else choose_config(4096, 4096, 4096, 16, 132)
     half = [np.zeros(shape, np.float16) for shape in ((256, 128), (256, 128), (256, 256))]
     return gemm, (*half, cute.Int32(4), config)
 

@@ -170,7 +170,7 @@ def ctypes_launch(handle: Any, arguments: Any, kept: Any) -> Callable[[int], flo
 def native_code() -> Any:
     from basedsl.objectstage import native
 
-    return native.load(native.compile_llvmir(LOOP))
+    return native.load_object(native.compile_llvmir(LOOP))
 
 
 def native_loop() -> Any:

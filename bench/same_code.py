@@ -1,6 +1,6 @@
 """Do two checkouts compile the same code? MLIR and PTX, byte for byte.
 
-    python bench/same_code.py BASE NEW [--record DIR]
+    python bench/same_code.py BASE NEW [--record DIR] [--rename OLD=NEW ...]
 
 In each checkout it runs the conformance programs on their three DSLs, the examples, the programs
 under `tests/cute/programs`, and the tests of files that name an architecture of a GPU. A plugin
@@ -12,9 +12,10 @@ programs run on the simulator, and what they call is compiled for sm_90a as well
 
 Told are texts that changed (the first of each function, with a part of the difference), that are
 missing and that are new, and which of the messages kept under `tests/errors/programs` differ. The
-exit status is 1 if a text changed or is missing, or if a program fails in NEW alone. With
-`--record`, what BASE made is kept in DIR, and later comparisons run only NEW. About 5 minutes for
-a checkout on two cores.
+exit status is 1 if a text changed or is missing, or if a program fails in NEW alone. Texts that are
+the same once OLD is replaced by NEW are counted apart, and do not make it 1. With `--record`, what
+BASE made is kept in DIR, and later comparisons run only NEW; `--again` not even that. It takes 4
+minutes of processor time for each checkout.
 
 Left out, or made equal:
 - What assertions say is compared apart from the code, and may differ: messages are reworded. In the
@@ -44,7 +45,7 @@ import sys
 import tempfile
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,10 +147,11 @@ def environment_of(checkout: Path, folder: Path) -> dict[str, str]:
     roots = [checkout, checkout / "plugins" / "toy", checkout / "plugins" / "cute"]
     for root in roots:
         write_metadata(tomllib.loads((root / "pyproject.toml").read_text())["project"], first)
+    elsewhere = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # may have what we depend on
     dropped = ("BASEDSL_", "CUTE_DSL_", "TOY_", "PYTEST_", "PYTHONDONTWRITE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return kept | {
-        "PYTHONPATH": os.pathsep.join(map(str, (first, *roots))),
+        "PYTHONPATH": os.pathsep.join(filter(None, map(str, (first, *roots, *elsewhere)))),
         "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
     }
 
@@ -227,44 +229,64 @@ def run_program(checkout: Path, program: Path, env: dict[str, str]) -> str:
 
 @dataclass
 class Comparison:
-    """By key: pairs of digests that changed into each other, and what has no partner."""
+    """By key: how many are the same, or the same but for names; pairs of digests that changed into
+    each other; and what has no partner.
+    """
 
     same: dict[Key, int]
+    renamed: dict[Key, int]
     changed: dict[Key, list[tuple[str, str]]]
     missing: dict[Key, list[str]]
     new: dict[Key, list[str]]
 
 
-def compare(base: Record, new: Record) -> Comparison:
-    found = Comparison({}, {}, {}, {})
+def compare(base: Record, new: Record, renames: Sequence[tuple[str, str]] = ()) -> Comparison:
+    found = Comparison({}, {}, {}, {}, {})
     for key in sorted({*base.digests, *new.digests}):
         before, after = base.digests.get(key, set()), new.digests.get(key, set())
         found.same[key] = len(before & after)
         gone, come = sorted(before - after), sorted(after - before)
-        pairs = []
-        while gone and come:  # of several, those of the most similar length
-            pair = min(
-                ((a, b) for a in gone for b in come),
-                key=lambda p: abs(len(base.texts[p[0]]) - len(new.texts[p[1]])),
-            )
-            pairs.append(pair)
+        by_text = {new.texts[digest]: digest for digest in come}
+        known = [(digest, renamed(base.texts[digest], renames)) for digest in gone]
+        as_named = [(digest, by_text[text]) for digest, text in known if text in by_text]
+        found.renamed[key] = len(as_named)
+        for pair in as_named:
             gone.remove(pair[0])
-            come.remove(pair[1])
+            if pair[1] in come:
+                come.remove(pair[1])
+        pairs = []
+        while gone and come:
+            first = set(base.texts[gone[0]].splitlines())
+            like = max(come, key=lambda digest: len(first & set(new.texts[digest].splitlines())))
+            pairs.append((gone.pop(0), like))
+            come.remove(like)
         for kind, value in ((found.changed, pairs), (found.missing, gone), (found.new, come)):
             if value:
                 kind[key] = value  # type: ignore[index]
     return found
 
 
-def report(base: Record, new: Record, show: int, lines: int) -> bool:
+def renamed(text: str, renames: Sequence[tuple[str, str]]) -> str:
+    for old, new in renames:
+        text = text.replace(old, new)
+    return text
+
+
+def report(
+    base: Record,
+    new: Record,
+    show: int = 10,
+    lines: int = 16,
+    renames: Sequence[tuple[str, str]] = (),
+) -> bool:
     """Print it; whether code is the same."""
-    found = compare(base, new)
-    columns = ("same", "changed", "missing", "new")
+    found = compare(base, new, renames)
+    columns = ("same", "renamed", "changed", "missing", "new")
     print(f"\n{'':<18}" + "".join(f"{name:>9}" for name in columns))
     of_roles = {(dsl, role) for dsl, _, role in found.same}
     for dsl, role in sorted(of_roles, key=lambda one: (one[0], order(one[1]))):
         mine = [key for key in found.same if (key[0], key[2]) == (dsl, role)]
-        counts = [sum(found.same[key] for key in mine)]
+        counts = [sum(one[key] for key in mine) for one in (found.same, found.renamed)]
         for kind in (found.changed, found.missing, found.new):
             counts.append(sum(len(kind.get(key, ())) for key in mine))
         print(f"{dsl:<8} {role:<9}" + "".join(f"{count:9}" for count in counts))
@@ -334,13 +356,26 @@ def main() -> int:
     parser.add_argument("--record", type=Path, metavar="DIR", help="keep what BASE made here")
     parser.add_argument("--quick", action="store_true", help="examples and programs, no tests")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once (2)")
+    parser.add_argument(
+        "--rename", action="append", default=[], metavar="OLD=NEW", help="a name changed on purpose"
+    )
+    parser.add_argument("--again", action="store_true", help="report on the last run of NEW again")
     parser.add_argument("--show", type=int, default=10, help="how many functions (10)")
     parser.add_argument("--lines", type=int, default=16, help="lines of a difference (16)")
     given = parser.parse_args()
     base = record_of(given.base.resolve(), given.record, given.jobs, given.quick)
-    print(f"running {given.new}", flush=True)
-    new = record(given.new.resolve(), given.jobs, given.quick)
-    same = report(base, new, given.show, given.lines)
+    kept = given.record and given.record / "new.json.gz"
+    if given.again:
+        if not kept or not kept.exists():
+            parser.error("--again takes the folder of an earlier run: --record DIR")
+        new = Record.load(kept)
+    else:
+        print(f"running {given.new}", flush=True)
+        new = record(given.new.resolve(), given.jobs, given.quick)
+        if kept:
+            new.save(kept)
+    renames = [tuple(one.split("=", 1)) for one in given.rename]
+    same = report(base, new, given.show, given.lines, renames)
     print("\nthe code is the same" if same else "\nTHE CODE IS NOT THE SAME")
     return 0 if same else 1
 

@@ -5,12 +5,15 @@ from basedsl.binding.arguments import (
     AdaptedArgument,
     ArgumentType,
     NumericArgument,
+    PartsArgument,
     StaticArgument,
     TreeArgument,
+    is_plainly_static,
     static_key,
     static_parts,
 )
 from basedsl.binding.constexpr import Constexpr, constexpr_type
+from basedsl.binding.results import Results
 from basedsl.binding.signature import Each, Parameter, Signature
 from basedsl.binding.unpacker import Unpacker
 
@@ -21,12 +24,15 @@ __all__ = [
     "Each",
     "NumericArgument",
     "Parameter",
+    "PartsArgument",
+    "Results",
     "Signature",
     "StaticArgument",
     "TreeArgument",
     "Unpacker",
     "argument_type",
     "constexpr_type",
+    "is_plainly_static",
     "static_key",
     "static_parts",
 ]

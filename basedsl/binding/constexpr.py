@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class _ConstexprOf:
@@ -25,14 +25,22 @@ class _ConstexprOf:
     __ror__ = __or__
 
 
-class Constexpr:
-    """Marks a parameter as static: any hashable Python object, part of what code is compiled for.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-    `x: Constexpr` takes anything; `x: Constexpr[int]` only an int.
-    """
+    _T = TypeVar("_T", default=Any)
+    # To a type checker, `Constexpr[int]` is an int and a bare `Constexpr` anything.
+    Constexpr = typing.Annotated[_T, "known while compiling"]
+else:
 
-    def __class_getitem__(cls, type_: Any) -> Any:
-        return _ConstexprOf(type_)
+    class Constexpr:
+        """Marks a parameter as static: a hashable Python object, part of what code is compiled for.
+
+        `x: Constexpr` takes anything; `x: Constexpr[int]` only an int.
+        """
+
+        def __class_getitem__(cls, type_: Any) -> Any:
+            return _ConstexprOf(type_)
 
 
 def constexpr_type(annotation: Any) -> Any:

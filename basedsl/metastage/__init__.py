@@ -2,16 +2,5 @@
 
 from basedsl.metastage.assertion import assert_showing
 from basedsl.metastage.scf_emitter import ScfEmitter
-from basedsl.tracing import Emitter, LoopHints, Trace, activate, current, escaped, require
 
-__all__ = [
-    "Emitter",
-    "LoopHints",
-    "ScfEmitter",
-    "Trace",
-    "activate",
-    "assert_showing",
-    "current",
-    "escaped",
-    "require",
-]
+__all__ = ["ScfEmitter", "assert_showing"]

@@ -13,7 +13,7 @@ from basedsl.binding.results import Results
 from basedsl.errors import hide_internal_frames
 from basedsl.native_call.entry import ALWAYS, NativeEntryPoint
 from basedsl.objectstage import asserts, native
-from basedsl.objectstage.entry_thunk import SUFFIX, slot_format
+from basedsl.objectstage.entry_thunk import ENTRY_SUFFIX, slot_format
 
 
 class Invoker:
@@ -72,8 +72,8 @@ def native_invoker(
 
     `raise_failure` is called after code that can fail; it raises what went wrong in this thread.
     """
-    code = native.load(object_code, symbols)
-    address = code.address_of(symbol + SUFFIX)
+    code = native.load_object(object_code, symbols)
+    address = code.address_of(symbol + ENTRY_SUFFIX)
     formats = [f for argument in arguments for f in argument.formats]
 
     def on_failure() -> BaseException | None:
@@ -85,9 +85,9 @@ def native_invoker(
 
     described = NativeEntryPoint(address, keep=(code,))
     if asserts.can_fail(object_code):
-        # Only the core's assertion callback increments FAILURES; for any other source of failures
-        # the call must always look.
+        # Only the core's assertion callback increments FAILED_ASSERTIONS; for any other source of
+        # failures the call must always look.
         own = raise_failure is asserts.raise_failed_assertion
-        failed = asserts.FAILURES if own else ALWAYS
+        failed = asserts.FAILED_ASSERTIONS if own else ALWAYS
         described = replace(described, failed=failed, on_failure=on_failure)
     return NativeInvoker(address, formats, results, described)

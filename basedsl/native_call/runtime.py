@@ -36,7 +36,7 @@ class Runtime:
     """The loaded code. `address("unpack_int")` is where `basedsl_unpack_int` is."""
 
     def __init__(self) -> None:
-        self._code = load((Path(__file__).parent / "call.ll").read_text())
+        self._code = load_llvmir((Path(__file__).parent / "call.ll").read_text())
         self._method = _MethodDef(b"call", self.address("call"), _METH_FASTCALL_KEYWORDS, None)
         self._new = ctypes.pythonapi.PyCMethod_New
         self._new.restype = ctypes.py_object
@@ -50,13 +50,15 @@ class Runtime:
         return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
 
 
-def load(text: str) -> native.LoadedObject:
+def load_llvmir(text: str) -> native.LoadedObject:
     """The code of LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
     # The text was optimised when it was made.
-    return native.load(object_code(text, native.NativeTarget(opt_level=0)), _symbols(text))
+    return native.load_object(
+        compile_kept_llvmir(text, native.NativeTarget(opt_level=0)), _symbols(text)
+    )
 
 
-def object_code(text: str, target: native.NativeTarget | None = None) -> bytes:
+def compile_kept_llvmir(text: str, target: native.NativeTarget | None = None) -> bytes:
     """Machine code of the library's own LLVM IR: from the disk, where it is kept with users'
     functions.
     """

@@ -32,7 +32,7 @@ class Leaf:
     divisor: int = 1
 
 
-def integer(width: int, signed: bool) -> Unpacker | None:
+def integer_unpacker(width: int, signed: bool) -> Unpacker | None:
     """Exactly `int`, in the range of the type."""
     if width == 64 and not signed:
         return Unpacker(unpacker("uint64"))
@@ -43,19 +43,19 @@ def integer(width: int, signed: bool) -> Unpacker | None:
     return Unpacker(unpacker("int"), (width // 8, least, most))
 
 
-def real(width: int, *, or_int: bool = False) -> Unpacker | None:
+def float_unpacker(width: int, *, or_int: bool = False) -> Unpacker | None:
     """Exactly `float`; with `or_int`, exactly `int` too."""
     if width not in (32, 64):
         return None
     return Unpacker(unpacker("float"), (width // 8, int(or_int)))
 
 
-def boolean() -> Unpacker:
+def boolean_unpacker() -> Unpacker:
     """True or False."""
     return Unpacker(unpacker("bool"))
 
 
-def static(value: Any) -> Unpacker:
+def static_unpacker(value: Any) -> Unpacker:
     """A value known while compiling: equal ints and strings, else the very object."""
     if type(value) is int and -(2**63) <= value < 2**63:
         return Unpacker(unpacker("equal_int"), (value,))
@@ -64,7 +64,7 @@ def static(value: Any) -> Unpacker:
     return Unpacker(unpacker("same"), (id(value),), (value,))
 
 
-def array(
+def array_unpacker(
     dtype: Any,
     ndim: int,
     leaves: Sequence[Leaf],
@@ -83,7 +83,7 @@ def array(
     return Unpacker(unpacker("array"), data, (dtype,))
 
 
-def tensor(
+def tensor_unpacker(
     kind: type,
     function: int,
     device: tuple[int, int],
@@ -105,9 +105,10 @@ def tensor(
     return Unpacker(unpacker("tensor"), data, (kind,))
 
 
-def exchange_function(kind: type) -> int | None:
-    """What `tensor` takes as `function` for objects of the class `kind`, if its library offers it:
-    the fourth function of DLPack's exchange API (dlpack.h 1.2), which the class names.
+def dlpack_exchange_function(kind: type) -> int | None:
+    """Return what `tensor_unpacker` takes as `function` for objects of the class `kind`, if its
+    library offers it: the fourth function of DLPack's exchange API (dlpack.h 1.2), which the class
+    names.
     """
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
     is_valid, pointer = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
@@ -130,6 +131,6 @@ def _leaves(leaves: Sequence[Leaf]) -> list[int]:
     return data
 
 
-def python(pack: Callable[[Any], bytes | None], size: int) -> Unpacker:
+def python_unpacker(pack: Callable[[Any], bytes | None], size: int) -> Unpacker:
     """What a Python callable makes of the value: `size` bytes of slots, or None to decline."""
     return Unpacker(unpacker("python"), (id(pack), size), (pack,))

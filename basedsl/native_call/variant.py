@@ -78,7 +78,7 @@ def _unpacker(
     if isinstance(argument, NumericArgument):
         return _number(language, argument, annotation, name)
     if isinstance(argument, StaticArgument):
-        return unpackers.static(argument.value)
+        return unpackers.static_unpacker(argument.value)
     if isinstance(argument, TreeArgument):
         return _tuple(language, argument, name, accepting)
     return argument.accepting_unpacker() if accepting else argument.unpacker()
@@ -97,10 +97,10 @@ def _number(
             continue
     kind = argument.type
     if kind.is_float:
-        return unpackers.real(kind.width, or_int=int in kinds) if float in kinds else None
+        return unpackers.float_unpacker(kind.width, or_int=int in kinds) if float in kinds else None
     if kind.width == 1:
-        return unpackers.boolean() if kinds == {bool} else None
-    return unpackers.integer(kind.width, kind.signed) if int in kinds else None
+        return unpackers.boolean_unpacker() if kinds == {bool} else None
+    return unpackers.integer_unpacker(kind.width, kind.signed) if int in kinds else None
 
 
 def _tuple(

@@ -11,17 +11,19 @@ In a traced function the same classes hold SSA values, and operators emit MLIR o
 The modules in order, each using those before it: `formats` (one row per format), `protocols`, `kit`
 (emitting ops), `conversion`, `types` (the classes), `promotion`, `literals`, `concrete` (operators
 on Python numbers), `division`, `shifts`, `powers`, `comparisons` (operators as ops), `engine`,
-`operators` (the table), `selection`, `rounding`, `mathematics`, `builtins`, `lanes` (the same on
+`operators` (the table), `selection`, `rounding`, `mathematics`, `builtins`, `lane_kit` (the same on
 vectors), `storage`.
 """
 
 from basedsl.numeric.builtins import resolve
-from basedsl.numeric.lanes import lanes
+from basedsl.numeric.formats import Kind
+from basedsl.numeric.kit import kit_of
+from basedsl.numeric.lane_kit import lanes
 from basedsl.numeric.literals import as_numeric
 from basedsl.numeric.mathematics import elementary
 from basedsl.numeric.operators import logical_not
 from basedsl.numeric.promotion import join_types, promote, promote_types, promotion_table
-from basedsl.numeric.selection import maximum, minimum, select
+from basedsl.numeric.selection import in_common_type, maximum, minimum, select
 from basedsl.numeric.storage import from_storage
 from basedsl.numeric.types import (
     TYPES,
@@ -47,6 +49,7 @@ from basedsl.numeric.types import (
     Int128,
     Integer,
     Numeric,
+    NumericMeta,
     TFloat32,
     Uint4,
     Uint8,
@@ -84,7 +87,9 @@ __all__ = [
     "Int64",
     "Int128",
     "Integer",
+    "Kind",
     "Numeric",
+    "NumericMeta",
     "TFloat32",
     "Uint4",
     "Uint8",
@@ -98,8 +103,10 @@ __all__ = [
     "from_dlpack",
     "from_numpy_dtype",
     "from_storage",
+    "in_common_type",
     "is_dynamic",
     "join_types",
+    "kit_of",
     "lanes",
     "logical_not",
     "maximum",

@@ -19,7 +19,7 @@ from basedsl.numeric.engine import apply
 from basedsl.numeric.kit import Kit, kit_of
 from basedsl.numeric.operators import POW, absolute, logical_not
 from basedsl.numeric.promotion import Type, common_type, defaults, operand_type, storage_only
-from basedsl.numeric.selection import common, in_type, maximum, select
+from basedsl.numeric.selection import in_common_type, in_type, maximum, select
 from basedsl.numeric.types import Boolean, Float32, Numeric
 from basedsl.tracing import trace as tracing
 
@@ -256,7 +256,7 @@ def lcm(*numbers: Any) -> Any:
 
 
 def _magnitudes(numbers: Sequence[Any]) -> list[Numeric]:
-    sizes = [absolute(x) for x in common(*numbers)]
+    sizes = [absolute(x) for x in in_common_type(*numbers)]
     if sizes[0].is_float:
         raise DSLTypeError(f"a divisor needs integers, not {type(sizes[0]).__name__}")
     return sizes

@@ -16,7 +16,7 @@ from basedsl.numeric import comparisons, concrete, division, powers, shifts
 from basedsl.numeric.engine import Operator, OperatorPlan, Shortcut, apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
-from basedsl.numeric.lanes import LaneKit
+from basedsl.numeric.lane_kit import LaneKit
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
 from basedsl.numeric.types import Boolean, Numeric
 from basedsl.tracing import trace as tracing

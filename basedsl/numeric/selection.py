@@ -16,7 +16,7 @@ _LARGER = {Kind.SIGNED: "arith.maxsi", Kind.UNSIGNED: "arith.maxui", Kind.BOOLEA
 _SMALLER = {Kind.SIGNED: "arith.minsi", Kind.UNSIGNED: "arith.minui", Kind.BOOLEAN: "arith.andi"}
 
 
-def common(*operands: Any) -> list[Numeric]:
+def in_common_type(*operands: Any) -> list[Numeric]:
     """Convert numbers to the one type they promote to; weak if all of them are."""
     now = defaults()
     T, tie = operand_type(operands[0], now)
@@ -47,7 +47,7 @@ def select(condition: Any, a: Any, b: Any) -> Numeric:
 
     `condition` is a bool or a Boolean. Emits arith.select if it is dynamic.
     """
-    x, y = common(a, b)
+    x, y = in_common_type(a, b)
     if not isinstance(condition, Numeric) or condition.region is None:
         return x if condition else y
     kit = kit_of(tracing.require("a choice by a dynamic condition"))
@@ -67,7 +67,7 @@ def minimum(a: Any, b: Any) -> Numeric:
 
 
 def _extreme(a: Any, b: Any, ops: dict[Kind, str], function: Any) -> Numeric:
-    x, y = common(a, b)
+    x, y = in_common_type(a, b)
     T = type(x)
     if x.region is None and y.region is None:
         return T._known(function(x.value, y.value), x.weak)

@@ -79,7 +79,7 @@ class Numeric(metaclass=NumericMeta):
     divby: int
     place: Any
 
-    def __new__(cls: type[N], value: Any) -> N:
+    def __new__(cls: type[N], value: Any, *, loc: Any = None, ip: Any = None) -> N:
         if "format" not in cls.__dict__:
             raise DSLTypeError(
                 f"{cls.__name__} is an abstract number type",
@@ -178,13 +178,13 @@ class Numeric(metaclass=NumericMeta):
         """The same as `ptr`."""
         return self.ptr
 
-    def to(self, target: type[N]) -> N:
+    def to(self, target: type[N], *, loc: Any = None, ip: Any = None) -> N:
         """Convert this number to the numeric type `target`; the result is not weak.
 
             Float32(2.75).to(Int32)         # Int32(2)
 
         Integers wrap, floats saturate and round: the table in `basedsl.numeric.conversion`. Raises
-        DSLTypeError if `target` is no numeric type.
+        DSLTypeError if `target` is no numeric type. `loc` and `ip` are taken and ignored.
         """
         if not (isinstance(target, type) and issubclass(target, Numeric)):
             raise DSLTypeError(f".to() takes a numeric type, not {target!r}", hint=".to(Float32)")
@@ -331,6 +331,7 @@ class Integer(Numeric):
     __slots__ = ()
 
     is_integer = True
+    zero = 0
 
     def with_divby(self: N, divisor: SupportsIndex) -> N:
         """Return the same number with the promise that `divisor` divides it.
@@ -365,6 +366,8 @@ class Float(Numeric):
     __slots__ = ()
 
     is_float = True
+    zero = 0.0
+    inf = math.inf
 
 
 def _define(name: str, base: type[Numeric], doc: str) -> Any:

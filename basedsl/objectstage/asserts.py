@@ -31,7 +31,7 @@ class DSLAssertionError(DSLRuntimeError, AssertionError):
 _state = threading.local()
 
 # The number of failures not raised yet, in all threads: a call looks only if it is not 0.
-FAILURES = ctypes.c_int64(0)
+FAILED_ASSERTIONS = ctypes.c_int64(0)
 _failures_lock = threading.Lock()
 
 
@@ -39,7 +39,7 @@ def _on_failure(where: bytes | None) -> None:
     # The first failure is the one that Python would have met.
     if getattr(_state, "failed", None) is None:
         with _failures_lock:
-            FAILURES.value += 1
+            FAILED_ASSERTIONS.value += 1
         _state.failed = where or b""
 
 
@@ -76,7 +76,7 @@ def raise_failed_assertion() -> None:
         return
     _state.failed = None
     with _failures_lock:
-        FAILURES.value -= 1
+        FAILED_ASSERTIONS.value -= 1
     filename, line, col, end_line, end_col, calls, message = where.decode(errors="replace").split(
         _SEPARATOR, 6
     )

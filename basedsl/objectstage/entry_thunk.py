@@ -15,7 +15,7 @@ from typing import Any
 from basedsl.errors import CompilerBug
 from basedsl.objectstage.pipeline import PipelineContext
 
-SUFFIX = "__entry"
+ENTRY_SUFFIX = "__entry"
 
 
 def slot_format(formats: Sequence[str]) -> str:
@@ -44,7 +44,7 @@ def entry_text(llvmir: str, name: str) -> str:
         raise CompilerBug(f"the LLVM IR has no function {name!r}")
     result = found[1].split("dso_local")[-1].strip()
     parameters = [_type_of(p) for p in _split(_balanced(llvmir, found.end()))]
-    body = [f"\ndefine void @{name}{SUFFIX}(ptr %slots) {{"]
+    body = [f"\ndefine void @{name}{ENTRY_SUFFIX}(ptr %slots) {{"]
     operands, offset = [], 0
     for i, kind in enumerate(parameters):
         offset = _load(body, f"a{i}", kind, offset)

@@ -157,7 +157,7 @@ def native_pipeline(
     input: str = "input",
 ) -> Pipeline:
     """Return a DSL's own steps followed by the standard ones; the artifact is object code for
-    `native.load`.
+    `native.load_object`.
     """
     steps = native_steps(target or NativeTarget(opt_level))
     return Pipeline(name, (*extra_steps, *steps), input)

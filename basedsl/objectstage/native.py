@@ -263,7 +263,7 @@ class LoadedObject:
         return function
 
 
-def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> LoadedObject:
+def load_object(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> LoadedObject:
     """Link object code into this process.
 
     Undefined names are looked up in `symbols` first, then in the process (libm among it). Raises
@@ -271,7 +271,7 @@ def load(object_bytes: bytes, symbols: Mapping[str, int] | None = None) -> Loade
     """
     _make_runtime_libraries_visible()
     bound = {**_built_in_symbols, **(symbols or {})}
-    file = object_file.read(object_bytes)
+    file = object_file.read_object_file(object_bytes)
     if file is None:
         return LoadedObject(object_bytes, bound, _LinkedByLLVM(object_bytes, bound, ()))
     names = file.names()
@@ -340,7 +340,7 @@ def _narrow_float(name: str) -> int:
 @functools.cache
 def _narrow_floats() -> LoadedObject:
     with _lock:
-        return load(compile_llvmir(narrow_floats.LLVMIR))
+        return load_object(compile_llvmir(narrow_floats.LLVMIR))
 
 
 _built_in_symbols: dict[str, int] = {}

@@ -112,6 +112,6 @@ class ObjectFile:
         )
 
 
-def read(data: bytes) -> ObjectFile | None:
+def read_object_file(data: bytes) -> ObjectFile | None:
     """Return the tables of object code, or None if it is not 64-bit little-endian ELF."""
     return ObjectFile(data) if data.startswith(_MAGIC) else None

@@ -73,6 +73,13 @@ class Stages:
         """Return the output of `name` as it is kept: bytecode, text or bytes."""
         return self[name].data
 
+    def binary(self, name: str) -> bytes:
+        """Return the output of `name`, which is bytes; TypeError for text."""
+        data = self[name].data
+        if not isinstance(data, bytes):
+            raise TypeError(f"the output of the stage '{name}' is text")
+        return data
+
     def save(self, folder: Path, stem: str, names: tuple[str, ...] | None = None) -> list[Path]:
         """Write outputs as `folder/stem.N.name.suffix`, N counting the stages. Returns the files.
 

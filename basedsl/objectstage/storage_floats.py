@@ -89,7 +89,7 @@ class StorageFloats:
         """Return the codes, integers as wide as the format, of f32 values rounded to it."""
         bits = self._op("arith.bitcast", self.i32, x)
         code = self._exponent(bits) if name == _EXPONENTS else self._code(bits, ENCODINGS[name])
-        return self._op("arith.trunci", self.ir.IntegerType.get_signless(_width(name)), code)
+        return self._op("arith.trunci", self.ir.IntegerType.get_signless(storage_width(name)), code)
 
     def decoded(self, code: Any, name: str) -> Any:
         """Return the f32 values of codes."""
@@ -229,7 +229,8 @@ class StorageFloats:
         return self.emit("arith.select", [yes.type], [condition, yes, no], None)
 
 
-def _width(name: str) -> int:
+def storage_width(name: str) -> int:
+    """Return the bits of a storage float, given MLIR's name of its type."""
     return 8 if name == _EXPONENTS else ENCODINGS[name].width
 
 
@@ -321,7 +322,7 @@ def _spell_out(ir: Any, op: Any, source: str, result: str) -> None:
         floats = StorageFloats(ir, emit)
         value = op.operands[0]
         if source in NAMES and source != _TF32:
-            code = _like(ir, value, ir.IntegerType.get_signless(_width(source)))
+            code = _like(ir, value, ir.IntegerType.get_signless(storage_width(source)))
             value = floats.decoded(emit("arith.bitcast", [code], [value], None), source)
         elif source != _TF32:
             value = _resized(ir, emit, value, floats.f32)

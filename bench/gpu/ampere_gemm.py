@@ -1,4 +1,4 @@
-"""`ops.ampere_gemm` and `ops.ampere_gemm_tma` (mma.sync), `ops.sgemm` (CUDA cores), a call of
+"""`ops.ampere.gemm` and `gemm_tma` (mma.sync), `ops.ampere.sgemm` (CUDA cores), a call of
 `ops.matmul`, against cuBLAS.
 
     python bench/gpu/ampere_gemm.py [--out rows.json] [--only warp|simt|calls] [--config "dict()"]
@@ -90,7 +90,7 @@ def warp(torch, options):
             if options.config:
                 cfg = kind.Config(**eval(options.config))
             else:
-                cfg = kind.choose(*shape, width, processors, 227 * 1024)
+                cfg = kind.choose_config(*shape, width, processors, 227 * 1024)
             once = partial(matmul, a, b, out=out, config=cfg, tf32=True)
             contenders[name], configs[name] = once, cfg
             once()
@@ -155,7 +155,7 @@ def simt(torch, options):
     for order, shape in SIMT_SHAPES:
         m, n, k = shape
         processors = torch.cuda.get_device_properties(0).multi_processor_count
-        cfg = sgemm.choose(m, n, processors, 1, (order[0] == "k", order[1] == "k"))
+        cfg = sgemm.choose_config(m, n, processors, 1, (order[0] == "k", order[1] == "k"))
         if options.config:
             cfg = sgemm.Config(**eval(options.config))
         a, b, out = operands(torch, "float32", order, shape)

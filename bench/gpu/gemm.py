@@ -4,7 +4,7 @@
 
 Each dtype runs in a process of its own with a time limit. Inputs are fresh random normal numbers;
 outputs are filled with NaN before the checked call and compared with float64. The configuration of
-each shape is what `ops.hopper_gemm.choose` says, or `--config`. Timing: launches in a row between
+each shape is `choose_config`'s, or `--config`. Timing: launches in a row between
 two events with the device kept busy before, contenders in turns, medians over the rounds; ratios
 are those of medians. "alone" is the ratio to cuBLAS of launches that are timed one by one, "called"
 of such on an idle device, where what the host takes for a call counts. Errors count what rounding
@@ -161,11 +161,11 @@ class Kernels:
         return self.dtype.itemsize == 1
 
     def config(self, shape):
-        from basedsl_cute.ops.hopper.gemm import Config, choose
+        from basedsl_cute.ops.hopper.gemm import Config, choose_config
 
         if self.fixed:
             return Config(**eval(self.fixed))
-        return choose(*shape, self.dtype.itemsize * 8, self.blocks)
+        return choose_config(*shape, self.dtype.itemsize * 8, self.blocks)
 
     def get(self, cfg, a, b, c, scales):
         import basedsl_cute as cute

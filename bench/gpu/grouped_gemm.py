@@ -27,9 +27,9 @@ CONFIGS = {
     "128x128": Config((128, 128, 64), 6),
     "128x256": Config(),
     "128x256, pairs along N": Config(cluster=(1, 2)),
-    "128x128 in turns, pairs along N": Config((128, 128, 64), 6, takes_turns=True, cluster=(1, 2)),
-    "128x128 in turns, pairs along M": Config((128, 128, 64), 6, takes_turns=True, cluster=(2, 1)),
-    "128x192 in turns": Config((128, 192, 64), takes_turns=True, slots=1),
+    "128x128 in turns, pairs along N": Config((128, 128, 64), 6, pingpong=True, cluster=(1, 2)),
+    "128x128 in turns, pairs along M": Config((128, 128, 64), 6, pingpong=True, cluster=(2, 1)),
+    "128x192 in turns": Config((128, 192, 64), pingpong=True, slots=1),
 }
 
 

@@ -129,7 +129,7 @@ def products(torch):
         width = getattr(torch, dtype).itemsize * 8
         shared = limits.shared_memory_per_block_optin
         for name, kind in (("TMA", gemm_tma), ("cp.async", ampere_gemm)):
-            cfg = kind.choose(*CUBE, width, limits.multi_processor_count, shared)
+            cfg = kind.choose_config(*CUBE, width, limits.multi_processor_count, shared)
             named = f"mma.sync, {name} {dtype} 4096x4096x4096"
             yield named, partial(launch, dtype, "kk", CUBE, cfg)
     for order in ORDERS:

@@ -55,19 +55,33 @@ BASE = {("f", "traced"): ["one"], ("f", "ptx"): ["p", "q"], ("f", "messages"): [
 )
 def test_what_counts_as_changed(same_code, capsys, change, same, said):
     base, new = made(same_code, BASE), made(same_code, BASE | change)
-    assert same_code.report(base, new, 5, 5) == same
+    assert same_code.report(base, new) == same
     assert not change or said in capsys.readouterr().out
+
+
+def test_what_is_renamed_on_purpose_is_the_same(same_code, capsys):
+    base, new = (made(same_code, {("f", "lowered"): [text]}) for text in ('"wgmma" 1', '"mma" 1'))
+    assert not same_code.report(base, new)
+    assert same_code.report(base, new, renames=[('"wgmma"', '"mma"')])
+    assert not same_code.report(base, new, renames=[('"wgmma"', '"ptx_mma"')])
+
+
+def test_texts_of_one_function_are_paired_by_their_lines(same_code):
+    base = made(same_code, {("f", "ptx"): ["a\nb\nc", "x\ny\nz"]})
+    new = made(same_code, {("f", "ptx"): ["x\ny\nw", "a\nb\nd"]})
+    (pairs,) = same_code.compare(base, new).changed.values()
+    assert sorted(pairs) == [("a\nb\nc", "a\nb\nd"), ("x\ny\nz", "x\ny\nw")]
 
 
 def test_a_failure_in_the_new_checkout_alone_counts(same_code, capsys):
     failing = made(same_code, BASE, failed=["FAILED test_x.py::test"])
-    assert not same_code.report(made(same_code, BASE), failing, 5, 5)
-    assert same_code.report(failing, failing, 5, 5)
+    assert not same_code.report(made(same_code, BASE), failing)
+    assert same_code.report(failing, failing)
 
 
 def test_messages_of_errors_are_told(same_code, capsys):
     base, new = (made(same_code, BASE, messages={"wrong": text}) for text in ("a\nb", "a\nc"))
-    assert same_code.report(base, new, 5, 5)
+    assert same_code.report(base, new)
     out = capsys.readouterr().out
     assert "0 same, 1 changed" in out
     assert "-b" in out

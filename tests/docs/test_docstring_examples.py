@@ -11,14 +11,16 @@ import pytest
 
 import basedsl_cute as cute
 
-ROOMS = ("algebra", "arch", "atoms", "nvgpu", "pipeline", "tensors", "utils")
+ROOMS = (
+    "algebra", "arch", "arrays", "atoms", "interop", "nvgpu", "ops", "pipeline", "tensors", "utils",
+)  # fmt: skip
 
 
 def modules():
     for room in ROOMS:
         package = importlib.import_module(f"basedsl_cute.{room}")
         yield package.__name__
-        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield info.name
 
 
@@ -58,4 +60,14 @@ def test_example_prints_what_it_shows(test, monkeypatch):
 
 def test_there_are_examples_in_every_room():
     rooms = {test.name.split(".")[1] for test in CASES}
-    assert {"algebra", "arch", "pipeline", "utils"} <= rooms
+    assert {
+        "algebra",
+        "arch",
+        "arrays",
+        "atoms",
+        "interop",
+        "ops",
+        "pipeline",
+        "tensors",
+        "utils",
+    } <= rooms

@@ -80,7 +80,7 @@ PROGRAMS = {
     "toy: decorator": (toy("toy.jit(3)"), "decorates Python functions"),
     "cute: call": (cute("host(3, 4)"), "too many positional arguments"),
     "cute: kernel from Python": (cute("kernel(x)"), "Python calls the @kernel"),
-    "cute: launch": (cute("host(x)", block="0.5"), "takes one to three integers"),
+    "cute: launch": (cute("host(x)", block="0.5"), "block x must be an integer, got float"),
     "cute: launch, dynamic": (
         cute("host(x, 5000)", block="n", more=", n: cute.Int32"),
         "block=(5000, 1, 1)",

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from basedsl import DSLCallError, DSLTypeError
 from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import with_article
-from basedsl.metastage import require
-from basedsl.native_call.unpackers import Leaf, array
+from basedsl.native_call import Leaf, array_unpacker
 from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
-from basedsl.tracing import Trace
+from basedsl.tracing import Trace, require
 
 
 class Buffer:
@@ -67,6 +66,10 @@ class Buffer:
     def __dsl_len__(self) -> Int64:
         """The first extent: Python's `len` must return an int, so the core calls this instead."""
         return self.shape[0]
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
 
     def __iter__(self) -> NoReturn:  # without it, Python would call __getitem__ without end
         raise DSLTypeError("a buffer is not iterated", hint="loop over range(len(b)) and read b[i]")
@@ -206,7 +209,7 @@ class BufferArgument(ArgumentType):
         """`pack` as native code, so that a repeated call needs no Python."""
         axes = range(self.ndim)
         leaves = [Leaf(False, i) for i in axes] + [Leaf(True, i) for i in axes]
-        return array(self.dtype.numpy_dtype, self.ndim, leaves)
+        return array_unpacker(self.dtype.numpy_dtype, self.ndim, leaves)
 
     def __str__(self) -> str:
         return f"Buffer[{self.dtype.__name__}, {self.ndim}]"

@@ -80,7 +80,7 @@ def build(mlir_context):
             def execute(*values):
                 with mlir_context.entered():
                     stages = run(native_pipeline(), module, mlir_context)
-                code = native.load(stages.artifact)
+                code = native.load_object(stages.artifact)
                 result = CTYPES[results[0]] if results else None
                 return code.function("f", result, *(CTYPES[p] for p in parameters))(*values)
 

@@ -27,7 +27,7 @@ def taken(unpacker: Unpacker | None, value: Any, slots: int = 5) -> list[int] | 
 
 def matrix(**options: Any) -> Unpacker | None:
     leaves = [Leaf(False, 0), Leaf(False, 1), Leaf(True, 0), Leaf(True, 1)]
-    return unpackers.array("float32", 2, leaves, **options)
+    return unpackers.array_unpacker("float32", 2, leaves, **options)
 
 
 class Sub(np.ndarray):
@@ -82,7 +82,7 @@ def test_alignment() -> None:
     array = np.zeros(64, np.float32)
     start = (-array.ctypes.data // 4) % 16
     aligned, off = array[start : start + 4], array[start + 1 : start + 5]
-    wide = unpackers.array("float32", 1, [], align=64)
+    wide = unpackers.array_unpacker("float32", 1, [], align=64)
     assert taken(wide, aligned) is not None
     assert taken(wide, off) is None
 
@@ -94,7 +94,7 @@ def test_known_leaves_and_narrow_ones() -> None:
         Leaf(True, 0, bytes=4, divisor=4),
         Leaf(True, 1, bytes=0, known=1, divisor=4),
     ]
-    unpacker = unpackers.array("float32", 2, leaves)
+    unpacker = unpackers.array_unpacker("float32", 2, leaves)
     array = np.zeros((3, 4), np.float32)
     assert taken(unpacker, array) == [array.ctypes.data, 3, 4, 0, 0]
     assert taken(unpacker, np.zeros((3, 5), np.float32)) is None
@@ -154,7 +154,7 @@ def foreign(align: int = 64) -> Unpacker:
     function = ctypes.cast(borrow, ctypes.c_void_p).value
     assert function is not None
     leaves = [Leaf(False, 0, bytes=4), Leaf(False, 1), Leaf(True, 0), Leaf(True, 1, known=2)]
-    return unpackers.tensor(Foreign, function, (2, 1), (2, 32, 1), 2, leaves, align=align)
+    return unpackers.tensor_unpacker(Foreign, function, (2, 1), (2, 32, 1), 2, leaves, align=align)
 
 
 def test_tensors_of_other_libraries() -> None:
@@ -207,23 +207,23 @@ def with_table(major: int, function: int, name: bytes) -> tuple[type, Any]:
 def test_the_function_that_a_library_offers() -> None:
     name = b"dlpack_exchange_api"
     kind, _kept = with_table(1, 4096, name)
-    assert unpackers.exchange_function(kind) == 4096
+    assert unpackers.dlpack_exchange_function(kind) == 4096
     newer, _kept_too = with_table(2, 4096, name)
-    assert unpackers.exchange_function(newer) is None
+    assert unpackers.dlpack_exchange_function(newer) is None
     other, _kept_as_well = with_table(1, 4096, b"something else")
-    assert unpackers.exchange_function(other) is None
+    assert unpackers.dlpack_exchange_function(other) is None
     none, _kept_again = with_table(1, 0, name)
-    assert unpackers.exchange_function(none) is None
-    assert unpackers.exchange_function(int) is None
+    assert unpackers.dlpack_exchange_function(none) is None
+    assert unpackers.dlpack_exchange_function(int) is None
 
 
 def test_a_python_callable_decides() -> None:
-    unpacker = unpackers.python(lambda x: bytes([x] * 8) if x else None, 8)
+    unpacker = unpackers.python_unpacker(lambda x: bytes([x] * 8) if x else None, 8)
     assert taken(unpacker, 1) == [0x0101010101010101, 0, 0, 0, 0]
     assert taken(unpacker, 0) is None
     assert taken(unpacker, "an error in it") is None
-    assert taken(unpackers.python(lambda x: b"short", 8), 1) is None
-    assert taken(unpackers.python(lambda x: bytearray(8), 8), 1) is None
+    assert taken(unpackers.python_unpacker(lambda x: b"short", 8), 1) is None
+    assert taken(unpackers.python_unpacker(lambda x: bytearray(8), 8), 1) is None
 
 
 def test_where_arrays_look_otherwise_there_is_no_unpacker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +233,8 @@ def test_where_arrays_look_otherwise_there_is_no_unpacker(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("width", "signed"), [(4, True), (128, True), (128, False)])
 def test_odd_integers_have_none(width: int, signed: bool) -> None:
-    assert unpackers.integer(width, signed) is None
+    assert unpackers.integer_unpacker(width, signed) is None
 
 
 def test_half_floats_have_none() -> None:
-    assert unpackers.real(16) is None
+    assert unpackers.float_unpacker(16) is None

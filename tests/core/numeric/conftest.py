@@ -111,7 +111,7 @@ class Program:
         op.walk(self._exact)
         self._run(PASSES)
         llvmir = _BINDINGS.llvm.translate_module_to_llvmir(self.module.operation)
-        self.code = native.load(native.compile_llvmir(llvmir))
+        self.code = native.load_object(native.compile_llvmir(llvmir))
         return self
 
     def _run(self, passes: Sequence[str]) -> None:

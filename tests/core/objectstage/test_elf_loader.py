@@ -77,7 +77,7 @@ def code():
 def loaded(request, code, monkeypatch):
     if request.param == "LLVM":
         monkeypatch.setattr(elf_loader, "load", lambda file, find: None)
-    made = native.load(code, SYMBOLS)
+    made = native.load_object(code, SYMBOLS)
     assert isinstance(made._code, elf_loader.LoadedImage) == (request.param == "image")
     return made
 
@@ -96,22 +96,22 @@ def test_every_kind_of_reference(loaded):
 @pytest.mark.parametrize("name", ["one", "outside", "nothing", ""])
 def test_only_what_it_defines_for_others_has_an_address(code, name):
     with pytest.raises(KeyError):
-        native.load(code, SYMBOLS).address_of(name)
+        native.load_object(code, SYMBOLS).address_of(name)
 
 
 def test_two_images_have_variables_of_their_own(code):
-    first, second = (native.load(code, SYMBOLS) for _ in range(2))
+    first, second = (native.load_object(code, SYMBOLS) for _ in range(2))
     assert [first.function("count", I64)() for _ in range(2)] == [41, 42]
     assert second.function("count", I64)() == 41
 
 
 def test_what_is_missing_is_named(code):
     with pytest.raises(DSLRuntimeError, match="needs outside, outside_variable, which"):
-        native.load(code)
+        native.load_object(code)
 
 
 def test_memory_goes_with_the_code(code):
-    made = native.load(code, SYMBOLS)
+    made = native.load_object(code, SYMBOLS)
     start = made.address_of("square") & -4096
 
     def mapped():
@@ -130,7 +130,7 @@ I64 = ctypes.c_int64
 leave = ctypes.CDLL(None).pthread_exit
 code = open(sys.argv[1], "rb").read()
 symbols = {"outside": ctypes.cast(leave, ctypes.c_void_p).value, "outside_variable": 8}
-made = native.load(code, symbols)
+made = native.load_object(code, symbols)
 start, out = ctypes.CDLL(None).pthread_create, made.address_of("out")
 thread = ctypes.c_void_p()
 assert start(ctypes.byref(thread), None, ctypes.c_void_p(out), None) == 0
@@ -150,7 +150,7 @@ def test_a_thread_that_ends_in_called_code_is_unwound(code, tmp_path):
 
 def patched(code, kind):
     """The same file with another kind of relocation in its code."""
-    file = object_file.read(code)
+    file = object_file.read_object_file(code)
     for table in file.sections:
         if table.kind == object_file.RELA and file.sections[table.info].name == ".text":
             out = bytearray(code)
@@ -160,14 +160,19 @@ def patched(code, kind):
 
 
 def test_unknown_relocations_are_left_to_llvm(code):
-    known = object_file.read(code)
+    known = object_file.read_object_file(code)
     assert elf_loader.load(known, lambda name: 0) is not None
-    assert elf_loader.load(object_file.read(patched(code, 22)), lambda name: 0) is None  # TPOFF32
+    assert (
+        elf_loader.load(object_file.read_object_file(patched(code, 22)), lambda name: 0) is None
+    )  # TPOFF32
     other = bytearray(code)
     struct.pack_into("<H", other, 0x12, 183)  # AArch64
-    assert elf_loader.load(object_file.read(bytes(other)), lambda name: 0) is None
+    assert elf_loader.load(object_file.read_object_file(bytes(other)), lambda name: 0) is None
 
 
 def test_thread_local_variables_are_left_to_llvm():
     text = "@t = thread_local global i64 5\ndefine i64 @f() { %v = load i64, ptr @t ret i64 %v }"
-    assert elf_loader.load(object_file.read(native.compile_llvmir(text)), lambda name: 0) is None
+    assert (
+        elf_loader.load(object_file.read_object_file(native.compile_llvmir(text)), lambda name: 0)
+        is None
+    )

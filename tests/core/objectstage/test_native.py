@@ -41,7 +41,7 @@ def object_of(mlir_context):
 @pytest.fixture
 def compiled(object_of):
     def compiled(text, result, *arguments, pipeline=None, symbols=None, name="f"):
-        code = native.load(object_of(text, pipeline), symbols)
+        code = native.load_object(object_of(text, pipeline), symbols)
         return code.function(name, result, *arguments)
 
     return compiled
@@ -140,7 +140,7 @@ def module_of(names, kind, arity):
 
 @pytest.mark.parametrize(("kind", "c_type", "tolerance"), [("f64", F64, 4e-16), ("f32", F32, 3e-7)])
 def test_math_functions(object_of, kind, c_type, tolerance):
-    code = native.load(object_of(module_of(UNARY, kind, 1)))
+    code = native.load_object(object_of(module_of(UNARY, kind, 1)))
     for name, python in UNARY.items():
         f = code.function(f"{name}_f", c_type, c_type)
         for x in samples(name):
@@ -149,7 +149,7 @@ def test_math_functions(object_of, kind, c_type, tolerance):
 
 
 def test_binary_math_functions(object_of):
-    code = native.load(object_of(module_of(BINARY, "f64", 2)))
+    code = native.load_object(object_of(module_of(BINARY, "f64", 2)))
     for name, python in BINARY.items():
         f = code.function(f"{name}_f", F64, F64, F64)
         for x, y in ((0.5, 2.5), (2.0, -1.5), (3.0, 0.0)):
@@ -157,7 +157,7 @@ def test_binary_math_functions(object_of):
 
 
 def test_small_arguments_keep_their_digits(object_of):
-    code = native.load(object_of(module_of(["expm1", "log1p"], "f64", 1)))
+    code = native.load_object(object_of(module_of(["expm1", "log1p"], "f64", 1)))
     for name in ("expm1", "log1p"):
         f = code.function(f"{name}_f", F64, F64)
         assert f(1e-300) == 1e-300
@@ -165,7 +165,7 @@ def test_small_arguments_keep_their_digits(object_of):
 
 
 def test_special_values(object_of):
-    code = native.load(object_of(module_of(["sqrt", "log", "floor"], "f64", 1)))
+    code = native.load_object(object_of(module_of(["sqrt", "log", "floor"], "f64", 1)))
     assert math.isnan(code.function("sqrt_f", F64, F64)(-1.0))
     assert code.function("log_f", F64, F64)(0.0) == -math.inf
     assert math.copysign(1, code.function("floor_f", F64, F64)(-0.0)) == -1
@@ -271,7 +271,7 @@ declare {kind} @{name}({c})
 """
         for c, name in (("float", f"__truncsf{short}2"), ("double", f"__truncdf{short}2"))
     )
-    code = native.load(native.compile_llvmir(loops))
+    code = native.load_object(native.compile_llvmir(loops))
     wide = halves_and_neighbours(dtype)
     for c, from_type in (("float", np.float32), ("double", np.float64)):
         with np.errstate(all="ignore"):
@@ -316,7 +316,7 @@ define void @f(ptr %p, ptr %q) {
 }
 declare float @__extendhfsf2(half)
 """
-    f = native.load(native.compile_llvmir(text)).function("f", None, PTR, PTR)
+    f = native.load_object(native.compile_llvmir(text)).function("f", None, PTR, PTR)
     halves = np.arange(0, 2**16, dtype=np.uint16).view(np.float16)
     got = np.empty(halves.size, np.float32)
     for i in range(0, halves.size, 7):
@@ -391,7 +391,7 @@ def test_a_missing_symbol_is_named(compiled):
 
 
 def test_an_unknown_name_is_a_key_error(object_of):
-    code = native.load(object_of("func.func @f() { return }"))
+    code = native.load_object(object_of("func.func @f() { return }"))
     with pytest.raises(KeyError, match="no symbol 'g'"):
         code.address_of("g")
     assert code.address_of("f") == code.address_of("f") != 0
@@ -420,7 +420,7 @@ def test_object_bytes_run_in_another_process(object_of, tmp_path):
 import ctypes, math, sys
 from basedsl.objectstage import asserts, native
 data = open({str(path)!r}, "rb").read()
-f = native.load(data).function("f", ctypes.c_double, ctypes.c_double)
+f = native.load_object(data).function("f", ctypes.c_double, ctypes.c_double)
 assert f(1.25) == math.sin(1.25)
 f(-1.0)
 try:
@@ -452,7 +452,7 @@ def test_eight_threads_compile_and_run_at_once(mlir_context):
                     module = mlir_context.bindings.ir.Module.parse(text)
                     data = run(native_pipeline(), module, mlir_context).artifact
                     del module
-                f = native.load(data).function("f", I64, I64)
+                f = native.load_object(data).function("f", I64, I64)
                 results[n, k] = f(7)
         except BaseException as error:
             errors.append(error)
@@ -485,7 +485,7 @@ with context.entered():
     module = context.bindings.ir.Module.parse(
         "func.func @f() -> i64 { %0 = arith.constant 5 : i64 return %0 : i64 }")
     stages = run(native_pipeline(), module, context)
-f = native.load(stages.artifact).function("f", ctypes.c_int64)
+f = native.load_object(stages.artifact).function("f", ctypes.c_int64)
 cycle = [f, stages, module]
 cycle.append(cycle)
 print(f())
@@ -516,7 +516,7 @@ define i64 @f(i64 %x) #0 {
 }
 attributes #0 = { nounwind brandnewattr memory(none) another(3) willreturn "k"="v" }
 """
-    code = native.load(native.compile_llvmir(text))
+    code = native.load_object(native.compile_llvmir(text))
     assert code.function("f", I64, I64)(4) == 5
 
 

@@ -50,7 +50,7 @@ def converted(mlir_context):
             code = run(native_pipeline(opt_level=1), module, mlir_context).artifact
         values = np.concatenate([values, values[: -values.size % n]])
         out = np.zeros(values.size, dtype)
-        function = native.load(code).function("f", None, PTR, PTR, I64)
+        function = native.load_object(code).function("f", None, PTR, PTR, I64)
         function(values.ctypes.data, out.ctypes.data, values.size)
         return values, out
 

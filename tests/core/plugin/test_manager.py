@@ -407,7 +407,7 @@ def test_two_adapters_for_one_type_are_an_error(manager):
 
 def test_every_hook_is_documented_and_typed():
     hooks = {k: v for k, v in vars(hookspecs).items() if k.startswith("basedsl_")}
-    assert len(hooks) == 5
+    assert {"basedsl_stage_output", "basedsl_adapt_argument"} <= hooks.keys()
     for name, spec in hooks.items():
         assert isinstance(spec, types.FunctionType)
         assert len(spec.__doc__) > 40, name

@@ -1,4 +1,4 @@
-"""`ops.ampere_gemm`: every type, order of modes and kind of raggedness against NumPy; its PTX."""
+"""`ops.ampere.gemm`: every type, order of modes and kind of raggedness against NumPy; its PTX."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`ops.ampere_gemm_tma`: types, orders of modes and raggedness against NumPy; when it is taken."""
+"""`ops.ampere.gemm_tma`: types, orders of modes and raggedness against NumPy; when it is taken."""
 
 import sys
 from dataclasses import replace
@@ -101,7 +101,7 @@ def test_an_epilogue_with_a_number_vectors_and_a_matrix(hopper, majors):
 
 
 def test_warps_that_are_no_warpgroups(sim):
-    with pytest.raises(DSLTypeError, match=r"\(2, 1\) warps multiply: they must be a multiple of"):
+    with pytest.raises(DSLTypeError, match=r"2 x 1 warps do not form whole warpgroups"):
         run((64, 64, 32), replace(SMALL, warps=(2, 1)))
 
 
@@ -141,9 +141,9 @@ TAKEN = {
 def test_which_kernel_is_taken(monkeypatch, case):
     name, dtype, tma, wgmma, kind = TAKEN[case]
     monkeypatch.setenv("CUTE_DSL_ARCH", name)
-    walked = kernel_selection.Walked(4096, 4096, 512, 1, (True, True), is_turned=False)
-    by_tma = kernel_selection.ByTma(tma, wgmma, stores=True)
-    _, cfg = kernel_selection.choose(dtype, dtype, dtype, walked, False, by_tma, None, 100)
+    shape = kernel_selection.ProblemShape(4096, 4096, 512, 1, (True, True), is_turned=False)
+    by_tma = kernel_selection.TmaSupport(tma, wgmma, stores=True)
+    _, cfg = kernel_selection.choose_kernel(dtype, dtype, dtype, shape, False, by_tma, None, 100)
     assert type(cfg) is kind
     if kind is Config:
         most = kernel_selection.current_target().smem_per_block

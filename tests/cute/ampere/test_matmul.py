@@ -15,7 +15,7 @@ from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import sgemm
 from basedsl_cute.ops.gemm import matmul as multiply
 from basedsl_cute.ops.gemm.array_libraries import library
-from basedsl_cute.ops.gemm.kernel_selection import facts, views_of, with_copies_for_tma
+from basedsl_cute.ops.gemm.kernel_selection import matrix_views, operand_info, with_copies_for_tma
 from basedsl_cute.ops.gemm.matrix_views import spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 
@@ -201,15 +201,15 @@ REFUSED = {
         normal(3, 4), normal(3, 4)
     ),
     "leading modes of .* do not broadcast": lambda: matmul(normal(2, 3, 4), normal(3, 4, 3)),
-    "not Float16 and Float32": lambda: matmul(normal(3, 4), normal(4, 3, dtype=np.float32)),
-    "not Float64 and Float64": lambda: matmul(np.ones((3, 4)), np.ones((4, 3))),
+    "does not multiply Float16 and Float32": lambda: matmul(
+        normal(3, 4), normal(4, 3, dtype=np.float32)
+    ),
+    "does not multiply Float64 and Float64": lambda: matmul(np.ones((3, 4)), np.ones((4, 3))),
     "takes vectors and matrices": lambda: matmul(np.float16(3) * np.ones(()), normal(4)),
     "takes arrays of PyTorch, CuPy or NumPy, not a list": lambda: matmul([1], [2]),
     "b is a builtins.list, unlike a|not a list": lambda: matmul(normal(3, 4), [1]),
     "has no columns": lambda: matmul(normal(3, 0), normal(0, 4)),
-    "activation='rely' is none of relu": lambda: matmul(
-        normal(3, 4), normal(4, 3), activation="rely"
-    ),
+    "activation='rely' is unknown": lambda: matmul(normal(3, 4), normal(4, 3), activation="rely"),
     "an epilogue replaces bias": lambda: matmul(
         normal(3, 4), normal(4, 3), bias=normal(3), epilogue=lambda x: x
     ),
@@ -283,7 +283,7 @@ def test_batches_beside_each_other(sim):
     check(a, b)
     check(a[:, :, :1], b[:, :1])
     check(np.broadcast_to(a[:, :1, :1], (2, 33, 1)), b[:, :1])
-    with pytest.raises(DSLTypeError, match="no batches of one stride"):
+    with pytest.raises(DSLTypeError, match="needs batches of one stride"):
         matmul(a, b, out=out, config=SMALL)
 
 
@@ -318,13 +318,15 @@ def test_one_kernel_serves_all_extents(sim, monkeypatch):
 
 def test_tiles_are_chosen_by_shape():
     def tile(m, n, k=4096):
-        return ampere_gemm.choose(m, n, k, 16, 108, 163 * 1024).tile[:2]
+        return ampere_gemm.choose_config(m, n, k, 16, 108, 163 * 1024).tile[:2]
 
     assert tile(8192, 8192) in ((128, 256), (256, 128))
     assert tile(64, 4096)[0] == 64
-    assert ampere_gemm.choose(4096, 4096, 4096, 16, 108, 99 * 1024).smem_bytes(16) <= 99 * 1024
-    assert sgemm.choose(8192, 8192, 132).tile[:2] == (128, 256)
-    assert sgemm.choose(512, 512, 132).tile[:2] == (64, 64)
+    assert (
+        ampere_gemm.choose_config(4096, 4096, 4096, 16, 108, 99 * 1024).smem_bytes(16) <= 99 * 1024
+    )
+    assert sgemm.choose_config(8192, 8192, 132).tile[:2] == (128, 256)
+    assert sgemm.choose_config(512, 512, 132).tile[:2] == (64, 64)
 
 
 def test_full_tiles_are_those_of_a_batch(sim):
@@ -379,8 +381,8 @@ def test_copies_that_tma_can_load():
 )
 def test_what_is_copied_for_tma(monkeypatch, shape, dtype, copied):
     m, k, n = shape
-    a, b, c = (facts(np.empty(s, dtype), "x") for s in ((m, k), (k, n), (m, n)))
-    matrices, _, _ = views_of(a, b, c, [], (), (m, n, k))
+    a, b, c = (operand_info(np.empty(s, dtype), "x") for s in ((m, k), (k, n), (m, n)))
+    matrices, _, _ = matrix_views(a, b, c, [], (), (m, n, k))
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     made = with_copies_for_tma(matrices, a, b, k)
     assert tuple(v.copied is not None for v in made[:2]) == copied

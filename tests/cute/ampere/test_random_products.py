@@ -57,7 +57,7 @@ def configuration(rng, name, small):
         if cfg.threads <= (64 if small else 256) and sums <= 128 and cfg.smem_bytes(width) < 96e3:
             try:
                 for vector in (128 // width, 1):
-                    ampere_gemm.check(cfg, op, (vector, vector, vector))
+                    ampere_gemm.check_config(cfg, op, (vector, vector, vector))
             except DSLError:
                 continue
             return cfg

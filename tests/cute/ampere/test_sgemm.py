@@ -1,4 +1,4 @@
-"""`ops.sgemm`: orders of modes and raggedness against NumPy; its machine code."""
+"""`ops.ampere.sgemm`: orders of modes and raggedness against NumPy; its machine code."""
 
 import itertools
 import re
@@ -11,7 +11,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
-from basedsl_cute.ops.ampere.sgemm import Config, choose, sgemm
+from basedsl_cute.ops.ampere.sgemm import Config, choose_config, sgemm
 from basedsl_cute.utils.epilogue import per_column
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -82,7 +82,7 @@ def test_the_chosen_kernel_fits_its_registers(monkeypatch, k_contiguous):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     majors = "".join("k" if x else y for x, y in zip(k_contiguous, "mn", strict=True)) + "n"
     a, b, c, _ = operands((64, 64, 64), dtype=np.float32, majors=majors)
-    cfg = choose(4096, 4096, 132, 1, k_contiguous)
+    cfg = choose_config(4096, 4096, 132, 1, k_contiguous)
     assert cfg.tile[:2] == (128, 256)
     ptx = cute.compile(sgemm, a, b, c, cfg, None, (), (4, 4, 4)).stages.text("ptx")
     (kernel,) = ptxas.start(ptx, "sm_90a").finish().kernels.values()

@@ -131,7 +131,7 @@ def test_what_cannot_be_exported(sim, tmp_path):
     with pytest.raises(DSLError, match="was compiled for the simulator"):
         compiled_add().export_to_c(tmp_path, "add")
     compiled = compiled_add("sm_90a")
-    with pytest.raises(DSLError, match="no name in C"):
+    with pytest.raises(DSLError, match="no C identifier"):
         compiled.export_to_c(tmp_path, "add", "not-a-name")
     (tmp_path / "empty.o").write_bytes(b"nothing")
     with pytest.raises(DSLError, match="has no function that basedsl_cute exported"):

@@ -221,7 +221,7 @@ def test_pytorch_tensors_against_the_types_of_all(torch):
 
 
 def test_pytorch_without_the_exchange_api_goes_through_python(torch, monkeypatch):
-    monkeypatch.setattr(unpack.unpack, "exchange_function", lambda kind: None)
+    monkeypatch.setattr(unpack, "dlpack_exchange_function", lambda kind: None)
     value = torch.zeros(3, 4)
     check(type_of(value), value)
 

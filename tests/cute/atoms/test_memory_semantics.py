@@ -94,7 +94,7 @@ def test_the_instructions(monkeypatch, how, loads, stores):
         ("memory_order=SC", lambda: atom(CopyR2GOp(), cute.Int32, 1, memory_order="SC")),
         ("memory_order is one of", lambda: atom(CopyR2GOp(), cute.Int32, 1, memory_order="x")),
         ("at most 64 bits", lambda: atom(CopyG2ROp(), cute.Int32, 4, memory_order="relaxed")),
-        ("CopyG2SOp is no plain", lambda: atom(
+        ("CopyG2SOp has no memory_order", lambda: atom(
             cpasync.CopyG2SOp(), cute.Int32, 4, memory_order="relaxed")),
         ("no l1c_evict_priority", lambda: atom(
             CopyG2ROp(), cute.Int32, 1, memory_order="relaxed",

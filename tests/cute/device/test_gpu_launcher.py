@@ -154,12 +154,12 @@ def test_attributes(gpu, launch, has_cluster, flags):
     ("fields", "message"),
     [
         ({"grid": (0, 1, 1)}, r"grid=\(0, 1, 1\) has 0 in x"),
-        ({"grid": (1, 65536, 1)}, "has 65536 in y; at most 65535"),
-        ({"grid": (1, 1, -(2**40))}, "must be positive"),
-        ({"block": (1, 1, 65)}, "at most 64"),
+        ({"grid": (1, 65536, 1)}, "has 65536 in y; it must be 1 to 65535"),
+        ({"grid": (1, 1, -(2**40))}, "it must be 1 to 65535"),
+        ({"block": (1, 1, 65)}, "has 65 in z; it must be 1 to 64"),
         ({"block": (32, 32, 2)}, "2048 threads"),
-        ({"smem": 232448}, "a block has 0 to 231424"),
-        ({"smem": -8}, "smem=-8"),
+        ({"smem": 232448}, "it can have 0 to 231424"),
+        ({"smem": -8}, "asks for -8 bytes"),
     ],
 )
 def test_limits_are_checked_before_the_driver_is_asked(gpu, launch, fields, message):

@@ -13,8 +13,8 @@ import basedsl_cute as cute
 from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.native_call.runtime import runtime as native_runtime
 from basedsl_cute import runtime
-from basedsl_cute.arrays.host_tensor import CUDA, HostTensor
-from basedsl_cute.arrays.tensor import Pointer, Tensor
+from basedsl_cute.arrays.array_record import CUDA, ArrayRecord
+from basedsl_cute.arrays.tensor import HostPointer, HostTensor
 from basedsl_cute.device import driver, gpu_launcher
 
 N = 64
@@ -99,7 +99,7 @@ def gpu(monkeypatch):
 def on_gpu(shape=(N,), number=0, dtype=(2, 32, 1), address=0x10000):
     """A tensor that says it is on a GPU; nothing reads what is there."""
     strides = tuple(np.cumprod([1, *shape[:0:-1]])[::-1].tolist())
-    return Tensor(HostTensor(address, dtype, shape, strides, (CUDA, number)), None, False)
+    return HostTensor(ArrayRecord(address, dtype, shape, strides, (CUDA, number)), None, False)
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_pointers_and_streams(gpu, python_calls):
         def __cuda_stream__(self):
             return 0, 0x77
 
-    pointers = [Pointer(cute.Float32, 0x1000 * i, "gmem", 16) for i in (1, 2)]
+    pointers = [HostPointer(cute.Float32, 0x1000 * i, "gmem", 16) for i in (1, 2)]
     compiled = cute.compile(cute.jit(fill), pointers[0])
     for one in pointers * 2:
         compiled(one)

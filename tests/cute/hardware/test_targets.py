@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+import basedsl_cute as cute
 from basedsl.errors import DSLError
 from basedsl_cute.device import driver
 from basedsl_cute.device.detect import detect
 from basedsl_cute.hardware.targets import (
     ENVIRONMENT_VARIABLE,
+    MAX_BLOCKS_PER_SM,
+    MAX_CLUSTER,
+    MAX_REGISTERS_PER_THREAD,
+    MAX_THREADS_PER_BLOCK,
+    PORTABLE_CLUSTER,
+    REGISTERS_PER_SM,
     SIM,
+    STATIC_SMEM,
+    SYSTEM_SMEM,
     TARGETS,
+    WARP_SIZE,
+    WARPS_PER_WARPGROUP,
     target_for_capability,
     target_of,
 )
@@ -19,9 +30,83 @@ from basedsl_cute.hardware.targets import (
 def test_rows_are_consistent():
     for name, target in TARGETS.items():
         assert target.name == name
-        assert target.static_smem <= target.smem_per_block <= target.smem_per_sm
+        assert STATIC_SMEM <= target.smem_per_block <= target.smem_per_sm
         if target.is_gpu:
             assert target.ptx >= 83 and target.features == f"+ptx{target.ptx}"
+
+
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": KiB of shared
+# memory of an SM and of a block, warps and blocks of an SM.
+GUIDE = {
+    (7, 5): (64, 64, 32, 16),
+    (8, 0): (164, 163, 64, 32),
+    (8, 6): (100, 99, 48, 16),
+    (8, 7): (164, 163, 48, 16),
+    (8, 9): (100, 99, 48, 24),
+    (9, 0): (228, 227, 64, 32),
+    (10, 0): (228, 227, 64, 32),
+    (10, 3): (228, 227, 64, 32),
+    (12, 0): (100, 99, 48, 24),
+    (12, 1): (100, 99, 48, 24),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_rows_agree_with_the_programming_guide(name):
+    target = TARGETS[name]
+    capability = target.capability if target.is_gpu else (9, 0)
+    smem_per_sm, smem_per_block, warps, blocks = GUIDE[capability]
+    assert (target.smem_per_sm, target.smem_per_block) == (smem_per_sm << 10, smem_per_block << 10)
+    assert (target.max_warps_per_sm, target.max_blocks_per_sm) == (warps, blocks)
+    if target.capability >= (8, 0):
+        assert target.smem_per_block == target.smem_per_sm - SYSTEM_SMEM
+
+
+def test_tensor_memory_is_of_data_center_blackwell():
+    for target in TARGETS.values():
+        has_it = target.capability[0] == 10 or not target.is_gpu
+        assert target.tmem_columns == (512 if has_it else 0)
+
+
+def test_constants_of_every_architecture():
+    assert (WARP_SIZE, WARPS_PER_WARPGROUP, MAX_THREADS_PER_BLOCK) == (32, 4, 1024)
+    assert (REGISTERS_PER_SM, MAX_REGISTERS_PER_THREAD) == (65536, 255)
+    assert (STATIC_SMEM, SYSTEM_SMEM) == (49152, 1024)
+    assert (PORTABLE_CLUSTER, MAX_CLUSTER, MAX_BLOCKS_PER_SM) == (8, 16, 32)
+    assert cute.arch.WARP_SIZE is WARP_SIZE
+
+
+FEATURES = {
+    "sm_90": ["sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_120a"],
+    "sm_90a": ["sm_90a"],
+    "sm_100": ["sm_100", "sm_100a", "sm_100f", "sm_103", "sm_120"],
+    "sm_100f": ["sm_100a", "sm_100f", "sm_103a", "sm_103f"],
+    "sm_100a": ["sm_100a"],
+    "sm_103f": ["sm_103a", "sm_103f"],
+    "sm_120f": ["sm_120a", "sm_121a"],
+}
+ASKED = ("sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a", "sm_103f",
+         "sm_120", "sm_120a", "sm_121a")  # fmt: skip
+
+
+@pytest.mark.parametrize("architecture", FEATURES)
+def test_the_features_of_architectures_families_and_later_ones(architecture):
+    """PTX ISA 11.1.2."""
+    having = [name for name in ASKED if TARGETS[name].has_features_of(architecture)]
+    assert set(FEATURES[architecture]) <= set(having)
+    if architecture[-1] in "af":
+        assert having == FEATURES[architecture]
+    assert TARGETS[SIM].has_features_of(architecture)
+
+
+def test_blocks_that_an_sm_runs_together():
+    hopper, ada = TARGETS["sm_90"], TARGETS["sm_89"]
+    assert hopper.resident_blocks(32, 0) == 32  # as many blocks as there can be
+    assert hopper.resident_blocks(33, 0) == 32  # two warps each
+    assert hopper.resident_blocks(1024, 0) == 2  # 64 warps
+    assert ada.resident_blocks(1024, 0) == 1  # 48 warps
+    assert hopper.resident_blocks(32, 227 << 10) == 1  # all shared memory but the system's
+    assert hopper.resident_blocks(32, 113 << 10) == 2
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def floats(of: Any, into: Any) -> list[Any]:
 
 
 class Hopper:
-    """`ops.hopper_gemm`."""
+    """`ops.hopper.gemm`."""
 
     TYPES = (
         *floats([(F16, F16), (BF16, BF16)] * 2, (F16, BF16, F32, E4M3)),
@@ -160,18 +160,18 @@ class Hopper:
 
     def options(self, d: Dice, types: Any, small: bool) -> dict[str, Any]:
         consumers = d.often(2, 1, 3)
-        takes_turns = consumers > 1 and d.one(True, False, False)
-        sharers = 1 if takes_turns else consumers
+        pingpong = consumers > 1 and d.one(True, False, False)
+        warpgroups_per_tile = 1 if pingpong else consumers
         widths = (16, 32, 64, 96, 128) if small else (16, 32, 64, 80, 96, 128, 160, 192, 256)
         return {
             "tile": (
-                64 * sharers * d.often(1, 2),
+                64 * warpgroups_per_tile * d.often(1, 2),
                 d.one(*widths) if types[0] in (S8, U8) else d.often(d.one(*widths), 8, 24, 72),
                 d.often(128, 64, 32) // types[0].itemsize,
             ),
             "stages": d.number(2, 5),
             "consumers": consumers,
-            "takes_turns": takes_turns,
+            "pingpong": pingpong,
             "cluster": d.often((1, 1), (2, 1), (1, 2), (2, 2)),
             "swizzle": d.one(1, 2, 4, 8),
             "along_m": d.one(True, False),
@@ -192,7 +192,7 @@ class Hopper:
         kinds = hopper_gemm.Kinds(a, b, c, None, None, None)
         if config.smem_bytes(kinds) > hopper_gemm.SHARED_MEMORY:
             return False
-        if m // config.rows_of_a_step * n // 2 > config.consumer_registers - 90:
+        if m // config.rows_per_mma * n // 2 > config.consumer_registers - 90:
             return False
         if a.is_integer and columns % 16:
             return False
@@ -209,7 +209,7 @@ class Hopper:
 
 
 class HopperSplit:
-    """`ops.hopper_split_gemm`."""
+    """`ops.hopper.split_k_gemm`."""
 
     TYPES = Hopper.TYPES
 
@@ -247,7 +247,7 @@ class HopperSplit:
         a, b, c = (cute_type(t) for t in case.types)
         columns = sm90.LayoutEnum.COL_MAJOR
         try:
-            split_k_gemm.check(hopper_gemm.Kinds(a, b, c, None, None, columns), config)
+            split_k_gemm.check_config(hopper_gemm.Kinds(a, b, c, None, None, columns), config)
         except DSLTypeError:  # it says so
             return False
         if m // (64 * config.consumers) * n // 2 > 150:
@@ -265,7 +265,7 @@ class HopperSplit:
 
 
 class Ampere:
-    """`ops.ampere_gemm`."""
+    """`ops.ampere.gemm`."""
 
     TYPES = (
         *floats([(F16, F16), (BF16, BF16)], (F16, BF16, F32)),
@@ -311,7 +311,7 @@ class Ampere:
         op = ampere_gemm.instruction(cute.TFloat32 if kind is cute.Float32 else kind)
         a, b, c = case.options["vectors"]
         try:
-            ampere_gemm.check(config, op, (b, a, c) if case.transposed[2] else (a, b, c))
+            ampere_gemm.check_config(config, op, (b, a, c) if case.transposed[2] else (a, b, c))
         except DSLTypeError:  # it says so
             return False
         return True
@@ -322,7 +322,7 @@ class Ampere:
 
 
 class AmpereByTma(Ampere):
-    """`ops.ampere_gemm_tma`: operands that TMA reads, warpgroups that multiply."""
+    """`ops.ampere.gemm_tma`: operands that TMA reads, warpgroups that multiply."""
 
     def options(self, d: Dice, types: Any) -> dict[str, Any]:
         return super().options(d, types) | {
@@ -343,12 +343,12 @@ class AmpereByTma(Ampere):
         cm, cn = config.cluster
         if config.blocks_per_sm * config.smem_bytes(width) > hopper_gemm.SHARED_MEMORY:
             return False
-        if m * n // (128 * config.sharers) > min(128, config.consumer_registers - 80):
+        if m * n // (128 * config.warpgroups_per_tile) > min(128, config.consumer_registers - 80):
             return False
         kind = cute_type(case.types[0])
         op = mainloop.instruction(cute.TFloat32 if kind is cute.Float32 else kind)
         try:
-            gemm_tma.check(config, op)
+            gemm_tma.check_config(config, op)
         except DSLTypeError:  # it says so
             return False
         return case.blocks >= cm * cn
@@ -359,7 +359,7 @@ class AmpereByTma(Ampere):
 
 
 class Simt:
-    """`ops.sgemm`."""
+    """`ops.ampere.sgemm`."""
 
     def draw(self, d: Dice, name: str, small: bool) -> Case:
         while True:

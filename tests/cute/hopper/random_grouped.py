@@ -27,7 +27,7 @@ from hopper_grouped_gemm import aligned
 
 
 class Grouped(Hopper):
-    """`ops.hopper_grouped_gemm`."""
+    """`ops.hopper.grouped_gemm`."""
 
     def draw(self, d: Dice, name: str, small: bool) -> Case:
         case = super().draw(d, name, small)

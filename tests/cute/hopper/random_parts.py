@@ -1,4 +1,4 @@
-"""Random products by `ops.hopper_parallel_split_k`: parts of K by a Hopper kernel, then the sum."""
+"""Random products by `ops.hopper.parallel_split_k`: parts of K by a Hopper kernel, then the sum."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ import basedsl_cute as cute
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.ops.hopper.config import CANDIDATES
-from basedsl_cute.ops.hopper.gemm import Config, Kinds, choose, gemm
+from basedsl_cute.ops.hopper.gemm import Config, Kinds, choose_config, gemm
 from basedsl_cute.utils.epilogue import per_column, per_row
 
 ONE = {"tile": (64, 64, 64), "consumers": 1}
-TURNS = {"tile": (64, 64, 64), "stages": 3, "takes_turns": True}
+TURNS = {"tile": (64, 64, 64), "stages": 3, "pingpong": True}
 CASES = {
     "one tile, one consumer": ((64, 64, 64), 1, ONE),
     "tiles of 128, a ring that wraps": ((256, 256, 384), 3, {"tile": (128, 128, 64), "stages": 2}),
@@ -280,7 +280,7 @@ def test_a_piece_is_whole_columns_and_16_bytes():
     widths = {24: 24, 72: 24, 80: 40, 96: 48, 192: 64, 256: 64}
     for n, columns in widths.items():
         assert Config(tile=(128, n, 64)).piece(cute.Float16) == (64, columns)
-    with pytest.raises(DSLTypeError, match="goes by 16 columns; a tile has 24"):
+    with pytest.raises(DSLTypeError, match="a tile of 24 columns cannot be stored as"):
         Config(tile=(128, 24, 64)).piece(cute.Int8)
 
 
@@ -303,7 +303,7 @@ def test_registers_are_shared(consumers, registers):
 )
 def test_what_is_chosen_fits(shape, kinds):
     bits, out = kinds
-    cfg = choose(*shape, bits, 132)
+    cfg = choose_config(*shape, bits, 132)
     assert cfg.tile[2] * bits == 1024
     dtype = {8: cute.Float8E4M3FN, 16: cute.Float16, 32: cute.TFloat32}[bits]
     c = cute.Float16 if out is np.float16 else cute.Float32
@@ -323,7 +323,7 @@ def test_what_is_chosen_fits(shape, kinds):
 )
 def test_what_is_chosen_is_what_was_fast(shape, tile):
     """On an H200 of 132 multiprocessors: bench/results."""
-    assert choose(*shape, 16, 132).tile[:2] == tile
+    assert choose_config(*shape, 16, 132).tile[:2] == tile
 
 
 def ptx_of(monkeypatch, *args):
@@ -352,7 +352,7 @@ def test_the_accumulator_stays_in_registers(monkeypatch, options):
     cfg = Config(**options | {"tile": (*options.get("tile", (128, 256)), 64)})
     ptx = ptx_of(monkeypatch, cfg)
     # For each 64 rows, four for the first step of K and four for the others.
-    down = cfg.tile[0] // cfg.rows_of_a_step
+    down = cfg.tile[0] // cfg.rows_per_mma
     assert ptx.count("wgmma.mma_async") == 4 * 2 * down
     assert ".local" not in ptx
     # A fence of global memory at every step of K.
@@ -377,4 +377,4 @@ def test_what_registers_hold_waits_there():
     assert not later.defers(32)
     assert Config(tile=(128, 128, 64), deferred=True).defers(32)
     assert not Config().defers(16)
-    assert not Config(tile=(128, 128, 64), takes_turns=True, deferred=True).defers(16)
+    assert not Config(tile=(128, 128, 64), pingpong=True, deferred=True).defers(16)

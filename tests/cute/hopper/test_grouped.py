@@ -30,7 +30,7 @@ from hopper_grouped_gemm import aligned
 ROW, COL = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
 SMALL = Config(tile=(64, 64, 64), stages=2, consumers=1)
 SHARED = Config(tile=(128, 128, 64), stages=3)
-TURNS = Config(tile=(64, 64, 64), stages=3, takes_turns=True)
+TURNS = Config(tile=(64, 64, 64), stages=3, pingpong=True)
 GROUPS = {
     "one": [(128, 64, 128)],
     "one tile of several": [(64, 64, 64), (64, 64, 128), (64, 64, 64)],
@@ -185,9 +185,9 @@ def test_consumers_that_take_turns(hopper, which):
     compare(hopper, GROUPS[which], blocks=2, cfg=TURNS)
 
 
-@pytest.mark.parametrize("cluster, takes_turns", [((1, 2), True), ((2, 1), False), ((2, 2), False)])
-def test_clusters(hopper, cluster, takes_turns):
-    cfg = Config((64, 64, 64), 2, 2 if takes_turns else 1, takes_turns, cluster)
+@pytest.mark.parametrize("cluster, pingpong", [((1, 2), True), ((2, 1), False), ((2, 2), False)])
+def test_clusters(hopper, cluster, pingpong):
+    cfg = Config((64, 64, 64), 2, 2 if pingpong else 1, pingpong, cluster)
     groups = [(40, 200, 72), (130, 8, 8), (64, 72, 136), (72, 64, 0), (65, 64, 64)]
     compare(hopper, groups, blocks=2 * cluster[0] * cluster[1], cfg=cfg)
 
@@ -202,8 +202,8 @@ def test_there_is_no_race(sim, monkeypatch, cfg):
     "cfg",
     [
         Config(),
-        Config((128, 128, 64), 6, takes_turns=True, cluster=(1, 2)),
-        Config((128, 192, 64), takes_turns=True, slots=1),
+        Config((128, 128, 64), 6, pingpong=True, cluster=(1, 2)),
+        Config((128, 192, 64), pingpong=True, slots=1),
     ],
     ids=["128x256", "128x128 in turns", "128x192 in turns"],
 )

@@ -108,13 +108,13 @@ def test_integers(sim):
 
 
 def test_what_has_no_parts(sim):
-    with pytest.raises(DSLTypeError, match="no 16 parts of whole 16 bytes"):
+    with pytest.raises(DSLTypeError, match="do not make 16 parts of whole 16 bytes"):
         matmul(normal(8, 72), normal(72, 8), config=Config(16, PERSISTENT))
-    with pytest.raises(DSLTypeError, match="there are 2 already"):
+    with pytest.raises(DSLTypeError, match="there are 2 batches"):
         matmul(normal(2, 8, 128), normal(2, 128, 8), config=Config(2, PERSISTENT))
     with pytest.raises(ValueError, match="2 parts or more"):
         Config(1, PERSISTENT)
-    with pytest.raises(ValueError, match="gemm is a Config"):
+    with pytest.raises(ValueError, match="gemm must be a Config"):
         Config(2, None)
 
 

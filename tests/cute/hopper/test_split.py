@@ -16,7 +16,7 @@ from basedsl_cute.ops.hopper import config, heuristics
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper.config import Kinds
 from basedsl_cute.ops.hopper.split_k_gemm import Config, gemm
-from basedsl_cute.ops.hopper.split_k_gemm import check as check_split
+from basedsl_cute.ops.hopper.split_k_gemm import check_config as check_split
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.epilogue import per_column, per_row
 
@@ -227,13 +227,15 @@ def test_what_is_chosen_fits(dtype, out):
     seen = set()
     for m, n, k in itertools.product(extents, extents, (8, 512, 4096, 65536)):
         for swap in (m < n, m >= n):
-            kernel, cfg = heuristics.choose(m, n, k, 1, BITS[dtype], out.width, 132, False)
+            kernel, cfg = heuristics.choose_hopper_kernel(
+                m, n, k, 1, BITS[dtype], out.width, 132, False
+            )
             major = sm90.LayoutEnum.COL_MAJOR if swap else sm90.LayoutEnum.ROW_MAJOR
             c = out
             if kernel == "hopper parts":
-                cfg.check(k, BITS[dtype])
+                cfg.check_parts(k, BITS[dtype])
                 cfg, c = cfg.gemm, cute.Float32
-            check = hopper_gemm.check if isinstance(cfg, hopper_gemm.Config) else check_split
+            check = hopper_gemm.check_config if isinstance(cfg, hopper_gemm.Config) else check_split
             check(Kinds(dtype, dtype, c, None, None, major), cfg)
             assert cfg.tile[2] * BITS[dtype] == 1024
             seen.add(cfg)
@@ -242,13 +244,13 @@ def test_what_is_chosen_fits(dtype, out):
 
 def test_a_column_major_result_is_computed_the_same_way(monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
-    by_tma = kernel_selection.ByTma(loads=True, wgmma=True, stores=True)
+    by_tma = kernel_selection.TmaSupport(loads=True, wgmma=True, stores=True)
 
     def chosen(m, n, k, is_turned):
         extents = (n, m) if is_turned else (m, n)  # as kernels of mma.sync walk it
-        walked = kernel_selection.Walked(*extents, k, 1, (True, True), is_turned)
+        shape = kernel_selection.ProblemShape(*extents, k, 1, (True, True), is_turned)
         f16 = cute.Float16
-        return kernel_selection.choose(f16, f16, f16, walked, False, by_tma, None, 132)
+        return kernel_selection.choose_kernel(f16, f16, f16, shape, False, by_tma, None, 132)
 
     assert chosen(16, 4096, 4096, True) == chosen(16, 4096, 4096, False)
     # What sums parts multiplies C^T = B A^T itself.
@@ -258,8 +260,8 @@ def test_a_column_major_result_is_computed_the_same_way(monkeypatch):
 
 def test_large_products_are_not_split():
     for m, n, k in GEMM:
-        chosen = heuristics.choose(m, n, k, 1, 16, 16, 132, True)
-        assert chosen == ("hopper", hopper_gemm.choose(m, n, k, 16, 132))
+        chosen = heuristics.choose_hopper_kernel(m, n, k, 1, 16, 16, 132, True)
+        assert chosen == ("hopper", hopper_gemm.choose_config(m, n, k, 16, 132))
 
 
 @pytest.mark.parametrize(
@@ -274,14 +276,14 @@ def test_large_products_are_not_split():
 )
 def test_what_is_chosen_is_what_was_fast(shape, tile, split, swap):
     """On an H200 of 132 multiprocessors: bench/results."""
-    kernel, cfg = heuristics.choose(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True)
     assert (kernel, cfg.tile[:2], cfg.split, cfg.swap) == ("hopper split", tile, split, swap)
 
 
-IN_BETWEEN = [hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.IN_BETWEEN]
+BETWEEN = [hopper_gemm.Config(**c | {"tile": (*c["tile"], 64)}) for c in config.EXTRA_CANDIDATES]
 
 
-@pytest.mark.parametrize("cfg", IN_BETWEEN, ids=str)
+@pytest.mark.parametrize("cfg", BETWEEN, ids=str)
 def test_tiles_in_between(hopper, cfg):
     a, b, c = operands((264, 200, 136))
     hopper_gemm.gemm(a, b, c, 2, cfg)
@@ -290,7 +292,7 @@ def test_tiles_in_between(hopper, cfg):
 
 
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas here")
-@pytest.mark.parametrize("cfg", IN_BETWEEN, ids=str)
+@pytest.mark.parametrize("cfg", BETWEEN, ids=str)
 def test_tiles_in_between_stay_in_registers(monkeypatch, cfg):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sm_90a")
     a = b = c = np.zeros((256, 256), np.float16)
@@ -306,7 +308,7 @@ def test_tiles_in_between_stay_in_registers(monkeypatch, cfg):
     [((1024, 3072, 8192), (128, 192)), ((1536, 1536, 8192), (128, 192)), ((4096,) * 3, (128, 256))],
 )
 def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
-    kernel, cfg = heuristics.choose(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True)
     assert (kernel, cfg.tile[:2]) == ("hopper", tile)
 
 
@@ -315,15 +317,15 @@ def test_tiles_that_leave_few_multiprocessors_out(shape, tile):
     [((512, 512, 65536), 16), ((1000, 1000, 16384), 4), ((64, 64, 65536), 32), ((512,) * 3, None)],
 )
 def test_which_have_parts(shape, parts):
-    kernel, cfg = heuristics.choose(*shape, 1, 16, 16, 132, True)
+    kernel, cfg = heuristics.choose_hopper_kernel(*shape, 1, 16, 16, 132, True)
     assert (cfg.parts if kernel == "hopper parts" else None) == parts
     # Batches have none.
-    assert heuristics.choose(*shape, 2, 16, 16, 132, True)[0] != "hopper parts"
+    assert heuristics.choose_hopper_kernel(*shape, 2, 16, 16, 132, True)[0] != "hopper parts"
 
 
 def test_a_workspace_is_not_large():
     for m, n, k in itertools.product((64, 1024, 1536, 3072, 8192), repeat=3):
-        kernel, cfg = heuristics.choose(m, n, 16 * k, 1, 16, 16, 132, True)
+        kernel, cfg = heuristics.choose_hopper_kernel(m, n, 16 * k, 1, 16, 16, 132, True)
         if kernel == "hopper parts":
             assert 4 * math.prod(cfg.workspace(m, n, False)) <= 2**24
 
@@ -334,9 +336,9 @@ def test_a_workspace_is_not_large():
 @pytest.mark.parametrize(
     "options, text",
     [
-        ({"tile": (32, 32, 64)}, "M is a multiple of 64"),
-        ({"tile": (64, 12, 64)}, "N one of 8"),
-        ({"tile": (64, 32, 64), "consumers": 2}, "M is a multiple of 128"),
+        ({"tile": (32, 32, 64)}, "M must be a multiple of 64"),
+        ({"tile": (64, 12, 64)}, "N of 8"),
+        ({"tile": (64, 32, 64), "consumers": 2}, "M must be a multiple of 128"),
         ({"stages": 1}, "stages from 2"),
         ({"split": 17}, "1 to 16 parts"),
         ({"split": 0}, "1 to 16 parts"),

@@ -85,7 +85,7 @@ def test_rows_beyond_the_last_are_not_written(hopper):
 @pytest.mark.parametrize("x, y", [(-8, 0), (0, -2), (4, 0), (13, 0)])
 @pytest.mark.parametrize("op", [STORE, ADD], ids=["store", "reduce"])
 def test_where_no_store_can_begin(sim, op, x, y):
-    with pytest.raises(DSLError, match=r"the first is a multiple of 8 elements \(16 bytes\)"):
+    with pytest.raises(DSLError, match=r"the first must be a multiple of 8 elements \(16 bytes\)"):
         run(np.float16, 20, x, y, op)
 
 

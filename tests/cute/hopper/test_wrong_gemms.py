@@ -175,18 +175,33 @@ BEFORE_IT_RUNS = {
         {"tile": (64, 256, 128), "stages": 4},
         "allocates 394240 bytes of shared memory; a block has at most 232448",
     ),
-    "less than a step of K": ({"tile": (64, 64, 8)}, "= (64, 16), and this tile of shared memory"),
-    "rows of a step and a half": ({"tile": (96, 64, 64)}, "shared memory has (96, 64): the last"),
+    "less than a step of K": (
+        {"tile": (64, 64, 8)},
+        "takes A in steps of (64, 16), and (64, 8) is no multiple",
+    ),
+    "rows of a step and a half": (
+        {"tile": (96, 64, 64)},
+        "takes A in steps of (64, 16), and (96, 64) is no multiple",
+    ),
     "a grid of odd clusters": ({"cluster": 2, "rows": 192}, "does not divide grid=(3, 1, 1)"),
-    "an atom without a swizzle": ({}, "with a shared layout of no swizzle"),
+    "an atom without a swizzle": (
+        {},
+        "was made for no swizzle, and its shared tensor has a swizzle of 128 bytes",
+    ),
     "an atom of other rows": ({}, "is not one tile of (64, 64)"),
     "a tensor without a swizzle": ({}, "has no swizzle"),
     "a tensor of other elements": (
         {},
-        "Float16, box (64, 64) has elements of 16 bits, and tensor<",
+        "the TMA atom has elements of 16 bits, its shared tensor of 8",
     ),
-    "arrivals of threads": ({"consumers": 128}, "released by 128 arrivals, one for each warp"),
-    "loads of 32 threads": ({"producers": 32}, "filled by 32 arrivals, one for each warp that"),
+    "arrivals of threads": (
+        {"consumers": 128},
+        "is released by 128 arrivals: more than there are warps",
+    ),
+    "loads of 32 threads": (
+        {"producers": 32},
+        "is filled by 32 arrivals: more than there are warps",
+    ),
     "all steps at once": ({}, "choose the tile and the stage"),
 }
 

@@ -12,8 +12,8 @@ import pytest
 import basedsl_cute as cute
 import basedsl_toy as toy
 from basedsl.errors import DSLCallError
-from basedsl_cute.arrays.host_tensor import CUDA, HostTensor
-from basedsl_cute.arrays.tensor import Tensor
+from basedsl_cute.arrays.array_record import CUDA, ArrayRecord
+from basedsl_cute.arrays.tensor import HostTensor
 from basedsl_cute.runtime import from_dlpack
 
 
@@ -42,7 +42,7 @@ def aligned(n, offset=0, dtype=np.float32):
 
 def on_gpu(number=0):
     """A tensor that says it is on a GPU; nothing reads what is there."""
-    return Tensor(HostTensor(0x10000, (2, 32, 1), (8,), (1,), (CUDA, number)), None, False)
+    return HostTensor(ArrayRecord(0x10000, (2, 32, 1), (8,), (1,), (CUDA, number)), None, False)
 
 
 def frozen():

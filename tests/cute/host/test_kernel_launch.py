@@ -135,7 +135,7 @@ def test_what_is_not_supported_says_what_to_do(sim, options, message, hint):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"cluster": (4, 4, 2)}, "has 32 blocks, more than 16"),
+        ({"cluster": (4, 4, 2)}, "has 32 blocks; a cluster has at most 16"),
         ({"min_blocks_per_mp": -1}, "min_blocks_per_mp is a static integer, 0 to 32, not -1"),
         ({"max_number_threads": [32]}, "has more threads than max_number_threads"),
         ({"max_number_threads": [1024, 2, 1]}, "is more than the 1024 threads of a block"),

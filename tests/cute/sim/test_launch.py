@@ -26,15 +26,15 @@ def launch(k, grid=1, block=1, args=(), **more):
 
 
 BAD = [
-    ({"grid": 0}, "grid=0: every extent must be at least 1"),
-    ({"block": -1}, "block=-1: every extent must be at least 1"),
-    ({"grid": (1, 2, 3, 4)}, "grid has 4 extents; give 1 to 3"),
-    ({"block": 1.5}, "block=1.5: an extent is 1.5, not an int"),
-    ({"block": 1025}, r"block=\(1025, 1, 1\) has 1025 threads; a block holds at most 1024"),
-    ({"block": (1, 1, 65)}, "z is at most 64"),
-    ({"grid": (1, 65536)}, "y is at most 65535"),
-    ({"grid": 2**31}, "x is at most 2147483647"),
-    ({"dynamic_smem": 232449}, "needs 232449 bytes of shared memory; there are at most 232448"),
+    ({"grid": 0}, r"grid=\(0, 1, 1\) has 0 in x; it must be 1 to 2147483647"),
+    ({"block": -1}, r"block=\(-1, 1, 1\) has -1 in x; it must be 1 to 1024"),
+    ({"grid": (1, 2, 3, 4)}, r"grid takes one to three integers, got \(1, 2, 3, 4\)"),
+    ({"block": 1.5}, "block x must be an integer, got float"),
+    ({"block": 1025}, r"block=\(1025, 1, 1\) has 1025 in x; it must be 1 to 1024"),
+    ({"block": (1, 1, 65)}, "has 65 in z; it must be 1 to 64"),
+    ({"grid": (1, 65536)}, "has 65536 in y; it must be 1 to 65535"),
+    ({"grid": 2**31}, "in x; it must be 1 to 2147483647"),
+    ({"dynamic_smem": 232449}, "asks for 232449 bytes of shared memory; it can have 0 to 232448"),
     ({"dynamic_smem": -1}, "dynamic shared memory of -1 bytes"),
     ({"args": (1,)}, "kernel k takes 0 arguments, 1 were given"),
 ]

@@ -3,7 +3,7 @@ import os
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl.metastage import require
+from basedsl.tracing import require
 
 os.environ["CUTE_DSL_ARCH"] = "sm_90"
 

@@ -1,5 +1,5 @@
 import basedsl_cute as cute
-from basedsl.metastage import require
+from basedsl.tracing import require
 
 
 def low_level(n):

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overloa
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TakesLocation(Protocol[P, R]):
@@ -54,3 +55,10 @@ def takes_location(function: Callable[P, R]) -> TakesLocation[P, R]:
         return function(*args, **kwargs)
 
     return cast("TakesLocation[P, R]", call)
+
+
+def takes_location_untyped(function: F) -> F:
+    """As `takes_location`, for constructors, class methods and static methods. Type checkers bind
+    these only where they are plain functions, and so report `loc` and `ip` in calls of them.
+    """
+    return cast("F", takes_location(function))

@@ -1,4 +1,4 @@
-"""`compiled.export_to_c(...)`: a compiled function as `NAME.o` and `NAME.h`."""
+"""`compiled.export_to_c(...)`: export of a compiled function as `NAME.o` and `NAME.h`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLCallError, DSLRuntimeError
-from basedsl.objectstage import native
-from basedsl.objectstage.entry_thunk import SUFFIX
+from basedsl.objectstage import ENTRY_SUFFIX, NativeTarget, compile_llvmir
 from basedsl_cute.aot import interface, llvmir
 from basedsl_cute.host.tensor_argument import TensorArgument
 
 if TYPE_CHECKING:
-    from basedsl.compiled import Compiled
+    from basedsl import Compiled
 
-# Any processor of the kind: the object may run elsewhere.
+# The baseline processor of an architecture, since the object may run on another machine.
 _BASELINES = {"x86_64": "x86-64", "AMD64": "x86-64"}
 
 
@@ -28,22 +27,22 @@ def export_to_c(
     file_name: str | None = None,
     function_prefix: str | None = None,
 ) -> tuple[Path, Path]:
-    """Write the object file and the header; their paths.
+    """Write an object file and a C header of a compiled function; returns their paths.
 
-    `file_path` is a folder, or the path of the object file if there is no `file_name`.
-    `function_prefix` (by default the file's name) begins every name in the header. The object
-    holds the kernels' machine code, needs libcuda only, and is loaded in C by
-    `PREFIX_Kernel_Module_Load`, in Python by `cute.runtime.load_module`.
+    `compiled` is the result of `cute.compile`. `file_path` is a folder, or the path of the object
+    file if there is no `file_name`. `function_prefix` (by default the file's name) begins every
+    name in the header. The object contains the kernels' machine code and needs libcuda only. C
+    programs load it by `PREFIX_Kernel_Module_Load`, Python by `cute.runtime.load_module`.
 
-    Raises DSLRuntimeError for what was compiled for the simulator or without ptxas, DSLCallError
-    for parameters that have no form in C.
+    Raises DSLRuntimeError for a function compiled for the simulator or without ptxas, DSLCallError
+    for parameters or results that have no C type.
     """
     folder = Path(file_path)
     if file_name is None:
         folder, file_name = folder.parent, folder.name.removesuffix(".o")
     prefix = function_prefix or file_name
     if not re.fullmatch(r"[A-Za-z_]\w*", prefix):
-        raise DSLCallError(f"function_prefix={prefix!r} is no name in C")
+        raise DSLCallError(f"function_prefix={prefix!r} is no C identifier")
     stages = compiled.stages
     if "cubin" not in stages:
         raise DSLRuntimeError(
@@ -51,29 +50,28 @@ def export_to_c(
             + ("without ptxas" if "ptx" in stages else "for the simulator"),
             hint='compile with options="--gpu-arch sm_90a", on any machine with ptxas',
         )
-    image = stages.data("cubin")
-    assert isinstance(image, bytes)
+    image = stages.binary("cubin")
     function = compiled.function
     names = [parameter.name for parameter in function.signature.parameters]
     parameters = interface.parameters_of(names, compiled.arguments)
     results = compiled.results.formats
     if any(code not in interface.C_TYPES for code in results):
-        raise DSLCallError("a result has no form in C", hint="return numbers of at most 64 bits")
+        raise DSLCallError("a result has no C type", hint="return numbers of at most 64 bits")
     text = "\n".join(
         [
             llvmir.renamed_host(stages.text("optimised"), prefix),
             llvmir.support(
                 prefix,
                 image,
-                pickle.loads(stages.data("launches")),
-                function.symbol + SUFFIX,
+                pickle.loads(stages.binary("launches")),
+                function.symbol + ENTRY_SUFFIX,
                 _meta(compiled, names),
             ),
             llvmir.wrapper(prefix, parameters, results),
         ]
     )
     cpu = _BASELINES.get(platform.machine(), "generic")
-    code = native.compile_llvmir(text, native.NativeTarget(cpu=cpu, features=""))
+    code = compile_llvmir(text, NativeTarget(cpu=cpu, features=""))
     folder.mkdir(parents=True, exist_ok=True)
     object_file, header_file = folder / f"{file_name}.o", folder / f"{file_name}.h"
     object_file.write_bytes(code)
@@ -83,7 +81,7 @@ def export_to_c(
 
 
 def _meta(compiled: Compiled, names: list[str]) -> bytes:
-    """What loading the object into Python takes: its parameters, and how results are made."""
+    """The metadata for loading the object into Python: its parameters and results, pickled."""
     results = compiled.results
     kept: dict[str, Any] = {
         "name": compiled.function.fn.__qualname__,
@@ -101,7 +99,7 @@ def _meta(compiled: Compiled, names: list[str]) -> bytes:
 
 
 def _on_gpu(argument: Any) -> Any:
-    """Exported code takes tensors where kernels reach them."""
+    """The argument type with tensors on the GPU, where exported kernels need them."""
     if isinstance(argument, TensorArgument) and argument.device == "cpu":
         return replace(argument, device="cuda")
     return argument

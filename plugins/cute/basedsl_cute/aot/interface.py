@@ -1,8 +1,8 @@
 """The C interface of an exported function: its parameters, and the header that declares them.
 
-A tensor is a struct of its address and of the extents and strides that are known at run time only,
-in order; numbers go by value, a stream is a CUstream. Results are written through pointers behind
-the parameters. Functions return 0 or a CUresult.
+A tensor is a struct of its address and its dynamic extents and strides, in order; numbers are
+passed by value, a stream as a CUstream. Pointers for the results follow the parameters. Functions
+return 0 or a CUresult.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from basedsl.pytree import leaf_paths
 from basedsl_cute.host.stream import StreamArgument
 from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
 
-# `struct` codes -> C types, and LLVM's. Half floats and narrower ones go as their bits.
+# `struct` codes -> C types and LLVM types. Half and narrower floats are passed as their bits.
 C_TYPES = {
     "b": "int8_t", "B": "uint8_t", "h": "int16_t", "H": "uint16_t", "e": "uint16_t",
     "i": "int32_t", "I": "uint32_t", "q": "int64_t", "Q": "uint64_t", "f": "float", "d": "double",
@@ -31,8 +31,8 @@ LLVM_TYPES = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter in C. `kind` is tensor, pointer, stream or number; a tensor's `formats` are
-    those of its address and its dynamic leaves.
+    """One C parameter. `kind` is tensor, pointer, stream or number; `formats` are its `struct`
+    codes, of a tensor those of its address and its dynamic extents and strides.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Parameter:
 
 
 def parameters_of(names: Sequence[str], arguments: Sequence[Any]) -> list[Parameter]:
-    """The parameters in C for those of a compiled function; DSLCallError for what has none."""
+    """The C parameters of a compiled function; DSLCallError for one without a C type."""
     return [
         one
         for name, argument in zip(names, arguments, strict=True)
@@ -74,7 +74,7 @@ def _parameters(name: str, argument: Any) -> Iterator[Parameter]:
     elif isinstance(argument, NumericArgument) and argument.formats[0] in C_TYPES:
         yield Parameter(_c_name(name), "number", argument.formats, text=str(argument))
     else:
-        raise DSLCallError(f"'{name}' is {argument}, which has no form in C")
+        raise DSLCallError(f"'{name}' is {argument}, which has no C type")
 
 
 def _c_name(path: str) -> str:
@@ -138,5 +138,5 @@ def _tensor_struct(kind: str, one: Parameter) -> list[str]:
 
 
 def wrapper_name(prefix: str) -> str:
-    """The C function that calls the exported one."""
+    """The name of the C function that calls the exported function."""
     return f"cute_dsl_{prefix}_wrapper"

@@ -1,7 +1,7 @@
-"""LLVM IR of what an exported object has besides the host's code: kernels, loading, launching.
+"""LLVM IR of an exported object besides its host code: the kernels, and their loading and launch.
 
-What compiled host code calls by name (`lowering.interface`) is defined here, under names with the
-function's prefix, on the CUDA driver's functions.
+The functions that compiled host code calls (`lowering.host.launch_abi`) are defined here by calls
+of the CUDA driver, with names that begin with the exported function's prefix.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from basedsl_cute.aot.interface import LLVM_TYPES, Parameter, wrapper_name
 from basedsl_cute.device import driver
-from basedsl_cute.device.gpu_launcher import PORTABLE_CLUSTER, launch_llvmir
-from basedsl_cute.device.launch_checks import Limits
+from basedsl_cute.device.gpu_launcher import launch_llvmir
+from basedsl_cute.hardware.launch_limits import LaunchLimits
+from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 from basedsl_cute.lowering.host.launch_abi import LAUNCH_SYMBOL, LAUNCHER_SYMBOL, LaunchTable
 
@@ -24,7 +25,9 @@ _ASSERTION_SYMBOLS = ("basedsl_assertion_failed", "basedsl_assertion_values")
 
 
 def renamed_host(text: str, prefix: str) -> str:
-    """The host's LLVM IR with every global name under `prefix`, its needs not declared."""
+    """The host's LLVM IR with `prefix` on every global name, and without declarations of those that
+    `support` defines.
+    """
     own = set(re.findall(r'^define [^@]*@"?([\w.$-]+)"?\(', text, re.MULTILINE))
     own |= {LAUNCH_SYMBOL, LAUNCHER_SYMBOL, ENCODE_SYMBOL, *_ASSERTION_SYMBOLS}
     gone = tuple(f"@{name}" for name in (LAUNCH_SYMBOL, ENCODE_SYMBOL, *_ASSERTION_SYMBOLS))
@@ -39,9 +42,9 @@ def renamed_host(text: str, prefix: str) -> str:
 
 
 def support(prefix: str, image: bytes, table: LaunchTable, entry: str, meta: bytes) -> str:
-    """Everything but the wrapper."""
+    """LLVM IR of everything but the host code and its wrapper: image, launcher, loading."""
     count = len(table.kernels)
-    limits = Limits()
+    limits = LaunchLimits()
     grid = ", ".join(f"i64 {n}" for n in limits.grid)
     block = ", ".join(f"i64 {n}" for n in limits.block)
     names = [
@@ -108,7 +111,7 @@ define internal i32 @{prefix}_{ENCODE_SYMBOL}({arguments}) {{
 
 
 def _loading(prefix: str, table: LaunchTable) -> str:
-    """`_Kernel_Module_Load` and `_Unload`: the library, its kernels, what they may have."""
+    """LLVM IR of `_Kernel_Module_Load` and `_Unload`: library, kernels and their attributes."""
     lines = [
         "declare i32 @cuLaunchKernelEx(ptr, ptr, ptr, ptr)",
         "declare i32 @cuLibraryLoadData(ptr, ptr, ptr, ptr, i32, ptr, ptr, i32)",
@@ -177,7 +180,9 @@ def _loading(prefix: str, table: LaunchTable) -> str:
 
 
 def wrapper(prefix: str, parameters: Sequence[Parameter], results: Sequence[str]) -> str:
-    """The C function: fills the slots of `objectstage.entry`, calls, and hands results out."""
+    """LLVM IR of the C function: it fills the slots of `objectstage.entry_thunk`, calls the host
+    code and stores the results.
+    """
     declared = ["ptr %module"]
     lines: list[str] = []
     slot = 0
@@ -228,5 +233,5 @@ def wrapper(prefix: str, parameters: Sequence[Parameter], results: Sequence[str]
 
 
 def _bytes(data: bytes) -> str:
-    """A constant array."""
+    """A constant array of bytes in LLVM IR."""
     return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'

@@ -6,8 +6,8 @@ from typing import Any
 
 import basedsl_cute.tensors.math as math
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Int64, Integer, Numeric, as_numeric
+from basedsl.tracing import require
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.tensors.kernel_scope import in_kernel

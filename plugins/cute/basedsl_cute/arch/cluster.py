@@ -108,7 +108,7 @@ def map_dsmem_ptr(ptr: Pointer, peer_cta_rank_in_cluster: int | Integer) -> Poin
     what = "map_dsmem_ptr()"
     if not isinstance(ptr, Pointer) or ptr.space != "smem":
         raise DSLTypeError(f"{what} takes a pointer into shared memory, got {ptr}")
-    from basedsl.metastage import require
+    from basedsl.tracing import require
 
     trace = require(what)
     address = map_address(ptr.llvm_ptr, peer_cta_rank_in_cluster, what)

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, Int32, Integer, Numeric, as_numeric, mlir_type
+from basedsl.tracing import require
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
-from basedsl_cute.arch.indices import FULL_MASK, WARP_SIZE
+from basedsl_cute.arch.indices import FULL_MASK
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine
 

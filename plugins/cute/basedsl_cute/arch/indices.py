@@ -8,9 +8,9 @@ from typing import Any
 
 from basedsl.numeric import Int32
 from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.tensors.kernel_scope import in_kernel
 
-WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
 
 

@@ -1,5 +1,5 @@
-"""PTX instructions as text, for those that have no name here. The simulator runs text that is one
-common instruction (`sim.translate.ptx_text`), and refuses other text.
+"""PTX instructions as text, for those that have no name here. The simulator runs text without waits
+and jumps (`sim.translate.ptx_text`), and refuses other text.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import Trace
 from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
+from basedsl.tracing import Trace
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer

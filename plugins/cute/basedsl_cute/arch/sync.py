@@ -11,6 +11,7 @@ from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Barrier
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.tensors.kernel_scope import in_kernel
 
 
@@ -62,9 +63,10 @@ def barrier_arrive(barrier_id: int | Integer, number_of_threads: int | Integer) 
 def _check(barrier_id: Any, number_of_threads: Any) -> None:
     if type(barrier_id) is int and not 0 <= barrier_id <= 15:
         raise DSLTypeError(f"there is no barrier {barrier_id}: a block has barriers 0 to 15")
-    if type(number_of_threads) is int and (number_of_threads <= 0 or number_of_threads % 32):
+    if type(number_of_threads) is int and (number_of_threads <= 0 or number_of_threads % WARP_SIZE):
         raise DSLTypeError(
-            f"a barrier counts whole warps: {number_of_threads} threads are no multiple of 32"
+            f"a barrier counts whole warps: {number_of_threads} threads are no multiple of "
+            f"{WARP_SIZE}"
         )
 
 

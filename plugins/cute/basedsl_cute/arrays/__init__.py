@@ -1,1 +1,1 @@
-"""Arrays as arguments: DLPack, tensors on the host, placeholders, how native calls read them."""
+"""Arrays as arguments: DLPack, host tensors, placeholders, and their native unpacking."""

@@ -1,7 +1,7 @@
-"""Whose memory an address points to: an array that the callers have a name for.
+"""The array that owns the memory at an address, found among the callers' variables.
 
-An address says nothing about how much memory is behind it. On the simulator it comes from an array
-that a variable of the program still holds, so the callers' variables are searched.
+An address does not tell the size of the memory behind it. On the simulator it comes from an array
+that a variable of the program still refers to, so the callers' variables are searched.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ Range = tuple[int, int]
 
 
 def owner_of(address: int) -> Range | None:
-    """The lowest and one past the highest byte of the array around `address`, among the variables
-    of the functions that are running, what containers in them hold and attributes of objects in
-    them; None if there is none.
+    """The memory (first byte, one past the last) of the array that contains `address`, or None.
+
+    Searched are the variables of all running functions, the elements of lists, tuples and dicts in
+    them, and the attributes of objects in them.
     """
     frame = sys._getframe(1)
-    seen: dict[int, Any] = {}  # held, or a later scope could have the id of one that is gone
+    seen: dict[int, Any] = {}  # keeps scopes alive: a new one must not get the id of an old one
     while frame is not None:
         for scope in (frame.f_locals, frame.f_globals):
             for value in _with_parts(scope, seen):
@@ -50,6 +51,8 @@ def _with_parts(scope: Any, seen: dict[int, Any]) -> Iterator[Any]:
 
 def _extent(value: Any) -> Range | None:
     """The memory of a NumPy array, a tensor of PyTorch on the CPU or a ctypes array."""
+    if isinstance(value, type):  # a class has the names of its objects' attributes
+        return None
     module = type(value).__module__.partition(".")[0]
     if module == "numpy" and hasattr(value, "__array_interface__") and hasattr(value, "base"):
         while type(value.base) is type(value):

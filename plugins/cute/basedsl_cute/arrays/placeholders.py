@@ -1,4 +1,4 @@
-"""Placeholders to compile with before there is data: shapes with symbols, streams."""
+"""Placeholders for arguments, to compile before there is data: symbolic shapes, streams."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _numbers = itertools.count()
 
 
 class SymInt:
-    """An integer known when the compiled function is called; the same symbol is the same number.
+    """A symbolic extent or stride, whose number a call of the compiled function gives.
 
-    `divisibility` is promised to divide it, which is checked at the call.
+    One symbol in several places stands for one number. `divisibility` is promised to divide it;
+    both are checked at the call. `width` is 32 or 64 bits.
     """
 
     def __init__(self, divisibility: int = 1, width: int = 32) -> None:
@@ -30,6 +31,7 @@ class SymInt:
 
     @property
     def divisibility(self) -> int:
+        """The promised divisor."""
         return self.divby
 
     def __str__(self) -> str:
@@ -39,22 +41,28 @@ class SymInt:
 
 
 def sym_int(divisibility: int = 1) -> SymInt:
-    """A new symbol for an extent or a stride."""
+    """Make a new symbol of 32 bits for an extent or a stride; `divisibility` divides it.
+
+    >>> import basedsl_cute as cute
+    >>> n = cute.sym_int(divisibility=4)
+    >>> cute.runtime.make_fake_compact_tensor(cute.Float32, (n, 8))
+    FakeTensor<Float32, (?{div=4},8):(1,?{div=4})>
+    """
     return SymInt(divisibility)
 
 
 def sym_int32(divisibility: int = 1) -> SymInt:
-    """A new symbol of 32 bits."""
+    """Make a new symbol of 32 bits; `divisibility` divides it."""
     return SymInt(divisibility, 32)
 
 
 def sym_int64(divisibility: int = 1) -> SymInt:
-    """A new symbol of 64 bits."""
+    """Make a new symbol of 64 bits; `divisibility` divides it."""
     return SymInt(divisibility, 64)
 
 
 class _Derived:
-    """A stride that follows from symbols: only its divisor is known."""
+    """A stride that is a product of symbols, of which only the divisor is known."""
 
     name = None
 
@@ -67,8 +75,10 @@ class _Derived:
 
 
 class FakeTensor:
-    """A tensor without data: element type, memory, shape and stride of ints and symbols. The modes
-    may be nested; arrays that code compiled for it is called with have a mode for each leaf.
+    """A tensor argument without data: element type, memory space, shape and stride.
+
+    Shape and stride are ints and symbols and may be nested: arrays that the compiled function is
+    called with have a mode for each leaf.
     """
 
     __dsl_leaf__ = True
@@ -89,7 +99,7 @@ class FakeTensor:
 
 
 class FakeStream:
-    """A stream to compile with. `implicit`: calls do not pass one, and run on the framework's."""
+    """A stream argument without a stream. With `implicit`, calls leave the argument out."""
 
     def __init__(self, implicit: bool = False) -> None:
         self.implicit = implicit
@@ -106,7 +116,13 @@ def make_fake_tensor(
     memspace: Any = AddressSpace.gmem,
     assumed_align: int | None = None,
 ) -> FakeTensor:
-    """A placeholder of any static or symbolic shape and stride, nested alike."""
+    """Make a placeholder for a tensor argument of `cute.compile`.
+
+    `dtype` is a numeric class; `shape` and `stride` (in elements) are congruent nested tuples of
+    ints and symbols (`cute.sym_int()`); `memspace` is an `AddressSpace`; `assumed_align` a promised
+    alignment in bytes, by default that of an element. Raises DSLCallError for other leaves and for
+    shape and stride that differ in nesting.
+    """
     shape, stride = _checked_leaves(shape, "shape"), _checked_leaves(stride, "stride")
     if not congruent(shape, stride):
         raise DSLCallError(f"shape {shape} and stride {stride} differ in rank or nesting")
@@ -122,8 +138,11 @@ def make_fake_compact_tensor(
     memspace: Any = AddressSpace.gmem,
     assumed_align: int | None = None,
 ) -> FakeTensor:
-    """A placeholder with compact strides. A lower number in `stride_order` is a faster mode; by
-    default the first mode is the fastest. Nested modes are numbered by their leaves.
+    """Make a placeholder for a compact tensor argument of `cute.compile`, with derived strides.
+
+    `stride_order` numbers the modes from the fastest (0) on; by default the first is the fastest.
+    Nested modes are numbered by their leaves. The other parameters are those of `make_fake_tensor`.
+    Raises DSLCallError for other leaves and for an order that does not number the modes.
     """
     profile = _checked_leaves(shape, "shape")
     shape = flatten_to_tuple(profile)
@@ -152,16 +171,16 @@ def make_fake_compact_tensor(
 
 
 def make_fake_stream(use_tvm_ffi_env_stream: bool = False) -> FakeStream:
-    """A placeholder for a stream argument.
+    """Make a placeholder for a stream argument of `cute.compile`.
 
-    With `use_tvm_ffi_env_stream` calls of the compiled function leave the stream out: they run on
-    PyTorch's current stream, on the default stream where PyTorch is not loaded.
+    With `use_tvm_ffi_env_stream`, calls of the compiled function leave the stream out and run on
+    PyTorch's current stream, or on the default stream where PyTorch is not loaded.
     """
     return FakeStream(implicit=use_tvm_ffi_env_stream)
 
 
 def _checked_leaves(x: Any, what: str) -> tuple[Any, ...]:
-    """A tuple of ints, symbols and such tuples."""
+    """The shape or stride as nested tuples of ints and symbols; DSLCallError for other leaves."""
     x = _as_tuples(x)
     for leaf in flatten_to_tuple(x):
         if type(leaf) is not int and not isinstance(leaf, SymInt | _Derived):

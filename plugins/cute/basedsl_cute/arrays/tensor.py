@@ -1,7 +1,7 @@
-"""Tensors and pointers on the caller's side: which facts of an array compiled code depends on.
+"""Host tensors and pointers: arguments with the facts that compiled code depends on.
 
-`from_dlpack(x)` is an array whose shape and strides are static, until marked dynamic. What is
-promised beyond that (alignment, divisibility) is checked against the array at once.
+`from_dlpack(x)` makes a tensor of static shape and strides, which can be marked dynamic. Further
+promises (alignment, divisibility) are checked against the array at once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
 from basedsl.numeric import from_dlpack as numeric_of
 from basedsl_cute.algebra import Dyn, Layout
-from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.hardware.address_space import AddressSpace
 
-STATIC = 0  # where a divisor is expected: the leaf is static
+STATIC = 0  # in place of a divisor: the leaf is static
 
 
 class StandsForItself:
-    """An argument among those that an object names by CuTe's protocol: see `jit_protocol`."""
+    """A base of arguments that can be parts of objects with CuTe's protocol: see `jit_protocol`."""
 
     def __c_pointers__(self) -> list[Any]:
         return [self]
@@ -35,14 +35,16 @@ class StandsForItself:
         return traced
 
 
-class Tensor(StandsForItself):
-    """An array as an argument. `shape_divisors` and `stride_divisors` say for each leaf what it is
-    promised to be a multiple of, or `STATIC`.
+class HostTensor(StandsForItself):
+    """A host tensor: an array as an argument of a `@jit` function. See `from_dlpack`.
+
+    `shape_divisors` and `stride_divisors` have for each mode the promised divisor of a dynamic
+    number, or `STATIC`.
     """
 
     __dsl_leaf__ = True
 
-    def __init__(self, host: HostTensor, align: int | None, narrow: bool) -> None:
+    def __init__(self, host: ArrayRecord, align: int | None, narrow: bool) -> None:
         self.host = host
         self.narrow = narrow
         self._dtype = numeric_of(*host.dtype)
@@ -50,24 +52,24 @@ class Tensor(StandsForItself):
         self.shape_divisors = [STATIC] * rank
         self.stride_divisors = [STATIC] * rank
         self.align = _checked_align(align, host.address, self._dtype)
-        self.argument: Any = None  # kept by `arguments`
-        self.packed: Any = None  # too
+        self.argument: Any = None  # cached by `host.tensor_argument`
+        self.packed: Any = None  # likewise
 
     # What it is ---------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents as they are."""
+        """The extents of the array."""
         return self.host.shape
 
     @property
     def stride(self) -> tuple[int, ...]:
-        """The strides as they are, in elements."""
+        """The strides of the array, in elements."""
         return self.host.strides
 
     @property
     def layout(self) -> Layout:
-        """The layout that compiled code sees: `?` for what is dynamic."""
+        """The layout in compiled code, which prints `?` for what is dynamic."""
         return Layout(
             _seen(self.host.shape, self.shape_divisors),
             _seen(self.host.strides, self.stride_divisors),
@@ -75,7 +77,9 @@ class Tensor(StandsForItself):
 
     @property
     def element_type(self) -> type[Numeric]:
-        """The element type; set it to read the same bytes as another type of the same width."""
+        """The element type. Setting it reinterprets the bytes as another type of the same width;
+        DSLCallError for another width.
+        """
         return self._dtype
 
     @element_type.setter
@@ -94,6 +98,7 @@ class Tensor(StandsForItself):
 
     @property
     def memspace(self) -> AddressSpace:
+        """The address space: global memory."""
         return AddressSpace.gmem
 
     @property
@@ -102,13 +107,13 @@ class Tensor(StandsForItself):
         return self.host.address
 
     @property
-    def iterator(self) -> Pointer:
-        """A pointer to the first element."""
-        return Pointer(self._dtype, self.host.address, "gmem", self.align, _span(self.host))
+    def iterator(self) -> HostPointer:
+        """A host pointer to the first element."""
+        return HostPointer(self._dtype, self.host.address, "gmem", self.align, _span(self.host))
 
     @property
     def leading_dim(self) -> int | None:
-        """The mode of stride 1: among several the only one with an extent over 1."""
+        """The mode of stride 1; None if there is none, or several with an extent over 1."""
         units = _units(self.host)
         return units[0] if len(units) == 1 else None
 
@@ -130,11 +135,18 @@ class Tensor(StandsForItself):
 
     # Marks --------------------------------------------------------------------------------------
 
-    def mark_layout_dynamic(self, leading_dim: int | None = None) -> Tensor:
-        """Make all extents dynamic, and all strides but 0 and the 1 of the leading mode.
+    def mark_layout_dynamic(self, leading_dim: int | None = None) -> HostTensor:
+        """Make all extents dynamic, and all strides except those of 0 and that of the leading mode,
+        which is 1. Returns this tensor.
 
-        Without `leading_dim` the leading mode is the one of stride 1, among several the only one
-        with an extent over 1; without any, every stride is dynamic.
+        Without `leading_dim` the leading mode is the one of stride 1, or among several the only one
+        with an extent over 1; if there is none, every stride is dynamic. Raises DSLCallError where
+        the leading mode is ambiguous, or `leading_dim` has another stride.
+
+        >>> import numpy as np
+        >>> from basedsl_cute.runtime import from_dlpack
+        >>> from_dlpack(np.zeros((4, 8), np.float32)).mark_layout_dynamic().layout
+        (?,?):(?,1)
         """
         shape, strides = self.host.shape, self.host.strides
         rank = len(shape)
@@ -164,12 +176,20 @@ class Tensor(StandsForItself):
 
     def mark_compact_shape_dynamic(
         self, mode: int, stride_order: Any = None, divisibility: int = 1
-    ) -> Tensor:
-        """Make the extent of one mode of a compact tensor dynamic, and the strides that depend on
-        it. `divisibility` is promised to divide the extent.
+    ) -> HostTensor:
+        """Make the extent of mode `mode` of a compact tensor dynamic, with the strides that depend
+        on it. Returns this tensor.
 
-        `stride_order` lists the modes from slowest to fastest, as PyTorch's `dim_order()`; it may
-        be left out where the strides tell.
+        `divisibility` is promised to divide the extent. `stride_order` lists the modes from slowest
+        to fastest, as PyTorch's `dim_order()`; it can be left out where the strides determine it.
+        Raises DSLCallError for a tensor that is not compact in this order, an ambiguous order, and
+        an extent that `divisibility` does not divide.
+
+        >>> import numpy as np
+        >>> from basedsl_cute.runtime import from_dlpack
+        >>> x = from_dlpack(np.zeros((4, 8), np.float32))
+        >>> x.mark_compact_shape_dynamic(mode=1, divisibility=4).layout
+        (4,?{div=4}):(?{div=4},1)
         """
         shape, strides = self.host.shape, self.host.strides
         place = _mode(mode, len(shape), "mode")
@@ -193,8 +213,11 @@ class Tensor(StandsForItself):
         return self
 
 
-class Pointer(StandsForItself):
-    """An address as an argument: type, memory and alignment are static."""
+class HostPointer(StandsForItself):
+    """A host pointer: an address as an argument of a `@jit` function. See `make_ptr`.
+
+    The element type, address space and alignment (bytes) are static.
+    """
 
     __dsl_leaf__ = True
 
@@ -211,10 +234,12 @@ class Pointer(StandsForItself):
 
     @property
     def memspace(self) -> AddressSpace:
+        """The address space."""
         return AddressSpace(self.space)
 
     @property
     def alignment(self) -> int:
+        """The promised alignment, in bytes."""
         return self.align
 
     def __int__(self) -> int:
@@ -231,15 +256,24 @@ def from_dlpack(
     assumed_align: int | None = None,
     use_32bit_stride: bool = False,
     enable_tvm_ffi: bool = False,
-) -> Tensor:
-    """An array as a tensor of static shape and strides; nothing is copied.
+) -> HostTensor:
+    """Make a host tensor of static shape and strides over an array's memory; nothing is copied.
 
-    `assumed_align` (bytes) is a promise, checked against the address; by default only the element
-    size counts. `use_32bit_stride` takes dynamic extents and strides as 32-bit numbers whatever
-    the size of the array, which then must fit; otherwise the size decides. `enable_tvm_ffi` changes
-    nothing: calls are checked and quick in any case.
+    `tensor` is an array of NumPy, PyTorch, CuPy or JAX, or any object with `__dlpack__`.
+    `assumed_align` promises an alignment in bytes, a power of two, which is checked against the
+    address; by default it is the element size. `use_32bit_stride` passes dynamic extents and
+    strides as 32-bit numbers; by default the size of the array decides. `enable_tvm_ffi` has no
+    effect: calls are always checked natively.
+
+    Raises DSLTypeError for what is no array or has no supported element type, DSLCallError for an
+    address without the promised alignment, or offsets that do not fit 32 bits.
+
+    >>> import numpy as np
+    >>> from basedsl_cute.runtime import from_dlpack
+    >>> from_dlpack(np.zeros((4, 8), np.float32))
+    Tensor<Float32, gmem, align<4>, (4,8):(8,1)>
     """
-    made = Tensor(HostTensor.of(tensor), assumed_align, use_32bit_stride)
+    made = HostTensor(ArrayRecord.of(tensor), assumed_align, use_32bit_stride)
     if use_32bit_stride and reaches_beyond_32_bits(made.host.shape, made.host.strides):
         raise DSLCallError(
             f"use_32bit_stride: offsets in {made.shape}:{made.stride} do not fit 32 bits"
@@ -254,11 +288,14 @@ def make_ptr(
     assumed_align: int | None = None,
     *,
     num_bytes: int | None = None,
-) -> Pointer:
-    """An address as a typed pointer argument: an int, a ctypes pointer, or a ctypes array.
+) -> HostPointer:
+    """Make a host pointer to elements of `dtype` at an address: an argument of `@jit` functions.
 
-    `num_bytes` says how much memory there is behind it. Only the simulator asks for that, and finds
-    it out where a variable of the callers holds the array.
+    `value` is an int, a ctypes pointer or a ctypes array; `mem_space` an `AddressSpace`;
+    `assumed_align` a promised alignment in bytes, which is checked, by default the element size.
+    `num_bytes` is the size of the memory, which only the simulator needs: it finds the size itself
+    if a variable of a caller refers to the array. Raises DSLCallError for other values, types and
+    alignments.
     """
     if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
         raise DSLCallError(f"make_ptr takes an element type, not {dtype!r}")
@@ -267,7 +304,7 @@ def make_ptr(
     elif isinstance(value, ctypes.Array):
         address = ctypes.addressof(value)
         num_bytes = ctypes.sizeof(value) if num_bytes is None else num_bytes
-    elif isinstance(value, ctypes._Pointer | ctypes.c_void_p):  # type: ignore[attr-defined]
+    elif isinstance(value, ctypes._Pointer | ctypes.c_void_p):
         address = ctypes.cast(value, ctypes.c_void_p).value or 0
     else:
         raise DSLCallError(
@@ -275,19 +312,19 @@ def make_ptr(
             hint="an int (x.data_ptr(), x.ctypes.data) or a ctypes pointer",
         )
     align = _checked_align(assumed_align, address, dtype)
-    return Pointer(dtype, address, AddressSpace(str(mem_space)).value, align, num_bytes)
+    return HostPointer(dtype, address, AddressSpace(str(mem_space)).value, align, num_bytes)
 
 
 def reaches_beyond_32_bits(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether an offset, an extent or a stride does not fit 31 bits. The stride of a mode of extent
-    1 moves nothing, and is a number that code can read.
+    """True if an offset, an extent or a stride does not fit 31 bits. The stride of an extent-1 mode
+    counts as well: it moves nothing, but code can read it.
     """
     furthest = sum([(n - 1) * abs(d) for n, d in zip(shape, strides, strict=True) if n])
     return furthest >= 2**31 or any([abs(n) >= 2**31 for n in shape + strides])  # noqa: C419
 
 
 def _checked_align(align: int | None, address: int, dtype: Any) -> int:
-    natural = max(1, dtype.width // 8)
+    natural: int = max(1, dtype.width // 8)
     if align is None:
         return natural
     if type(align) is not int or align < 1 or align & (align - 1):
@@ -304,7 +341,7 @@ def _seen(values: tuple[int, ...], divisors: list[int]) -> tuple[Any, ...]:
     return tuple(v if d == STATIC else Dyn(divby=d) for v, d in zip(values, divisors, strict=True))
 
 
-def _units(host: HostTensor) -> list[int]:
+def _units(host: ArrayRecord) -> list[int]:
     units = [i for i, d in enumerate(host.strides) if d == 1]
     if len(units) > 1:
         units = [i for i in units if host.shape[i] > 1] or units
@@ -320,7 +357,7 @@ def _mode(mode: Any, rank: int, what: str) -> int:
 def _stride_order(
     shape: tuple[int, ...], strides: tuple[int, ...], given: Any, marked: int
 ) -> tuple[int, ...]:
-    """The modes from slowest to fastest. The stride of an extent 1 says nothing."""
+    """The modes from slowest to fastest; DSLCallError where modes of extent 1 leave it open."""
     rank = len(shape)
     if given is not None:
         order = tuple(given)
@@ -340,14 +377,14 @@ def _stride_order(
 def _check_compact(
     shape: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...]
 ) -> None:
-    if 0 in shape:  # strides say nothing where there is nothing
+    if 0 in shape:  # without elements, strides mean nothing
         return
     step = 1
     for i in reversed(order):
         if shape[i] != 1 and strides[i] != step:
             raise DSLCallError(
-                f"{shape}:{strides} is not compact in the order {order} (slowest first): mode {i} "
-                f"has stride {strides[i]}, not {step}"
+                f"{shape}:{strides} is not compact: mode {i} has stride {strides[i]}, not {step}",
+                notes=((f"the order of the modes is {order}, from slowest to fastest", None),),
             )
         step *= shape[i]
 
@@ -356,7 +393,7 @@ def _bits(dtype: Any) -> int:
     return 8 if dtype.width < 8 else int(dtype.width)
 
 
-def _span(host: HostTensor) -> int | None:
+def _span(host: ArrayRecord) -> int | None:
     if any(d < 0 for d in host.strides) or 0 in host.shape:
         return None
     last = sum((n - 1) * d for n, d in zip(host.shape, host.strides, strict=True))

@@ -1,7 +1,7 @@
-"""Native unpackers of tensors, and of what takes Python: see `basedsl.native_call.unpackers`.
+"""Native unpackers of array arguments: see `basedsl.native_call.unpackers`.
 
-NumPy's arrays and PyTorch's tensors (whose class has DLPack's exchange API) are read by native
-code, `unpack.c`; other values by a Python callable, which is slower and takes what it takes.
+Native code, `unpack.c`, reads NumPy's arrays, and PyTorch's tensors where their class has DLPack's
+exchange API. A Python callable reads other values, more slowly.
 """
 
 from __future__ import annotations
@@ -17,11 +17,15 @@ import numpy as np
 
 from basedsl.binding import Unpacker
 from basedsl.errors import DSLError
-from basedsl.native_call import object_layout, runtime, unpackers
+from basedsl.native_call import (
+    arrays_supported,
+    dlpack_exchange_function,
+    load_llvmir,
+    python_unpacker,
+)
 from basedsl.numeric import from_dlpack
-from basedsl.objectstage.entry_thunk import slot_format
-from basedsl.objectstage.native import LoadedObject
-from basedsl_cute.arrays.host_tensor import CPU, CUDA
+from basedsl.objectstage import LoadedObject, slot_format
+from basedsl_cute.arrays.array_record import CPU, CUDA
 
 Pack = Callable[[Any], bytes | None]
 _REQUIRES_GRAD = "requires_grad"
@@ -33,7 +37,7 @@ _MOST_MODES = 32
 
 
 def as_bytes(formats: Sequence[str], values: Sequence[Any]) -> bytes:
-    """Slots with these values."""
+    """Pack values into slots of these `struct` formats."""
     return _slots(tuple(formats)).pack(*values)
 
 
@@ -42,15 +46,15 @@ def _slots(formats: tuple[str, ...]) -> struct.Struct:
     return struct.Struct(slot_format(formats))
 
 
-def python_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
-    """What a Python callable makes of a value: bytes of slots, or None to decline."""
-    return unpackers.python(pack, _slots(tuple(formats)).size)
+def slots_unpacker(formats: Sequence[str], pack: Pack) -> Unpacker:
+    """The unpacker that calls `pack(value)`: bytes of the slots, or None to decline."""
+    return python_unpacker(pack, _slots(tuple(formats)).size)
 
 
 @functools.cache
 def _code() -> LoadedObject | None:
     try:
-        return runtime.load((Path(__file__).parent / "unpack.ll").read_text())
+        return load_llvmir((Path(__file__).parent / "unpack.ll").read_text())
     except (DSLError, OSError, AttributeError, KeyError):
         return None
 
@@ -63,11 +67,12 @@ def tensor_unpacker(
     leading: int | None = None,
     vector: int = 1,
 ) -> Unpacker | None:
-    """For tensors that code compiled for a `TensorArgument` takes; with `exact` only for arrays of
-    which nothing was promised and whose type is this one, `leading` the mode with a static stride
-    and `vector` what its other strides may be multiples of.
+    """The unpacker of arrays that code compiled for a `TensorArgument` takes; None without native
+    code, and for more than 32 modes.
 
-    `pack` gives the bytes of the slots of values of other classes, or None.
+    With `exact` it takes only plain arrays whose argument type would be this one: `leading` is the
+    mode with a static stride, `vector` the number that divides the other strides. `pack` gives the
+    bytes of the slots for values of other classes, or None.
     """
     native, rank = _code(), len(argument.shape)
     if native is None or rank > _MOST_MODES:
@@ -77,7 +82,7 @@ def tensor_unpacker(
     align = argument.align
     low, device_mask = _device(argument.device)
     code, bits, lanes = argument.dtype.dlpack
-    # Of a plain array the type has the alignment as it is, up to the most that matters.
+    # The type of a plain array has the array's own alignment, up to `_MAX_ALIGN`.
     mask = 2 * align - 1 if exact and align < _MAX_ALIGN else align - 1
     if exact:
         access = _WRITABLE if argument.writable else _READ_ONLY
@@ -117,7 +122,7 @@ def tensor_unpacker(
 
 
 def _device(name: str) -> tuple[int, int]:
-    """DLPack's device as `unpack.c` compares it, and the bits that count."""
+    """DLPack's device as `unpack.c` compares it, and the mask of the compared bits."""
     kind, _, number = name.partition(":")
     word = int(number or 0) << 32 | {"cpu": CPU, "cuda": CUDA}.get(kind, 0)
     any_number = kind == "cuda" and not number
@@ -125,9 +130,9 @@ def _device(name: str) -> tuple[int, int]:
 
 
 def _numpy(argument: Any) -> tuple[Any, Any, int]:
-    """The class of arrays, their dtype and its size, where arrays can be of the type at all."""
+    """NumPy's array class, the dtype and its size; None for a type that no array can have."""
     kind = argument.dtype.numpy_dtype
-    if argument.device != "cpu" or kind is None or not object_layout.arrays_supported():
+    if argument.device != "cpu" or kind is None or not arrays_supported():
         return None, None, 1
     dtype = np.dtype(kind)
     if not _stands_for(argument.dtype) or dtype.itemsize * 8 != argument.dtype.dlpack[1]:
@@ -136,17 +141,17 @@ def _numpy(argument: Any) -> tuple[Any, Any, int]:
 
 
 def _torch(argument: Any) -> tuple[Any, int]:
-    """PyTorch's class and what describes its tensors, where they can be of the type."""
+    """PyTorch's tensor class and its exchange function; None for a type that no tensor can have."""
     torch = sys.modules.get("torch")
     kind = getattr(torch, "Tensor", None)
     if kind is None or not _stands_for(argument.dtype):
         return None, 0
-    describe = unpackers.exchange_function(kind)
+    describe = dlpack_exchange_function(kind)
     return (None, 0) if describe is None else (kind, describe)
 
 
 def _stands_for(dtype: Any) -> bool:
-    """Whether an array of these bits has this element type, and no other of the same bits."""
+    """True if arrays with the DLPack type of `dtype` are read as `dtype`."""
     try:
         return from_dlpack(*dtype.dlpack) is dtype
     except DSLError:

@@ -1,4 +1,4 @@
-"""Atoms (one instruction, with who holds what of it) and their tiled forms."""
+"""Copy and MMA atoms, which describe one instruction, and their tiled forms."""
 
 from basedsl_cute.atoms.copy import (
     CopyAtom,

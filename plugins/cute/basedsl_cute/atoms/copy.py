@@ -1,6 +1,7 @@
-"""Copy atoms and tiled copies: who moves what, as static objects around the layout algebra.
+"""Copy atoms and tiled copies: which thread copies which elements, as static objects.
 
-How an instruction is issued belongs to its operation (`nvgpu`); looping over tensors is `copying`.
+The emission of an instruction belongs to its operation (`nvgpu`), the loop over a tensor to
+`copy_tensors`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of
 
 
 class CopyOp:
-    """What configures a copy instruction. Subclasses are frozen dataclasses."""
+    """A copy instruction with its static options. Subclasses are frozen dataclasses."""
 
     __dsl_leaf__ = True
     may_choose_width = False  # without num_bits_per_copy, accesses are as wide as proven
@@ -29,17 +30,21 @@ class CopyOp:
     is_plain = False  # by loads and stores, which may be ordered
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
-        """The threads and values of one instruction, in elements of `width` bits."""
+        """The thread-value layouts of one instruction that copies `bits` bits of `width`-bit
+        elements. Raises DSLTypeError for a number of bits that it does not have.
+        """
         raise NotImplementedError
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
-        """Emit one instruction; `pred` is a dynamic Boolean or None."""
+        """Emit one instruction of `atom`; `pred` is a dynamic Boolean, or None for always."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class CopyAtom:
-    """One copy instruction of an operation on elements of `dtype`. Everything is static."""
+    """One copy instruction of an operation on elements of `dtype`; all static. See
+    `make_copy_atom`.
+    """
 
     op: CopyOp
     dtype: Any
@@ -51,6 +56,7 @@ class CopyAtom:
 
     @property
     def value_type(self) -> Any:
+        """The element type."""
         return self.dtype
 
     @property
@@ -60,29 +66,32 @@ class CopyAtom:
 
     @cached_property
     def tv(self) -> CopyAtomLayout:
-        """The layouts of the instruction's threads and values."""
+        """The thread-value layouts of the instruction."""
         return self.op.layout(self.width, self.num_bits)
 
     @property
     def thr_id(self) -> Any:
+        """The layout of the instruction's threads: their number within the warp or block."""
         return self.tv.thr_id
 
     @property
     def layout_src_tv(self) -> Any:
+        """The layout (thread, value) -> element index in the source."""
         return self.tv.layout_src_tv
 
     @property
     def layout_dst_tv(self) -> Any:
+        """The layout (thread, value) -> element index in the destination."""
         return self.tv.layout_dst_tv
 
     @property
     def values_src(self) -> int:
-        """Elements that one thread gives to an instruction."""
+        """The number of source elements of one thread and instruction."""
         return int(algebra.size(self.tv.layout_src_tv, 1))
 
     @property
     def values_dst(self) -> int:
-        """Elements that one thread gets from an instruction."""
+        """The number of destination elements of one thread and instruction."""
         return int(algebra.size(self.tv.layout_dst_tv, 1))
 
     def __str__(self) -> str:
@@ -100,45 +109,76 @@ def make_copy_atom(
     memory_order: Any = None,
     l1c_evict_priority: Any = None,
 ) -> CopyAtom:
-    """The copy of `num_bits_per_copy` at once; without it, `CopyUniversalOp` copies as wide as
-    alignment and contiguity prove.
+    """Make the atom of a copy operation for elements of type `dtype`.
 
-    For copies between registers and memory by plain loads and stores (`CopyUniversalOp`,
-    `CopyG2ROp`, `CopyR2GOp`): `memory_order` (`nvgpu.MemoryOrder`, weak) among the threads of
-    `memory_scope` (`nvgpu.MemoryScope`, the GPU), of at most 64 bits at once; or
-    `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) of what is in global memory.
+    `num_bits_per_copy` is the number of bits that one instruction copies for a thread, a power of
+    two from 8. Without it (or with 0), `CopyUniversalOp` copies in the widest accesses, of up to
+    128 bits, that alignment and contiguity prove.
+
+    Three more arguments are for operations that copy by plain loads and stores (`CopyUniversalOp`,
+    `CopyG2ROp`, `CopyR2GOp`). `memory_order` (`nvgpu.MemoryOrder`, by default weak) orders the
+    accesses, of at most 64 bits each, among the threads of `memory_scope` (`nvgpu.MemoryScope`, by
+    default the GPU). `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) is that of accesses to
+    global memory; it excludes `memory_order`.
+
+    Raises DSLTypeError for an operation that does not copy so many bits of this element type, and
+    for orders and priorities that it does not have.
+
+    >>> import basedsl_cute as cute
+    >>> op = cute.nvgpu.CopyUniversalOp()
+    >>> atom = cute.make_copy_atom(op, cute.Float32, num_bits_per_copy=128)
+    >>> print(atom)
+    CopyUniversalOp of Float32, 128 bits
+    >>> print(atom.layout_src_tv)
+    (1,4):(0,1)
     """
     if not isinstance(op, CopyOp):
         raise DSLTypeError(f"make_copy_atom takes a copy operation, got {op!r}")
-    if num_bits_per_copy is not None and type(num_bits_per_copy) is not int:
-        raise DSLTypeError(f"num_bits_per_copy is a static number, not {num_bits_per_copy!r}")
     if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
         raise DSLTypeError(f"make_copy_atom takes an element type, got {dtype!r}")
     access = plain_access(memory_order, memory_scope, l1c_evict_priority)
     if access != WEAK and not op.is_plain:
         raise DSLTypeError(
-            f"{type(op).__name__} is no plain load or store: it has no memory_order and no "
-            "l1c_evict_priority"
+            f"{type(op).__name__} has no memory_order and no l1c_evict_priority",
+            hint="copies by plain loads and stores have: CopyUniversalOp, CopyG2ROp, CopyR2GOp",
         )
-    bits = num_bits_per_copy or None
-    if bits is not None and (type(bits) is not int or bits < 8 or bits & (bits - 1)):
-        raise DSLTypeError(f"num_bits_per_copy is a power of two from 8, not {num_bits_per_copy}")
-    if bits is not None and bits % storage_bits(dtype):
-        raise DSLTypeError(f"{bits} bits are no whole number of {dtype.__name__} elements")
-    if access.order is not None and (bits or storage_bits(dtype)) > 64:
-        raise DSLTypeError(f"an ordered copy is of at most 64 bits at once, not {bits}")
-    if access.order is not None and dtype in (Boolean, TFloat32):
-        raise DSLTypeError(f"an ordered copy is of numbers or bits, not of {dtype.__name__}")
-    if access.order is not None and bits is None:
-        bits = storage_bits(dtype)
+    bits = _checked_bits(num_bits_per_copy, dtype)
+    if access.order is not None:
+        bits = _ordered_bits(bits, dtype)
     atom = CopyAtom(op, dtype, bits, access)
-    atom.tv  # noqa: B018  (an operation that does not know this width says so now)
+    atom.tv  # noqa: B018  (an operation that does not have this width raises here)
     return atom
+
+
+def _checked_bits(bits: Any, dtype: Any) -> int | None:
+    """The number of bits of one copy, None if it is not given; else DSLTypeError."""
+    if bits is None or (type(bits) is int and bits == 0):
+        return None
+    if type(bits) is not int:
+        raise DSLTypeError(f"num_bits_per_copy is a static number, not {bits!r}")
+    if bits < 8 or bits & (bits - 1):
+        raise DSLTypeError(f"num_bits_per_copy is a power of two from 8, not {bits}")
+    if bits % storage_bits(dtype):
+        raise DSLTypeError(f"{bits} bits are no whole number of {dtype.__name__} elements")
+    return bits
+
+
+def _ordered_bits(bits: int | None, dtype: Any) -> int:
+    """The number of bits of one ordered copy, by default those of an element."""
+    known = storage_bits(dtype) if bits is None else bits
+    if known > 64:
+        raise DSLTypeError(f"an ordered copy is of at most 64 bits at once, not {bits}")
+    if dtype in (Boolean, TFloat32):
+        raise DSLTypeError(f"an ordered copy is of numbers or bits, not of {dtype.__name__}")
+    return known
 
 
 @dataclass(frozen=True)
 class TiledCopy:
-    """An atom repeated over threads and values of a tile; see `algebra.CopyTiling`."""
+    """A copy atom repeated over the threads and values of a tile; see `algebra.CopyTiling`.
+
+    `get_slice(thread)` is one thread's part, which partitions tensors.
+    """
 
     atom: CopyAtom
     tiling: CopyTiling
@@ -147,27 +187,32 @@ class TiledCopy:
 
     @property
     def op(self) -> CopyOp:
+        """The operation of the atom."""
         return self.atom.op
 
     @property
     def value_type(self) -> Any:
+        """The element type."""
         return self.atom.dtype
 
     @property
     def tiler_mn(self) -> Any:
+        """The tiler of the tile: a layout or an extent for each mode."""
         return self.tiling.tiler_mn
 
     @property
     def layout_tv_tiled(self) -> Any:
-        """(thread, value) -> position in the tile."""
+        """The layout (thread, value) -> position in the tile, column-major."""
         return self.tiling.layout_tv
 
     @property
     def layout_src_tv_tiled(self) -> Any:
+        """The layout (thread, value) -> position in the tile, of the source."""
         return self.tiling.layout_src_tv_tiled
 
     @property
     def layout_dst_tv_tiled(self) -> Any:
+        """The layout (thread, value) -> position in the tile, of the destination."""
         return self.tiling.layout_dst_tv_tiled
 
     @property
@@ -177,12 +222,16 @@ class TiledCopy:
 
     @takes_location
     def get_slice(self, thr_idx: Any) -> ThrCopy:
-        """The part of thread `thr_idx`."""
+        """The part of thread `thr_idx`, an integer from 0 to `size` - 1, static or dynamic. Raises
+        DSLTypeError for a tuple, and for a static number out of this range.
+        """
         return ThrCopy(self, as_thread(thr_idx, self.size))
 
     @takes_location
     def retile(self, tensor: Tensor) -> Tensor:
-        """A fragment, for instance of an MMA, in the order in which this copy moves values."""
+        """A view of a thread's fragment, for instance of an MMA, in this copy's order of values:
+        ((values of one instruction), repeats, ...), as `partition_S` and `partition_D` give.
+        """
         return self.tiling.retile(tensor)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
@@ -199,29 +248,35 @@ class TiledCopy:
 
 @dataclass(frozen=True)
 class ThrCopy:
-    """What one thread of a tiled copy moves."""
+    """One thread's slice of a tiled copy."""
 
     tiled_copy: TiledCopy
     thr_idx: Any
 
     @property
     def atom(self) -> CopyAtom:
+        """The atom of the tiled copy."""
         return self.tiled_copy.atom
 
     @takes_location
     def partition_S(self, src: Tensor) -> Tensor:
-        """What this thread reads of a tensor: ((atom values, rest values), rest modes...)."""
+        """The view of a tensor that this thread reads: ((atom values, rest values), rest modes...).
+
+        Each leading mode of `src` must be a multiple of the tile's. Raises DSLTypeError for what
+        is no tensor.
+        """
         check_partitioned(src, "partition_S")
         return self.tiled_copy.tiling.partition("S", src, self.thr_idx)  # type: ignore[no-any-return]
 
     @takes_location
     def partition_D(self, dst: Tensor) -> Tensor:
-        """What this thread writes of a tensor: ((atom values, rest values), rest modes...)."""
+        """The view of a tensor that this thread writes, with the modes of `partition_S`."""
         check_partitioned(dst, "partition_D")
         return self.tiled_copy.tiling.partition("D", dst, self.thr_idx)  # type: ignore[no-any-return]
 
     @takes_location
     def retile(self, tensor: Tensor) -> Tensor:
+        """A view of a thread's fragment in this copy's order, see `TiledCopy.retile`."""
         return self.tiled_copy.retile(tensor)
 
 
@@ -230,36 +285,46 @@ class ThrCopy:
 
 @takes_location
 def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
-    """From a layout (thread, value) -> position in the tile `tiler_mn`."""
+    """Make a tiled copy from a layout (thread, value) -> position in the tile `tiler_mn`."""
     return TiledCopy(atom, CopyTiling(_tv(atom), layout_tv, tiler_mn))
 
 
 @takes_location
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> TiledCopy:
-    """From the layouts of threads and of values over the tile; see `make_layout_tv`."""
+    """Make a tiled copy from the layouts of threads, and of each thread's values, over the tile.
+
+    The tile is their product; see `cute.make_layout_tv`.
+
+    >>> import basedsl_cute as cute
+    >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)
+    >>> threads = cute.make_layout((4, 8), stride=(8, 1))
+    >>> tiled = cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 4)))
+    >>> tiled.size, tiled.tiler_mn
+    (32, (4, 32))
+    """
     return TiledCopy(atom, algebra.make_copy_tiling_tv(_tv(atom), thr_layout, val_layout))
 
 
 @takes_location
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """A copy whose register side is the MMA's fragment of A."""
+    """Make a tiled copy whose register side is the tiled MMA's fragment of A."""
     return _of_mma(atom, tiled_mma, "A")
 
 
 @takes_location
 def make_tiled_copy_B(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """A copy whose register side is the MMA's fragment of B."""
+    """Make a tiled copy whose register side is the tiled MMA's fragment of B."""
     return _of_mma(atom, tiled_mma, "B")
 
 
 @takes_location
 def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """A copy whose register side is the MMA's fragment of C."""
+    """Make a tiled copy whose register side is the tiled MMA's fragment of C."""
     return _of_mma(atom, tiled_mma, "C")
 
 
 def _tv(atom: Any) -> CopyAtomLayout:
-    """The threads and values of a copy atom; DSLTypeError for what is none."""
+    """The thread-value layouts of a copy atom; DSLTypeError for any other object."""
     if not isinstance(atom, CopyAtom):
         raise DSLTypeError(
             f"a tiled copy is made of a copy atom, not of {atom}",
@@ -275,7 +340,7 @@ def _of_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
 
 
 def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
-    """DSLTypeError unless what a thread holds of the tile is whole instructions of the copy."""
+    """Raise DSLTypeError unless a thread's values of the operand are whole instructions."""
     moved = int(algebra.size(_tv(atom).layout_ref_tv, 1))
     if not hasattr(tiled_mma, "tiling"):
         raise DSLTypeError(
@@ -285,32 +350,40 @@ def _check_values(atom: CopyAtom, tiled_mma: Any, operand: str) -> None:
     held = int(algebra.size(tiled_mma.tiling.tv_layout_tiled(operand), 1))
     if held % moved:
         raise DSLTypeError(
-            f"{atom.op} moves {moved} {atom.dtype.__name__} of each thread, and a thread holds "
-            f"{held} values of {operand} in the tile of {tiled_mma}",
+            f"a thread holds {held} values of {operand} in the tile; the copy moves {moved}",
+            notes=(
+                (f"the copy is {atom.op} of {atom.dtype.__name__}", None),
+                (f"the tile is that of {tiled_mma}", None),
+            ),
             hint="enlarge the tile with permutation_mnk= of make_tiled_mma, or move fewer at once",
         )
 
 
 @takes_location
 def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
-    """The smallest copy tile that one store per thread of the MMA's C fragment needs."""
+    """Make the smallest tiled copy of a tiled MMA's C: one instruction of the atom for each thread.
+
+    It serves to store an accumulator piece by piece.
+    """
     _check_values(atom, tiled_mma, "C")
     return TiledCopy(atom, algebra.make_copy_tiling_C_atom(atom.tv, tiled_mma.tiling))
 
 
 @takes_location
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
-    """A copy that matches the source side of another."""
+    """Make a tiled copy of another atom with the source partition of `tiled_copy`."""
     return TiledCopy(atom, algebra.make_copy_tiling_of_copy(atom.tv, tiled_copy.tiling, "S"))
 
 
 @takes_location
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
-    """A copy that matches the destination side of another."""
+    """Make a tiled copy of another atom with the destination partition of `tiled_copy`."""
     return TiledCopy(atom, algebra.make_copy_tiling_of_copy(atom.tv, tiled_copy.tiling, "D"))
 
 
 @takes_location
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Any, data_layout: Any) -> TiledCopy:
-    """From the offsets into `data_layout` that threads and values are to touch."""
+    """Make a tiled copy from a layout (thread, value) -> offset into `data_layout`, which has to be
+    injective and to contain these offsets.
+    """
     return TiledCopy(atom, algebra.make_cotiled_copy(atom.tv, atom_layout_tv, data_layout))

@@ -1,8 +1,8 @@
-"""One copy instruction: its elements as aligned pieces of memory, or the error that names the fact
-that is missing.
+"""One copy instruction: proof that its elements are consecutive and aligned, and its emission.
 
-`contiguous_piece` returns the n elements of a tensor as one aligned piece of memory. `emit_copy`
-copies between two such pieces. `copy_tensors` loops over the pieces of a tensor.
+`contiguous_piece` gives the elements of a tensor as one aligned piece of memory, `emit_copy` copies
+between two such pieces, and `unproven` is the error that names the missing fact. The loop over a
+tensor's pieces is in `copy_tensors`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import user_span
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
@@ -26,7 +26,7 @@ from basedsl_cute.tensors.vectorized_access import accesses, load_vector, store_
 
 
 def check_elements(source: Tensor, target: Tensor, what: str) -> None:
-    """DSLTypeError unless both are tensors in memory with the same element type."""
+    """Raise DSLTypeError unless both are tensors in memory with the same element type."""
     for name, tensor in (("source", source), ("destination", target)):
         if not isinstance(tensor, Tensor):
             raise DSLTypeError(f"{what}: the {name} is {with_article(type(tensor))}, not a tensor")
@@ -34,15 +34,15 @@ def check_elements(source: Tensor, target: Tensor, what: str) -> None:
             raise DSLTypeError(f"{what}: the {name} {tensor} has no memory")
     if source.element_type is not target.element_type:
         raise DSLTypeError(
-            f"{what}: the source has elements of {source.element_type.__name__}, the destination "
-            f"of {target.element_type.__name__}; a copy converts nothing",
+            f"{what} from {source.element_type.__name__} to {target.element_type.__name__}: "
+            "a copy converts nothing",
             hint="dst.store(src.load().to(dst.element_type)) converts",
         )
 
 
 def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any:
-    """The elements of a tensor of static shape as one piece of `bits`, aligned to `align` bytes
-    (without it, to its size), in the IR; None if that is not proven.
+    """The IR value of all elements of a tensor as one memref of `bits` bits, aligned to `align`
+    bytes (its size by default); None if contiguity or alignment is not proven. The shape is static.
     """
     found = accesses(tensor)
     n = bits // storage_bits(tensor.element_type)
@@ -77,8 +77,10 @@ def emit_copy(
     cache: str | None = None,
     name: str = "the copy",
 ) -> None:
-    """Copy `bits` of consecutive elements at once, if `predicate` holds. Registers may lie in any
-    order; DSLTypeError if memory does not.
+    """Emit one copy of `bits` bits of consecutive elements, under `predicate` (a Boolean or None).
+
+    Elements in registers may lie in any order. Raises DSLTypeError where elements in memory are not
+    known to be consecutive and aligned; `name` begins the message.
     """
     pieces = []
     for tensor in (source, target):
@@ -106,7 +108,7 @@ def emit_copy(
 
 @contextmanager
 def predicated(predicate: Any) -> Iterator[None]:
-    """Emit the block under `scf.if`; always if `predicate` is None."""
+    """Emit the block under `scf.if` of a predicate; without it if `predicate` is None."""
     if predicate is None:
         yield
         return
@@ -119,7 +121,7 @@ def predicated(predicate: Any) -> Iterator[None]:
 
 
 def as_predicate(value: Any) -> Any:
-    """A predicate as a dynamic Boolean, True or False."""
+    """The predicate as a dynamic Boolean, or as True or False if it is known; else DSLTypeError."""
     if isinstance(value, Boolean) and is_dynamic(value):
         return value
     if type(value) is bool:
@@ -209,9 +211,11 @@ def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
     """Follow the address back to where it was still aligned."""
     dialect = define(require("a copy").bindings)
     value = pointer.address.ir_value()
-    known = dialect.record(value.type).alignment
+    memref = dialect.record(value.type)
+    assert memref is not None
+    known = memref.alignment
     while True:
-        owner = getattr(value, "owner", None)
+        owner: Any = getattr(value, "owner", None)
         name = getattr(owner, "name", "")
         if name not in ("cute.view", "cute.recast"):
             break

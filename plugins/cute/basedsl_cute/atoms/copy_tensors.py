@@ -1,4 +1,5 @@
-"""`cute.copy` and its kin: copying tensors by instructions of a copy atom, or as wide as proven.
+"""`cute.copy` and related functions: copies of whole tensors by the instructions of a copy atom, or
+in the widest accesses that are proven.
 
 The loops here run while tracing: every instruction of a copy is an op of its own in the IR.
 """
@@ -25,13 +26,28 @@ def copy(
     pred: Any = None,
     **fields: Any,
 ) -> None:
-    """Copy `src` into `dst`, both of which mode 0 is what partitions give: the values of one
-    instruction, then how often they repeat. Other modes are looped over.
+    """Copy the tensor `src` into `dst` by instructions of a copy atom.
+
+    `atom` is a `CopyAtom`, a `TiledCopy` or a TMA atom. Mode 0 of both tensors is as partitions
+    make it: ((values of one instruction), (repeats)); all further modes are looped over. Shapes are
+    static, element types equal.
 
     `pred` is a tensor of Booleans: one for each instruction (the repeats of mode 0, then the other
-    modes), or one for each coordinate of the other modes. Where it is false nothing is copied. An
-    atom without `num_bits_per_copy` copies as wide as contiguity and alignment prove, and takes a
-    predicate for each element as well. `fields` are what an atom's operation needs beyond.
+    modes), or one for each coordinate of the other modes. Where it is False nothing is copied. An
+    atom without `num_bits_per_copy` copies in the widest accesses that contiguity and alignment
+    prove, and also takes a predicate for each element. `fields` are arguments of the atom's
+    operation, for instance `tma_bar_ptr=` of a TMA load.
+
+    Raises DSLTypeError for tensors that are not whole instructions, whose modes differ, or whose
+    elements are not known to be consecutive and aligned as the instruction needs.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.kernel
+    ... def copy_kernel(src: cute.Tensor, dst: cute.Tensor):
+    ...     atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), src.element_type)
+    ...     tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(4))
+    ...     thread = tiled.get_slice(cute.arch.thread_idx()[0])
+    ...     cute.copy(tiled, thread.partition_S(src), thread.partition_D(dst))
     """
     if dst is None:
         raise DSLCallError(
@@ -56,8 +72,11 @@ def copy(
     count = len(sources)
     if count != len(targets):
         raise DSLTypeError(
-            f"cute.copy: the source {src} is {count} instruction(s) of {n_src} element(s), the "
-            f"destination {dst} is {len(targets)} of {n_dst}"
+            f"cute.copy: the source is {count} instruction(s), the destination {len(targets)}",
+            notes=(
+                (f"the source is {src}, with {n_src} element(s) an instruction", None),
+                (f"the destination is {dst}, with {n_dst} element(s) an instruction", None),
+            ),
         )
     _same_modes(src, n_src, dst, n_dst)
     each = _instructions_of_a_predicate(pred, count, n_src, src)
@@ -77,8 +96,10 @@ def copy_atom_call(
     pred: Any = None,
     **fields: Any,
 ) -> None:
-    """Exactly one instruction of an atom; the tensors hold its elements and nothing else. `pred`
-    is a Boolean, or a tensor of one.
+    """Copy by exactly one instruction of an atom. The tensors have the elements of one instruction;
+    `pred` is a Boolean, or a tensor of one. `fields` are as for `copy`.
+
+    Raises DSLTypeError for tensors of another size or of different element types.
     """
     atom = _atom(atom)
     check_elements(src, dst, "copy_atom_call")
@@ -96,9 +117,11 @@ def copy_atom_call(
 
 @takes_location
 def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) -> None:
-    """Copy a tensor into another of the same static shape, each side in the widest accesses that
-    its contiguity and alignment prove. `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) is
-    that of the accesses to global memory.
+    """Copy a tensor into another of the same static shape, without an atom: each side in the widest
+    accesses, of up to 16 bytes, that its contiguity and alignment prove.
+
+    `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) applies to accesses to global memory.
+    Raises DSLTypeError for dynamic shapes, different sizes or different element types.
     """
     check_elements(src, dst, "autovec_copy")
     _same_shape(src, dst, "autovec_copy")
@@ -115,7 +138,10 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
 
 @takes_location
 def basic_copy(src: Tensor, dst: Tensor) -> None:
-    """Copy a tensor into another of the same static shape, element by element."""
+    """Copy a tensor into another of the same static shape, element by element.
+
+    Raises DSLTypeError for dynamic shapes, different sizes or different element types.
+    """
     check_elements(src, dst, "basic_copy")
     _same_shape(src, dst, "basic_copy")
     for i in range(algebra.size(src.shape)):
@@ -124,7 +150,9 @@ def basic_copy(src: Tensor, dst: Tensor) -> None:
 
 @takes_location
 def basic_copy_if(pred: Any, src: Tensor, dst: Tensor) -> None:
-    """Copy the elements for which the tensor `pred`, of the same shape, holds."""
+    """Copy the elements for which `pred`, a tensor of Booleans of the same shape, holds; else as
+    `basic_copy`.
+    """
     check_elements(src, dst, "basic_copy_if")
     _same_shape(src, dst, "basic_copy_if")
     if algebra.size(pred.shape) != algebra.size(src.shape):
@@ -158,17 +186,17 @@ def _call(atom: CopyAtom, src: Tensor, dst: Tensor, holds: Any, fields: dict[str
 
 
 def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
-    """The elements of each instruction, `n` at a time in the order of the shape."""
+    """The parts of a tensor for each instruction: `n` elements each, in the order of its shape."""
     if not algebra.is_static(tensor.shape):
         raise DSLTypeError(
-            f"cute.copy: the {what} {tensor} has a dynamic shape",
+            f"cute.copy: the {what} has a dynamic shape, {tensor.shape}",
             hint="slice the dynamic mode in a loop: cute.copy(atom, src[None, None, k], ...)",
         )
     size = int(algebra.size(tensor.shape))
     if size % n:
         raise DSLTypeError(
-            f"cute.copy: the {what} {tensor} of {size} element(s) is no whole number of "
-            f"instructions, each of {n}"
+            f"cute.copy: {size} element(s) of the {what} are no whole instructions of {n} each",
+            notes=((f"the {what} is {tensor}", None),),
         )
     by_instruction = algebra.Layout((n, size // n), (1, n))
     try:
@@ -178,8 +206,8 @@ def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
         )
     except algebra.LayoutError as error:
         raise DSLTypeError(
-            f"cute.copy: the {what} {tensor} does not split into instructions of {n} element(s): "
-            f"the {n} of one do not lie as those of another"
+            f"cute.copy: the {what} does not split into instructions of {n} elements alike",
+            notes=((f"the {what} is {tensor}", None),),
         ) from error
     if isinstance(divided, Tensor):
         return [divided[None, i] for i in range(size // n)]
@@ -188,21 +216,24 @@ def _pieces(tensor: Tensor, n: int, what: str) -> list[Tensor]:
 
 
 def _same_modes(src: Tensor, n_src: int, dst: Tensor, n_dst: int) -> None:
-    """An error for modes that differ: the order in which instructions are paired follows them."""
+    """Raise DSLTypeError for different modes, by whose order instructions would be paired."""
     modes = []
     for tensor, n in ((src, n_src), (dst, n_dst)):
         first, *rest = (int(algebra.size(tensor.shape, [i])) for i in range(algebra.rank(tensor)))
         modes.append((first / n, *(extent for extent in rest if extent != 1)))
     if len(modes[0]) > 1 and len(modes[1]) > 1 and modes[0] != modes[1]:
         raise DSLTypeError(
-            f"cute.copy: the source has shape {src.shape}, of which an instruction takes {n_src} "
-            f"element(s), the destination {dst.shape}, of which it takes {n_dst}: the modes differ",
+            f"cute.copy: the modes of source {src.shape} and destination {dst.shape} differ",
+            notes=(
+                (f"one instruction takes {n_src} element(s) of the source", None),
+                (f"one instruction takes {n_dst} element(s) of the destination", None),
+            ),
             hint="partition both by this copy, and retile() a fragment that an MMA made",
         )
 
 
 def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> int:
-    """How many instructions in a row share one predicate."""
+    """The number of consecutive instructions that share one predicate."""
     if pred is None:
         return 1
     if not isinstance(pred, Tensor):
@@ -248,7 +279,7 @@ def _same_shape(src: Tensor, dst: Tensor, what: str) -> None:
     for name, tensor in (("source", src), ("destination", dst)):
         if not algebra.is_static(tensor.shape):
             raise DSLTypeError(
-                f"{what}: the {name} {tensor} has a dynamic shape",
+                f"{what}: the {name} has a dynamic shape, {tensor.shape}",
                 hint="tile it with a static tiler first, or slice the dynamic mode in a loop",
             )
     if algebra.size(src.shape) != algebra.size(dst.shape):

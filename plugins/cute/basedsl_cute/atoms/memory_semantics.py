@@ -1,6 +1,4 @@
-"""What copies by plain loads and stores may ask of memory: an order, and how long the L1 cache is
-to keep what they touch.
-"""
+"""Memory order, scope and L1 eviction priority of copies by plain loads and stores."""
 
 from __future__ import annotations
 
@@ -12,7 +10,11 @@ from basedsl.errors import DSLTypeError
 
 
 class MemoryOrder(enum.Enum):
-    """How an access is ordered with others (PTX ISA 8, "Memory Consistency Model")."""
+    """The memory order of an access (PTX ISA 8, "Memory Consistency Model").
+
+    Loads and stores of copies take WEAK, RELAXED, ACQUIRE (loads), RELEASE (stores) and VOLATILE;
+    the others are orders of atomic operations and fences.
+    """
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -26,7 +28,7 @@ class MemoryOrder(enum.Enum):
 
 
 class MemoryScope(enum.Enum):
-    """Among which threads an access is ordered."""
+    """The set of threads among which an access is ordered: block, cluster, GPU or system."""
 
     CTA = "cta"
     CLUSTER = "cluster"
@@ -35,9 +37,7 @@ class MemoryScope(enum.Enum):
 
 
 class CacheEvictionPriority(enum.Enum):
-    """How long what an access brings into the L1 cache is worth keeping; values are PTX's (PTX ISA
-    9.7.9.2).
-    """
+    """The eviction priority of a cache line in L1 after an access (PTX ISA 9.7.9.2)."""
 
     EVICT_NORMAL = "L1::evict_normal"
     EVICT_UNCHANGED = "L1::evict_unchanged"
@@ -48,8 +48,8 @@ class CacheEvictionPriority(enum.Enum):
 
 @dataclass(frozen=True)
 class PlainAccess:
-    """`order` and `scope` as `arch.load` and `arch.store` have them, None for weak; `priority` is
-    PTX's name of an eviction priority.
+    """The order and scope of an access, as `arch.load` takes them (None for weak), and its L1
+    eviction priority in PTX's spelling.
     """
 
     order: str | None = None
@@ -59,12 +59,16 @@ class PlainAccess:
 
 WEAK = PlainAccess()
 
-# Orders that single loads and stores have; others are those of atomics and fences.
+# The orders of loads and stores; others belong to atomics and fences.
 _ORDERS = ("weak", "relaxed", "acquire", "release", "volatile")
 
 
 def plain_access(order: Any, scope: Any, priority: Any) -> PlainAccess:
-    """From what `make_copy_atom` is given: members of the enums, their names, or None."""
+    """The access for the arguments of `make_copy_atom`: members of the enums, their names, or None.
+
+    Raises DSLTypeError for orders that loads and stores do not have, and for an order together with
+    a priority.
+    """
     chosen = _member(MemoryOrder, order, "memory_order")
     within = _member(MemoryScope, scope, "memory_scope")
     kept = _member(CacheEvictionPriority, priority, "l1c_evict_priority")
@@ -72,7 +76,7 @@ def plain_access(order: Any, scope: Any, priority: Any) -> PlainAccess:
         raise DSLTypeError(
             f"memory_order={order}: a load or store is one of {', '.join(_ORDERS)}",
             hint="put a fence beside it (arch.fence_acq_rel_gpu()), or use an atomic operation; "
-            "what nobody writes is read with CopyG2ROp(LoadCacheMode.READ_ONLY)",
+            "memory that no thread writes can be read with CopyG2ROp(LoadCacheMode.READ_ONLY)",
         )
     chosen = None if chosen == "weak" else chosen
     if chosen is not None and kept is not None:

@@ -1,6 +1,6 @@
 """MMA atoms, tiled MMAs and `cute.gemm`: one matrix instruction, repeated over threads and tiles.
 
-How an instruction is issued belongs to its operation (`nvgpu`).
+The emission of an instruction belongs to its operation (`nvgpu`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from basedsl_cute.tensors.tensor import Tensor, as_thread, check_partitioned, of
 
 
 class MmaOp:
-    """What configures a matrix instruction. Subclasses are frozen dataclasses."""
+    """A matrix instruction with its static options. Subclasses are frozen dataclasses."""
 
     __dsl_leaf__ = True
 
-    # What of the instruction can be set after it was made (`TiledMma.set`), and the values that it
-    # begins with.
+    # The fields that can be set at run time (`TiledMma.set`), with their initial values.
     fields: Mapping[str, Any] = {}
 
-    # A multiply-add of one element, which `issue_column` repeats over a column of D and A: they are
-    # read and written as vectors, which takes less time than an element each.
+    # True of a multiply-add of one element that `issue_column` repeats over a column of D and A.
+    # Columns are read and written as vectors, which traces faster than single elements.
     by_columns = False
 
     @property
@@ -38,29 +37,29 @@ class MmaOp:
         raise NotImplementedError
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
-        """d[m] = a[m] * b + c[m], from the first m on or, `upwards`, from the last."""
+        """Emit d[m] = a[m] * b + c[m] for all m, from the last to the first if `upwards`."""
         raise NotImplementedError
 
     def layout(self) -> MmaAtomLayout:
-        """The shape, threads and values of the instruction."""
+        """The shape (M, N, K) and the thread-value layouts of the instruction."""
         raise NotImplementedError
 
     def check_field(self, name: str, value: Any) -> None:
-        """DSLTypeError for a value that the field cannot have."""
+        """Raise DSLTypeError for a value that the field cannot have."""
 
     def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
-        """DSLTypeError for an operand "A" or "B" whose parts, `tile` of them to a step, would reach
-        beyond it.
+        """Raise DSLTypeError for an operand "A" or "B" in shared memory that is not whole tiles of
+        extents `tile`, where the instruction would read beyond it.
         """
 
     def make_fragment(self, operand: str, x: Any) -> Any:
-        """What the instruction takes of a partitioned operand "A", "B" or "C" (a tensor, or a
-        shape): registers, unless the operation says otherwise.
+        """The fragment of a partitioned operand "A", "B" or "C" (a tensor, or a shape) in the form
+        that the instruction takes: registers, unless the operation overrides this.
         """
         return _registers(x, self.dtypes["DABC".index(operand)])
 
     def multiply(self, fields: Mapping[str, Any], d: Any, a: Any, b: Any, c: Any) -> None:
-        """`cute.gemm` by this instruction: D = A B + C on one thread's fragments."""
+        """Emit D = A B + C on one thread's fragments, by as many instructions as they need."""
         multiply_each(self, d, a, b, c)
 
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
@@ -70,7 +69,7 @@ class MmaOp:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What of an atom or a tiled MMA never changes: one static leaf."""
+    """The static part of an atom or a tiled MMA, one leaf of the tree."""
 
     op: MmaOp
     atom: MmaAtomLayout
@@ -82,7 +81,7 @@ class _Plan:
 class MmaAtom:
     """One matrix instruction of an operation, with the fields that can be set at run time.
 
-    Fields are state: what `set` in a loop or branch leaves behind is carried out of it.
+    Fields are state like variables: loops and branches carry what `set` changes in them.
     """
 
     def __init__(self, op: MmaOp) -> None:
@@ -91,38 +90,60 @@ class MmaAtom:
 
     @property
     def op(self) -> MmaOp:
+        """The operation of the atom."""
         return self._plan.op
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
+        """The extents (M, N, K) of one instruction."""
         return self._plan.atom.shape_mnk
 
     @property
     def thr_id(self) -> Any:
+        """The layout of the instruction's threads: their number within the warp or warpgroup."""
         return self._plan.atom.thr_id
 
     @property
     def tv_layout_A(self) -> Any:
+        """The layout (thread, value) -> position in A (M, K), column-major."""
         return self._plan.atom.tv_layout_A
 
     @property
     def tv_layout_B(self) -> Any:
+        """The layout (thread, value) -> position in B (N, K), column-major."""
         return self._plan.atom.tv_layout_B
 
     @property
     def tv_layout_C(self) -> Any:
+        """The layout (thread, value) -> position in C (M, N), column-major."""
         return self._plan.atom.tv_layout_C
 
     @takes_location
     def set(self, field: Any, value: Any) -> None:
-        """Give a field a value; the gemms after it use it."""
+        """Set a field of the instruction, for the `cute.gemm` calls that follow.
+
+        `field` is a member of the operation's `Field` enum or its name, `value` a Boolean or number
+        as the field takes. Raises DSLTypeError for an unknown field or a value that it cannot have.
+
+        >>> import basedsl_cute as cute
+        >>> from basedsl_cute.nvgpu import warpgroup
+        >>> k_major = warpgroup.OperandMajorMode.K
+        >>> op = warpgroup.MmaF16BF16Op(
+        ...     cute.Float16, cute.Float32, (64, 128, 16), warpgroup.OperandSource.SMEM,
+        ...     k_major, k_major,
+        ... )
+        >>> mma = cute.make_tiled_mma(op)
+        >>> mma.set(warpgroup.Field.ACCUMULATE, False)  # D = A B, without C
+        >>> mma.get(warpgroup.Field.ACCUMULATE)
+        False
+        """
         name = self._field(field)
         self.op.check_field(name, value)
         self._fields[name] = value
 
     @takes_location
     def get(self, field: Any) -> Any:
-        """The value of a field."""
+        """The current value of a field; DSLTypeError for an unknown one."""
         return self._fields[self._field(field)]
 
     def _field(self, field: Any) -> str:
@@ -136,7 +157,7 @@ class MmaAtom:
         return name
 
     def gemm(self, d: Any, a: Any, b: Any, c: Any) -> None:
-        """`cute.gemm(self, d, a, b, c)`."""
+        """Emit D = A B + C on one thread's fragments: `cute.gemm(self, d, a, b, c)`."""
         self.op.multiply(self._fields, d, a, b, c)
 
     def __eq__(self, other: object) -> bool:
@@ -155,7 +176,7 @@ class MmaAtom:
 
 @takes_location
 def make_mma_atom(op: MmaOp) -> MmaAtom:
-    """The atom of an operation."""
+    """Make the atom of an MMA operation, without repetition; DSLTypeError for anything else."""
     return MmaAtom(_operation(op, "make_mma_atom"))
 
 
@@ -169,7 +190,10 @@ def _operation(op: Any, what: str) -> MmaOp:
 
 
 class TiledMma(MmaAtom):
-    """An atom repeated over threads and over the tile; see `algebra.MmaTiling`."""
+    """An MMA atom repeated over threads and over the tile; see `algebra.MmaTiling`.
+
+    `get_slice(thread)` is one thread's part, which partitions tensors.
+    """
 
     def __init__(self, op: MmaOp, atom_layout_mnk: Any, permutation_mnk: Any) -> None:
         super().__init__(op)
@@ -179,28 +203,33 @@ class TiledMma(MmaAtom):
 
     @property
     def tiling(self) -> MmaTiling:
-        """Who holds what of the tile, without the instruction."""
+        """The partition of the tile over threads, without the instruction."""
         assert self._plan.tiling is not None
         return self._plan.tiling
 
     @property
     def tv_layout_A_tiled(self) -> Any:
+        """The layout (thread, value) -> position in the tile of A (M, K)."""
         return self.tiling.tv_layout_A_tiled
 
     @property
     def tv_layout_B_tiled(self) -> Any:
+        """The layout (thread, value) -> position in the tile of B (N, K)."""
         return self.tiling.tv_layout_B_tiled
 
     @property
     def tv_layout_C_tiled(self) -> Any:
+        """The layout (thread, value) -> position in the tile of C (M, N)."""
         return self.tiling.tv_layout_C_tiled
 
     @property
     def thr_layout_vmnk(self) -> Any:
+        """The layout (thread of the atom, M, N, K) -> thread."""
         return self.tiling.thr_layout_vmnk
 
     @property
     def permutation_mnk(self) -> Any:
+        """The tilers of M, N and K that enlarge or reorder the tile, as given; None for default."""
         return self.tiling.permutation_mnk
 
     @property
@@ -209,46 +238,48 @@ class TiledMma(MmaAtom):
         return int(self.tiling.size)
 
     def get_tile_size(self, mode: int) -> int:
-        """The extent of the tile in M, N or K (0, 1, 2)."""
+        """The extent of the tile in mode M (0), N (1) or K (2), in elements."""
         return int(self.tiling.tile_shape_mnk[mode])
 
     @takes_location
     def get_slice(self, thr_idx: Any) -> ThrMma:
-        """The part of thread `thr_idx`. For operands that wgmma reads from shared memory any thread
-        of the warpgroup will do.
+        """The part of thread `thr_idx`, an integer from 0 to `size` - 1, static or dynamic.
+
+        Operands that wgmma reads from shared memory are the same for all threads of a warpgroup.
+        Raises DSLTypeError for a tuple, and for a static number out of range.
         """
         return ThrMma(self, as_thread(thr_idx, self.size))
 
     @takes_location
     def partition_shape_A(self, shape_mk: Any) -> Any:
-        """The shape of one thread's part of A."""
+        """The shape of one thread's part of an A of shape (M, K): (values, MMA_M, MMA_K)."""
         return self.tiling.partition_shape("A", shape_mk)
 
     @takes_location
     def partition_shape_B(self, shape_nk: Any) -> Any:
-        """The shape of one thread's part of B."""
+        """The shape of one thread's part of a B of shape (N, K): (values, MMA_N, MMA_K)."""
         return self.tiling.partition_shape("B", shape_nk)
 
     @takes_location
     def partition_shape_C(self, shape_mn: Any) -> Any:
-        """The shape of one thread's part of C."""
+        """The shape of one thread's part of a C of shape (M, N): (values, MMA_M, MMA_N)."""
         return self.tiling.partition_shape("C", shape_mn)
 
     @takes_location
     def make_fragment_A(self, a: Any) -> Any:
-        """A partitioned A (a tensor, or a shape) as the instruction takes it: registers, or
-        descriptors of the shared memory that wgmma reads.
+        """The fragment of a partitioned A (a tensor, or a shape) in the form that the instruction
+        takes: uninitialised registers, or descriptors of the shared memory that wgmma reads.
         """
         return self.op.make_fragment("A", a)
 
     @takes_location
     def make_fragment_B(self, b: Any) -> Any:
-        """A partitioned B (a tensor, or a shape) as the instruction takes it; as A."""
+        """The fragment of a partitioned B (a tensor, or a shape); see `make_fragment_A`."""
         return self.op.make_fragment("B", b)
 
     @takes_location
     def make_fragment_C(self, c: Any) -> Tensor:
-        """Registers for a partitioned accumulator (a tensor, or a shape)."""
+        """Uninitialised registers for a partitioned accumulator (a tensor, or a shape)."""
         made: Tensor = self.op.make_fragment("C", c)
         return made
 
@@ -263,7 +294,7 @@ class TiledMma(MmaAtom):
 
 @dataclass(frozen=True)
 class ThrMma:
-    """What one thread of a tiled MMA holds."""
+    """One thread's slice of a tiled MMA."""
 
     tiled_mma: TiledMma
     thr_idx: Any
@@ -310,8 +341,18 @@ def _registers(x: Any, dtype: Any) -> Tensor:
 def make_tiled_mma(
     op_or_atom: Any, atom_layout_mnk: Any = (1, 1, 1), permutation_mnk: Any = None
 ) -> TiledMma:
-    """The instruction repeated over groups of threads (`atom_layout_mnk`, a shape or layout) and,
-    by `permutation_mnk`, over a larger or reordered tile.
+    """Repeat an MMA instruction over groups of threads and over a tile.
+
+    `op_or_atom` is an MMA operation or atom, `atom_layout_mnk` a shape or layout of the groups of
+    threads along (M, N, K). `permutation_mnk` has a tiler for each of M, N and K: an extent that
+    enlarges the tile, a layout that also reorders it, or None. Raises DSLTypeError for anything
+    that is no MMA operation, and LayoutError for tilers that the instruction does not divide.
+
+    >>> import basedsl_cute as cute
+    >>> op = cute.nvgpu.warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
+    >>> mma = cute.make_tiled_mma(op, (2, 2, 1), permutation_mnk=(32, 32, 16))
+    >>> mma.size, [mma.get_tile_size(mode) for mode in range(3)]
+    (128, [32, 32, 16])
     """
     op = op_or_atom.op if isinstance(op_or_atom, MmaAtom) else op_or_atom
     return TiledMma(_operation(op, "make_tiled_mma"), atom_layout_mnk, permutation_mnk)
@@ -322,9 +363,23 @@ def make_tiled_mma(
 
 @takes_location
 def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """d = a * b + c on one thread's fragments; d and c may be the same.
+    """Emit D = A B + C on one thread's fragments by an MMA atom or a tiled MMA; D may be C.
 
-    (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x (V, N, K) -> (V, M, N).
+    Fragments have the modes (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x
+    (V, N, K) -> (V, M, N), where V are the values of one instruction. Shapes are static. Raises
+    DSLTypeError for modes that do not fit together and for other element types than the
+    operation's.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.jit
+    ... def multiply(mma: cute.Constexpr, thread, a: cute.Tensor, b: cute.Tensor):
+    ...     part = mma.get_slice(thread)
+    ...     fragment_a = mma.make_fragment_A(part.partition_A(a))
+    ...     fragment_b = mma.make_fragment_B(part.partition_B(b))
+    ...     accumulator = mma.make_fragment_C(mma.partition_shape_C((a.shape[0], b.shape[0])))
+    ...     accumulator.fill(0.0)
+    ...     # ... copies of the operands into the fragments ...
+    ...     cute.gemm(mma, accumulator, fragment_a, fragment_b, accumulator)
     """
     if not isinstance(mma, MmaAtom):
         raise DSLTypeError(f"gemm takes a tiled MMA or an MMA atom, got {type(mma).__name__}")
@@ -333,7 +388,10 @@ def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
 
 @takes_location
 def mma_atom_call(atom: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """Exactly one instruction, on fragments of its values."""
+    """Emit exactly one instruction of an MMA atom, on fragments with the values of one.
+
+    Raises DSLTypeError for larger fragments.
+    """
     if not isinstance(atom, MmaAtom):
         raise DSLTypeError(f"mma_atom_call takes an MMA atom, got {type(atom).__name__}")
     for name, x in zip("dabc", (d, a, b, c), strict=True):
@@ -346,7 +404,7 @@ def mma_atom_call(atom: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
 
 
 def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
-    """One instruction for each position in M, N and K of fragments in registers."""
+    """Emit one instruction for each position in M, N and K of fragments in registers."""
     _check_types(op, d, a, b, c)
     _check_values(op, d, a, b, c)
     ms, ka = extents(a)
@@ -370,8 +428,8 @@ def multiply_each(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
 def _multiply_columns(
     op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor, ns: int, ks: int
 ) -> None:
-    """All rows of A with one element of B at a time, down and up again: an instruction then shares
-    a factor with the one before it, which is not read from the registers again.
+    """Emit the products of all rows of A with one element of B at a time, down and up again: each
+    instruction then shares a source with the one before it, which is not read twice.
     """
     columns, elements = _parts(a, 1, ks), _parts(b, ns, ks)
     results, added = _parts(d, 1, ns), _parts(c, 1, ns)
@@ -413,14 +471,17 @@ def _check_values(op: MmaOp, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None
         values = algebra.size(tensor.shape, [0])
         if values != wanted:
             raise DSLTypeError(
-                f"{op}: {name}, of shape {tensor.shape}, has {values} values for each instruction, "
-                f"which takes {wanted} of {operand}",
+                f"gemm: {name} has {values} values for each instruction, which takes {wanted}",
+                notes=(
+                    (f"the instruction is {op}", None),
+                    (f"{name} has the shape {tensor.shape}", None),
+                ),
                 hint=f"make it with make_fragment_{operand}, of what partition_{operand} gives",
             )
 
 
 def extents(x: Any) -> tuple[int, int]:
-    """Extents of the modes after the values: missing ones are 1."""
+    """The extents of the two modes after the values; 1 for missing ones."""
     rank = algebra.rank(x.layout)
     if rank > 3:
         raise DSLTypeError(
@@ -432,7 +493,7 @@ def extents(x: Any) -> tuple[int, int]:
 
 
 def _parts(x: Tensor, first: int, second: int) -> list[Tensor]:
-    """The values of each instruction, the first mode after them fastest."""
+    """The parts of a fragment for each instruction, the first mode after the values fastest."""
     count = first * second
     values = int(algebra.size(x.shape)) // count
     layout = x.layout

@@ -1,8 +1,8 @@
-"""Operands of one instruction: each tensor as one aligned piece, in the IR.
+"""Operands of one instruction: each tensor as one aligned piece in the IR.
 
-Registers have no order of their own: a fragment whose elements lie apart (a view of an accumulator
-in another instruction's order, say) is gathered into a piece and, if written, scattered back. That
-moves nothing: which register is which is known while compiling.
+A fragment in registers whose elements lie apart (for instance a view of an accumulator in another
+instruction's order) is gathered into a piece and, if written, scattered back. That costs no
+instructions: registers are assigned while compiling.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
 
 class Operand(NamedTuple):
-    """A tensor of which an instruction takes `bits`, and writes them if `written`. `name` begins
-    the message of what is wrong with it; `align` is in bytes, by default the size of the piece.
+    """A tensor of `bits` bits that an instruction reads, or writes if `written`.
+
+    `name` begins error messages; `align` is in bytes, by default the size of the piece.
     """
 
     tensor: Tensor
@@ -32,7 +33,7 @@ class Operand(NamedTuple):
 
 @contextmanager
 def as_pieces(operands: Sequence[Operand]) -> Iterator[list[Any]]:
-    """The pieces of the operands; what is written is in its place after the block."""
+    """Give the pieces of the operands to the block; scatter the written ones after it."""
     pieces, scattered = [], []
     for operand in operands:
         piece = contiguous_piece(operand.tensor, operand.bits, operand.align)

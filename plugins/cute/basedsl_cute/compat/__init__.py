@@ -1,1 +1,1 @@
-"""Names and import paths of CuTe's Python DSL that have no other place here."""
+"""Names and import paths that programs written for CuTe's Python DSL use."""

@@ -1,4 +1,4 @@
-"""`cute.core`: another home of a few names of `cute`."""
+"""`cute.core`: a second import path of some names of `cute`."""
 
 from basedsl_cute.algebra import Layout, slice_
 from basedsl_cute.atoms import CopyAtom, MmaAtom, ThrCopy, ThrMma, TiledCopy, TiledMma

@@ -1,12 +1,10 @@
-"""`cute.cutlass_dsl`: another home of the names that helpers written for CuTe's DSL import."""
+"""`cute.cutlass_dsl`: the names that helper functions written for CuTe's DSL import."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from basedsl import Constexpr, const_expr, range, range_constexpr
-from basedsl.metastage import current, require
+from basedsl import Constexpr, DSLRuntimeError, const_expr, range, range_constexpr
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -18,28 +16,47 @@ from basedsl.numeric import (
     Int16,
     Int32,
     Int64,
+    Int128,
     Integer,
     Numeric,
+    NumericMeta,
     Uint8,
     Uint16,
     Uint32,
     Uint64,
-    mlir_type,
+    Uint128,
     resolve,
 )
-from basedsl.pytree import flatten, rebuild
+from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
+from basedsl_cute.compat.generate import (
+    and_,
+    for_generate,
+    if_generate,
+    not_,
+    or_,
+    while_generate,
+    yield_out,
+)
+from basedsl_cute.compat.mlir_types import T
+from basedsl_cute.compat.mlir_values import (
+    extract_mlir_values,
+    get_c_pointers,
+    get_mlir_types,
+    new_from_mlir_values,
+)
 from basedsl_cute.compat.user_op import dsl_user_op
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.toolkit import target_version
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 
-__getattr__ = absent("basedsl_cute.cutlass_dsl")
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names("basedsl_cute.cutlass_dsl")
 
 jit = CUTE.jit
 kernel = CUTE.kernel
 
-# They take values known at run time too.
+# Python's functions, which take dynamic values as well.
 min = resolve(min)
 max = resolve(max)
 all = resolve(all)
@@ -47,91 +64,21 @@ any = resolve(any)
 
 
 def dynamic_expr(value: Any) -> Any:
-    """`value`: whether a condition is known at run time is found by itself."""
+    """Return `value`: whether a condition is dynamic is detected without this mark."""
     return value
 
 
 range_dynamic = range  # its old name
 
 
-def extract_mlir_values(value: Any) -> list[Any]:
-    """The values of the IR in a tree (numbers, tensors, tuples, objects of them), in order."""
-    return [leaf.ir_value() for leaf in flatten(value)[1] if _is_dynamic(leaf)]
-
-
-def new_from_mlir_values(value: Any, values: Sequence[Any]) -> Any:
-    """A tree like `value` with other values of the IR: as many as `extract_mlir_values` gives."""
-    node, leaves = flatten(value)
-    new = iter(values)
-    return rebuild(node, [_with(leaf, next(new)) if _is_dynamic(leaf) else leaf for leaf in leaves])
-
-
-def _is_dynamic(leaf: Any) -> bool:
-    if isinstance(leaf, Numeric):
-        return leaf.is_dynamic
-    return hasattr(type(leaf), "with_ir_value")
-
-
-def _with(leaf: Any, value: Any) -> Any:
-    return type(leaf).from_value(value) if isinstance(leaf, Numeric) else leaf.with_ir_value(value)
-
-
-class T:
-    """MLIR's types for inline assembly, inside a function that is being compiled; elsewhere (in
-    `__get_mlir_types__` of an argument) the numeric types that stand for them.
-    """
-
-    @staticmethod
-    def bool() -> Any:
-        return _type(Boolean)
-
-    @staticmethod
-    def i8() -> Any:
-        return _type(Int8)
-
-    @staticmethod
-    def i16() -> Any:
-        return _type(Int16)
-
-    @staticmethod
-    def i32() -> Any:
-        return _type(Int32)
-
-    @staticmethod
-    def i64() -> Any:
-        return _type(Int64)
-
-    @staticmethod
-    def f16() -> Any:
-        return _type(Float16)
-
-    @staticmethod
-    def bf16() -> Any:
-        return _type(BFloat16)
-
-    @staticmethod
-    def f32() -> Any:
-        return _type(Float32)
-
-    @staticmethod
-    def f64() -> Any:
-        return _type(Float64)
-
-    @staticmethod
-    def vector(length: int, element: Any) -> Any:
-        return require("T.vector()").ir.VectorType.get([length], element)
-
-
-def _type(kind: Any) -> Any:
-    trace = current()
-    return kind if trace is None else mlir_type(kind, trace.ir)
-
-
 __all__ = [
     "BFloat16",
+    "BaseDSL",
     "Boolean",
     "Constexpr",
+    "CuTeDSL",
     "DSLCudaRuntimeError",
+    "DSLRuntimeError",
     "Float",
     "Float16",
     "Float32",
@@ -140,26 +87,39 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
+    "Int128",
     "Integer",
+    "JitArgument",
     "Numeric",
+    "NumericMeta",
     "T",
     "Uint8",
     "Uint16",
     "Uint32",
     "Uint64",
+    "Uint128",
     "all",
+    "and_",
     "any",
     "const_expr",
     "dsl_user_op",
     "dynamic_expr",
     "extract_mlir_values",
+    "for_generate",
+    "get_c_pointers",
+    "get_mlir_types",
+    "if_generate",
     "jit",
     "kernel",
     "max",
     "min",
     "new_from_mlir_values",
+    "not_",
+    "or_",
     "range",
     "range_constexpr",
     "range_dynamic",
     "target_version",
+    "while_generate",
+    "yield_out",
 ]

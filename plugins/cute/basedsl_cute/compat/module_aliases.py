@@ -1,8 +1,8 @@
-"""Aliases of modules: a second import path that gives the very same module objects.
+"""Module aliases: second import paths of the same module objects.
 
 Programs written for CuTe's DSL import one module by several paths, such as `cute.nvgpu.warp` and
-`basedsl_cute.cute.nvgpu.warp`. A module that Python finds by two paths is loaded twice, and its
-classes differ; an alias is registered in `sys.modules` instead, before anybody asks.
+`basedsl_cute.cute.nvgpu.warp`. Python would load a module that it finds by two paths twice, with
+different classes; aliases are therefore registered in `sys.modules` before they are imported.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ ROOT = "basedsl_cute"
 
 #: The modules of this package that users import by their paths.
 PUBLIC = (
-    "arch", "core", "cuda", "cutlass_dsl", "math", "nvgpu", "pipeline", "runtime", "testing",
-    "torch", "typing", "utils",
+    "arch", "base_dsl", "core", "cuda", "cutlass_dsl", "math", "nvgpu", "pipeline", "runtime",
+    "testing", "torch", "typing", "utils",
 )  # fmt: skip
 
 
 def register_alias(path: str, real: str) -> None:
-    """Make `import path` give the module `real`, and `path.x` give `real.x` for its submodules.
+    """Register the module `real` as `path` too, and its submodules `real.x` as `path.x`.
 
-    Of this package itself the public modules are taken; any other path below the alias is an
-    ImportError, since finding it would load a second copy.
+    Of this package itself, only the public modules are registered; importing any other path below
+    the alias raises ImportError, since it would load a second copy.
     """
     module = importlib.import_module(real)
     sys.modules[path] = module

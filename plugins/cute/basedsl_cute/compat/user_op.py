@@ -1,4 +1,4 @@
-"""`dsl_user_op`: a helper that emits operations at its caller's line."""
+"""`dsl_user_op`: a decorator for helpers that emit operations at the line of their caller."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.metastage import current
+from basedsl.tracing import current
 
 
 def dsl_user_op(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of helpers with keyword-only `loc=None, ip=None`: where a function is being
-    compiled, `loc` is the location of the call unless given.
+    """Decorate a helper with keyword parameters `loc=None, ip=None` to get the call's location.
+
+    While a function is being compiled, `loc` is the MLIR location of the call, unless it is given.
     """
 
     @functools.wraps(fn)

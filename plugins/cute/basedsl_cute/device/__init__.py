@@ -1,1 +1,1 @@
-"""The device: the CUDA driver, launches, graphs, tensor maps, and which target this machine is."""
+"""The device: the CUDA driver, launches, graphs, tensor maps, and the detected target."""

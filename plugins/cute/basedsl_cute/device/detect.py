@@ -1,7 +1,7 @@
-"""The target of this machine: its GPU's architecture, or the simulator.
+"""Detection of the target: this machine's GPU architecture, or the simulator.
 
-The environment variable CUTE_DSL_ARCH overrides it, also on a machine with no GPU, where everything
-except launching works.
+The environment variable CUTE_DSL_ARCH overrides it, also on a machine without a GPU, where
+everything except launching works.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from basedsl_cute.hardware.targets import (
 
 
 def detect() -> Target:
-    """The target that CUTE_DSL_ARCH names, else the current device's, else the simulator."""
+    """The target that CUTE_DSL_ARCH names, or that of the current device, or the simulator."""
     asked = os.environ.get(ENVIRONMENT_VARIABLE)
     if asked:
         return target_of(asked)

@@ -1,4 +1,4 @@
-"""The CUDA driver API, as much of it as running kernels takes, through `cuda.bindings.driver`.
+"""The part of the CUDA driver API that running kernels needs, through `cuda.bindings.driver`.
 
 Importing the bindings takes about 0.06 s, so the first use of a GPU imports them; on a machine
 without a driver nothing does, and asking for a GPU raises a `DSLRuntimeError` that says so.
@@ -23,7 +23,7 @@ MINIMUM_VERSION = 12000  # cuLibraryLoadData
 
 SUCCESS = 0
 
-# cuda.h, CUfunction_attribute. Numbers, because exported code has them, and needs no driver.
+# cuda.h, CUfunction_attribute. Numbers, because exported code contains them without a driver.
 MAX_DYNAMIC_SMEM, SMEM_CARVEOUT, NON_PORTABLE_CLUSTER = 8, 9, 14
 
 _FUNCTION_ATTRIBUTES = {
@@ -35,7 +35,10 @@ _FUNCTION_ATTRIBUTES = {
 
 
 class DSLCudaRuntimeError(DSLRuntimeError):
-    """The CUDA driver refused. `error_code` is its CUresult, `error_name` that code's name."""
+    """A call of the CUDA driver, or work on the GPU, failed.
+
+    `error_code` is the CUresult, `error_name` its name in cuda.h.
+    """
 
     def __init__(self, message: str, error_code: int, error_name: str = "", **more: Any) -> None:
         super().__init__(message, **more)
@@ -50,7 +53,7 @@ class DSLCudaRuntimeError(DSLRuntimeError):
 def _bindings() -> Any:
     """`cuda.bindings.driver`, or None on a machine without the driver's library."""
     try:
-        # With ctypes: a machine without a GPU shall not wait for the import to find that out.
+        # By ctypes: a machine without a driver need not import the bindings.
         ctypes.CDLL(_LIBRARY)
     except OSError:
         return None
@@ -67,13 +70,14 @@ def _initialised() -> int | None:
 
 
 def is_available() -> bool:
-    """True with a driver and at least one device."""
+    """True if there is a driver and at least one device."""
     return _initialised() == SUCCESS and device_count() > 0
 
 
 def require(target: str = "a GPU target") -> Any:
-    """The module `cuda.bindings.driver`, after cuInit. Raises DSLRuntimeError where there is no
-    driver that works, naming `target`, which needs it.
+    """The module `cuda.bindings.driver`, after cuInit.
+
+    Raises DSLRuntimeError without a working driver; `target` names what needs it.
     """
     result = _initialised()
     if result is None:
@@ -100,7 +104,7 @@ def _ask(bindings: Any, name: str, *arguments: Any) -> Any:
     try:
         return getattr(bindings, name)(*arguments)
     except (RuntimeError, KeyError, ValueError) as error:
-        # So they say that the driver has no such function, or that they do not know its result.
+        # The bindings' errors for a function that the driver lacks, or a result unknown to them.
         raise DSLRuntimeError(
             f"cuda-bindings does not fit the driver, in {name}: {error}",
             hint="install a cuda-bindings of the driver's CUDA version, or update the driver",
@@ -108,7 +112,7 @@ def _ask(bindings: Any, name: str, *arguments: Any) -> Any:
 
 
 def describe_error(code: int) -> tuple[str, str]:
-    """The name of a CUresult and what it means."""
+    """The name of a CUresult and its description."""
     bindings = _bindings()
     if bindings is None:
         return "", f"error {code}"
@@ -127,7 +131,8 @@ def _error(what: str, code: int) -> DSLCudaRuntimeError:
 
 def address_of(name: str) -> int:
     """The address of a driver function for native code, which calls it as CUDA 12.0 declares it.
-    `name` is without the suffix of a version.
+
+    `name` has no version suffix. Raises DSLRuntimeError where the driver has no such function.
     """
     bindings = require()
     flags = int(bindings.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT)
@@ -143,7 +148,7 @@ def address_of(name: str) -> int:
 
 @dataclass(frozen=True)
 class Device:
-    """A device's properties; sizes are bytes."""
+    """The properties of a device; sizes are in bytes."""
 
     number: int
     name: str
@@ -158,12 +163,12 @@ class Device:
 
 
 def driver_version() -> int:
-    """The CUDA version that the driver knows, as 1000 * major + 10 * minor."""
+    """The CUDA version of the driver, as 1000 * major + 10 * minor."""
     return int(call("cuDriverGetVersion"))
 
 
 def device_count() -> int:
-    """How many devices there are."""
+    """The number of devices."""
     return int(call("cuDeviceGetCount"))
 
 
@@ -205,7 +210,7 @@ def capability_or_none() -> tuple[int, int] | None:
 
 
 def current_device() -> int:
-    """The device of the thread's current context; 0 if it has none yet."""
+    """The device of this thread's current context; 0 if there is no context yet."""
     return int(call("cuCtxGetDevice")) if _current_context() else 0
 
 
@@ -223,8 +228,8 @@ _thread = threading.local()
 
 
 def ensure_context() -> None:
-    """Make sure that this thread has a current context: its own if another library has made one
-    current, else the primary one of device 0.
+    """Make sure that this thread has a current context: one that another library made current, or
+    the primary context of device 0.
     """
     if not getattr(_thread, "has_context", False):
         give_context()
@@ -232,7 +237,7 @@ def ensure_context() -> None:
 
 
 def give_context() -> bool:
-    """Give this thread a context if it has none now; False if it has."""
+    """Make the primary context of device 0 current, if no context is; True if it was needed."""
     if _current_context():
         return False
     set_device(0)
@@ -246,7 +251,7 @@ def set_device(number: int) -> None:
 
 
 def synchronize() -> None:
-    """Wait for everything that the current context has been given to do."""
+    """Wait until all work in the current context has finished."""
     ensure_context()
     call("cuCtxSynchronize")
 
@@ -255,7 +260,7 @@ def synchronize() -> None:
 
 
 class Library:
-    """Loaded machine code or PTX. Its kernels work in every context and go with it."""
+    """Loaded machine code or PTX. Its kernels work in every context, until it is unloaded."""
 
     def __init__(self, image: bytes | str) -> None:
         if driver_version() < MINIMUM_VERSION:
@@ -265,7 +270,7 @@ class Library:
             )
         ensure_context()
         data = image.encode() + b"\0" if isinstance(image, str) else image
-        # Kept: where modules load lazily, the driver compiles PTX when a kernel is first asked for.
+        # Kept alive: with lazy loading the driver compiles PTX at the first use of a kernel.
         self._log = bytearray(8192)
         of = require().CUjit_option
         options = [of.CU_JIT_ERROR_LOG_BUFFER, of.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES]
@@ -279,7 +284,7 @@ class Library:
         return Kernel(name, int(handle), self)
 
     def _load(self, name: str, *arguments: Any) -> Any:
-        """`call`, whose error quotes what the driver's compiler says."""
+        """Call a function; its error quotes the log of the driver's compiler."""
         try:
             return call(name, *arguments)
         except DSLCudaRuntimeError as error:
@@ -290,7 +295,7 @@ class Library:
             raise
 
     def unload(self) -> None:
-        """Free the code; its kernels are gone."""
+        """Unload the code; its kernels must not be used any more."""
         if self.handle:
             handle, self.handle = self.handle, 0
             call("cuLibraryUnload", handle)
@@ -305,7 +310,7 @@ class Kernel:
     library: Library
 
     def attribute(self, name: str, number: int | None = None) -> int:
-        """`registers`, `local_bytes`, `static_smem` or `max_threads` on a device."""
+        """The attribute `registers`, `local_bytes`, `static_smem` or `max_threads` on a device."""
         which = getattr(require().CUfunction_attribute, _FUNCTION_ATTRIBUTES[name])
         return int(call("cuKernelGetAttribute", which, self.handle, _handle(number)))
 
@@ -315,7 +320,7 @@ class Kernel:
         call("cuKernelSetAttribute", attribute, value, self.handle, _handle(number))
 
     def active_clusters(self, blocks: int, threads: int, dynamic_smem: int = 0) -> int:
-        """How many clusters of `blocks`, each of `threads`, the device runs at once."""
+        """The number of clusters of `blocks` blocks, each of `threads`, that run at once."""
         bindings = require()
         attribute, config = bindings.CUlaunchAttribute(), bindings.CUlaunchConfig()
         attribute.id = bindings.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
@@ -342,8 +347,10 @@ def _handle(number: int | None) -> Any:
 
 
 def stream_handle(stream: Any) -> int:
-    """The CUstream of what users call a stream: None (the default stream), an integer, a stream of
-    cuda.bindings, cuda.core, PyTorch or CuPy, or anything with `__cuda_stream__`.
+    """The CUstream of a stream, as an integer.
+
+    `stream` is None (the default stream), an integer, a stream of cuda.bindings, cuda.core, PyTorch
+    or CuPy, or any object with `__cuda_stream__`; else DSLTypeError.
     """
     if stream is None:
         return 0
@@ -353,7 +360,9 @@ def stream_handle(stream: Any) -> int:
     if protocol is not None:
         version, handle = protocol() if callable(protocol) else protocol
         if version != 0:
-            raise DSLTypeError(f"{type(stream).__name__} speaks __cuda_stream__ version {version}")
+            raise DSLTypeError(
+                f"{type(stream).__name__} has version {version} of __cuda_stream__; 0 is supported"
+            )
         return int(handle)
     for attribute in ("cuda_stream", "ptr"):  # PyTorch, CuPy
         handle = getattr(stream, attribute, None)
@@ -369,7 +378,7 @@ def stream_handle(stream: Any) -> int:
 
 
 class Stream:
-    """A stream of its own; `handle` is its CUstream."""
+    """A new stream that does not block on the default stream; `handle` is its CUstream."""
 
     def __init__(self) -> None:
         ensure_context()
@@ -379,6 +388,7 @@ class Stream:
         return 0, self.handle
 
     def synchronize(self) -> None:
+        """Wait until all work of the stream has finished."""
         call("cuStreamSynchronize", self.handle)
 
     def destroy(self) -> None:
@@ -388,20 +398,22 @@ class Stream:
 
 
 class Event:
-    """A point in a stream's work, with the time it was reached."""
+    """A point in the work of a stream, with the time at which it is reached."""
 
     def __init__(self) -> None:
         ensure_context()
         self.handle = int(call("cuEventCreate", require().CUevent_flags.CU_EVENT_DEFAULT))
 
     def record(self, stream: Any = None) -> None:
+        """Put the event behind the work that `stream` has now."""
         call("cuEventRecord", self.handle, stream_handle(stream))
 
     def synchronize(self) -> None:
+        """Wait until the event is reached."""
         call("cuEventSynchronize", self.handle)
 
     def milliseconds_since(self, start: Event) -> float:
-        """Time between two reached events, in milliseconds."""
+        """The time between two reached events, in milliseconds."""
         return float(call("cuEventElapsedTime", start.handle, self.handle))
 
     def destroy(self) -> None:
@@ -411,13 +423,13 @@ class Event:
 
 
 def allocate(size: int) -> int:
-    """The address of `size` bytes of device memory."""
+    """Allocate `size` bytes of device memory; returns the address."""
     ensure_context()
     return int(call("cuMemAlloc", size))
 
 
 def free(address: int) -> None:
-    """Give device memory back."""
+    """Free device memory of `allocate`."""
     call("cuMemFree", address)
 
 

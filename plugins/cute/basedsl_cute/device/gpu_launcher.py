@@ -1,9 +1,9 @@
-"""Launching on a GPU from native host code: the function behind `basedsl_launch`, and its context.
+"""The launcher of kernels on a GPU from native host code: the function behind `basedsl_launch`.
 
-No Python runs on the way to the driver. `basedsl_gpu_launch`, compiled once per process from the
-LLVM IR below, checks the launch against the device's limits, fills a CUlaunchConfig and calls
-cuLaunchKernelEx; only a failure calls back into Python, which words the error. A thread without a
-context is such a failure: it gets one then, so that launches do not have to look.
+A launch runs no Python. `basedsl_gpu_launch`, compiled once per process from the LLVM IR below,
+checks the launch against the device's limits, fills a CUlaunchConfig and calls cuLaunchKernelEx.
+Only a failure calls back into Python, which makes the error, or gives a thread without a CUDA
+context one and has the launch repeated.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import math
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError
-from basedsl.native_call.runtime import object_code
-from basedsl.objectstage import native
+from basedsl.native_call import compile_kept_llvmir
+from basedsl.objectstage import LoadedObject, load_object
 from basedsl_cute.device import driver
 from basedsl_cute.device.launch_checks import (
     LAUNCH_SYMBOL,
@@ -23,30 +23,30 @@ from basedsl_cute.device.launch_checks import (
     Launch,
     LaunchConfig,
     LaunchTable,
-    Limits,
     Symbols,
-    refusal,
     report_failure,
+    unlaunchable,
 )
 from basedsl_cute.device.tensor_map import driver_encoder
+from basedsl_cute.hardware.launch_limits import LaunchLimits
+from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 
-PORTABLE_CLUSTER = 8  # blocks; larger clusters have to be allowed (CUDA C++ Programming Guide)
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
-# What a driver may say to a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
-# INVALID_HANDLE, CONTEXT_IS_DESTROYED. Only if there is none, it gets one.
+# Results of a launch in a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
+# INVALID_HANDLE, CONTEXT_IS_DESTROYED.
 NO_CONTEXT = (3, 201, 400, 709)
-_REFUSED = -1  # not asked of the driver: outside of the limits
+_REFUSED = -1  # outside of the limits, so the driver is not called
 
 
 class KernelRow(ctypes.Structure):
-    """A kernel as `basedsl_gpu_launch` sees it: its CUkernel and its most dynamic shared memory."""
+    """The entry of a kernel in the launcher: its CUkernel, and its most dynamic shared memory."""
 
     _fields_ = (("handle", ctypes.c_uint64), ("max_smem", ctypes.c_int64))
 
 
 class Launcher(ctypes.Structure):
-    """What the symbol `basedsl_launcher` points to."""
+    """The structure that the symbol `basedsl_launcher` points to."""
 
     _fields_ = (
         ("launch", ctypes.c_void_p),  # cuLaunchKernelEx
@@ -68,7 +68,7 @@ _FailedType = ctypes.CFUNCTYPE(
 
 
 def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
-    """Load machine code or PTX and give the symbols that host code launching it is linked with.
+    """Load machine code or PTX, and return the symbols that its host code is linked with.
 
     The returned mapping owns the loaded code. Raises DSLRuntimeError without a driver.
     """
@@ -80,7 +80,7 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
     for row, kernel, entry in zip(rows, kernels, table.kernels, strict=False):
         most = here.smem_per_block - kernel.attribute("static_smem")
         row.handle, row.max_smem = kernel.handle, most
-        limits.append(Limits(here.max_grid, here.max_block, here.max_threads_per_block, most))
+        limits.append(LaunchLimits(here.max_grid, here.max_block, here.max_threads_per_block, most))
         if entry.uses_dynamic_smem:
             _allow_smem(kernel, most)
         if entry.cluster is not None and math.prod(entry.cluster) > PORTABLE_CLUSTER:
@@ -123,7 +123,7 @@ def gpu_launcher(image: bytes | str, table: LaunchTable) -> Symbols:
 
 
 def encoder() -> Symbols:
-    """The symbols of host code that makes tensor maps and launches nothing."""
+    """The symbols of host code that makes tensor maps but launches no kernel."""
     code = _native_code(driver_encoder())
     symbols = Symbols({ENCODE_SYMBOL: code.address_of("basedsl_gpu_encode")})
     symbols.keep = (code,)
@@ -134,24 +134,24 @@ _allowed: set[tuple[int, int]] = set()
 
 
 def _allow_smem(kernel: driver.Kernel, most: int) -> None:
-    """Let a kernel have more dynamic shared memory than the default 48 KiB on this device."""
+    """Allow a kernel more dynamic shared memory than the default 48 KiB on the current device."""
     number = driver.current_device()
     kernel.set_attribute(driver.MAX_DYNAMIC_SMEM, most, number)
     _allowed.add((kernel.handle, number))
 
 
 def _allowed_now(kernel: driver.Kernel, most: int) -> bool:
-    """True if the kernel has just got its shared memory, on a device where it had not yet."""
+    """Allow the kernel its shared memory on the current device; False if it had been allowed."""
     if (kernel.handle, driver.current_device()) in _allowed:
         return False
     _allow_smem(kernel, most)
     return True
 
 
-def _failure(launch: Launch, limits: Limits, code: int) -> DSLRuntimeError:
-    wrong = refusal(launch, limits)
+def _failure(launch: Launch, limits: LaunchLimits, code: int) -> DSLRuntimeError:
+    wrong = unlaunchable(launch, limits)
     if wrong is not None:
-        return DSLRuntimeError(wrong)
+        return wrong
     name, meaning = driver.describe_error(code)
     return driver.DSLCudaRuntimeError(
         f"launch of {launch.kernel.name} failed: {name}, {meaning} (grid={launch.grid}, "
@@ -161,24 +161,27 @@ def _failure(launch: Launch, limits: Limits, code: int) -> DSLRuntimeError:
     )
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)
+@ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)  # type: ignore[untyped-decorator]
 def _encode_again(code: int) -> int:
-    """Whether an encoder that returned `code` may succeed now."""
+    """Return 1 if an encoder that returned `code` may succeed now: its thread got a context."""
     try:
         return int(code in NO_CONTEXT and driver.give_context())
     except DSLRuntimeError:
         return 0  # the result of the encoder is reported
 
 
+_ENCODE_AGAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32)(_encode_again)
+
+
 @functools.cache
-def _native_code(encoder: int) -> native.LoadedObject:
-    again = ctypes.cast(_encode_again, ctypes.c_void_p).value or 0
+def _native_code(encoder: int) -> LoadedObject:
+    again = ctypes.cast(_ENCODE_AGAIN, ctypes.c_void_p).value or 0
     symbols = {"basedsl_driver_encode": encoder, "basedsl_encode_again": again}
-    return native.load(object_code(launch_llvmir() + _encode_llvmir()), symbols)
+    return load_object(compile_kept_llvmir(launch_llvmir() + _encode_llvmir()), symbols)
 
 
 def launch_llvmir() -> str:
-    """`i32 basedsl_gpu_launch(ptr launcher, ptr config, ptr args)`.
+    """LLVM IR of the function `i32 basedsl_gpu_launch(ptr launcher, ptr config, ptr args)`.
 
     Offsets are those of `Launcher` and `LaunchConfig` above, and of cuda.h:
 
@@ -238,7 +241,7 @@ def launch_llvmir() -> str:
 
 
 def _encode_llvmir() -> str:
-    """`i32 basedsl_gpu_encode(...)`: the driver's encoder, again if its thread got a context."""
+    """LLVM IR of `i32 basedsl_gpu_encode(...)`: the driver's encoder, repeated with a context."""
     kinds = "ptr i32 i32 i64 ptr ptr ptr ptr i32 i32 i32 i32".split()
     arguments = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     return f"""
@@ -265,7 +268,7 @@ done:
 
 
 def _fill() -> list[str]:
-    """Stores into the CUlaunchConfig."""
+    """LLVM IR of the stores into the CUlaunchConfig."""
     lines = []
     values = ["grid.x", "grid.y", "grid.z", "block.x", "block.y", "block.z", "smem"]
     for i, name in enumerate(values):
@@ -276,7 +279,7 @@ def _fill() -> list[str]:
 
 
 def _attributes() -> list[str]:
-    """Stores into the CUlaunchAttributes, each taking part only if asked for."""
+    """LLVM IR of the stores into the CUlaunchAttributes, of which only requested ones count."""
     lines = [
         "  %cluster.any = icmp ne i64 %cluster.x, 0",
         "  %flag.1 = and i64 %flags, 1",
@@ -287,7 +290,7 @@ def _attributes() -> list[str]:
     ]
     # cuda.h, CUlaunchAttributeID: CLUSTER_DIMENSION, COOPERATIVE, PROGRAMMATIC_STREAM_SERIALIZATION
     for i, (name, number) in enumerate((("cluster", 4), ("coop", 2), ("pdl", 6))):
-        # An attribute that is not asked for is overwritten by the next one, or not counted.
+        # The next attribute overwrites one that is not requested; the last is not counted.
         lines.append(f"  %{name}.attr = getelementptr [72 x i8], ptr %attrs, i64 %n.{i}")
         lines.append(f"  store i32 {number}, ptr %{name}.attr")
         for k, axis in enumerate("xyz"):

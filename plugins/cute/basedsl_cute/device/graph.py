@@ -1,4 +1,4 @@
-"""CUDA graphs of work that a stream is given, as much of them as timing takes."""
+"""CUDA graphs: capture and launch of a stream's work, for timing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from basedsl_cute.device import driver
 
 
 class Graph:
-    """Captured work, to be launched as a whole. A context manager that frees it."""
+    """An instantiated CUDA graph; as a context manager, it is freed at the end of the block."""
 
     def __init__(self, executable: Any) -> None:
         self._executable = executable
 
     @classmethod
     def capture(cls, stream: Any, work: Callable[[], None]) -> Graph:
-        """What `work` gives to `stream`, which is not the default stream. Nothing runs."""
+        """Capture what `work()` enqueues on `stream`, not the default stream; nothing runs."""
         handle = driver.stream_handle(stream)
         mode = driver.require().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         driver.call("cuStreamBeginCapture", handle, mode)
@@ -29,7 +29,7 @@ class Graph:
         return cls(executable)
 
     def launch(self, stream: Any) -> None:
-        """Give the work to `stream`."""
+        """Enqueue the graph on `stream`."""
         driver.call("cuGraphLaunch", self._executable, driver.stream_handle(stream))
 
     def __enter__(self) -> Graph:

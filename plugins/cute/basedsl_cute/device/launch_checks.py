@@ -1,7 +1,7 @@
-"""What launchers of both kinds share: reading a launch, its limits, its failures; and the launcher
-that is a Python function.
+"""Launches from host code: their decoding, limits and failures, and the launcher in Python, which
+the simulator uses.
 
-The interface itself, which compiled host code is written against, is `lowering.interface`.
+The interface itself, which compiled host code is written against, is `lowering.host.launch_abi`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLRuntimeError
 from basedsl.location import Span
-from basedsl.objectstage import asserts
+from basedsl.objectstage import raise_failed_assertion
 from basedsl_cute.device.tensor_map import simulated_encoder
+from basedsl_cute.hardware.launch_limits import LaunchLimits, LaunchProblem, launch_problem
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 from basedsl_cute.lowering.host.launch_abi import (
     COOPERATIVE,
@@ -35,27 +36,16 @@ __all__ = [
     "Launch",
     "LaunchConfig",
     "LaunchTable",
-    "Limits",
     "Symbols",
     "python_launcher",
     "raise_failed_launch",
-    "refusal",
     "report_failure",
+    "unlaunchable",
 ]
 
 
-class Limits(NamedTuple):
-    """What a launch may ask of a device (CUDA C++ Programming Guide, "Compute Capabilities")."""
-
-    grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    block: tuple[int, int, int] = (1024, 1024, 64)
-    threads: int = 1024
-    smem: int = 48 * 1024
-    cluster: int = 16
-
-
 class Launch(NamedTuple):
-    """One launch as Python values."""
+    """The parameters of one launch, as Python values."""
 
     kernel: KernelEntry
     grid: tuple[int, int, int]
@@ -68,7 +58,7 @@ class Launch(NamedTuple):
 
     @staticmethod
     def read(config: LaunchConfig, args: int, table: LaunchTable) -> Launch:
-        """The launch that `config` describes."""
+        """Decode a launch from its C structures."""
         cluster = _three(config.cluster)
         return Launch(
             kernel=table.kernels[config.kernel],
@@ -82,11 +72,11 @@ class Launch(NamedTuple):
         )
 
     def argument(self, index: int, kind: type[ctypes._SimpleCData]) -> int | float:  # type: ignore[type-arg]
-        """Argument `index` read as a ctypes type."""
+        """The value of kernel argument `index`, read as a ctypes type."""
         return kind.from_address(self.argument_address(index)).value  # type: ignore[no-any-return]
 
     def argument_address(self, index: int) -> int:
-        """Where argument `index` is: the bytes themselves of one passed by value."""
+        """The address of the bytes of kernel argument `index`."""
         pointers = ctypes.cast(self.args, ctypes.POINTER(ctypes.c_void_p))
         return pointers[index] or 0
 
@@ -95,47 +85,18 @@ def _three(values: ctypes.Array[ctypes.c_int64]) -> tuple[int, int, int]:
     return (values[0], values[1], values[2])
 
 
-def refusal(launch: Launch, limits: Limits) -> str | None:
-    """Why a launch cannot be, in the user's words, or None."""
-    name = launch.kernel.name
-    for what, values, most in (
-        ("grid", launch.grid, limits.grid),
-        ("block", launch.block, limits.block),
-    ):
-        for axis, value, limit in zip("xyz", values, most, strict=True):
-            if value < 1:
-                return (
-                    f"launch of {name}: {what}={values} has {value} in {axis}; it must be positive"
-                )
-            if value > limit:
-                return f"launch of {name}: {what}={values} has {value} in {axis}; at most {limit}"
-    x, y, z = launch.block
-    if x * y * z > limits.threads:
-        total = x * y * z
-        return (
-            f"launch of {name}: block={launch.block} has {total} threads; at most {limits.threads}"
+def unlaunchable(launch: Launch, limits: LaunchLimits) -> DSLRuntimeError | None:
+    """Return the error about a launch that a device of these limits cannot run, or None."""
+    kernel = launch.kernel
+    cluster = launch.cluster or kernel.cluster
+    problem = launch_problem(limits, launch.grid, launch.block, cluster, launch.smem)
+    if problem is None and kernel.block is not None and launch.block != kernel.block:
+        problem = LaunchProblem(
+            f"block={launch.block}, but the kernel was compiled for {kernel.block}"
         )
-    if launch.kernel.block is not None and launch.block != launch.kernel.block:
-        return (
-            f"launch of {name}: block={launch.block}, "
-            f"but the kernel was compiled for {launch.kernel.block}"
-        )
-    if launch.smem < 0 or launch.smem > limits.smem:
-        return f"launch of {name}: smem={launch.smem} bytes; a block has 0 to {limits.smem}"
-    cluster = launch.cluster or launch.kernel.cluster
-    if cluster is not None:
-        return _cluster_refusal(launch, (cluster[0], cluster[1], cluster[2]), limits)
-    return None
-
-
-def _cluster_refusal(launch: Launch, cluster: tuple[int, int, int], limits: Limits) -> str | None:
-    name = launch.kernel.name
-    x, y, z = cluster
-    if min(cluster) < 1 or x * y * z > limits.cluster:
-        return f"launch of {name}: cluster={cluster}; 1 to {limits.cluster} blocks make a cluster"
-    if any(g % c for g, c in zip(launch.grid, cluster, strict=True)):
-        return f"launch of {name}: cluster={cluster} does not divide grid={launch.grid}"
-    return None
+    if problem is None:
+        return None
+    return DSLRuntimeError(f"launch of {kernel.name}: {problem.message}", hint=problem.hint)
 
 
 # Failures ------------------------------------------------------------------------------------
@@ -144,17 +105,17 @@ _state = threading.local()
 
 
 def report_failure(error: BaseException) -> None:
-    """Keep why a launch in this thread failed, for `raise_failed_launch`."""
+    """Remember why a launch in this thread failed, for `raise_failed_launch`."""
     if getattr(_state, "error", None) is None:
         _state.error = error
 
 
 def raise_failed_launch() -> None:
-    """Raise what `report_failure` kept in this thread, at the user's line of the launch.
+    """Raise the error that `report_failure` remembered in this thread, at the user's launch line.
 
-    To be called after native host code that can launch, before
-    `objectstage.asserts.raise_failed_assertion`: the early return of a failed launch is an
-    assertion to the native back end, and that is where the line comes from.
+    Call it after native host code that can launch, before
+    `objectstage.raise_failed_assertion`: the early return of a failed launch is an
+    assertion for the native back end, which knows the line.
     """
     error = getattr(_state, "error", None)
     if error is None:
@@ -162,7 +123,7 @@ def raise_failed_launch() -> None:
     _state.error = None
     span: Span | None = None
     try:
-        asserts.raise_failed_assertion()
+        raise_failed_assertion()
     except DSLRuntimeError as stopped:
         span = stopped.span
     if isinstance(error, DSLRuntimeError) and span is not None:
@@ -179,20 +140,20 @@ CallbackType = ctypes.CFUNCTYPE(
 
 
 def python_launcher(
-    table: LaunchTable, limits: Limits, start: Callable[[Launch], None]
+    table: LaunchTable, limits: LaunchLimits, start: Callable[[Launch], None]
 ) -> dict[str, int]:
-    """Symbols for `native.load` that make host code call `start(launch)` for each launch.
+    """The symbols for `load_object` that make host code call `start(launch)` for each launch.
 
-    Launches that the limits refuse fail before `start`; an exception of `start` is raised in the
-    thread that called the host code. Keep the returned mapping alive as long as the code.
+    Launches beyond the limits fail before `start`; an exception of `start` is raised in the thread
+    that called the host code. Keep the returned mapping alive as long as the code.
     """
 
     def launch(launcher: int, config: ctypes._Pointer[LaunchConfig], args: int) -> int:
         try:
             asked = Launch.read(config.contents, args, table)
-            wrong = refusal(asked, limits)
+            wrong = unlaunchable(asked, limits)
             if wrong is not None:
-                raise DSLRuntimeError(wrong)
+                raise wrong
             start(asked)
         except BaseException as error:
             report_failure(error)
@@ -208,7 +169,7 @@ def python_launcher(
 
 
 class Symbols(dict[str, int]):
-    """Addresses by name, and what they point into."""
+    """Addresses by symbol name; `keep` holds the objects that they point into."""
 
     keep: tuple[object, ...] = ()
 

@@ -1,8 +1,8 @@
-"""Tensor maps: the 128 bytes that tell the TMA unit about a tensor in global memory and its boxes.
+"""Tensor maps: the 128 bytes that describe a tensor in global memory and its boxes to the TMA unit.
 
-Host code calls an encoder (`lowering.tensor_map`). For the GPU that is the driver's own function.
-For the simulator it is `simulated_encoder()`, which makes the driver's checks and writes a
-`TensorMapRecord`: what the driver writes is known to NVIDIA only.
+Host code calls an encoder (`hardware.tensor_map_format`). For a GPU it is the driver's function;
+for the simulator, `simulated_encoder()` makes the driver's checks and writes a `TensorMapRecord`,
+since the driver's own format is not published.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAGIC = 0x5344_4D41_5354_4D31
 
 
 class TensorMapRecord(ctypes.Structure):
-    """The simulator's tensor map, in the same 128 bytes. Extents are elements, strides bytes."""
+    """The simulator's format of the 128 bytes. Extents count elements, strides bytes."""
 
     _fields_ = (
         ("magic", ctypes.c_uint64),
@@ -47,7 +47,7 @@ assert ctypes.sizeof(TensorMapRecord) <= BYTES
 
 
 class TensorMap(NamedTuple):
-    """A tensor map as Python values; mode 0 is contiguous. `strides` has every mode, in bytes."""
+    """A decoded tensor map. Mode 0 is contiguous; `strides` are those of all modes, in bytes."""
 
     address: int
     data_type: int  # CUtensorMapDataType
@@ -68,7 +68,7 @@ class TensorMap(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def decode(data: bytes) -> TensorMap | None:
-    """The simulator's tensor map in `data`, or None if these bytes are none."""
+    """Decode the simulator's format; None for other bytes."""
     record = TensorMapRecord.from_buffer_copy(data)
     if record.magic != _MAGIC:
         return None

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from basedsl_cute.hardware.requirements import COPIES, MMA_SYNC, Requirement, mma_sync
+
 
 @dataclass(frozen=True)
 class CopyAtom:
-    """An instruction that copies. Empty `sources`, `targets` or `bits` allow anything; `since` is
-    the first compute capability that has it, `is_specific` if only its variants "a" and "f" do.
+    """An instruction that copies. Empty `sources`, `targets` or `bits` allow anything;
+    `requirement` says which architectures have it, None that all have.
     """
 
     name: str
@@ -19,8 +21,7 @@ class CopyAtom:
     targets: tuple[str, ...] = ()
     bits: tuple[int, ...] = ()
     caches: tuple[str, ...] = ()
-    since: tuple[int, int] = (0, 0)
-    is_specific: bool = False
+    requirement: Requirement | None = None
 
     def refuses(self, source: str, target: str, bits: int, cache: str | None) -> str | None:
         """Return why the atom cannot do this copy, or None if it can."""
@@ -43,22 +44,22 @@ COPY_ATOMS = {
     for atom in (
         # An ordinary load and store; bits as PTX ISA 9.7.9.8 (ld) has vectors of.
         CopyAtom("universal", bits=(8, 16, 32, 64, 128, 256), caches=("ca", "cg", "cs", "nc")),
-        # PTX ISA 9.7.9.25.3, cp.async (sm_80): global to shared, past the registers.
-        CopyAtom("cp_async", ("gmem",), ("smem",), (32, 64, 128), ("ca", "cg"), (8, 0)),
-        # PTX ISA 9.7.14.5.15, ldmatrix (sm_75), and 9.7.14.5.16, stmatrix (sm_90): each lane gives
-        # the address of a row of 128 bits in shared memory.
+        # PTX ISA 9.7.9.25.3, cp.async: global to shared, past the registers.
+        CopyAtom("cp_async", ("gmem",), ("smem",), (32, 64, 128), ("ca", "cg"), COPIES["cp_async"]),
+        # PTX ISA 9.7.14.5.15, ldmatrix, and 9.7.14.5.16, stmatrix: each lane gives the address of
+        # a row of 128 bits in shared memory.
         *(
-            CopyAtom(f"{stem}_x{number}{turned}", *spaces, bits=(128,), since=since)
-            for stem, spaces, since in (
-                ("ldmatrix", (("smem",), ("rmem",)), (7, 5)),
-                ("stmatrix", (("rmem",), ("smem",)), (9, 0)),
+            CopyAtom(f"{stem}_x{number}{turned}", *spaces, bits=(128,), requirement=COPIES[stem])
+            for stem, spaces in (
+                ("ldmatrix", (("smem",), ("rmem",))),
+                ("stmatrix", (("rmem",), ("smem",))),
             )
             for number in (1, 2, 4)
             for turned in ("", "_trans")
         ),
         # The same section, shape m16n16: 16 rows of 16 bytes each, which it transposes.
         *(
-            CopyAtom(f"ldmatrix_b8_x{n}", ("smem",), ("rmem",), (128,), (), (10, 0), True)
+            CopyAtom(f"ldmatrix_b8_x{n}", ("smem",), ("rmem",), (128,), (), COPIES["ldmatrix_b8"])
             for n in (1, 2)
         ),
     )
@@ -68,13 +69,13 @@ COPY_ATOMS = {
 @dataclass(frozen=True)
 class MmaAtom:
     """A matrix instruction. `elements` are its element types in the order d, a, b, c; None if it
-    takes any type that is the same for all four. `since` is the first compute capability that has
-    it.
+    takes any type that is the same for all four. `requirement` says which architectures
+    have it, None that all have.
     """
 
     name: str
     elements: tuple[str, str, str, str] | None = None
-    since: tuple[int, int] = (0, 0)
+    requirement: Requirement | None = None
 
     def refuses(self, d: str, a: str, b: str, c: str) -> str | None:
         """Return why the atom does not take these element types, or None if it does."""
@@ -91,33 +92,30 @@ class MmaAtom:
 _ELEMENTS = {"s8": "i8", "u8": "i8", "s32": "i32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
 
-def _warp_mma(shape: str, d: str, a: str, b: str, since: tuple[int, int] = (8, 0)) -> MmaAtom:
+def _warp_mma(shape: str, d: str, a: str, b: str) -> MmaAtom:
     """The atom of an mma.sync (PTX ISA 9.7.14.5), by PTX's names of its element types."""
     elements = tuple(_ELEMENTS.get(x, x) for x in (d, a, b, d))
-    return MmaAtom(f"mma_{shape}_{d}{a}{b}{d}", elements, since)  # type: ignore[arg-type]
+    name = f"mma_{shape}_{d}{a}{b}{d}"
+    return MmaAtom(name, elements, mma_sync(shape, a, b))  # type: ignore[arg-type]
 
 
+# By the type of A in `MMA_SYNC`: the types of D and C that go with it, and those of B.
 _F8, _I8 = ("e4m3", "e5m2"), ("s8", "u8")
+_ACCUMULATORS = {
+    "f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
+    **dict.fromkeys(_F8, ("f32",)), **dict.fromkeys(_I8, ("s32",)),
+}  # fmt: skip
+_FACTORS = {**dict.fromkeys(_F8, _F8), **dict.fromkeys(_I8, _I8)}
 
 MMA_ATOMS = {
     atom.name: atom
     for atom in (
         MmaAtom("universal_fma"),
-        *(_warp_mma("16x8x8", d, "f16", "f16", (7, 5)) for d in ("f16", "f32")),
-        *(_warp_mma("16x8x16", d, "f16", "f16") for d in ("f16", "f32")),
-        *(_warp_mma(shape, "f32", "bf16", "bf16") for shape in ("16x8x8", "16x8x16")),
-        *(_warp_mma(shape, "f32", "tf32", "tf32") for shape in ("16x8x4", "16x8x8")),
-        *(_warp_mma("16x8x32", "f32", a, b, (8, 9)) for a in _F8 for b in _F8),
         *(
-            _warp_mma(shape, "s32", a, b)
-            for shape in ("16x8x16", "16x8x32")
-            for a in _I8
-            for b in _I8
-        ),
-        _warp_mma("8x8x4", "f64", "f64", "f64"),
-        *(
-            _warp_mma(shape, "f64", "f64", "f64", (9, 0))
-            for shape in ("16x8x4", "16x8x8", "16x8x16")
+            _warp_mma(shape, d, a, b)
+            for a, shape in MMA_SYNC
+            for d in _ACCUMULATORS[a]
+            for b in _FACTORS.get(a, (a,))
         ),
     )
 }

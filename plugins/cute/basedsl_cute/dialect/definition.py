@@ -12,8 +12,8 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
-from basedsl.metastage import current
 from basedsl.mlir import Bindings
+from basedsl.tracing import current
 from basedsl_cute.dialect import irdl
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect.cute_trace import cute_trace

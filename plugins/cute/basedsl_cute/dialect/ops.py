@@ -25,6 +25,7 @@ from basedsl_cute.dialect.declare import (
     text,
 )
 from basedsl_cute.dialect.types import MemRef
+from basedsl_cute.hardware.targets import WARP_SIZE
 
 if TYPE_CHECKING:
     from basedsl_cute.dialect.definition import CuteDialect
@@ -352,8 +353,8 @@ class Barrier(OpView, name="barrier"):
         number, count = self.id or 0, self.count
         if not 0 <= number <= 15:
             return f"barrier {number}: a block has barriers 0 to 15"
-        if count is not None and (count <= 0 or count % 32):
-            return f"{count} threads: a barrier counts whole warps, multiples of 32"
+        if count is not None and (count <= 0 or count % WARP_SIZE):
+            return f"{count} threads: a barrier counts whole warps, multiples of {WARP_SIZE}"
         return None
 
 

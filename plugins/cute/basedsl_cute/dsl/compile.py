@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from basedsl.compiled import Compiled
 from basedsl.errors import DSLTypeError, users_frames
 from basedsl.options import OptionError
+from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 
 
@@ -118,7 +118,9 @@ class Compile:
         given = options if isinstance(options, tuple) else (options,)
         return Compile((*self._options, *map(_as_option, given)))
 
-    def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
+    def __call__(
+        self, function: Any, *args: Any, options: Any = None, **kwargs: Any
+    ) -> CuteCompiled:
         """Compile a @jit function for arguments like these; always compiles, caches nothing.
 
         `function` is a @jit function, a bound method, or an object whose `__call__` is one;
@@ -128,6 +130,12 @@ class Compile:
             settings = CUTE.settings(options)
             for option in self._options:
                 settings = option.apply(settings)
+            tuned = getattr(function, "__cute_tuned__", None)  # of `testing.autotune_jit`
+            if tuned is not None:
+                instance = getattr(function, "__self__", None)
+                args = args if instance is None else (instance, *args)
+                function, complete = tuned
+                kwargs = complete(args, kwargs)
             return CUTE.compile(function, *args, options=settings, **kwargs)
 
 

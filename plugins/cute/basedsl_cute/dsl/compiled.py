@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from basedsl.compiled import Compiled
+from basedsl import Compiled
 from basedsl_cute.lowering.ptx.sass import disassemble
 
 
@@ -16,22 +16,18 @@ class CuteCompiled(Compiled):
     @property
     def __ptx__(self) -> str | None:
         """The PTX of the kernels."""
-        return str(self.stages.data("ptx")) if "ptx" in self.stages else None
+        return self.stages.text("ptx") if "ptx" in self.stages else None
 
     @property
     def __cubin__(self) -> bytes | None:
         """The machine code of the kernels; None as well where there is no ptxas."""
-        if "cubin" not in self.stages:
-            return None
-        data = self.stages.data("cubin")
-        assert isinstance(data, bytes)
-        return data
+        return self.stages.binary("cubin") if "cubin" in self.stages else None
 
     @property
     def __sass__(self) -> str | None:
         """The machine code as text, by nvdisasm."""
         if "sass" in self.stages:
-            return str(self.stages.data("sass"))
+            return self.stages.text("sass")
         cubin = self.__cubin__
         return None if cubin is None else disassemble(cubin, self.settings.nvdisasm_options)
 

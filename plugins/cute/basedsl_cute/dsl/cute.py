@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from basedsl import DSL, DSLError, Language, location, objectstage
-from basedsl.binding import AdaptedArgument, ArgumentType, argument_type
-from basedsl.binding.results import Results
-from basedsl.function import DSLFunction
-from basedsl.metastage import Emitter, Trace
+from basedsl import DSL, DSLError, DSLFunction, Language, location, objectstage
+from basedsl.binding import AdaptedArgument, ArgumentType, Results, argument_type
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline
+from basedsl.tracing import Emitter, Trace
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
@@ -30,6 +29,9 @@ from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole package
 
 
@@ -41,9 +43,13 @@ class Cute(Language):
     default_float = Float32
     dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
+    stands_for = ("cutlass",)
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def install_as(self, name: str) -> None:
+        importlib.import_module("basedsl_cute.compat.install").install_as(name)
 
     def emitter(self, trace: Trace) -> Emitter:
         return CuteEmitter(trace)
@@ -125,11 +131,35 @@ def _check_host_access(trace: Trace, span: Any) -> None:
 class CuteDSL(DSL[Cute]):
     """Cute's decorators, with the spellings that programs for CuTe use."""
 
+    if TYPE_CHECKING:
+
+        def compile(
+            self, function: Any, *args: Any, options: Any = None, **kwargs: Any
+        ) -> CuteCompiled: ...
+
+    @overload
+    def jit(
+        self, fn: Callable[P, R], *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> CuteFunction[P, R]: ...
+    @overload
+    def jit(
+        self, fn: None = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Callable[[Callable[P, R]], CuteFunction[P, R]]: ...
+
     def jit(
         self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
     ) -> Any:
         """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
         return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
+
+    @overload
+    def kernel(
+        self, fn: Callable[P, R], *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> CuteFunction[P, R, KernelCall]: ...
+    @overload
+    def kernel(
+        self, fn: None = None, *, preprocess: bool = True, preprocessor: bool | None = None
+    ) -> Callable[[Callable[P, R]], CuteFunction[P, R, KernelCall]]: ...
 
     def kernel(
         self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from basedsl.function import DSLFunction
+from basedsl.function import C, DSLFunction, P, R
+from basedsl_cute.dsl.compiled import CuteCompiled
 
 
-class CuteFunction(DSLFunction):
+class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):
     """A @jit or @kernel function."""
 
     name_prefix = ""

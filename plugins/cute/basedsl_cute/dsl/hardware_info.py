@@ -1,4 +1,6 @@
-"""What host code asks of the device before it launches; the simulator counts as a small one."""
+"""What host code asks of the device before it launches. The simulator answers as the GPU that it
+stands for: an H100 with SXM5.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,21 @@ import functools
 from typing import Any
 
 from basedsl.errors import DSLCallError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.targets import Target, target_for_capability, target_of
+from basedsl_cute.hardware.requirements import CLUSTERS
+from basedsl_cute.hardware.targets import (
+    MAX_CLUSTER,
+    PORTABLE_CLUSTER,
+    Target,
+    target_for_capability,
+    target_of,
+)
+
+# NVIDIA H100 Tensor Core GPU Architecture, table 4: the SXM5 board.
+SIMULATED_MULTIPROCESSORS = 132
+SIMULATED_L2_CACHE = 50 << 20
 
 _EMPTY_KERNEL = """
 .version {version}
@@ -21,7 +35,7 @@ _EMPTY_KERNEL = """
 class HardwareInfo:
     """The device `device_id`, by default the current one."""
 
-    def __init__(self, device_id: int | None = None) -> None:
+    def __init__(self, device_id: int | None = None, *, loc: Any = None, ip: Any = None) -> None:
         self.device_id = device_id
 
     @property
@@ -31,28 +45,31 @@ class HardwareInfo:
         number = driver.current_device() if self.device_id is None else self.device_id
         return driver.device(number)
 
+    @takes_location
     def get_device_multiprocessor_count(self) -> int:
-        """The number of multiprocessors; 1 on the simulator."""
+        """The number of multiprocessors; 132 on the simulator."""
         device = self._device
-        return 1 if device is None else device.multiprocessors
+        return SIMULATED_MULTIPROCESSORS if device is None else device.multiprocessors
 
+    @takes_location
     def get_max_active_clusters(self, cluster_size: int) -> int:
         """How many clusters of `cluster_size` blocks, each with all shared memory of a
-        multiprocessor, the device runs at once; 1 on the simulator.
+        multiprocessor, the device runs at once; as many as fit 132 on the simulator.
         """
-        if type(cluster_size) is not int or not 1 <= cluster_size <= 16:
-            raise DSLCallError(f"a cluster has 1 to 16 blocks, not {cluster_size!r}")
+        if type(cluster_size) is not int or not 1 <= cluster_size <= MAX_CLUSTER:
+            raise DSLCallError(f"a cluster has 1 to {MAX_CLUSTER} blocks, not {cluster_size!r}")
         device = self._device
         if device is None:
-            return 1
-        if device.capability < (9, 0):
+            return SIMULATED_MULTIPROCESSORS // cluster_size
+        if not CLUSTERS.is_met_by(target_for_capability(*device.capability)):
             return device.multiprocessors // cluster_size
         return _active_clusters(device.number, cluster_size)
 
+    @takes_location
     def get_l2_cache_size_in_bytes(self) -> int:
-        """The size of the L2 cache; 0 on the simulator."""
+        """The size of the L2 cache; 50 MiB on the simulator."""
         device = self._device
-        return 0 if device is None else device.l2_cache
+        return SIMULATED_L2_CACHE if device is None else device.l2_cache
 
 
 @functools.cache
@@ -65,13 +82,14 @@ def _active_clusters(number: int, cluster_size: int) -> int:
     library = driver.Library(_EMPTY_KERNEL.format(version=version, name=target.name))
     kernel = library.kernel("empty")
     kernel.set_attribute(driver.MAX_DYNAMIC_SMEM, device.smem_per_block, number)
-    if cluster_size > 8:
+    if cluster_size > PORTABLE_CLUSTER:
         kernel.set_attribute(driver.NON_PORTABLE_CLUSTER, 1, number)
     clusters = kernel.active_clusters(cluster_size, 128, device.smem_per_block)
     library.unload()
     return clusters
 
 
+@takes_location
 def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
     """The shared memory that one block may have, in bytes: of a target such as "sm_90", by default
     of the current one.

@@ -9,11 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from basedsl.binding import ArgumentType, NumericArgument, argument_type
-from basedsl.binding.results import Results
+from basedsl.binding import ArgumentType, NumericArgument, Results, argument_type
 from basedsl.errors import DSLCallError, DSLRuntimeError, hide_internal_frames
-from basedsl.objectstage import native, object_file
-from basedsl.objectstage.entry_thunk import slot_format
+from basedsl.objectstage import load_object, read_object_file, slot_format
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.cute import CUTE
 
@@ -121,7 +119,7 @@ def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModu
     """
     path = Path(path)
     data = path.read_bytes()
-    file = object_file.read(data)
+    file = read_object_file(data)
     prefixes = (
         []
         if file is None
@@ -134,7 +132,7 @@ def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModu
     if path.suffix == ".o":
         driver.require()
         needed = [name for name in file.names().undefined if name.startswith("cu")]
-        code = native.load(data, {name: driver.address_of(name) for name in needed})
+        code = load_object(data, {name: driver.address_of(name) for name in needed})
         address_of: Callable[[str], int] = code.address_of
     else:
         library = ctypes.CDLL(str(path.resolve()))

@@ -8,8 +8,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from basedsl.objectstage import Pipeline, Step
-from basedsl.objectstage.lowering import native_steps
+from basedsl.objectstage import Pipeline, Step, native_steps
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.steps import (
     launch_records,

@@ -47,10 +47,9 @@ def _operations(block: Any) -> Iterator[Any]:
 
 def _trips(loop: Any) -> int | None:
     """How often the loop runs, if its bounds are constants."""
-    bounds = [_constant(value) for value in list(loop.operands)[:3]]
-    if None in bounds:
+    start, stop, step = map(_constant, list(loop.operands)[:3])
+    if start is None or stop is None or step is None:
         return None
-    start, stop, step = bounds
     return max(0, -(-(stop - start) // step)) if step > 0 else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl.binding import AdaptedArgument, TreeArgument
-from basedsl.objectstage import asserts
+from basedsl.objectstage import raise_failed_assertion
 from basedsl_cute.device.launch_checks import raise_failed_launch
 from basedsl_cute.host.jit_protocol import ProtocolArgument
 from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
@@ -40,4 +40,4 @@ def _flat(arguments: Sequence[Any]) -> list[Any]:
 def raise_failure() -> None:
     """Raise the error that this thread's last native call left: of a launch, or of an assertion."""
     raise_failed_launch()
-    asserts.raise_failed_assertion()
+    raise_failed_assertion()

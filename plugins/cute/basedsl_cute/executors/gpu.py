@@ -11,11 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from basedsl.binding import ArgumentType
-from basedsl.binding.results import Results
-from basedsl.native_call.entry import NativeEntryPoint
-from basedsl.native_call.invoker import Invoker, NativeInvoker, native_invoker
-from basedsl.objectstage import Stages, asserts
+from basedsl.binding import ArgumentType, Results
+from basedsl.native_call import Invoker, NativeEntryPoint, NativeInvoker, native_invoker
+from basedsl.objectstage import FAILED_ASSERTIONS, Stages
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import encoder, gpu_launcher
 from basedsl_cute.executors.arguments import raise_failure, tensors
@@ -32,26 +30,31 @@ def gpu_executor(
     def load_native() -> NativeInvoker:
         driver.require(f"target {target}")
         driver.ensure_context()
-        table = pickle.loads(stages.data("launches"))
+        table = pickle.loads(stages.binary("launches"))
         image = stages.data("cubin" if "cubin" in stages else "ptx")
         symbols = None
         if table.kernels:
             symbols = gpu_launcher(image, table)
-        elif ENCODE_SYMBOL.encode() in stages.data("object"):
+        elif ENCODE_SYMBOL.encode() in stages.binary("object"):
             symbols = encoder()
         native = native_invoker(
-            stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
+            stages.binary("object"),
+            symbol,
+            arguments,
+            results,
+            symbols,
+            raise_failure=raise_failure,
         )
         # A failed launch ends as a failed assertion, so their counter counts it. The symbols own
         # the loaded kernels.
         keep = (*native.native.keep, symbols)
         counted = native.native.on_failure is not None
-        failed = asserts.FAILURES if counted else native.native.failed
+        failed = FAILED_ASSERTIONS if counted else native.native.failed
         native.native = replace(native.native, failed=failed, keep=keep)
         return native
 
     # Without kernels the host's code works on the host's memory.
-    launches = bool(pickle.loads(stages.data("launches")).kernels)
+    launches = bool(pickle.loads(stages.binary("launches")).kernels)
     on_host = launches and any(tensor.device == "cpu" for _, tensor in tensors(arguments))
     calls = _Launches(load_native)
     return _WithCopies(calls, arguments) if on_host else calls

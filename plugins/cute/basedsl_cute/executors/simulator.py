@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import ArgumentType
-from basedsl.binding.results import Results
+from basedsl.binding import ArgumentType, Results
 from basedsl.errors import DSLRuntimeError
-from basedsl.native_call.invoker import native_invoker
+from basedsl.native_call import native_invoker
 from basedsl.objectstage import Stages
-from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, Limits, python_launcher
+from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, python_launcher
 from basedsl_cute.dialect.attributes import BYVAL
 from basedsl_cute.executors.arguments import raise_failure, tensors
+from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import SIM, TARGETS
 from basedsl_cute.hardware.tensor_map_format import BYTES
 from basedsl_cute.sim import Memory, SimOptions
@@ -49,7 +49,7 @@ def simulator_executor(
     """Make a callable on packed arguments. Each call may touch its own arrays, and those that
     `reachable` names. Raises DSLRuntimeError for a tensor on another device.
     """
-    programs: dict[str, bytes] = pickle.loads(stages.data("programs"))
+    programs: dict[str, bytes] = pickle.loads(stages.binary("programs"))
     kernels: dict[str, SimKernel] = {}
     call = threading.local()
     reached = tensors(arguments)
@@ -57,7 +57,7 @@ def simulator_executor(
 
     def kernel(name: str) -> SimKernel:
         def record() -> Any:
-            return pickle.loads(stages.data("kernels"))[name]
+            return pickle.loads(stages.binary("kernels"))[name]
 
         packed = programs.get(name)
         return SimKernel(record()) if packed is None else SimKernel.unpack(packed, record)
@@ -83,10 +83,10 @@ def simulator_executor(
             dependent=bool(launch.flags & PDL),
         )
 
-    limits = Limits(smem=TARGETS[SIM].smem_per_block)
-    symbols = python_launcher(pickle.loads(stages.data("launches")), limits, start)
+    limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
+    symbols = python_launcher(pickle.loads(stages.binary("launches")), limits, start)
     native = native_invoker(
-        stages.data("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
+        stages.binary("object"), symbol, arguments, results, symbols, raise_failure=raise_failure
     )
 
     def invoke(packed: Sequence[Any]) -> Any:

@@ -1,8 +1,9 @@
-"""Which architectures have the instruction behind each op of the nvvm dialect that kernels use.
+"""Which architectures have which feature, and the one error about a target that lacks it.
 
 Rows are of what not every target has, as "Target ISA Notes" of each instruction in the PTX ISA say.
-LLVM would give up on the others, with the name of an intrinsic and no line. Matrix and copy
-atoms have rows of their own (`MMA_ATOMS`, `COPY_ATOMS`).
+`INSTRUCTIONS` has those of the nvvm dialect's ops that kernels use, `COPIES` and `MMA_SYNC` those
+of copy and matrix atoms. Without the error LLVM would give up with the name of an intrinsic and no
+line, or ptxas with a line of PTX.
 """
 
 from __future__ import annotations
@@ -11,99 +12,168 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.objectstage import span_of_location
-from basedsl_cute.hardware.targets import Target
+from basedsl.location import Span
+from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE, TARGETS, Target
 
 
 @dataclass(frozen=True)
-class Needs:
-    """What an op needs of a target: a compute capability, and whether only the architecture's own
-    or family's code ("sm_90a", "sm_100f") has it. `instruction` is PTX's name; `section` that of
-    the PTX ISA. `where` are attributes (as MLIR prints them, in part) that the row is about.
+class Requirement:
+    """A feature, in PTX's name for it, and the architectures that have it, each as PTX ISA 11.1.2
+    says it: "sm_90" with all later ones, "sm_100f" with its family's, "sm_90a" alone
+    (`Target.has_features_of`).
+
+    `where` are attributes of an op (as MLIR prints them, in part) that have the feature needed.
     """
 
-    since: tuple[int, int]
-    instruction: str
-    specific: bool = False
+    feature: str
+    architectures: tuple[str, ...]
     where: tuple[tuple[str, str], ...] = ()
 
-    def met_by(self, target: Target) -> bool:
-        own = not self.specific or not target.name[-1].isdigit()
-        return not target.is_gpu or (target.capability >= self.since and own)
+    def is_met_by(self, target: Target) -> bool:
+        """Tell whether code for `target` may use the feature; the simulator has every feature."""
+        return any(map(target.has_features_of, self.architectures))
 
     def concerns(self, op: Any) -> bool:
+        """Tell whether an op with these attributes needs the feature."""
         attributes = op.attributes
         return all(
             name in attributes and text in str(attributes[name]) for name, text in self.where
         )
 
+    def error(self, target: Target, span: Span | None) -> DSLTypeError:
+        """Return the error about `target`, which lacks the feature that the line at `span` uses."""
+        first = next(t.name for t in TARGETS.values() if t.is_gpu and self.is_met_by(t))
+        return DSLTypeError(
+            f"{target.name} has no {self.feature}: {self._owners()}",
+            span,
+            hint=f"compile for a target that has it ({ENVIRONMENT_VARIABLE}={first}), or decide by "
+            "const_expr on the architecture what the kernel does",
+        )
 
-_AMPERE, _HOPPER, _BLACKWELL = (8, 0), (9, 0), (10, 0)
-_CLUSTER = (("scope", "cluster"),)
+    def _owners(self) -> str:
+        exact = [name for name in self.architectures if name.endswith("a")]
+        families = [name for name in self.architectures if name.endswith("f")]
+        if len(exact) + len(families) < len(self.architectures):
+            return f"{' and '.join(self.architectures)} and later have it"
+        of = [f"the {'family' if len(families) == 1 else 'families'} of {' and '.join(families)}"]
+        owners = [*exact, *(of if families else ())]
+        return f"only {' and '.join(owners)} {'has' if len(owners) == 1 else 'have'} it"
 
-# Of several rows of an op the first that is not met is told.
-NEEDS: dict[str, tuple[Needs, ...]] = {
-    "nvvm.cp.async.shared.global": (Needs(_AMPERE, "cp.async"),),
-    "nvvm.cp.async.commit.group": (Needs(_AMPERE, "cp.async.commit_group"),),
-    "nvvm.cp.async.wait.group": (Needs(_AMPERE, "cp.async.wait_group"),),
-    "nvvm.cp.async.mbarrier.arrive": (Needs(_AMPERE, "cp.async.mbarrier.arrive"),),
-    "nvvm.cp.async.bulk.commit.group": (Needs(_HOPPER, "cp.async.bulk.commit_group"),),
-    "nvvm.cp.async.bulk.wait_group": (Needs(_HOPPER, "cp.async.bulk.wait_group"),),
-    "nvvm.cp.async.bulk.shared.cluster.global": (Needs(_HOPPER, "cp.async.bulk"),),
-    "nvvm.cp.async.bulk.global.shared.cta": (Needs(_HOPPER, "cp.async.bulk"),),
-    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (Needs(_HOPPER, "cp.async.bulk.tensor"),),
-    "nvvm.cp.async.bulk.tensor.global.shared.cta": (Needs(_HOPPER, "cp.async.bulk.tensor"),),
-    "nvvm.cp.async.bulk.tensor.reduce": (Needs(_HOPPER, "cp.reduce.async.bulk.tensor"),),
-    "nvvm.mbarrier.init": (Needs(_AMPERE, "mbarrier.init"),),
+
+def _since(feature: str, architecture: str, *where: tuple[str, str]) -> Requirement:
+    return Requirement(feature, (architecture,), where)
+
+
+_AMPERE, _ADA, _HOPPER = "sm_80", "sm_89", "sm_90"
+_CLUSTER = ("scope", "cluster")
+
+CLUSTERS = _since("cluster of several blocks", _HOPPER)
+WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
+TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
+TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
+SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
+
+# Of several rows of an op, the first that the target does not meet is reported.
+INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
+    "nvvm.cp.async.shared.global": (_since("cp.async", _AMPERE),),
+    "nvvm.cp.async.commit.group": (_since("cp.async.commit_group", _AMPERE),),
+    "nvvm.cp.async.wait.group": (_since("cp.async.wait_group", _AMPERE),),
+    "nvvm.cp.async.mbarrier.arrive": (_since("cp.async.mbarrier.arrive", _AMPERE),),
+    "nvvm.cp.async.bulk.commit.group": (_since("cp.async.bulk.commit_group", _HOPPER),),
+    "nvvm.cp.async.bulk.wait_group": (_since("cp.async.bulk.wait_group", _HOPPER),),
+    "nvvm.cp.async.bulk.shared.cluster.global": (_since("cp.async.bulk", _HOPPER),),
+    "nvvm.cp.async.bulk.global.shared.cta": (_since("cp.async.bulk", _HOPPER),),
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (_since("cp.async.bulk.tensor", _HOPPER),),
+    "nvvm.cp.async.bulk.tensor.global.shared.cta": (_since("cp.async.bulk.tensor", _HOPPER),),
+    "nvvm.cp.async.bulk.tensor.reduce": (_since("cp.reduce.async.bulk.tensor", _HOPPER),),
+    "nvvm.mbarrier.init": (_since("mbarrier.init", _AMPERE),),
     "nvvm.mbarrier.arrive": (
-        Needs(_HOPPER, "mbarrier.arrive.shared::cluster", where=_CLUSTER),
-        Needs(_AMPERE, "mbarrier.arrive"),
+        _since("mbarrier.arrive.shared::cluster", _HOPPER, _CLUSTER),
+        _since("mbarrier.arrive", _AMPERE),
     ),
-    "nvvm.mbarrier.expect_tx": (Needs(_HOPPER, "mbarrier.expect_tx"),),
-    "nvvm.mbarrier.arrive.expect_tx": (Needs(_HOPPER, "mbarrier.arrive.expect_tx"),),
-    "nvvm.mbarrier.try_wait": (Needs(_AMPERE, "mbarrier.test_wait"),),
-    "nvvm.mbarrier.try_wait.parity": (Needs(_AMPERE, "mbarrier.test_wait"),),
-    "nvvm.fence.proxy": (Needs(_HOPPER, "fence.proxy.async", where=(("kind", "async"),)),),
-    "nvvm.memory.barrier": (Needs(_HOPPER, "fence.acq_rel.cluster", where=_CLUSTER),),
-    "nvvm.cluster.arrive": (Needs(_HOPPER, "barrier.cluster.arrive"),),
-    "nvvm.cluster.arrive.relaxed": (Needs(_HOPPER, "barrier.cluster.arrive"),),
-    "nvvm.cluster.wait": (Needs(_HOPPER, "barrier.cluster.wait"),),
-    "nvvm.mapa": (Needs(_HOPPER, "mapa"),),
-    "nvvm.griddepcontrol": (Needs(_HOPPER, "griddepcontrol"),),
-    "nvvm.setmaxregister": (Needs(_HOPPER, "setmaxnreg", specific=True),),
-    "nvvm.prefetch": (Needs(_HOPPER, "prefetch.tensormap", where=(("tensormap", "unit"),)),),
+    "nvvm.mbarrier.expect_tx": (_since("mbarrier.expect_tx", _HOPPER),),
+    "nvvm.mbarrier.arrive.expect_tx": (_since("mbarrier.arrive.expect_tx", _HOPPER),),
+    # `lowering.ptx.before_hopper` makes test_wait of these where there is no try_wait.
+    "nvvm.mbarrier.try_wait": (_since("mbarrier.test_wait", _AMPERE),),
+    "nvvm.mbarrier.try_wait.parity": (_since("mbarrier.test_wait", _AMPERE),),
+    "nvvm.fence.proxy": (_since("fence.proxy.async", _HOPPER, ("kind", "async")),),
+    "nvvm.memory.barrier": (_since("fence.acq_rel.cluster", _HOPPER, _CLUSTER),),
+    "nvvm.cluster.arrive": (_since("barrier.cluster.arrive", _HOPPER),),
+    "nvvm.cluster.arrive.relaxed": (_since("barrier.cluster.arrive", _HOPPER),),
+    "nvvm.cluster.wait": (_since("barrier.cluster.wait", _HOPPER),),
+    "nvvm.mapa": (_since("mapa", _HOPPER),),
+    "nvvm.griddepcontrol": (_since("griddepcontrol", _HOPPER),),
+    "nvvm.setmaxregister": (SETMAXNREG,),
+    "nvvm.prefetch": (_since("prefetch.tensormap", _HOPPER, ("tensormap", "unit")),),
+    "nvvm.tcgen05.mma": (
+        TCGEN05,
+        Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),)),
+    ),
+    "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a")),),
     "nvvm.redux.sync": (
-        Needs(_BLACKWELL, "redux.sync.f32", specific=True, where=(("kind", "fm"),)),
-        Needs(_AMPERE, "redux.sync"),
+        Requirement("redux.sync.f32", ("sm_100f",), where=(("kind", "fm"),)),
+        _since("redux.sync", _AMPERE),
     ),
 }
 
-_SPECIAL = "nvvm.read.ptx.sreg."
+# By the name of a copy atom up to its number of matrices (`dialect.atoms.COPY_ATOMS`).
+COPIES = {
+    "cp_async": _since("cp.async", _AMPERE),
+    "ldmatrix": _since("ldmatrix", "sm_75"),
+    "ldmatrix_b8": Requirement("ldmatrix.b8", ("sm_100f", "sm_120f")),
+    "stmatrix": _since("stmatrix", _HOPPER),
+}
+
+# mma.sync by the type of A and its shape (PTX ISA 9.7.14.5).
+MMA_SYNC = {
+    ("f16", "16x8x8"): "sm_75",
+    ("f16", "16x8x16"): _AMPERE,
+    ("bf16", "16x8x8"): _AMPERE,
+    ("bf16", "16x8x16"): _AMPERE,
+    ("tf32", "16x8x4"): _AMPERE,
+    ("tf32", "16x8x8"): _AMPERE,
+    ("s8", "16x8x16"): _AMPERE,
+    ("s8", "16x8x32"): _AMPERE,
+    ("u8", "16x8x16"): _AMPERE,
+    ("u8", "16x8x32"): _AMPERE,
+    ("e4m3", "16x8x32"): _ADA,
+    ("e5m2", "16x8x32"): _ADA,
+    ("f64", "8x8x4"): _AMPERE,
+    ("f64", "16x8x4"): _HOPPER,
+    ("f64", "16x8x8"): _HOPPER,
+    ("f64", "16x8x16"): _HOPPER,
+}
+
+# `cvt` from and to a pair of Float8 (PTX ISA 9.7.9.21), by the element's name in MLIR. Those of
+# narrower floats are of sm_100a and its kin only.
+CONVERSIONS = {
+    "f8E4M3FN": _since("cvt.e4m3x2", _ADA),
+    "f8E5M2": _since("cvt.e5m2x2", _ADA),
+}
+
+_SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."
 _OF_CLUSTERS = ("cluster", "nclusterid")
 
 
-def needs_of(name: str) -> tuple[Needs, ...]:
-    """The rows of an op; none if every target has it."""
-    register = name.removeprefix(_SPECIAL)
-    if register != name and register.startswith(_OF_CLUSTERS):
-        return (Needs(_HOPPER, f"the register %{register.replace('.', '_')}"),)
-    return NEEDS.get(name, ())
+def mma_sync(shape: str, a: str, b: str) -> Requirement:
+    """Return the row of mma.sync of a shape ("16x8x16") and of A's and B's types in PTX ("f16")."""
+    feature = f"mma.sync of {a} and {b} with shape {shape}"
+    return Requirement(feature, (MMA_SYNC[a, shape],))
 
 
-def check(name: str, op: Any, target: Target) -> None:
-    """DSLTypeError at the Python line of `op` if `target` has no instruction for it."""
-    for needs in needs_of(name):
-        if not needs.met_by(target) and needs.concerns(op):
-            raise DSLTypeError(
-                f"{target.name} has no {needs.instruction}: {_wanted(needs)}",
-                span_of_location(op.location),
-                hint="compile for such a target (CUTE_DSL_ARCH), or decide by "
-                "const_expr on the architecture what the kernel does",
-            )
+def instruction_requirements(op: str) -> tuple[Requirement, ...]:
+    """Return the rows of an nvvm op by its name; none if every target has it."""
+    register = op.removeprefix(_SPECIAL)
+    if register != op and register.startswith(_OF_CLUSTERS):
+        return (_since(f"register %{register.replace('.', '_')}", _HOPPER),)
+    if op.startswith(_BLACKWELL) and op not in INSTRUCTIONS:
+        return (Requirement(op.removeprefix("nvvm."), TCGEN05.architectures),)
+    return INSTRUCTIONS.get(op, ())
 
 
-def _wanted(needs: Needs) -> str:
-    major, minor = needs.since
-    if needs.specific:
-        return f"it is for sm_{major}{minor}a, and for later targets whose name ends in 'a' or 'f'"
-    return f"sm_{major}{minor} is the first that has"
+def missing_requirement(name: str, op: Any, target: Target) -> Requirement | None:
+    """Return the first row that the op called `name` needs and `target` does not meet, or None."""
+    for requirement in instruction_requirements(name):
+        if not requirement.is_met_by(target) and requirement.concerns(op):
+            return requirement
+    return None

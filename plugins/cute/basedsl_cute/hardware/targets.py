@@ -1,36 +1,54 @@
-"""The targets that kernels compile for: a row for each NVIDIA architecture, and the simulator."""
+"""The targets that kernels compile for: a row for each NVIDIA architecture, and the simulator.
+
+The constants are of every architecture in the table.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
 from basedsl.errors import DSLError
+from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
 
 ENVIRONMENT_VARIABLE = "CUTE_DSL_ARCH"
 SIM = "sim"
+
+
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+WARP_SIZE = 32  # threads
+MAX_THREADS_PER_BLOCK = 1024
+REGISTERS_PER_SM = 64 * 1024  # of 32 bits each
+MAX_REGISTERS_PER_THREAD = 255
+STATIC_SMEM = 48 * 1024  # bytes of shared memory that a block has without opting in to more
+SYSTEM_SMEM = 1024  # bytes that the system takes beside what a block asks for (8.0 and later)
+PORTABLE_CLUSTER, MAX_CLUSTER = 8, 16  # blocks: on every GPU with clusters; after opting in
+# PTX ISA 9.7.15.5, "wgmma": the warps that execute one of its instructions together.
+WARPS_PER_WARPGROUP = 4
+
+# PTX ISA 11.1.2, "Target directive".
+_NAME = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
 @dataclass(frozen=True)
 class Target:
     """One architecture.
 
-    Memory sizes are bytes of shared memory: of an SM, the most one block can opt into, and the
-    most it can have statically (CUDA C++ Programming Guide, "Technical Specifications per Compute
-    Capability"). `ptx` is the PTX ISA version that the code is written in: 8.4 (CUDA 12.4), or the
-    first that knows the architecture (PTX ISA, "Release Notes").
+    Memory sizes are bytes of shared memory: of an SM, and the most one block can opt into (CUDA C++
+    Programming Guide, "Technical Specifications per Compute Capability"). `ptx` is the PTX ISA
+    version that the code is written in: 8.4 (CUDA 12.4), or the first that knows the architecture
+    (PTX ISA, "Release Notes"). `tmem_columns` are the columns of tensor memory of an SM; code has
+    it only on targets with tcgen05 (`requirements`).
     """
 
     name: str
-    ptx: int = 0
-    smem_per_sm: int = 0
-    smem_per_block: int = 0
-    max_warps_per_sm: int = 64
-    max_blocks_per_sm: int = 32
-    static_smem: int = 48 * 1024
-    registers_per_sm: int = 65536
-    max_threads_per_block: int = 1024
-    warp_size: int = 32
+    ptx: int
+    smem_per_sm: int
+    smem_per_block: int
+    max_warps_per_sm: int
+    max_blocks_per_sm: int
+    tmem_columns: int = 0
 
     @property
     def is_gpu(self) -> bool:
@@ -38,14 +56,53 @@ class Target:
 
     @property
     def capability(self) -> tuple[int, int]:
-        """Compute capability; (0, 0) for the simulator."""
-        digits = re.sub(r"\D", "", self.name)
-        return (int(digits[:-1]), int(digits[-1])) if digits else (0, 0)
+        """The compute capability (major, minor); (0, 0) for the simulator."""
+        return _parts(self.name)[0] if self.is_gpu else (0, 0)
+
+    @property
+    def variant(self) -> str:
+        """The end of the name: "a" for one architecture's own code, "f" for its family's, or ""."""
+        return _parts(self.name)[1] if self.is_gpu else ""
 
     @property
     def features(self) -> str:
         """LLVM's NVPTX feature string."""
         return f"+ptx{self.ptx}"
+
+    def has_features_of(self, architecture: str) -> bool:
+        """Tell whether code for this target may use what `architecture` has (PTX ISA 11.1.2).
+
+        Every architecture has what "sm_100" has from its compute capability on. "sm_100f" adds what
+        "a" and "f" targets of the same major compute capability have from there on, "sm_100a" what
+        it has alone. The simulator has everything.
+        """
+        if not self.is_gpu:
+            return True
+        capability, variant = _parts(architecture)
+        if variant == "a":
+            return self.name == architecture
+        if variant == "f" and (not self.variant or self.capability[0] != capability[0]):
+            return False
+        return self.capability >= capability
+
+    def resident_blocks(self, threads: int, smem: int) -> int:
+        """Return how many blocks of `threads` threads and `smem` bytes of shared memory one SM
+        runs at a time, as far as its warps, blocks and shared memory go.
+        """
+        warps = -(-threads // WARP_SIZE)
+        return min(
+            self.max_blocks_per_sm,
+            self.max_warps_per_sm // warps,
+            self.smem_per_sm // (smem + SYSTEM_SMEM),
+        )
+
+
+@functools.cache
+def _parts(name: str) -> tuple[tuple[int, int], str]:
+    match = _NAME.fullmatch(name)
+    assert match is not None, name
+    major, minor, variant = match.groups()
+    return (int(major), int(minor)), variant
 
 
 def _kib(n: int) -> int:
@@ -62,28 +119,33 @@ TARGETS = {
         Target("sm_89", 84, _kib(100), _kib(99), 48, 24),
         Target("sm_90", 84, _kib(228), _kib(227), 64, 32),
         Target("sm_90a", 84, _kib(228), _kib(227), 64, 32),
-        Target("sm_100", 86, _kib(228), _kib(227), 64, 32),
-        Target("sm_100a", 86, _kib(228), _kib(227), 64, 32),
-        Target("sm_100f", 88, _kib(228), _kib(227), 64, 32),
-        Target("sm_103", 88, _kib(228), _kib(227), 64, 32),
-        Target("sm_103a", 88, _kib(228), _kib(227), 64, 32),
-        Target("sm_103f", 88, _kib(228), _kib(227), 64, 32),
+        Target("sm_100", 86, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_100a", 86, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_100f", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_103", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_103a", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_103f", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
         Target("sm_120", 87, _kib(100), _kib(99), 48, 24),
         Target("sm_120a", 87, _kib(100), _kib(99), 48, 24),
+        Target("sm_120f", 88, _kib(100), _kib(99), 48, 24),
         Target("sm_121", 88, _kib(100), _kib(99), 48, 24),
         Target("sm_121a", 88, _kib(100), _kib(99), 48, 24),
+        Target("sm_121f", 88, _kib(100), _kib(99), 48, 24),
         # The simulator promises what the largest of them have.
-        Target(SIM, 0, _kib(228), _kib(227), 64, 32),
+        Target(SIM, 0, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
     )
 }
 
+# The most blocks that an SM of any architecture runs at a time.
+MAX_BLOCKS_PER_SM = max(target.max_blocks_per_sm for target in TARGETS.values())
+
 # Where a family has an "a" variant, a device of it runs that: wgmma, setmaxnreg, tcgen05 need it
-# (PTX ISA 11.1.2, "Architecture-specific features").
+# (PTX ISA 11.1.2).
 _PREFERRED = {(9, 0): "sm_90a", (10, 0): "sm_100a", (10, 3): "sm_103a", (12, 0): "sm_120a"}
 
 
 def target_of(name: str) -> Target:
-    """The row called `name`; an error with the known ones otherwise."""
+    """Return the row called `name`; DSLError with the known ones if there is none."""
     found = TARGETS.get(name.strip().lower())
     if found is None:
         raise DSLError(
@@ -94,13 +156,15 @@ def target_of(name: str) -> Target:
 
 
 def target_for_capability(major: int, minor: int) -> Target:
-    """The target for a device: its own row, or the newest that such a device still runs."""
+    """Return the target for a device of this compute capability: its own row, or the newest that
+    such a device still runs. DSLError for a device older than all rows.
+    """
     preferred = _PREFERRED.get((major, minor), f"sm_{major}{minor}")
     if preferred in TARGETS:
         return TARGETS[preferred]
     older = [
         t for t in TARGETS.values()
-        if t.is_gpu and t.name[-1].isdigit() and t.capability <= (major, minor)
+        if t.is_gpu and not t.variant and t.capability <= (major, minor)
     ]  # fmt: skip
     if not older:
         raise DSLError(f"a GPU of compute capability {major}.{minor} is too old for this compiler")

@@ -17,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import NumericArgument
-from basedsl.binding.arguments import PartsArgument, is_plainly_static, static_key
+from basedsl.binding import NumericArgument, PartsArgument, is_plainly_static, static_key
 from basedsl.errors import DSLCallError
 from basedsl.numeric import Numeric
 from basedsl.pytree import flatten, leaf_paths
-from basedsl_cute.arrays.tensor import Pointer, Tensor
+from basedsl_cute.arrays.tensor import HostPointer, HostTensor
 from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
 
 _METHODS = ("__c_pointers__", "__get_mlir_types__", "__new_from_mlir_values__")
-_BUILT_IN = (Tensor, Pointer, Numeric)
+_BUILT_IN = (HostTensor, HostPointer, Numeric)
 
 
 def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
@@ -45,9 +44,9 @@ def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
 
 
 def _part(pointer: Any, type_: Any, name: str) -> Any:
-    if isinstance(pointer, Tensor):
+    if isinstance(pointer, HostTensor):
         return tensor_argument(pointer, None, name)
-    if isinstance(pointer, Pointer):
+    if isinstance(pointer, HostPointer):
         return pointer_argument(pointer, name)
     if isinstance(type_, type) and issubclass(type_, Numeric):
         return NumericArgument(type_)
@@ -90,8 +89,9 @@ class ProtocolArgument(PartsArgument):
     def pack(self, value: Any) -> tuple[Any, ...]:
         packed: list[Any] = []
         for part, pointer in zip(self.parts, value.__c_pointers__(), strict=True):
-            number = isinstance(part, NumericArgument)
-            packed += part.pack(_read(part.type, pointer) if number else pointer)
+            if isinstance(part, NumericArgument):
+                pointer = _read(part.type, pointer)
+            packed += part.pack(pointer)
         return tuple(packed)
 
     def __str__(self) -> str:

@@ -6,15 +6,15 @@ import difflib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Never, NoReturn
 
+from basedsl import DSLFunction
 from basedsl.binding import Each
 from basedsl.errors import DSLCallError, DSLTypeError
-from basedsl.function import DSLFunction
 from basedsl.location import Span, span_of_function, user_span
-from basedsl.metastage import require
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
-from basedsl.pytree import flatten, leaf_paths, rebuild
+from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.tracing import require
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
@@ -22,16 +22,16 @@ from basedsl_cute.dialect.attributes import (
     SMEM_IS_TOTAL_ATTRIBUTE,
 )
 from basedsl_cute.dialect.cute_trace import cute_trace
+from basedsl_cute.hardware.launch_limits import (
+    LaunchLimits,
+    LaunchProblem,
+    launch_problem,
+    three_extents,
+)
+from basedsl_cute.hardware.targets import MAX_BLOCKS_PER_SM, MAX_THREADS_PER_BLOCK
 from basedsl_cute.host.stream import stream_value
 
 MODULE = "kernels"
-# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
-MAX_BLOCK = (1024, 1024, 64)
-MAX_THREADS = 1024
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_CLUSTER = (16, 16, 16)
-MAX_CLUSTER_BLOCKS = 16
-MAX_RESIDENT = 32  # blocks on a multiprocessor
 
 _NO_FALLBACK = "clusters have the shape `cluster=`, on any GPU that has it: leave this out"
 _NO_MERGE = "allocate before the branches, and use the same memory in both"
@@ -77,7 +77,7 @@ class KernelCall:
         programmatic_event: Any = None,
         programmatic_event_flags: int = 0,
         programmatic_event_trigger_at_block_start: Any = 0,
-        **unknown: Any,
+        **unknown: Never,
     ) -> None:
         """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
 
@@ -103,49 +103,42 @@ class KernelCall:
         trace = require("launching a kernel")
         span = user_span()
         self.launched = True
-        grid3 = _extents(grid, "grid", MAX_GRID, span)
-        block3 = _extents(block, "block", MAX_BLOCK, span)
-        threads = 1
-        for n in block3:
-            threads = threads * n if not is_dynamic(n) and not is_dynamic(threads) else None
-            if threads is None:
-                break
-        if threads is not None and threads > MAX_THREADS:
-            raise DSLCallError(
-                f"a block of {tuple(block3)} has {threads} threads, more than {MAX_THREADS}",
-                span,
-                hint="use a smaller block, and more blocks in the grid",
-            )
+        grid3 = _extents(grid, "grid", span)
+        block3 = _extents(block, "block", span)
         cluster3 = None if cluster is None else _cluster(cluster, span)
+        grid_known, block_known = map(_known, (grid3, block3))
+        problem = launch_problem(LaunchLimits(), grid_known, block_known, cluster3)
+        if problem is not None:
+            raise DSLCallError(problem.message, span, hint=problem.hint)
         attributes = _kernel_attributes(
             trace,
-            block3 if threads is not None else None,
+            None if None in block_known else block3,
             cluster3,
             max_number_threads,
             min_blocks_per_mp,
             preferred_smem_carveout,
         )
-        name, operands = _trace_kernel(trace, self, attributes, span)
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
-        _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+        # A `with` of host code, such as a profiler's range, says nothing about the kernel.
+        with trace.allowing():
+            name, operands = _trace_kernel(trace, self, attributes, span)
+            _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
 
 
 def _cluster(given: Any, span: Span | None) -> list[int]:
-    extents = _extents(given, "cluster", MAX_CLUSTER, span)
+    extents = _extents(given, "cluster", span)
     if any(is_dynamic(n) for n in extents):
         raise DSLTypeError(
             "the shape of a cluster is static: the kernel is compiled for it",
             span,
             hint="pass it as a Constexpr",
         )
-    if math.prod(extents) > MAX_CLUSTER_BLOCKS:
-        raise DSLCallError(
-            f"a cluster of {tuple(extents)} has {math.prod(extents)} blocks, more than "
-            f"{MAX_CLUSTER_BLOCKS}",
-            span,
-        )
     return extents
+
+
+def _known(extents: list[Any]) -> list[int | None]:
+    return [None if is_dynamic(n) else n for n in extents]
 
 
 def check_launched(trace: Any) -> None:
@@ -174,29 +167,16 @@ def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
             )
 
 
-def _extents(given: Any, what: str, limits: tuple[int, ...], span: Span | None) -> list[Any]:
-    if isinstance(given, int | Numeric):
-        given = (given,)
-    if not isinstance(given, list | tuple) or not 1 <= len(given) <= 3:
-        raise DSLTypeError(f"{what} takes one to three integers, got {given!r}", span)
-    extents = [*given, 1, 1][:3]
-    for axis, extent, limit in zip("xyz", extents, limits, strict=True):
-        integer = type(extent).is_integer if isinstance(extent, Numeric) else type(extent) is int
-        if not integer:
-            raise DSLTypeError(
-                f"{what} {axis} must be an integer, got {type(extent).__name__}",
-                span,
-                hint="divide with // for a whole number, or with cute.ceil_div(a, b)",
-            )
-        if not is_dynamic(extent) and not 0 < int(extent) <= limit:
-            raise DSLCallError(
-                f"{what} {axis} is {int(extent)}; it must be 1 to {limit}",
-                span,
-                hint="an empty tensor needs no launch: guard it with `if n > 0:`"
-                if int(extent) == 0
-                else None,
-            )
+def _extents(given: Any, name: str, span: Span | None) -> list[Any]:
+    """Three extents: ints where they are static."""
+    extents = three_extents(name, given, _is_integer)
+    if isinstance(extents, LaunchProblem):
+        raise DSLTypeError(extents.message, span, hint=extents.hint)
     return [x if is_dynamic(x) else int(x) for x in extents]
+
+
+def _is_integer(value: Any) -> bool:
+    return bool(type(value).is_integer) if isinstance(value, Numeric) else type(value) is int
 
 
 def _kernel_attributes(
@@ -239,9 +219,10 @@ def _check_bounds(
     most_threads: Sequence[int] | None, min_blocks: Any, carveout: int | None
 ) -> None:
     span = user_span()
-    if type(min_blocks) is not int or not 0 <= min_blocks <= MAX_RESIDENT:
+    if type(min_blocks) is not int or not 0 <= min_blocks <= MAX_BLOCKS_PER_SM:
         raise DSLCallError(
-            f"min_blocks_per_mp is a static integer, 0 to {MAX_RESIDENT}, not {min_blocks!r}", span
+            f"min_blocks_per_mp is a static integer, 0 to {MAX_BLOCKS_PER_SM}, not {min_blocks!r}",
+            span,
         )
     if most_threads is not None:
         extents = list(most_threads)
@@ -249,9 +230,10 @@ def _check_bounds(
             raise DSLCallError(
                 f"max_number_threads is up to three static integers, not {most_threads!r}", span
             )
-        if math.prod(n or 1 for n in extents) > MAX_THREADS:
+        if math.prod(n or 1 for n in extents) > MAX_THREADS_PER_BLOCK:
             raise DSLCallError(
-                f"max_number_threads={extents} is more than the {MAX_THREADS} threads of a block",
+                f"max_number_threads={extents} is more than the {MAX_THREADS_PER_BLOCK} threads of "
+                "a block",
                 span,
             )
     if carveout is not None and (type(carveout) is not int or not 0 <= carveout <= 100):
@@ -267,7 +249,7 @@ def _trace_kernel(
     ir = trace.ir
     kernel = call.kernel
     parameters = kernel.signature.parameters
-    flat = []
+    flat: list[tuple[Node | None, list[Any], list[Any]]] = []
     operands: list[Any] = []
     for value, parameter in zip(call.values, parameters, strict=True):
         if parameter.is_constexpr:

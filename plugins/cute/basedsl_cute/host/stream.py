@@ -15,7 +15,7 @@ from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int64, is_dynamic
 from basedsl_cute.arrays.placeholders import FakeStream
-from basedsl_cute.arrays.unpack import as_bytes, python_unpacker
+from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker
 from basedsl_cute.device.driver import stream_handle
 
 
@@ -61,7 +61,7 @@ class StreamArgument(ArgumentType):
         def pack(value: Any) -> bytes | None:
             return as_bytes(self.formats, self.pack(value)) if is_stream(value) else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def __str__(self) -> str:
         return "Stream"

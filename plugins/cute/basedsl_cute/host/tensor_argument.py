@@ -14,21 +14,19 @@ from typing import Any
 
 from basedsl.binding import ArgumentType, Unpacker
 from basedsl.errors import DSLCallError
-from basedsl.metastage import require
 from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
 from basedsl_cute.arrays.address_owner import owner_of
-from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.arrays.placeholders import FakeTensor, SymInt
-from basedsl_cute.arrays.tensor import Pointer, reaches_beyond_32_bits
-from basedsl_cute.arrays.tensor import Tensor as RuntimeTensor
-from basedsl_cute.arrays.unpack import as_bytes, python_unpacker, tensor_unpacker
+from basedsl_cute.arrays.tensor import HostPointer, HostTensor, reaches_beyond_32_bits
+from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker, tensor_unpacker
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import cute_trace
-from basedsl_cute.tensors.pointer import RUN, element_bytes, memref_type, storage_bits
-from basedsl_cute.tensors.pointer import Pointer as TracedPointer
+from basedsl_cute.tensors.pointer import RUN, Pointer, element_bytes, memref_type, storage_bits
 from basedsl_cute.tensors.tensor import DeclaredTensor, Tensor
 
 MAX_ALIGN = 16  # the widest access of one thread, in bytes
@@ -109,7 +107,7 @@ class TensorArgument(ArgumentType):
 
         shape = fill(self.shape)
         stride = fill(self.stride)
-        pointer = TracedPointer(self.dtype, self.space, self.align, values[0])
+        pointer = Pointer(self.dtype, self.space, self.align, values[0])
         return Tensor(pointer, algebra.Layout(self._nested(shape), self._nested(stride)))
 
     def pack(self, value: Any) -> tuple[Any, ...]:
@@ -139,7 +137,7 @@ class TensorArgument(ArgumentType):
 
         pack = _keeping(make)
         if self != plain:
-            return python_unpacker(self.formats, pack)
+            return slots_unpacker(self.formats, pack)
         return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
 
     def accepting_unpacker(self) -> Unpacker | None:
@@ -158,7 +156,7 @@ class TensorArgument(ArgumentType):
         violates, if not.
         """
         host = host_tensor(value, name)
-        dtype = value.element_type if isinstance(value, RuntimeTensor) else None
+        dtype = value.element_type if isinstance(value, HostTensor) else None
         problem = self._violated(host, dtype or from_dlpack(*host.dtype))
         if problem is not None:
             hint = "pass an array like the one it was compiled for, or compile again"
@@ -167,7 +165,7 @@ class TensorArgument(ArgumentType):
             raise DSLCallError(f"'{name}' was compiled as {self}; {problem}", hint=hint)
         return True
 
-    def _violated(self, host: HostTensor, dtype: Any) -> str | None:
+    def _violated(self, host: ArrayRecord, dtype: Any) -> str | None:
         if dtype is not self.dtype:
             return f"the elements are {dtype.__name__}"
         if len(host.shape) != len(self.shape):
@@ -248,10 +246,10 @@ class PointerArgument(ArgumentType):
         trace = require("a pointer argument")
         return [memref_type(trace, self.dtype, self.space, RUN, self.align)]
 
-    def proxy(self, values: Sequence[Any]) -> TracedPointer:
-        return TracedPointer(self.dtype, self.space, self.align, values[0])
+    def proxy(self, values: Sequence[Any]) -> Pointer:
+        return Pointer(self.dtype, self.space, self.align, values[0])
 
-    def pack(self, value: Pointer) -> tuple[Any, ...]:
+    def pack(self, value: HostPointer) -> tuple[Any, ...]:
         if value.num_bytes is not None:
             _sizes[value.address] = value.num_bytes
         else:
@@ -262,19 +260,19 @@ class PointerArgument(ArgumentType):
         """As `pack`, for values of exactly this type."""
 
         def pack(value: Any) -> bytes | None:
-            fits = type(value) is Pointer and pointer_argument(value, self.name) == self
+            fits = type(value) is HostPointer and pointer_argument(value, self.name) == self
             return as_bytes(self.formats, self.pack(value)) if fits else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def accepting_unpacker(self) -> Unpacker | None:
         """As `pack`, for values that `accepts` takes."""
 
         def pack(value: Any) -> bytes | None:
-            fits = type(value) is Pointer and self.accepts(value, self.name)
+            fits = type(value) is HostPointer and self.accepts(value, self.name)
             return as_bytes(self.formats, self.pack(value)) if fits else None
 
-        return python_unpacker(self.formats, pack)
+        return slots_unpacker(self.formats, pack)
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """The memory behind the pointer: what `make_ptr(num_bytes=)` said, else the array that it
@@ -293,46 +291,57 @@ class PointerArgument(ArgumentType):
         return owner
 
     def accepts(self, value: Any, name: str) -> bool:
-        if not isinstance(value, Pointer) or pointer_argument(value, name) != self:
-            aligned = isinstance(value, Pointer) and value.align >= self.align
-            if aligned and (value.dtype, value.space) == (self.dtype, self.space):
-                return True
-            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}")
+        problem = self._violated(value)
+        if problem is not None:
+            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}: {problem}")
         return True
+
+    def _violated(self, value: Any) -> str | None:
+        if not isinstance(value, HostPointer):
+            return "it is no pointer"
+        if value.dtype is not self.dtype:
+            return f"its elements are {value.dtype.__name__}"
+        if value.space != self.space and not {value.space, self.space} <= _OF_THE_HOST:
+            return f"it points to {value.space}"
+        if value.address % self.align:
+            return f"its address is not aligned to {self.align} bytes"
+        return None
 
     def __str__(self) -> str:
         return f"Pointer[{self.dtype.__name__}] to {self.space}, align {self.align}"
 
 
+# Host code has addresses of global memory alone, whichever of these names they are written with.
+_OF_THE_HOST = {"gmem", "generic"}
 _sizes: dict[int, int] = {}  # address -> bytes, of pointers whose maker said so
 
 
-def pointer_argument(value: Pointer, name: str) -> PointerArgument:
+def pointer_argument(value: HostPointer, name: str) -> PointerArgument:
     """The argument type of a pointer."""
     return PointerArgument(value.dtype, value.space, value.align, name)
 
 
-def host_tensor(value: Any, name: str = "") -> HostTensor:
+def host_tensor(value: Any, name: str = "") -> ArrayRecord:
     """An array, or what `from_dlpack` made of one, as a record."""
-    if isinstance(value, RuntimeTensor):
+    if isinstance(value, HostTensor):
         return value.host
     if isinstance(value, FakeTensor):
         raise DSLCallError(
             f"{value} has no data", hint="compile with it, and call the result with arrays"
         )
-    return HostTensor.of(value, name)
+    return ArrayRecord.of(value, name)
 
 
-def tensor_argument(value: Any, annotation: Any, name: str) -> Any:
+def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | None:
     """The argument type of an array, a tensor or a pointer, or None if `value` is none."""
-    if isinstance(value, Pointer):
+    if isinstance(value, HostPointer):
         return pointer_argument(value, name)
     declared = annotation is Tensor or isinstance(annotation, DeclaredTensor)
     if isinstance(value, FakeTensor):
         return _of_fake(value, annotation, name)
-    if isinstance(value, RuntimeTensor):
+    if isinstance(value, HostTensor):
         return _of_runtime(value, annotation, name)
-    host = HostTensor.of(value, name) if HostTensor.can_read(value) else None
+    host = ArrayRecord.of(value, name) if ArrayRecord.can_read(value) else None
     if host is None:
         if declared:
             raise DSLCallError(
@@ -390,7 +399,7 @@ def _keeping(make: Callable[[Any], bytes | None]) -> Callable[[Any], bytes | Non
     """`make`, asked only once about a `runtime.Tensor` until its argument type changes."""
 
     def pack(value: Any) -> bytes | None:
-        if type(value) is not RuntimeTensor:
+        if type(value) is not HostTensor:
             return make(value)
         kept = value.packed
         if kept is None or kept[0] is not value.argument or kept[1] is not make:
@@ -402,7 +411,7 @@ def _keeping(make: Callable[[Any], bytes | None]) -> Callable[[Any], bytes | Non
     return pack
 
 
-def _of_runtime(value: RuntimeTensor, annotation: Any, name: str) -> TensorArgument:
+def _of_runtime(value: HostTensor, annotation: Any, name: str) -> TensorArgument:
     host = value.host
     if isinstance(annotation, DeclaredTensor):
         _check_declared(annotation, value.element_type, host.shape, name)

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from basedsl.errors import DSLError, DSLTypeError
-from basedsl.metastage import Trace, require
-from basedsl.numeric import Int64, as_numeric, is_dynamic, select
-from basedsl.numeric.kit import kit_of
+from basedsl.numeric import Int64, as_numeric, is_dynamic, kit_of, select
+from basedsl.tracing import Trace, require
 from basedsl_cute.hardware.tensor_map_format import (
     ALIGNMENT,
     BYTES,
@@ -126,7 +125,7 @@ def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> No
 
 def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
     """The strides, but 0 in modes of one element, where arrays may have any."""
-    steps = []
+    steps: list[Any] = []
     for extent, stride in zip(extents[1:], strides, strict=True):
         is_one = extent == 1
         if is_dynamic(is_one):

@@ -1,6 +1,6 @@
-"""`cute.cuda`: the context and the streams of programs that use no framework.
+"""`cute.cuda`: contexts, streams and error checks for programs that use no array framework.
 
-On the simulator there is one stream, and it has always finished.
+On the simulator there is one stream, whose work is always finished.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ from basedsl_cute.dsl.machine import current_target
 
 
 class StreamHandle(int):
-    """A CUstream where cuda-python is not installed."""
+    """The handle of a CUstream, in place of cuda-python's class where that is not installed."""
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, int(self)
 
 
 def initialize_cuda_context(device_id: int = 0) -> None:
-    """Make the primary context of a device current in this thread."""
+    """Make the primary context of device `device_id` current in this thread.
+
+    Does nothing on the simulator. Raises DSLRuntimeError without a driver.
+    """
     if current_target().is_gpu:
         driver.set_device(device_id)
 
 
 def as_custream(handle: int) -> Any:
-    """A CUstream of cuda-python if that is installed, else an object that is as good here."""
+    """A stream handle as `CUstream` of cuda-python, or as `StreamHandle` where that is missing."""
     try:
         from cuda.bindings import driver as bindings
     except ImportError:
@@ -35,21 +38,30 @@ def as_custream(handle: int) -> Any:
 
 
 def default_stream() -> Any:
-    """The default stream of the context."""
+    """The default stream of the current context, as an argument of `@jit` functions."""
     return as_custream(0)
 
 
 def stream_sync(stream: Any) -> None:
-    """Wait until all work given to `stream` has finished."""
+    """Wait until all work of `stream` has finished.
+
+    `stream` is None (the default stream), a stream of cuda-python, PyTorch or CuPy, or a handle.
+    Raises DSLCudaRuntimeError if work of the stream failed.
+    """
     if current_target().is_gpu:
         driver.ensure_context()
         driver.call("cuStreamSynchronize", driver.stream_handle(stream))
 
 
 def checkCudaErrors(result: Any) -> Any:
-    """What a function of cuda-python returned besides its code; DSLCudaRuntimeError for a failure.
+    """Check the result of a function of cuda-python, and return its values.
 
-    `result` is its tuple, the code first.
+    `result` is the tuple that the function returned, error code first. Returns None, the one value,
+    or a tuple of several. Raises DSLCudaRuntimeError for a failure.
+
+    >>> from basedsl_cute import cuda
+    >>> cuda.checkCudaErrors((0, 12040))
+    12040
     """
     code, *values = result
     number = int(code)

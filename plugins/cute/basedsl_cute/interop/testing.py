@@ -1,4 +1,4 @@
-"""`cute.testing`: timing, tuning, and small helpers of programs that check their own results."""
+"""`cute.testing`: timing, autotuning, and helpers for programs that check their own results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 
 from basedsl import logs
 from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError
-from basedsl.metastage import current
 from basedsl.numeric import Boolean, Numeric, is_dynamic
+from basedsl.tracing import current
 from basedsl_cute import algebra, arch
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph
+from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target, synchronize
@@ -26,11 +27,13 @@ _log = logs.logger("cute.autotune")
 
 
 class CantImplementError(DSLError):
-    """A configuration that a program does not support; tuning passes over it."""
+    """Raised by a program for a configuration that it does not support; tuning skips it."""
 
 
 class JitArguments:
-    """The arguments of one call."""
+    """The arguments of one call, for `benchmark` and `tune`; tensors of `from_dlpack` keep their
+    arrays alive.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args = args
@@ -38,7 +41,7 @@ class JitArguments:
         self._owners: list[Any] = []
 
     def add_to_scope(self, owners: Sequence[Any]) -> None:
-        """Keep objects alive as long as these arguments: what owns their memory."""
+        """Keep objects that own the arguments' memory alive as long as the arguments."""
         self._owners += owners
 
 
@@ -57,12 +60,28 @@ def benchmark(
     use_cuda_graphs: bool = False,
     nvtx_tag: str | None = None,
 ) -> float:
-    """The average time of a call, in microseconds.
+    """Measure the average time of a call, in microseconds.
 
-    The calls take `kernel_arguments`, or in turn one of `workspace_count` sets of arguments that
-    `workspace_generator` makes, so that no call finds its data in the cache. `stream` is the one
-    that the calls use. `use_cuda_graphs` captures the calls (on a stream that is not the default
-    one) and times the replay. On the simulator this is the time of simulating.
+    Parameters:
+        callable: the function to time, for instance the result of `cute.compile`.
+        warmup_iterations: the number of calls before the timed ones.
+        iterations: the number of timed calls.
+        stream: the stream that the calls use, None for the default stream.
+        kernel_arguments: the arguments of each call, by default none.
+        workspace_generator: a function that makes the arguments of a call. The calls use
+            `workspace_count` such sets in turn, so that no call finds its data in the L2 cache; see
+            `get_workspace_count`.
+        use_cuda_graphs: capture the calls in a CUDA graph, on a stream that is not the default one,
+            and time its replay.
+        nvtx_tag: the name of a range in a profile, where NVTX is installed.
+
+    On a GPU, CUDA events take the time; on the simulator it is the time of simulating. Raises
+    DSLCallError for numbers below 1, DSLRuntimeError for capturing the default stream.
+
+    >>> from basedsl_cute import testing
+    >>> microseconds = testing.benchmark(lambda: sum(range(100)), iterations=10)
+    >>> microseconds > 0
+    True
     """
     if iterations < 1 or warmup_iterations < 0:
         raise DSLCallError("benchmark() takes at least one iteration, and no negative warm-up")
@@ -129,7 +148,7 @@ def _time_graphs(calls: Callable[[int], None], warmup: int, iterations: int, str
 
 @contextlib.contextmanager
 def _range(tag: str | None) -> Iterator[None]:
-    """A range that profilers show, where NVTX for Python is installed."""
+    """Mark a range in profiles, where NVTX for Python is installed."""
     try:
         import nvtx
     except ImportError:
@@ -142,10 +161,13 @@ def _range(tag: str | None) -> Iterator[None]:
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:
-    """How many sets of arguments of this size exceed the L2 cache, at most one for each call."""
+    """The number of argument sets of `one_workspace_bytes` that exceed the L2 cache together.
+
+    It is at most the number of calls. Raises DSLCallError for a size below 1.
+    """
     if one_workspace_bytes < 1:
         raise DSLCallError(f"a workspace has at least one byte, not {one_workspace_bytes}")
-    needed = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
+    needed: int = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
     return max(1, min(needed, warmup_iterations + iterations))
 
 
@@ -160,22 +182,40 @@ def tune(
     iterations: int = 100,
     stream: Any = None,
 ) -> dict[str, Any]:
-    """The fastest of all combinations of `params_dict`, as keyword arguments of `func`.
+    """Find the fastest combination of parameters, and return it as keyword arguments of `func`.
 
-    `func(**config)` returns what is timed, called with `kernel_arguments`. A combination for which
-    that raises is passed over; if none is left, the first one's error is raised.
+    `params_dict` maps the names of parameters to the values to try. `func` gets `kernel_arguments`,
+    if it takes them, and a combination by name; it returns the function that is timed, as by
+    `benchmark`, with `kernel_arguments` unless `func` has got them and the function needs none. A
+    combination that raises is skipped; if all raise, the first error is raised, and DSLCallError
+    if there is none at all.
     """
+    given = kernel_arguments or JitArguments()
 
     def time(config: dict[str, Any]) -> float:
+        takes = _takes(func, given.args, {**given.kwargs, **config})
+        timed = func(*given.args, **given.kwargs, **config) if takes else func(**config)
         return benchmark(
-            func(**config),
+            timed,
             warmup_iterations=warmup_iterations,
             iterations=iterations,
             stream=stream,
-            kernel_arguments=kernel_arguments,
+            kernel_arguments=None if takes and _needs_nothing(timed) else kernel_arguments,
         )
 
     return _fastest(params_dict or {}, time)
+
+
+def _takes(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _needs_nothing(timed: Callable[..., Any]) -> bool:
+    return not isinstance(timed, CuteCompiled) and _takes(timed, (), {})
 
 
 def _fastest(
@@ -217,20 +257,23 @@ def autotune_jit(
     warmup_iterations: int = 10,
     iterations: int = 100,
 ) -> Callable[[Any], Callable[..., Any]]:
-    """Decorator of a @jit function whose parameters `params_dict` are found by timing.
+    """Decorate a `@jit` function so that a call finds the fastest values of some parameters.
 
-    The first call times every combination, and so does each call for which the arguments named in
-    `update_on_change` have new values (arrays: shape and type). A parameter that a call gives is
-    not tuned.
+    `params_dict` maps the names of parameters to the values to try. The first call times every
+    combination, as by `tune`; so does each call for which the arguments named in `update_on_change`
+    have new values (of arrays, a new shape or type). A parameter that a call passes is not tuned.
+    `cute.compile` takes the decorated function too, and compiles it for the fastest values.
     """
 
     def decorate(function: Any) -> Callable[..., Any]:
         known: dict[Any, dict[str, Any]] = {}
 
-        @functools.wraps(function.fn)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            params = {k: v for k, v in (params_dict or {}).items() if k not in kwargs}
+        def tuned(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+            """The keyword arguments of a call, with the best values of what it does not give."""
             given = inspect.signature(function.fn).bind_partial(*args, **kwargs)
+            params = {k: v for k, v in (params_dict or {}).items() if k not in given.arguments}
+            if not params:
+                return kwargs
             given.apply_defaults()
             changing = tuple(_kind(name, given.arguments) for name in update_on_change or ())
             key = (tuple(params), changing)
@@ -245,8 +288,13 @@ def autotune_jit(
                     )
 
                 known[key] = _fastest(params, time)
-            return function(*args, **kwargs, **known[key])
+            return {**kwargs, **known[key]}
 
+        @functools.wraps(function.fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **tuned(args, kwargs))
+
+        call.__cute_tuned__ = (function, tuned)  # type: ignore[attr-defined]
         return call
 
     return decorate
@@ -270,9 +318,10 @@ def _kind(name: str, bound: Mapping[str, Any]) -> Any:
 
 
 def assert_(condition: Any, message: str = "assertion failed") -> None:
-    """Fail with `message` unless `condition` holds: at run time where it is known only then.
+    """Assert that `condition` holds, with `message`: while compiling, or else at run time.
 
-    Kernels on the GPU check it with the option `--enable-assertions`; elsewhere it is checked.
+    A false condition raises AssertionError. Kernels on a GPU check it only with the compile option
+    `--enable-assertions`; host code and the simulator always do.
     """
     trace = current()
     if trace is None or not is_dynamic(condition):
@@ -300,7 +349,10 @@ def _convert(src: Tensor, dst: Tensor) -> None:
 
 
 def convert(src: Any, dst: Any) -> None:
-    """Copy `src` to `dst`, tensors of one shape, converting each element."""
+    """Copy the tensor `src` to `dst`, of the same shape, by a kernel that converts each element.
+
+    Both are arguments for `@jit` functions. Raises DSLCallError for different shapes.
+    """
     if tuple(src.shape) != tuple(dst.shape):
         raise DSLCallError(f"the shapes differ: {tuple(src.shape)} and {tuple(dst.shape)}")
     _convert(src, dst)

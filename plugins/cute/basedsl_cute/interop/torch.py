@@ -1,6 +1,7 @@
-"""`cute.torch`: tensors of PyTorch for programs and their tests. PyTorch is imported when used.
+"""`cute.torch`: PyTorch tensors for programs and their tests. PyTorch is imported on first use.
 
-On the simulator "the device" is the CPU.
+On the simulator, the device is the CPU. Every function raises DSLRuntimeError where PyTorch is not
+installed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
-from basedsl_cute.arrays.tensor import Tensor, from_dlpack
+from basedsl.numeric import Boolean
+from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.interop.cuda import default_stream as _default_stream
@@ -38,7 +42,10 @@ def _torch() -> Any:
 
 
 def dtype(kind: Any) -> Any:
-    """The torch dtype of a numeric class; for those that torch lacks, the one it is stored as."""
+    """The torch dtype of a numeric class, or the one in which torch stores its bytes.
+
+    Raises DSLTypeError for what is no numeric class.
+    """
     name = _DTYPES.get(getattr(kind, "__name__", ""))
     if name is None:
         raise DSLTypeError(f"{kind!r} is no numeric type that torch can store")
@@ -48,7 +55,7 @@ def dtype(kind: Any) -> Any:
 
 
 class TensorInitType(enum.Enum):
-    """How a new tensor is filled."""
+    """How a new tensor is filled: not at all, with a value, or with random numbers."""
 
     SKIP = "skip"
     SCALAR = "scalar"
@@ -58,7 +65,7 @@ class TensorInitType(enum.Enum):
 
 @dataclass(frozen=True)
 class RandomInitConfig:
-    """Whole numbers from `min_val` up to, not including, `max_val`."""
+    """Random whole numbers n, `min_val` <= n < `max_val`."""
 
     min_val: int = -2
     max_val: int = 2
@@ -66,14 +73,14 @@ class RandomInitConfig:
 
 @dataclass(frozen=True)
 class ScalarInitConfig:
-    """One value everywhere."""
+    """The value of all elements."""
 
     value: float = 0.0
 
 
 @dataclass(frozen=True)
 class GaussianInitConfig:
-    """A normal distribution, times `scale`."""
+    """Normally distributed numbers with `mean` and `std`, times `scale`."""
 
     mean: float = 0.0
     std: float = 1.0
@@ -95,9 +102,11 @@ def create_and_permute_torch_tensor(
     init_config: Any = None,
     device: Any = None,
 ) -> Any:
-    """A torch tensor with `shape` in memory order, its modes then permuted to the logical order.
+    """Make a contiguous torch tensor of `shape`, with its modes permuted by `permute_order`.
 
-    `dtype` is torch's. `init_config` belongs to `init_type`, by default whole numbers from -2 to 1.
+    `dtype` is torch's, `device` too (by default the CPU). `init_type` says how it is filled, with
+    the parameters `init_config`; by default with random whole numbers from -2 to 1. Raises
+    DSLTypeError for a configuration of another `init_type`.
     """
     torch = _torch()
     wanted = _CONFIGS.get(init_type)
@@ -126,8 +135,11 @@ def matrix(
     init_type: TensorInitType = TensorInitType.RANDOM,
     init_config: Any = None,
 ) -> Any:
-    """A Float32 tensor on the CPU of shape (mode0, mode1, l), the asked mode contiguous, with
-    values that a `dtype` (a numeric class) can hold.
+    """Make a float32 torch tensor of shape (mode0, mode1, l) on the CPU, with values that the
+    numeric class `dtype` can hold.
+
+    Mode 0 is contiguous if `is_mode0_major`, else mode 1. `init_type` and `init_config` are those
+    of `create_and_permute_torch_tensor`; random numbers are at least 0 for an unsigned `dtype`.
     """
     if init_type is TensorInitType.RANDOM and init_config is None and not dtype.signed:
         init_config = RandomInitConfig(0, 4)
@@ -142,40 +154,75 @@ def matrix(
 
 
 def device() -> str:
-    """Where kernels find their tensors: "cuda", or "cpu" for the simulator."""
+    """The torch device of kernels' tensors: "cuda", or "cpu" for the simulator."""
     return "cuda" if current_target().is_gpu else "cpu"
 
 
 def cute_tensor_like(
     data_ref: Any, cutlass_dtype: Any, is_dynamic_layout: bool, assumed_align: int | None = None
-) -> tuple[Tensor, Any]:
-    """A copy of a torch tensor on the device, with its strides and elements of `cutlass_dtype`:
-    as a tensor argument, and as the torch tensor that owns the memory.
+) -> tuple[HostTensor, Any]:
+    """Copy a torch tensor to the device, with its strides and with elements of `cutlass_dtype`.
+
+    Returns a host tensor, the argument for `@jit` functions, and the torch tensor that owns its
+    memory: of bytes for fp8 and narrower elements. Elements of less than a byte are packed at the
+    start of it. With `is_dynamic_layout`, shape and strides are dynamic but for the leading stride
+    1. `assumed_align` is in bytes.
     """
-    if cutlass_dtype.width < 8:
-        raise DSLTypeError(
-            f"elements of {cutlass_dtype.__name__} are less than a byte, which torch cannot stride",
-            hint="pack them into a tensor of bytes, and set element_type",
-        )
     torch = _torch()
-    stored = dtype(cutlass_dtype)
-    made = data_ref.to(device=device()).to(stored)
-    seen = made.view(torch.uint8) if is_fp8_dtype(cutlass_dtype) else made
-    tensor = from_dlpack(seen, assumed_align=assumed_align)
+    if cutlass_dtype.width < 8 and cutlass_dtype is not Boolean:
+        made = _packed(data_ref, cutlass_dtype).to(device=device())
+    else:
+        made = data_ref.detach().to(device=device(), dtype=dtype(cutlass_dtype), copy=True)
+        if is_fp8_dtype(cutlass_dtype):
+            made = made.view(torch.uint8)
+    tensor = from_dlpack(made, assumed_align=assumed_align)
     tensor.element_type = cutlass_dtype
     if is_dynamic_layout:
         tensor.mark_layout_dynamic(leading_dim=get_leading_dim(data_ref))
     return tensor, made
 
 
+def _packed(data: Any, kind: Any) -> Any:
+    """A torch tensor of bytes with the shape and strides of `data`, at whose start the elements of
+    `data` are packed as `kind`, in the order of the memory and the lowest bits first.
+    """
+    torch = _torch()
+    source = data.detach().cpu()
+    made = torch.empty_strided(source.shape, source.stride(), dtype=torch.uint8).zero_()
+    dense = torch.empty_strided(source.shape, source.stride(), dtype=torch.float32).zero_()
+    dense.copy_(source)
+    cells = dense.untyped_storage().nbytes() // 4
+    values = dense.as_strided((cells,), (1,)).numpy()
+    codes = _codes(values, kind).astype(np.uint8)
+    bits = (codes[:, None] >> np.arange(kind.width, dtype=np.uint8)) & 1
+    packed = np.packbits(bits.reshape(-1), bitorder="little")
+    made.as_strided((len(packed),), (1,)).copy_(torch.from_numpy(packed))
+    return made
+
+
+def _codes(values: Any, kind: Any) -> Any:
+    if kind.is_integer:
+        return values.astype(np.int64) & (1 << kind.width) - 1
+    most = float(kind.max)
+    return np.clip(values, -most, most).astype(kind.numpy_dtype).view(np.uint8)
+
+
 def convert_cute_tensor(
-    f32_torch_tensor: Any, cute_tensor: Tensor, dtype: Any, is_dynamic_layout: bool = True
-) -> Tensor:
-    """Fill `cute_tensor`, whose elements are of `dtype`, with converted values; returns it."""
+    f32_torch_tensor: Any, cute_tensor: HostTensor, dtype: Any, is_dynamic_layout: bool = True
+) -> HostTensor:
+    """Fill a host tensor with the converted values of a float32 torch tensor; returns it.
+
+    `dtype` is the element type of `cute_tensor`, else DSLTypeError. With `is_dynamic_layout`, the
+    converting kernel is compiled for dynamic shapes.
+    """
     from basedsl_cute.interop.testing import convert
 
     if cute_tensor.element_type is not dtype:
         raise DSLTypeError(f"the tensor's elements are {cute_tensor.element_type}, not {dtype}")
+    if dtype.width < 8 and dtype is not Boolean:  # threads of a kernel would share bytes
+        owner = cute_tensor.host.owner
+        owner.copy_(_packed(f32_torch_tensor, dtype).view(owner.dtype))
+        return cute_tensor
     source = from_dlpack(f32_torch_tensor.to(device=device()))
     if is_dynamic_layout:
         source.mark_layout_dynamic(leading_dim=get_leading_dim(f32_torch_tensor))
@@ -184,7 +231,7 @@ def convert_cute_tensor(
 
 
 def get_leading_dim(tensor: Any) -> int | None:
-    """The mode of stride 1 (among several the one with an extent over 1); None without one."""
+    """The mode of a torch tensor with stride 1, preferably with an extent over 1; None without."""
     units = [i for i, d in enumerate(tensor.stride()) if d == 1]
     if len(units) > 1:
         units = [i for i in units if tensor.shape[i] > 1] or units[-1:]
@@ -192,21 +239,24 @@ def get_leading_dim(tensor: Any) -> int | None:
 
 
 def default_stream() -> Any:
-    """Torch's default stream, as a CUstream."""
+    """PyTorch's default stream, as an argument of `@jit` functions."""
     if not current_target().is_gpu:
         return _default_stream()
     return as_custream(_torch().cuda.default_stream().cuda_stream)
 
 
 def current_stream() -> Any:
-    """Torch's current stream, as a CUstream."""
+    """PyTorch's current stream, as an argument of `@jit` functions."""
     if not current_target().is_gpu:
         return _default_stream()
     return as_custream(_torch().cuda.current_stream().cuda_stream)
 
 
 def as_tensor(pointer: Any, shape: Sequence[int], torch_type: Any) -> Any:
-    """A torch tensor over memory on the device that somebody else owns."""
+    """Make a torch tensor of `shape` and `torch_type` over device memory that it does not own.
+
+    `pointer` is an address or a host pointer; the memory must outlive the tensor.
+    """
     import ctypes
     import math
 
@@ -222,7 +272,7 @@ def as_tensor(pointer: Any, shape: Sequence[int], torch_type: Any) -> Any:
 
 
 class _Memory:
-    """Bytes on a GPU, in the terms of `__cuda_array_interface__`."""
+    """Bytes on a GPU, described by `__cuda_array_interface__`."""
 
     def __init__(self, address: int, count: int) -> None:
         self.__cuda_array_interface__ = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from basedsl.objectstage import PipelineContext, Snapshot
 from basedsl_cute.lowering.host.launch_abi import LaunchTable
-from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.lowering.ptx.ptxas import Assembly, Running
 
 
 @dataclass(eq=False, repr=False)
@@ -18,9 +18,9 @@ class KernelBuild:
     #: The kernels that host code launches.
     launches: LaunchTable | None = None
     #: ptxas at work, from the step `ptx` until the step `cubin` waits for it.
-    ptxas: ptxas.Running | None = None
+    ptxas: Running | None = None
     #: The machine code and the resource report of ptxas.
-    assembly: ptxas.Assembly | None = None
+    assembly: Assembly | None = None
     #: How the step `ptx` makes PTX, and its input: to make it again with line tables.
     emitted: tuple[Callable[[Any, PipelineContext], str], Snapshot | None] | None = None
 

@@ -1,7 +1,9 @@
 """`cute.nvgpu`: the operations of NVIDIA GPUs from which copy atoms and MMA atoms are made."""
 
-from basedsl_cute.hardware.unsupported import absent
-from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
+from typing import TYPE_CHECKING
+
+from basedsl_cute.hardware.unsupported import unsupported_names
+from basedsl_cute.nvgpu import cpasync, tcgen05, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,
     CopyG2ROp,
@@ -15,7 +17,8 @@ from basedsl_cute.nvgpu.common import (
 from basedsl_cute.nvgpu.tma import make_tiled_tma_atom_A, make_tiled_tma_atom_B
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "CacheEvictionPriority",
@@ -31,6 +34,7 @@ __all__ = [
     "cpasync",
     "make_tiled_tma_atom_A",
     "make_tiled_tma_atom_B",
+    "tcgen05",
     "tma",
     "warp",
     "warpgroup",

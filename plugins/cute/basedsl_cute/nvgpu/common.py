@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import Numeric, Uint8, Uint16, Uint32, Uint64, mlir_type
+from basedsl.tracing import require
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp

@@ -6,10 +6,9 @@ PTX ISA 9.7.14.5 "mma.sync", 9.7.14.5.15 "ldmatrix", 9.7.14.5.16 "stmatrix".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import (
     BFloat16,
     Float8E4M3FN,
@@ -23,6 +22,7 @@ from basedsl.numeric import (
     TFloat32,
     Uint8,
 )
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
@@ -31,11 +31,13 @@ from basedsl_cute.atoms.mma import MmaOp
 from basedsl_cute.atoms.operand_registers import Operand, as_pieces
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Copy, Gemm
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.requirements import MMA_SYNC
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.common import _no_fields
 from basedsl_cute.tensors.pointer import storage_bits
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "LdMatrix8x8x16bOp",
@@ -86,7 +88,7 @@ class MmaF16BF16Op(_WarpMma):
 
     def __post_init__(self) -> None:
         known = {Float16: (Float16, Float32), BFloat16: (Float32,)}
-        _check(self, known, ((16, 8, 8), (16, 8, 16)))
+        _check(self, known)
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -103,7 +105,7 @@ class MmaTF32Op(_WarpMma):
     shape_mnk: tuple[int, int, int] = (16, 8, 8)
 
     def __post_init__(self) -> None:
-        _check(self, {TFloat32: (Float32,)}, ((16, 8, 4), (16, 8, 8)))
+        _check(self, {TFloat32: (Float32,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -125,8 +127,7 @@ class MmaI8Op(_WarpMma):
     b_dtype: type[Numeric] | None = None
 
     def __post_init__(self) -> None:
-        known = {Int8: (Int32,), Uint8: (Int32,)}
-        _check(self, known, ((16, 8, 16), (16, 8, 32)))
+        _check(self, {Int8: (Int32,), Uint8: (Int32,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -147,7 +148,7 @@ class MmaFP8Op(_WarpMma):
     b_dtype: type[Numeric] | None = None
 
     def __post_init__(self) -> None:
-        _check(self, {Float8E4M3FN: (Float32,), Float8E5M2: (Float32,)}, ((16, 8, 32),))
+        _check(self, {Float8E4M3FN: (Float32,), Float8E5M2: (Float32,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -164,8 +165,7 @@ class MmaF64Op(_WarpMma):
     acc_dtype: type[Numeric] = Float64
 
     def __post_init__(self) -> None:
-        shapes = ((8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16))
-        _check(self, {Float64: (Float64,)}, shapes)
+        _check(self, {Float64: (Float64,)})
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
@@ -173,7 +173,7 @@ class MmaF64Op(_WarpMma):
         return Float64, Float64, Float64, Float64
 
 
-def _check(op: Any, types: dict[Any, tuple[Any, ...]], shapes: tuple[Any, ...]) -> None:
+def _check(op: Any, types: dict[Any, tuple[Any, ...]]) -> None:
     """DSLTypeError, with the choices there are, unless the hardware has this instruction."""
     name = type(op).__name__
     accumulators = types.get(op.ab_dtype, ())
@@ -187,6 +187,8 @@ def _check(op: Any, types: dict[Any, tuple[Any, ...]], shapes: tuple[Any, ...]) 
             f"{name} multiplies {known}, not {pair} in {_name(op.acc_dtype)}",
             hint=_other_operation(op.ab_dtype, name),
         )
+    kind = _NAMES[op.ab_dtype]
+    shapes = [tuple(map(int, shape.split("x"))) for a, shape in MMA_SYNC if a == kind]
     if tuple(op.shape_mnk) not in shapes:
         known = ", ".join(str(shape) for shape in shapes)
         raise DSLTypeError(f"{name} has the shapes {known}, not {op.shape_mnk}")

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import (
     BFloat16,
     Boolean,
@@ -33,6 +32,7 @@ from basedsl.numeric import (
     as_numeric,
     is_dynamic,
 )
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group

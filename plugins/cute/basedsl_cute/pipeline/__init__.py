@@ -3,7 +3,9 @@
 Every function and method takes and ignores the keyword arguments `loc` and `ip`.
 """
 
-from basedsl_cute.hardware.unsupported import absent
+from typing import TYPE_CHECKING
+
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.pipeline.groups import (
     Agent,
     CooperativeGroup,
@@ -28,7 +30,8 @@ from basedsl_cute.pipeline.participants import (
 from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
 from basedsl_cute.pipeline.tma_store import PipelineTmaStore
 
-__getattr__ = absent(__name__)
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
 
 __all__ = [
     "Agent",

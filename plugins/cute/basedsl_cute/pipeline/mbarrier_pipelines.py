@@ -13,7 +13,7 @@ from basedsl.errors import DSLTypeError
 from basedsl.location import user_span
 from basedsl.numeric import Int32, is_dynamic, logical_not
 from basedsl_cute import algebra, arch
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.arch import mbarrier
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
@@ -97,7 +97,7 @@ class PipelineAsync:
         return self._facts.num_stages
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(
         cls,
         *,
@@ -236,7 +236,7 @@ class PipelineTmaAsync(PipelineAsync):
     """
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(  # type: ignore[override]
         cls,
         *,

@@ -7,7 +7,7 @@ from typing import Any
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Int32, is_dynamic, select
 from basedsl_cute import arch
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.pipeline.groups import CooperativeGroup
 from basedsl_cute.pipeline.mbarrier_pipelines import StaticFacts, initialise_barriers
 from basedsl_cute.pipeline.state import PipelineState
@@ -27,7 +27,7 @@ class PipelineOrder:
         self._facts = facts
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(
         cls,
         *,

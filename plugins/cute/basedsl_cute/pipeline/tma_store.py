@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from basedsl_cute import arch
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.pipeline.groups import CooperativeGroup
 from basedsl_cute.pipeline.state import check_stages
 
@@ -22,7 +22,7 @@ class PipelineTmaStore:
         self.num_stages = num_stages
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(
         cls, *, num_stages: int, producer_group: CooperativeGroup | None = None
     ) -> PipelineTmaStore:

@@ -89,6 +89,6 @@ class MissingRuleError(DSLError, NotImplementedError):
             f"the target `sim` has no rule for the operation {site.op}{detail}",
             site.span,
             notes=site.notes,
-            hint="run this kernel on a GPU target, or add a rule to basedsl_cute.sim",
+            hint="run this kernel on a GPU target, or add a rule to basedsl_cute.sim.rules",
         )
         self.site = site

@@ -107,9 +107,7 @@ class SimKernel:
                 f"dynamic shared memory of {dynamic_smem} bytes: it cannot be negative"
             )
         cluster = triple(cluster, "cluster")
-        check_configuration(grid, block, self._memory_map.shared_size(dynamic_smem))
-        if any(n % c for n, c in zip(grid, cluster, strict=True)):
-            raise LaunchError(f"cluster={cluster} does not divide grid={grid}")
+        check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
         apart = cluster != (1, 1, 1) or cooperative
         width = "warp" if apart else self._choose_width(options)

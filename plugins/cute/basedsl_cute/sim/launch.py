@@ -9,67 +9,58 @@ from typing import Any
 
 import numpy as np
 
+from basedsl_cute.hardware.launch_limits import (
+    LaunchLimits,
+    LaunchProblem,
+    launch_problem,
+    three_extents,
+)
+from basedsl_cute.hardware.targets import SIM, TARGETS, WARP_SIZE
 from basedsl_cute.sim.errors import LaunchError
 from basedsl_cute.sim.machine.bulk_groups import finish_bulk_stores
 from basedsl_cute.sim.machine.memory import SHARED_BASE, Segment, private_segment
 from basedsl_cute.sim.machine.races import check_visits
 from basedsl_cute.sim.machine.schedule import run_together
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
-from basedsl_cute.sim.machine.state import WARP, Block, Cluster, Group, Lanes, SimLaunch
+from basedsl_cute.sim.machine.state import Block, Cluster, Group, Lanes, SimLaunch
+from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.machine.wgmma_queue import check_warpgroups_agree
 from basedsl_cute.sim.options import LockstepWidth
 
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_SHARED = 227 * 1024
-"""Limits of compute capability 9.0 (CUDA C++ Programming Guide, technical specifications)."""
+# The device that cooperative launches and waiting blocks are counted for: an H100 SXM.
+MULTIPROCESSORS = 132
 
 
 def triple(value: Any, what: str) -> tuple[int, int, int]:
-    """Convert a grid, block or cluster to three positive ints. Raises LaunchError, which calls it
-    `what`.
-    """
-    parts = tuple(value) if isinstance(value, tuple | list) else (value,)
-    if not 1 <= len(parts) <= 3:
-        raise LaunchError(f"{what} has {len(parts)} extents; give 1 to 3")
-    out = []
-    for part in (*parts, 1, 1)[:3]:
-        if isinstance(part, bool) or not hasattr(part, "__index__"):
-            raise LaunchError(f"{what}={value}: an extent is {part!r}, not an int")
-        if part.__index__() <= 0:
-            raise LaunchError(f"{what}={value}: every extent must be at least 1")
-        out.append(part.__index__())
-    return out[0], out[1], out[2]
+    """Convert a grid, block or cluster to three ints. Raises LaunchError, which calls it `what`."""
+    extents = three_extents(what, value, _is_integer)
+    if isinstance(extents, LaunchProblem):
+        raise LaunchError(extents.message, hint=extents.hint)
+    x, y, z = extents
+    return x.__index__(), y.__index__(), z.__index__()
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def check_configuration(
-    grid: tuple[int, int, int], block: tuple[int, int, int], shared: int
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    cluster: tuple[int, int, int],
+    shared: int,
 ) -> None:
     """Raise LaunchError for a configuration that no GPU takes; `shared` is bytes for each block."""
-    threads = block[0] * block[1] * block[2]
-    if threads > MAX_THREADS:
-        raise LaunchError(
-            f"block={block} has {threads} threads; a block holds at most {MAX_THREADS}"
-        )
-    for name, extents, limits in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
-        for axis, extent, limit in zip("xyz", extents, limits, strict=True):
-            if extent > limit:
-                raise LaunchError(f"{name}={extents}: {axis} is at most {limit}")
-    if shared > MAX_SHARED:
-        raise LaunchError(
-            f"the block needs {shared} bytes of shared memory; there are at most {MAX_SHARED}"
-        )
+    limits = LaunchLimits(smem=TARGETS[SIM].smem_per_block)
+    problem = launch_problem(limits, grid, block, cluster, shared)
+    if problem is not None:
+        raise LaunchError(problem.message, hint=problem.hint)
 
 
 def resident_blocks(threads: int, shared: int) -> int:
-    """The number of such blocks that run at the same time on an H100: it has 132 multiprocessors,
-    each for 32 blocks, 64 warps and 228 KB of shared memory, of which a block takes 1 KB more than
-    the `shared` bytes that it asks for.
-    """
-    warps = -(-threads // WARP)
-    return 132 * min(32, 64 // warps, 228 * 1024 // (shared + 1024))
+    """Return how many blocks of `threads` threads and `shared` bytes run on a GPU at a time."""
+    return MULTIPROCESSORS * TARGETS[SIM].resident_blocks(threads, shared)
 
 
 def run_launch(
@@ -100,8 +91,8 @@ def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
 
 def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: bool) -> None:
     shapes = [
-        Lanes(launch.block, first, min(WARP, launch.threads - first), 1)
-        for first in range(0, launch.threads, WARP)
+        Lanes(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
+        for first in range(0, launch.threads, WARP_SIZE)
     ]
     clusters = (_start_cluster(launch, members, shapes) for members in _clusters(launch))
     if launch.cooperative:
@@ -175,7 +166,7 @@ def _run_groups(
         for group in groups:
             call(group, *args)
     else:
-        warps = -(-launch.threads // WARP)
+        warps = -(-launch.threads // WARP_SIZE)
         room = warps * resident_blocks(launch.threads, launch.shared_size)
         more_warps = warps * math.prod(launch.cluster)
 
@@ -191,6 +182,8 @@ def _run_groups(
         finish_bulk_stores(group)
         if group.first_warp == 0:
             check_visits(group.block)
+            if group.block.has_tensor_memory:
+                check_freed(group.block)
 
 
 # Blocks in lock step -----------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Coordinates that host code uses lie in the shape of the tensor, or it stops with an IndexError;
-known coordinates of vectors and registers lie in their shapes, or nothing is compiled.
+"""Bounds checks of coordinates: at run time in host code (IndexError), while compiling for known
+coordinates of vectors and registers (DSLTypeError).
 
-A coordinate of a view (a tile, a slice) is compared with the view's own shape. Negative ones are
-errors too: a coordinate counts from the start.
+The coordinate of a view (a tile, a slice) is compared with the view's own shape. Negative
+coordinates are errors: they do not count from the end.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import Trace, assert_showing
+from basedsl.metastage import assert_showing
 from basedsl.numeric import Boolean, Int64, Numeric, Uint64, is_dynamic
+from basedsl.tracing import Trace
 from basedsl_cute import algebra
 
 MESSAGE = "IndexError: coordinate {0} is out of range for an extent of {1}"
 
 
 def check_coordinate(trace: Trace, coord: Any, shape: Any) -> None:
-    """Emit the checks of `coord`, a coordinate of `shape`; None in it stands for a whole mode."""
+    """Emit run-time checks that `coord` lies in `shape`; None in it stands for a whole mode."""
     if coord is None:
         return
     if isinstance(coord, tuple):
@@ -29,7 +30,7 @@ def check_coordinate(trace: Trace, coord: Any, shape: Any) -> None:
         return
     extent = algebra.size(shape)
     if is_dynamic(coord) or is_dynamic(extent):
-        # A negative number is a very large one without a sign.
+        # As an unsigned number, a negative one is very large.
         inside = _unsigned(coord) < _unsigned(extent)
     elif 0 <= coord < extent:
         return
@@ -39,7 +40,7 @@ def check_coordinate(trace: Trace, coord: Any, shape: Any) -> None:
 
 
 def check_known(coord: Any, part: Any, what: str, shape: Any) -> None:
-    """DSLTypeError for a known coordinate beyond `part` of the `shape` of `what`."""
+    """Raise DSLTypeError for a known coordinate outside of `part`, of the `shape` of `what`."""
     if isinstance(coord, tuple) and isinstance(part, tuple):
         for one, extent in zip(coord, part, strict=False):
             check_known(one, extent, what, shape)
@@ -47,7 +48,7 @@ def check_known(coord: Any, part: Any, what: str, shape: Any) -> None:
         raise DSLTypeError(
             f"coordinate {coord} is out of range for an extent of {algebra.size(part)}, in {what} "
             f"of shape {shape}",
-            hint="coordinates count from 0; a negative one is no distance from the end",
+            hint="coordinates count from 0; negative ones do not count from the end",
         )
 
 

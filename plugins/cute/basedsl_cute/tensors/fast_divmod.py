@@ -1,4 +1,4 @@
-"""Division by a number known before the kernel: two multiplications and a shift.
+"""Division by a divisor that is known before the kernel runs, by two multiplications and a shift.
 
 For a divisor d up to 2**31 and m = ceil(2**63 / d), the quotient of an unsigned 32-bit n is
 n m >> 63: n m / 2**63 is larger than n / d by less than n / 2**63, which is less than 1 / d. The
@@ -15,12 +15,18 @@ from basedsl_cute.algebra.ignored_location import takes_location
 
 
 class FastDivmodDivisor:
-    """A divisor d from 1 to 2**31 - 1: `divmod(n, d)`, `n // d` and `n % d` for n from 0.
+    """A divisor d from 1 to 2**31 - 1 with its factor, for `divmod(n, d)`, `n // d` and `n % d`.
 
-    Made on the host, it travels to kernels with its factor. Of a static d nothing travels.
+    Made in host code and passed to a kernel, it makes divisions of 32-bit numbers n >= 0 cheap.
+    A static divisor passes no data. Raises DSLTypeError for a divisor that is no integer of at most
+    32 bits, and for a static one below 1.
+
+    >>> import basedsl_cute as cute
+    >>> divmod(17, cute.FastDivmodDivisor(5))
+    (3, 2)
     """
 
-    @takes_location
+    @takes_location  # type: ignore[misc]
     def __init__(self, divisor: Any) -> None:
         kind = type(as_numeric(divisor))
         if not kind.is_integer or kind.width > 32:
@@ -28,7 +34,7 @@ class FastDivmodDivisor:
         if not is_dynamic(divisor) and int(divisor) < 1:
             raise DSLTypeError(f"a fast divisor is at least 1, not {int(divisor)}")
         self.divisor: Any = divisor if is_dynamic(divisor) else int(divisor)
-        self._high: Any = None  # of m, and its lower 32 bits
+        self._high: Any = None  # the upper and lower 32 bits of m
         self._low: Any = None
         if is_dynamic(divisor):
             self.divisor = divisor.to(Int32)
@@ -60,5 +66,5 @@ def _kind(n: Any) -> Any:
 
 @takes_location
 def fast_divmod_create_divisor(divisor: Any) -> Any:
-    """The divisor prepared for `divmod(n, result)`."""
+    """Prepare a divisor for `divmod(n, result)`; see `FastDivmodDivisor`."""
     return FastDivmodDivisor(divisor)

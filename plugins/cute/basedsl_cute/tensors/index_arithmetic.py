@@ -1,14 +1,13 @@
-"""What the layout algebra does with traced integers: coordinates are not negative, so `//` and `%`
-of them are one unsigned op (a shift or a mask by powers of two), not a floor sequence.
+"""Arithmetic of the layout algebra on traced integers. Coordinates are not negative, so `//` and
+`%` become one unsigned operation (a shift or mask for powers of two), not a floor sequence.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from basedsl.metastage import require
-from basedsl.numeric import Int32, Int64, Integer, Numeric, is_dynamic, minimum
-from basedsl.numeric.types import TYPES
+from basedsl.numeric import TYPES, Int32, Int64, Integer, Numeric, is_dynamic, minimum
+from basedsl.tracing import require
 from basedsl_cute.algebra import dynamic
 
 
@@ -28,7 +27,7 @@ def _divided(op: str, a: Any, b: Any) -> Any:
     signed: Any = Int32 if width == 32 else Int64
     x, y = _unsigned(a, width), _unsigned(b, width)
     if is_dynamic(y):
-        # An extent: at least 1, or there are no coordinates and the result does not matter.
+        # Divisors are extents. At 0 there are no coordinates, so any result is right, but no trap.
         trace = require("arithmetic on coordinates")
         least = type(y).concrete(1).ir_value()
         divisor = trace.value("arith.maxui", least.type, y.ir_value(), least)
@@ -37,22 +36,22 @@ def _divided(op: str, a: Any, b: Any) -> Any:
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """`a // b` of integers that are not negative."""
+    """The quotient `a // b` of integers that are not negative."""
     return _divided("arith.divui", a, b)
 
 
 def mod(a: Any, b: Any) -> Any:
-    """`a % b` of integers that are not negative."""
+    """The remainder `a % b` of integers that are not negative."""
     return _divided("arith.remui", a, b)
 
 
 def as_int(x: Any) -> Any:
-    """A traced number whose value is known while compiling as that number; others as they are."""
+    """A known integer as a Python int; anything else as it is."""
     return int(x.value) if isinstance(x, Integer) and not is_dynamic(x) else x
 
 
 def install() -> None:
-    """Tell the algebra."""
+    """Register this arithmetic with the layout algebra, for all integer types."""
     for kind in TYPES.values():
         if kind.is_integer:
             dynamic.use_for(kind, dynamic.Arithmetic(floordiv, mod, minimum))

@@ -1,31 +1,32 @@
-"""What may only be asked for in a kernel."""
+"""Checks that an operation is used inside a kernel, and facts about that kernel."""
 
 from __future__ import annotations
 
 import math
 
 from basedsl.errors import DSLError
-from basedsl.metastage import Trace, require
+from basedsl.tracing import Trace, require
 
 
 def in_kernel(what: str) -> Trace:
-    """The running trace, which must be tracing a kernel."""
+    """The running trace; DSLError, with `what` as its subject, unless it traces a kernel."""
     trace = require(what)
     if trace.function_kind != "kernel":
         raise DSLError(
-            f"{what} has a meaning only on the GPU; '{trace.function_name}' runs on the host",
+            f"{what} can only be used in a kernel; '{trace.function_name}' runs on the host",
             hint="call it in a @kernel function, or in a function that a kernel calls",
         )
     return trace
 
 
 def block_threads() -> int | None:
-    """The most threads that a block of the kernel can have, where the launch says it."""
+    """The most threads that a block of the kernel can have; None if no launch declares it."""
     ir = in_kernel("block_threads()").ir
     op = ir.InsertionPoint.current.block.owner.operation
     while op.name != "gpu.func":
         op = op.parent.operation
     for name in ("known_block_size", "nvvm.maxntid"):
         if name in op.attributes:
-            return math.prod(n or 1 for n in ir.DenseI32ArrayAttr(op.attributes[name]))
+            sizes = ir.DenseI32ArrayAttr(op.attributes[name])
+            return math.prod(int(n) or 1 for n in sizes)
     return None

@@ -1,4 +1,4 @@
-"""Making tensors: over a pointer, in registers, in shared memory, of coordinates."""
+"""Construction of tensors: over a pointer, in registers, in shared memory, of coordinates."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.location import assigned_name
-from basedsl.metastage import require
 from basedsl.numeric import Int64, Numeric, as_numeric
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import SPACES, define
@@ -29,7 +29,7 @@ _LOCAL_BYTES = 512 << 10  # CUDA C++ Programming Guide, technical specifications
 
 
 def as_layout(shape_or_layout: Any) -> Any:
-    """A layout; a shape becomes the compact column-major one."""
+    """The layout itself, that of a tensor, or the compact column-major one of a shape."""
     if isinstance(shape_or_layout, algebra.Layout | algebra.ComposedLayout):
         return shape_or_layout
     if isinstance(shape_or_layout, Tensor):
@@ -43,10 +43,16 @@ def _known(shape: Any) -> Any:
 
 @takes_location
 def make_tensor(iterator: Any, layout: Any) -> Tensor:
-    """The view that begins at `iterator`, in the order of `layout` (or of a shape).
+    """Make a tensor: a view that starts at `iterator` and is ordered by `layout`.
 
-    `iterator` is a pointer, or a coordinate (an integer or a tuple), which makes a coordinate
-    tensor.
+    `iterator` is a pointer to the element at offset 0, or a coordinate (an integer or a tuple),
+    which makes a coordinate tensor without memory. `layout` is a layout, or a shape that stands for
+    its compact column-major layout. Raises DSLTypeError for any other iterator.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.jit
+    ... def upper_half(x: cute.Tensor):
+    ...     half = cute.make_tensor(x.iterator, cute.make_layout(cute.size(x) // 2))
     """
     layout = as_layout(layout)
     if isinstance(iterator, Pointer):
@@ -70,7 +76,10 @@ def _is_coordinate(x: Any) -> bool:
 
 @takes_location
 def make_identity_tensor(shape: Any) -> Tensor:
-    """The coordinate tensor of `shape`: the element at a coordinate is the coordinate."""
+    """Make the coordinate tensor of `shape`: its element at a coordinate is that coordinate.
+
+    Partitioned like a tensor of data, it tells a thread where its elements are, for predicates.
+    """
     shape = _known(shape)
     layout = algebra.make_identity_layout(shape)
     return Tensor(_zeros(shape), layout)
@@ -82,9 +91,14 @@ def _zeros(shape: Any) -> Any:
 
 @takes_location
 def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
-    """A tensor in the thread's registers, undefined until written. The layout must be static."""
+    """Make an uninitialised tensor in the thread's registers.
+
+    `shape_or_layout` must be static; the elements are of type `dtype`. Raises DSLTypeError for a
+    dynamic layout and for more than the 512 KiB of a thread's local memory. In host code it is
+    memory of the function, on its stack.
+    """
     _numeric_class(dtype, "make_rmem_tensor()")
-    trace = in_kernel("make_rmem_tensor()")
+    trace = require("make_rmem_tensor()")
     layout = _static(as_layout(shape_or_layout), "a register tensor")
     nbytes = max(1, _bytes(dtype, layout))
     if nbytes > _LOCAL_BYTES:
@@ -100,14 +114,19 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
 
 @takes_location
 def make_rmem_tensor_like(like: Any, dtype: Any = None) -> Tensor:
-    """Registers of the shape of a tensor or layout, compact and column-major."""
+    """Make an uninitialised compact column-major register tensor of the shape of `like`.
+
+    `like` is a tensor or layout; `dtype` is by default the element type of the tensor.
+    """
     return make_rmem_tensor(algebra.shape(like), _dtype_of(like, dtype))
 
 
 @takes_location
 def make_fragment_like(like: Any, dtype: Any = None) -> Tensor:
-    """Registers of the shape of a tensor or layout: mode 0 compact and column-major, the others
-    in the order of their strides; modes of stride 0 stay broadcast.
+    """Make an uninitialised register tensor of the shape of `like`, a tensor or layout.
+
+    Mode 0 is compact and column-major, the other modes follow in the order of their strides; modes
+    of stride 0 keep it. `dtype` is by default the element type of the tensor.
     """
     layout = as_layout(like)
     return make_rmem_tensor(algebra.make_fragment_like(layout), _dtype_of(like, dtype))
@@ -124,7 +143,7 @@ def _dtype_of(like: Any, dtype: Any) -> Any:
 def make_smem_tensor(
     dtype: Any, layout: Any, byte_alignment: int | None, what: str, name: str | None = None
 ) -> Tensor:
-    """A tensor in shared memory of its own, undefined until written. The layout must be static."""
+    """Allocate an uninitialised tensor in shared memory; its layout must be static."""
     _numeric_class(dtype, what)
     layout = _static(as_layout(layout), "a shared-memory tensor")
     asked = 16 if byte_alignment is None else checked_alignment(byte_alignment, what)
@@ -134,7 +153,7 @@ def make_smem_tensor(
 
 
 def checked_alignment(align: Any, what: str) -> int:
-    """A number of bytes; DSLTypeError for what is no alignment."""
+    """The alignment in bytes itself; DSLTypeError unless it is a power of two."""
     if type(align) is not int or align < 1 or align & (align - 1):
         raise DSLTypeError(f"{what}: an alignment is a power of two of bytes, not {align!r}")
     return align
@@ -149,8 +168,10 @@ def alloc_smem(
     name: str | None = None,
     fields: str | None = None,
 ) -> Pointer:
-    """`nbytes` of shared memory of their own, at least one. It is called `name`, by default as the
-    variable of the user's that it is assigned to; `fields` is "name:offset" of its parts.
+    """Allocate `nbytes` bytes (at least one) of shared memory, aligned to `align` bytes.
+
+    Its name in the IR is `name`, by default that of the user's variable it is assigned to; `fields`
+    is "name:offset" of its parts, for messages.
     """
     trace = in_kernel(what)
     kind = memref_type(trace, dtype, "smem", layout, align)
@@ -169,9 +190,10 @@ def alloc_smem(
 def make_ptr(
     dtype: Any, address: Any, mem_space: Any = "generic", *, assumed_align: int | None = None
 ) -> Pointer:
-    """A pointer from an integer, or from an `!llvm.ptr` of the IR.
+    """Make a pointer to elements of `dtype` from an address: an integer, or an `!llvm.ptr` value.
 
-    `assumed_align` (bytes) is a promise; by default the element's own size is assumed.
+    `mem_space` is an `AddressSpace` or its name. `assumed_align` promises an alignment in bytes; by
+    default the element's own size is assumed. Raises DSLTypeError for other addresses and spaces.
     """
     _numeric_class(dtype, "make_ptr()")
     trace = require("make_ptr()")
@@ -205,7 +227,7 @@ def make_ptr(
 
 
 def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
-    """A pointer as it is; an `!llvm.ptr` of the IR as a pointer to `dtype`."""
+    """The pointer itself, or an `!llvm.ptr` value as a pointer to `dtype`; else DSLTypeError."""
     if isinstance(ptr, Pointer):
         return ptr
     value = getattr(ptr, "result", ptr)
@@ -218,7 +240,7 @@ def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
 
 
 def space_name(space: Any) -> str:
-    """The name of a memory space, from `AddressSpace` or as a string."""
+    """The name of an address space, given as `AddressSpace` or as a string; else DSLTypeError."""
     name = str(getattr(space, "value", space))
     if name not in SPACES:
         raise DSLTypeError(f"{space!r} is no memory space; there are {', '.join(SPACES)}")
@@ -227,7 +249,11 @@ def space_name(space: Any) -> str:
 
 @takes_location
 def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
-    """The same memory as elements of another type: pointer and layout are recast together."""
+    """The same memory as a tensor of another element type; pointer and layout are recast.
+
+    The extent of the contiguous mode changes by the ratio of the widths. Raises LayoutError for a
+    layout in which elements of the new type are not whole.
+    """
     _numeric_class(dtype, "recast_tensor()")
     old = tensor.element_type
     if dtype is old:
@@ -263,10 +289,11 @@ def _power_of_two_up_to(n: int) -> int:
 def place_tensor(
     pointer: Pointer, layout: Any, swizzle: Any, dtype: Any, nbytes: int | None = None
 ) -> Tensor:
-    """A tensor over memory at `pointer`, of `nbytes` if that is known.
+    """A tensor over the memory at `pointer`, of `nbytes` bytes if that is given.
 
-    `swizzle` acts on bits of the byte address. The swizzle of a composed layout acts on elements;
-    it moves to the pointer as well, where it acts on the same bits.
+    `swizzle` acts on bits of the byte address. The swizzle of a composed layout, which acts on
+    element indices, moves to the pointer, where it acts on the same bits. Raises DSLTypeError for
+    two swizzles and for a tensor larger than the memory.
     """
     layout = as_layout(layout)
     if isinstance(layout, algebra.ComposedLayout) and isinstance(layout.inner, algebra.Swizzle):

@@ -1,7 +1,9 @@
-"""`cute.math`: C's mathematical functions of numbers and vectors.
+"""`cute.math`: mathematical functions of numbers and vectors, as in C's <math.h>.
 
-`fastmath=True` lets the target use approximate instructions. Float16 and BFloat16 are computed in
-Float32; integers count as Float32.
+Each takes dynamic numbers, Python numbers or `TensorSSA` vectors, and returns the type of its
+operand: integers become Float32, Float16 and BFloat16 are computed in Float32 and rounded. Vectors
+broadcast. `fastmath=True` lets the target use approximate instructions. The functions can be used
+in functions that are compiled, and raise DSLError elsewhere.
 """
 
 from __future__ import annotations
@@ -10,15 +12,15 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.metastage import require
 from basedsl.numeric import Float32, Numeric, as_numeric, elementary, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine
 
 
 def _dynamic(x: Any) -> Any:
-    """A number as one of the IR; known integers as Float32."""
+    """The operand as a dynamic value or a float; known integers become Float32."""
     if isinstance(x, TensorSSA) or is_dynamic(x):
         return x
     number = as_numeric(x)
@@ -47,70 +49,72 @@ def _binary(op: str, doc: str) -> Callable[..., Any]:
     return function
 
 
-exp = _unary("math.exp", "e to the power x.")
-exp2 = _unary("math.exp2", "2 to the power x.")
-expm1 = _unary("math.expm1", "e to the power x, minus 1.")
-log = _unary("math.log", "The natural logarithm.")
-log2 = _unary("math.log2", "The logarithm to base 2.")
-log10 = _unary("math.log10", "The logarithm to base 10.")
-log1p = _unary("math.log1p", "The natural logarithm of 1 + x.")
-sqrt = _unary("math.sqrt", "The square root.")
-rsqrt = _unary("math.rsqrt", "1 over the square root.")
-cbrt = _unary("math.cbrt", "The cubic root.")
-sin = _unary("math.sin", "The sine of an angle in radians.")
-cos = _unary("math.cos", "The cosine of an angle in radians.")
-tan = _unary("math.tan", "The tangent of an angle in radians.")
-asin = _unary("math.asin", "The arc sine.")
-acos = _unary("math.acos", "The arc cosine.")
-atan = _unary("math.atan", "The arc tangent.")
-sinh = _unary("math.sinh", "The hyperbolic sine.")
-cosh = _unary("math.cosh", "The hyperbolic cosine.")
-tanh = _unary("math.tanh", "The hyperbolic tangent.")
-erf = _unary("math.erf", "The error function.")
-erfc = _unary("math.erfc", "1 minus the error function.")
-floor = _unary("math.floor", "The largest whole number that is not larger, as a float.")
-ceil = _unary("math.ceil", "The smallest whole number that is not smaller, as a float.")
-trunc = _unary("math.trunc", "The whole part, as a float.")
-round = _unary("math.roundeven", "The nearest whole number, ties to even, as a float.")
-atan2 = _binary("math.atan2", "The angle of the point (y, x): atan2(y, x).")
-copysign = _binary("math.copysign", "x with the sign of y.")
-fmod = _binary("arith.remf", "C's remainder, with the sign of x.")
+exp = _unary("math.exp", "The exponential function e**x.")
+exp2 = _unary("math.exp2", "The power 2**x.")
+expm1 = _unary("math.expm1", "e**x - 1, accurate near 0.")
+log = _unary("math.log", "The natural logarithm of x; NaN below 0.")
+log2 = _unary("math.log2", "The logarithm of x to base 2; NaN below 0.")
+log10 = _unary("math.log10", "The logarithm of x to base 10; NaN below 0.")
+log1p = _unary("math.log1p", "The natural logarithm of 1 + x, accurate near 0.")
+sqrt = _unary("math.sqrt", "The square root of x; NaN below 0.")
+rsqrt = _unary("math.rsqrt", "The reciprocal square root 1 / sqrt(x).")
+cbrt = _unary("math.cbrt", "The cube root of x.")
+sin = _unary("math.sin", "The sine of x, an angle in radians.")
+cos = _unary("math.cos", "The cosine of x, an angle in radians.")
+tan = _unary("math.tan", "The tangent of x, an angle in radians.")
+asin = _unary("math.asin", "The arc sine of x, in radians; NaN outside of [-1, 1].")
+acos = _unary("math.acos", "The arc cosine of x, in radians; NaN outside of [-1, 1].")
+atan = _unary("math.atan", "The arc tangent of x, in radians.")
+sinh = _unary("math.sinh", "The hyperbolic sine of x.")
+cosh = _unary("math.cosh", "The hyperbolic cosine of x.")
+tanh = _unary("math.tanh", "The hyperbolic tangent of x.")
+erf = _unary("math.erf", "The error function of x.")
+erfc = _unary("math.erfc", "1 - erf(x), accurate for large x.")
+floor = _unary("math.floor", "The largest whole number <= x, as a float.")
+ceil = _unary("math.ceil", "The smallest whole number >= x, as a float.")
+trunc = _unary("math.trunc", "The whole part of x, rounded towards 0, as a float.")
+round = _unary("math.roundeven", "The whole number nearest to x, ties to even, as a float.")
+atan2 = _binary("math.atan2", "The angle of the point (x, y), in radians: atan2(y, x).")
+copysign = _binary("math.copysign", "The magnitude of x with the sign of y.")
+fmod = _binary("arith.remf", "The remainder of x / y with the sign of x, as C's fmod.")
 
 
 @takes_location
 def absf(x: Any, fastmath: bool = False) -> Any:
-    """The absolute value."""
+    """The absolute value of x."""
     return elementwise(abs, _dynamic(x))
 
 
 @takes_location
 def pow(x: Any, y: Any, fastmath: bool = False) -> Any:
-    """x to the power y."""
+    """The power x**y."""
     return elementwise(operator.pow, _dynamic(x), y)
 
 
 @takes_location
 def fma(a: Any, b: Any, c: Any) -> Any:
-    """a * b + c, rounded once."""
+    """The fused multiply-add a * b + c, rounded once."""
     return elementwise(lambda x, y, z: elementary("math.fma", x, y, z), *map(_dynamic, (a, b, c)))
 
 
 @takes_location
 def max(a: Any, b: Any) -> Any:
-    """The larger; of a NaN and a number, the number."""
+    """The larger of a and b; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("max", x, y), a, b)
 
 
 @takes_location
 def min(a: Any, b: Any) -> Any:
-    """The smaller; of a NaN and a number, the number."""
+    """The smaller of a and b; of a NaN and a number, the number."""
     return elementwise(lambda x, y: combine("min", x, y), a, b)
 
 
 @takes_location
 def rcp(x: Any, approx: bool = False, ftz: bool = False) -> Any:
-    """1 / x. With `approx` or `ftz` the hardware's reciprocal of a Float32 (PTX
-    `rcp.approx.ftz.f32`, 1 ulp), for which subnormal numbers are zero.
+    """The reciprocal 1 / x.
+
+    With `approx` or `ftz`, the approximate instruction of Float32 (PTX ISA 9.7.3, rcp.approx.ftz:
+    1 ulp), which flushes subnormal numbers to zero.
     """
     value = _dynamic(x)
     if not (approx or ftz):

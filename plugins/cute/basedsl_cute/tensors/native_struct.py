@@ -1,14 +1,8 @@
 """`cute.native_struct`: a mutable record of numbers with C's layout, passed by value.
 
-@cute.native_struct
-class Range:
-    first: cute.Int32
-    count: cute.Int64
-    step: cute.Constexpr = 1
-
-Fields of an instance are ordinary attributes: assigning one in a kernel, in a loop or a branch too,
-is state like any variable. A field keeps its type: Python numbers convert, others have to match.
-Constexpr fields take no storage and are known while compiling.
+Fields of an instance are ordinary attributes: assigning one in a kernel, also in a loop or a
+branch, is state like any variable. A field keeps its type: Python numbers convert, other numbers
+have to match. Constexpr fields take no storage and are known while compiling.
 """
 
 from __future__ import annotations
@@ -28,11 +22,21 @@ _UNSET = object()
 
 
 def native_struct(cls: Any = None, *, zero_init: bool = True, packed: bool = False) -> Any:
-    """Class decorator; fields may be numbers, Constexpr values and other structs of this kind.
+    """Make a class a record of annotated fields: numeric types, Constexpr, other native structs.
 
-    Fields not given are zero; with `zero_init=False` they have no value until assigned, and reading
-    one is an error. `packed` leaves out C's padding. `S.size_in_bytes()`, `S.offset_of(name)` and
-    `S.__alignof__()` say how C would lay it out.
+    Its constructor takes the fields as keyword or positional arguments. Fields that are not given
+    are zero; with `zero_init=False` they have no value until they are assigned, and reading one is
+    a DSLTypeError. `packed` leaves out C's padding. The class gets `size_in_bytes()`,
+    `offset_of(name)` and `__alignof__()`, in bytes. Raises DSLTypeError for other field types.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.native_struct
+    ... class Range:
+    ...     first: cute.Int32
+    ...     count: cute.Int64
+    ...     step: cute.Constexpr = 1
+    >>> Range.size_in_bytes(), Range.offset_of("count")
+    (16, 8)
     """
     frame = sys._getframe(1)
 

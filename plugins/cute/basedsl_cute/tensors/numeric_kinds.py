@@ -1,4 +1,4 @@
-"""Questions about numeric classes that host code asks."""
+"""Predicates on numeric classes, for host code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from basedsl.numeric import Float, Numeric
 
 
 def is_fp8_dtype(dtype: Any) -> bool:
-    """Whether a numeric class is an 8-bit float."""
+    """True if `dtype` is the numeric class of an 8-bit float; False for anything else."""
     known = isinstance(dtype, type) and issubclass(dtype, Numeric)
     return known and issubclass(dtype, Float) and dtype.width == 8

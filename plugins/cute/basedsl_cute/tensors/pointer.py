@@ -1,8 +1,8 @@
-"""Typed addresses: element type, memory space, what is known of the alignment, a swizzle.
+"""Typed pointers inside compiled code: element type, address space, known alignment, swizzle.
 
-A swizzled pointer permutes bits of the byte address of every access through it. It keeps the
-address of its beginning and counts in elements how far it has moved, since a swizzle does not
-commute with moving.
+A swizzled pointer permutes bits of the byte address of every access through it. It keeps its base
+address and counts the elements that it has moved from there, since a swizzle does not commute with
+moving.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -20,12 +20,12 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, MakeMemRef, Recast, Store, TensorIterator, View
 from basedsl_cute.tensors.index_arithmetic import as_int
 
-RUN = "?:1"  # the layout of what a bare pointer points at
+RUN = "?:1"  # the layout behind a bare pointer: consecutive elements
 
 
 def element_bytes(dtype: Any) -> int:
-    """Bytes of one element in memory; 1 for those that share a byte."""
-    return max(1, dtype.width // 8)
+    """Bytes of one element in memory; 1 for elements narrower than a byte."""
+    return max(1, int(dtype.width) // 8)
 
 
 def storage_bits(dtype: Any) -> int:
@@ -34,13 +34,13 @@ def storage_bits(dtype: Any) -> int:
 
 
 def memref_type(trace: Any, dtype: Any, space: str, layout: Any, align: int | None) -> Any:
-    """The IR type of a tensor; the layout prints with `?` for what is dynamic."""
+    """The IR type of a tensor; `layout` prints with `?` for dynamic numbers."""
     known = align if align is not None and align > element_bytes(dtype) else None
     return define(trace.bindings).memref_type(mlir_type(dtype, trace.ir), space, str(layout), known)
 
 
 def index_value(index: Any) -> Any:
-    """A linear index as an SSA value of type i32 or i64."""
+    """The linear index as an SSA value of type i32 or i64."""
     if type(index) is int and not -(2**31) <= index < 2**31:
         index = Int64(index)
     number = as_numeric(index)
@@ -50,9 +50,9 @@ def index_value(index: Any) -> Any:
 
 
 class Address:
-    """The SSA value of a pointer: a leaf of trees that carry one through control flow.
+    """The SSA value of a pointer: a leaf of trees that control flow carries.
 
-    What is known of its alignment is in its type. Where two paths meet, the less is kept.
+    Its IR type holds the known alignment. Where two paths join, the smaller alignment remains.
     """
 
     __slots__ = ("kind", "region", "value")
@@ -116,17 +116,23 @@ class Address:
 
 
 class _Moved(NamedTuple):
-    """A part of pointers; the field's name is how errors call it."""
+    """The carried leaf of a moved pointer; errors use the field name, as in 'p.offset'."""
 
     offset: Any
 
 
 class Pointer:
-    """The address of an element. `p + n` is `n` elements further on.
+    """A typed pointer in compiled code. `p + n` and `p - n` move it by `n` elements.
 
-    `base_align` is what is known of the address, in bytes. With a `swizzle` (on bits of the byte
-    address), `value` is the address of the beginning and `offset` how many elements further on the
-    pointer stands. Elements that share a byte are counted in the same way from a byte on.
+    `base_align` is the known alignment of `value`, in bytes. With a `swizzle` (on bits of the byte
+    address), `value` is the base address, and `offset` the distance from it in elements. Elements
+    narrower than a byte are counted from a base in the same way.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.jit
+    ... def second(x: cute.Tensor):
+    ...     p = x.iterator + 1
+    ...     p.store(p.load() * 2)
     """
 
     __slots__ = ("address", "base_align", "dtype", "offset", "space", "swizzle")
@@ -164,12 +170,14 @@ class Pointer:
 
     @property
     def value_type(self) -> Any:
+        """The element type."""
         return self.dtype
 
     element_type = value_type
 
     @property
     def memspace(self) -> str:
+        """The address space: `gmem`, `smem`, `rmem`, `dsmem` or `generic`."""
         return self.space
 
     @property
@@ -181,11 +189,12 @@ class Pointer:
 
     @property
     def _counts(self) -> bool:
-        """Whether the pointer keeps its beginning and counts elements from there."""
+        """True if the pointer keeps its base address and counts elements from there."""
         return self.swizzle is not None or storage_bits(self.dtype) < 8
 
     @property
     def is_swizzled(self) -> bool:
+        """True if accesses through the pointer are swizzled."""
         return self.swizzle is not None
 
     def __str__(self) -> str:
@@ -198,7 +207,7 @@ class Pointer:
 
     @takes_location
     def ir_value(self) -> Any:
-        """The address as a value of the IR, without the swizzle."""
+        """The address as an SSA value, without the swizzle; DSLTypeError within a byte."""
         value = self.address.ir_value()
         if type(self.offset) is int and self.offset == 0:
             return value
@@ -216,7 +225,7 @@ class Pointer:
 
     @property
     def llvm_ptr(self) -> Any:
-        """The address as an `!llvm.ptr`, for ops of other dialects."""
+        """The address as an `!llvm.ptr` value, for operations of other dialects."""
         trace = require("llvm_ptr")
         return TensorIterator(
             define(trace.bindings), source=self.ir_value(), loc=trace.loc()
@@ -224,11 +233,12 @@ class Pointer:
 
     @takes_location
     def to_llvm_ptr(self) -> Any:
+        """The address as an `!llvm.ptr` value: `llvm_ptr`."""
         return self.llvm_ptr
 
     @takes_location
     def toint(self) -> Any:
-        """The address as an integer: Int32 in shared memory, else Int64."""
+        """The address as an integer: Int32 in shared and tensor memory, else Int64."""
         trace = require("toint()")
         wide = self.space not in ("smem", "dsmem", "tmem")
         kind: Any = Int64 if wide else Int32
@@ -243,7 +253,7 @@ class Pointer:
     # Other pointers -----------------------------------------------------------------------------
 
     def typed(self, layout: Any) -> Pointer:
-        """The same pointer, its value in the IR typed as a tensor of `layout`."""
+        """The same pointer with its SSA value typed as a tensor of `layout`."""
         trace = require("a view of a tensor")
         if self.swizzle is not None:
             layout = self.access_layout(layout)
@@ -255,7 +265,7 @@ class Pointer:
         return Pointer(self.dtype, self.space, self.base_align, value, self.swizzle, self.offset)
 
     def moved(self, offset: Any, layout: Any = RUN) -> Pointer:
-        """The pointer `offset` elements further on, typed as a tensor of `layout`."""
+        """The pointer moved by `offset` elements, typed as a tensor of `layout`."""
         offset = as_int(offset)
         if type(offset) is int and offset == 0:
             return self.typed(layout)
@@ -275,8 +285,8 @@ class Pointer:
         return Pointer(self.dtype, self.space, align, view.view)
 
     def _moved_within(self, offset: Any, layout: Any) -> Pointer:
-        """What is whole periods of the swizzle (without one, whole bytes) moves the address, which
-        the swizzle commutes with: accesses that differ by it share the arithmetic of one swizzle.
+        """Move the base by whole periods of the swizzle (without one, by whole bytes), with which
+        it commutes, and count only the rest: accesses then share the arithmetic of one swizzle.
         """
         whole = 0
         if self.swizzle_is_relative:
@@ -314,10 +324,13 @@ class Pointer:
     __radd__ = __add__
 
     def __sub__(self, n: Any) -> Pointer:
-        return self + (-n)
+        return self.__add__(-n)
 
     def align(self, nbytes: int) -> Pointer:
-        """The same address, promised to be a multiple of `nbytes`."""
+        """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
+
+        Raises DSLTypeError unless `nbytes` is a power of two, and for a moved swizzled pointer.
+        """
         if type(nbytes) is not int or nbytes < 1 or nbytes & (nbytes - 1):
             raise DSLTypeError(f"an alignment is a power of two of bytes, not {nbytes}")
         if nbytes <= self.alignment:
@@ -343,9 +356,10 @@ class Pointer:
     # Access -------------------------------------------------------------------------------------
 
     def access_layout(self, layout: Any) -> Any:
-        """`layout` with this pointer's swizzle and offset, in elements: what an access reaches
-        from the beginning. The swizzle has to leave elements whole and the beginning has to be
-        aligned to its period; `swizzled_index` also serves pointers where it is not.
+        """`layout` composed with this pointer's swizzle and offset, in elements from the base.
+
+        The swizzle has to leave elements whole, and the base to be aligned to its period; `index`
+        also serves other pointers.
         """
         if self.swizzle is None or not isinstance(layout, algebra.Layout):
             return layout
@@ -353,7 +367,7 @@ class Pointer:
         return algebra.make_composed_layout(inner, self.offset, layout)
 
     def _checked_swizzle(self) -> Any:
-        swizzle = self.swizzle
+        swizzle: Any = self.swizzle
         if storage_bits(self.dtype) > 8 << min(swizzle.base, swizzle.base + swizzle.shift):
             raise DSLTypeError(
                 f"the swizzle {swizzle} permutes bytes within elements of {self.dtype.__name__}"
@@ -362,11 +376,11 @@ class Pointer:
 
     @property
     def swizzle_is_relative(self) -> bool:
-        """True if swizzling offsets from the beginning is the same as swizzling addresses."""
+        """True if swizzling offsets from the base equals swizzling addresses."""
         return self.swizzle is None or self.base_align % self.swizzle.period == 0
 
     def index(self, offset: Any) -> Any:
-        """The index, in elements from the pointer's value, of the element `offset` further on."""
+        """The index from the base, in elements, of the element `offset` behind the pointer."""
         at = dynamic.add(self.offset, offset)
         if self.swizzle is None:
             return at
@@ -386,15 +400,16 @@ class Pointer:
 
     @takes_location
     def load(self) -> Any:
-        """The element it points at."""
+        """Load the element at the pointer."""
         return self._load()
 
     def load_if_used(self) -> Any:
-        """The element, which is read only if the number is used."""
+        """Load the element at the pointer; the load disappears if its value is not used."""
         return self._load(if_used=True)
 
     def _load(self, if_used: bool = False) -> Any:
         trace = require("reading through a pointer")
+        refuse_tensor_memory(self.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -407,8 +422,12 @@ class Pointer:
 
     @takes_location
     def store(self, value: Any) -> None:
-        """Write the element it points at."""
+        """Store a value of the element type, or a Python number, at the pointer.
+
+        Raises DSLTypeError for a number of another type.
+        """
         trace = require("writing through a pointer")
+        refuse_tensor_memory(self.space, "write")
         number = as_element(self.dtype, value)
         note_access()
         Store(
@@ -420,8 +439,17 @@ class Pointer:
         )
 
 
+def refuse_tensor_memory(space: str, verb: str) -> None:
+    """Raise DSLTypeError for an access of one thread to tensor memory, which only warps access."""
+    if space == "tmem":
+        raise DSLTypeError(
+            f"one thread cannot {verb} tensor memory: a warp copies it from or to registers",
+            hint="cute.copy with an atom of nvgpu.tcgen05, Ld32x32bOp or St32x32bOp",
+        )
+
+
 def alignment_after(align: int, offset: Any, dtype: Any) -> int:
-    """What is known of an address `offset` elements behind one aligned to `align` bytes."""
+    """The known alignment of an address `offset` elements behind one aligned to `align` bytes."""
     step = dynamic.divisibility(as_int(offset)) * storage_bits(dtype)
     if step == 0:
         return align
@@ -429,13 +457,22 @@ def alignment_after(align: int, offset: Any, dtype: Any) -> int:
     return max(known & -known, 1)
 
 
+def same_bits(one: Any, other: Any) -> bool:
+    """Return True for the signed and the unsigned integer of one width."""
+    return bool(one.is_integer and other.is_integer and one.width == other.width > 1)
+
+
 def as_element(kind: Any, value: Any) -> Any:
-    """`value` as an element of type `kind`: Python numbers convert, other types must match."""
+    """The value as an element of type `kind`: Python numbers convert, other types must match. An
+    integer of the same width is the same bits, as in CuTe's DSL.
+    """
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
         return value
     if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
+        return value.to(kind)
+    if isinstance(value, Numeric) and same_bits(type(value), kind):
         return value.to(kind)
     raise DSLTypeError(
         f"{with_article(type(value))} is stored into a tensor of {kind.__name__}",
@@ -447,10 +484,12 @@ def as_element(kind: Any, value: Any) -> Any:
 
 @takes_location
 def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: Any = None) -> Pointer:
-    """The same address with other elements and/or another swizzle.
+    """The same address as a pointer to elements of `dtype` and with another swizzle.
 
-    The swizzle acts on bits of the byte address (the one of a layout of wgmma operands knows how
-    wide its elements are, and is converted); None leaves the one there is.
+    `swizzle_` acts on bits of the byte address (that of a layout of wgmma operands knows its
+    element width and is converted); None keeps the pointer's. `dtype` is by default the pointer's.
+    Raises DSLTypeError for replacing the swizzle of a moved pointer, and for a pointer that does
+    not stand at a whole element of `dtype`.
     """
     if not isinstance(ptr, Pointer):
         raise DSLTypeError(f"recast_ptr takes a pointer, got {type(ptr).__name__}")

@@ -1,4 +1,4 @@
-"""`cute.print_tensor`: all elements of a tensor or vector, printed while the program runs."""
+"""`cute.print_tensor`: print all elements of a tensor or vector while the program runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import Float32, Int32, Numeric, is_dynamic
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.printf import write
@@ -19,10 +19,11 @@ _UNROLLED = 64  # rows or columns up to which each gets its own code
 
 @takes_location
 def print_tensor(tensor: Any, *, verbose: bool = False) -> None:
-    """Print a tensor or a `TensorSSA` with its layout at run time, in every thread that gets here.
+    """Print a tensor or a `TensorSSA` with its layout at run time, from every thread that runs it.
 
-    Each row of the first mode is a line; further modes come as blocks of rows. `verbose` prints one
-    line an element, with its coordinate.
+    Each coordinate of the first mode is a line, with the second mode along it; further modes follow
+    as blocks of such lines. `verbose` prints one line for each element, with its coordinate. Raises
+    DSLTypeError for anything else.
     """
     if isinstance(tensor, TensorSSA):
         layout: Any = algebra.make_layout(tensor.shape)
@@ -86,7 +87,7 @@ def _element(tensor: Any, coord: tuple[Any, ...]) -> Any:
 def _each(
     extents: Any, before: tuple[Any, ...], body: Callable[[tuple[Any, ...]], None], static: bool
 ) -> None:
-    """`body` of every coordinate, the first mode in the outermost loop."""
+    """Emit `body` for every coordinate, with the first mode in the outermost loop."""
     if not extents:
         body(before)
         return

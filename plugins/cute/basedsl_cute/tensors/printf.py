@@ -1,4 +1,4 @@
-"""`cute.printf`: printing while the program runs, on the host or from every thread of a kernel."""
+"""`cute.printf`: print while the program runs, on the host or from every thread of a kernel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from string import Formatter
 from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
-from basedsl.metastage import require
 from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor import Tensor
@@ -17,7 +17,7 @@ from basedsl_cute.tensors.tensor_ssa import TensorSSA
 from basedsl_cute.tensors.vector_ops import to_elements
 
 _INTEGERS = "diouxX"
-# Python's place for a value.
+# A replacement field of Python's format strings, without a name.
 _PLACE = re.compile(r"\{(:[^{}]*)?\}")
 _SPEC = re.compile(r"([-+ 0]*\d*(?:\.\d+)?)([dxXofeEgG]?)")
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGcsp%])")
@@ -27,18 +27,26 @@ _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diouxXfFeEgGc
 def printf(*args: Any) -> None:
     """Print at run time: `printf(fmt, *values)` or `printf(value)`.
 
-    `fmt` has `{}` places (`{:.3f}`, and `{{` for a brace), or C's conversions (`%d`, `%f`, ...).
-    Values are numbers, vectors, integer tuples, layouts, or Python strings; of a tensor its type
-    and layout are printed, of which `print_tensor` prints the elements. A call makes whole lines:
-    what does not end with a newline gets one. In a kernel every thread prints; output appears when
-    the stream is synchronised.
+    `fmt` has replacement fields of Python (`{}`, `{:.3f}`, and `{{` for a brace) or conversions of
+    C (`%d`, `%f`, `%s` for any value, ...). Values are numbers, vectors, integer tuples, layouts,
+    or Python strings; of a tensor its type and layout are printed (`print_tensor` prints the
+    elements). A missing newline at the end is added. In a kernel every thread prints; on a GPU the
+    output appears when the stream is synchronised.
+
+    Raises DSLTypeError for another number of values than `fmt` has, and for a value that its
+    conversion does not take.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.jit
+    ... def show(n: cute.Int32, x: cute.Float32):
+    ...     cute.printf("n = {}, x = {:.2f}", n, x)
     """
     fmt, values = (args[0], args[1:]) if args and isinstance(args[0], str) else ("", args)
     _emit(fmt, values, "\n")
 
 
 def write(fmt: str, *values: Any) -> None:
-    """As `printf`, but the line stays open."""
+    """Print like `printf`, without the newline at the end."""
     _emit(fmt, values, "")
 
 
@@ -72,7 +80,7 @@ def _format(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _conversions(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
-    """The format in C's style. `%s` shows any value."""
+    """The C format and the operands of a format in C's style; `%s` shows any value."""
     operands: list[Any] = []
     rest = iter(values)
 
@@ -96,7 +104,7 @@ def _conversions(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _braces(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
-    """The format in Python's style: `{}`, `{:.3f}`, and `{{` for a brace."""
+    """The C format and the operands of a format in Python's style."""
     try:
         pieces = list(Formatter().parse(fmt))
     except ValueError as error:
@@ -123,7 +131,7 @@ def _braces(fmt: str, values: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _shown_as(value: Any, spec: str) -> tuple[str, list[Any]]:
-    """`value` under a format specification of Python's that C has too: width, precision, type."""
+    """The C format and operands of a value under a Python format specification that C has too."""
     if not spec:
         return _show(value)
     match = _SPEC.fullmatch(spec)
@@ -144,34 +152,44 @@ def _shown_as(value: Any, spec: str) -> tuple[str, list[Any]]:
 
 
 def _show(value: Any) -> tuple[str, list[Any]]:
-    """The format and the operands that print `value`."""
-    if isinstance(value, str):
-        return value.replace("%", "%%"), []
+    """The C format and the operands that print a value of any kind."""
     if isinstance(value, tuple):
-        parts = [_show(v) for v in value]
-        return "(" + ",".join(p for p, _ in parts) + ")", [x for _, xs in parts for x in xs]
+        return _joined("(", [_show(part) for part in value], ",", ")")
     if isinstance(value, algebra.Layout):
-        shape, stride = _show(value.shape), _show(value.stride)
-        return f"{shape[0]}:{stride[0]}", shape[1] + stride[1]
+        return _joined("", [_show(value.shape), _show(value.stride)], ":", "")
     if isinstance(value, algebra.ComposedLayout):
-        offset, outer = _show(value.offset), _show(value.outer)
-        return f"{value.inner} o {offset[0]} o {outer[0]}", offset[1] + outer[1]
+        parts = [(_escaped(value.inner), []), _show(value.offset), _show(value.outer)]
+        return _joined("", parts, " o ", "")
     if isinstance(value, Tensor):
-        start, layout = value.iterator, _show(value.layout)
-        begin = _show(start) if isinstance(start, tuple) else (str(start).replace("%", "%%"), [])
-        return f"tensor<{begin[0]} o {layout[0]}>", begin[1] + layout[1]
+        start = value.iterator
+        begin = _show(start) if isinstance(start, tuple) else (_escaped(start), [])
+        return _joined("tensor<", [begin, _show(value.layout)], " o ", ">")
     if isinstance(value, TensorSSA):
-        parts = [_show(value.dtype.from_value(x)) for x in to_elements(value.ir_value())]
-        return "[" + ", ".join(p for p, _ in parts) + "]", [x for _, xs in parts for x in xs]
+        elements = [value.dtype.from_value(x) for x in to_elements(value.ir_value())]
+        return _joined("[", [_show(x) for x in elements], ", ", "]")
     if isinstance(value, Numeric) and value.is_dynamic:
-        if type(value).is_float:
-            return "%f", [value.to(Float64)]
-        if value.width > 32:
-            return ("%lld" if type(value).signed else "%llu"), [value.to(Int64)]
-        if type(value) is Boolean or type(value).signed:
-            return "%d", [value.to(Int32)]
-        return "%u", [value.to(Int32)]
-    return str(value).replace("%", "%%"), []
+        return _show_number(value)
+    return _escaped(value), []
+
+
+def _joined(
+    begin: str, parts: Sequence[tuple[str, list[Any]]], separator: str, end: str
+) -> tuple[str, list[Any]]:
+    text = begin + separator.join(text for text, _ in parts) + end
+    return text, [operand for _, operands in parts for operand in operands]
+
+
+def _escaped(value: Any) -> str:
+    return str(value).replace("%", "%%")
+
+
+def _show_number(value: Numeric) -> tuple[str, list[Any]]:
+    kind = type(value)
+    if kind.is_float:
+        return "%f", [value.to(Float64)]
+    if value.width > 32:
+        return ("%lld" if kind.signed else "%llu"), [value.to(Int64)]
+    return ("%d" if kind is Boolean or kind.signed else "%u"), [value.to(Int32)]
 
 
 def _convert(value: Any, kind: str) -> Any:

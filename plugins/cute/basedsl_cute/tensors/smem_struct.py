@@ -1,15 +1,4 @@
-"""`cute.struct` and `cute.union`: memory plans with C's offsets, overlaid on shared memory.
-
-@cute.struct
-class Storage:
-    mbar: cute.struct.MemRange[cute.Int64, 4]
-    tile: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 128]
-    count: cute.Int32
-
-storage = SmemAllocator().allocate(Storage)
-storage.count = 0
-tile = storage.tile.get_tensor(cute.make_layout((64, 64)))
-"""
+"""`cute.struct` and `cute.union`: record types with C's offsets, overlaid on shared memory."""
 
 from __future__ import annotations
 
@@ -26,7 +15,7 @@ from basedsl_cute.tensors.pointer import Pointer, element_bytes, recast_ptr, sto
 
 @dataclass(frozen=True)
 class MemRangeType:
-    """An array field: `count` elements of `dtype`."""
+    """The type of an array field: `count` elements of `dtype`. Sizes are in bytes."""
 
     dtype: Any
     count: int
@@ -45,7 +34,7 @@ class MemRangeType:
 
 @dataclass(frozen=True)
 class AlignType:
-    """A field whose alignment is raised."""
+    """The type of a field with a larger alignment, in bytes."""
 
     field: Any
     bytes: int
@@ -56,7 +45,7 @@ class AlignType:
 
     @property
     def alignment(self) -> int:
-        return max(self.bytes, self.field.alignment)
+        return max(self.bytes, int(self.field.alignment))
 
     def overlay(self, pointer: Pointer) -> Any:
         return self.field.overlay(pointer)
@@ -67,7 +56,7 @@ class AlignType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A field that is one number."""
+    """The type of a field that is one number."""
 
     dtype: Any
 
@@ -78,7 +67,7 @@ class ScalarType:
     alignment = size
 
     def overlay(self, pointer: Pointer) -> Any:
-        """The number that is there now, which knows its place."""
+        """Load the number; it remembers its address, for `.ptr` and assignments."""
         place = recast_ptr(pointer, dtype=self.dtype)
         number = place.load_if_used()
         number.place = place
@@ -90,7 +79,10 @@ class ScalarType:
 
 @dataclass(frozen=True)
 class StructType:
-    """A struct or union as a type: its fields with their offsets. `S(ptr)` overlays memory."""
+    """A struct or union type: fields with their offsets in bytes.
+
+    `S(pointer)` overlays the memory at a pointer, which must be aligned for it (else DSLTypeError).
+    """
 
     name: str
     fields: tuple[tuple[str, Any, int], ...]
@@ -98,7 +90,7 @@ class StructType:
     alignment: int
 
     def size_in_bytes(self) -> int:
-        """Bytes of one, with padding."""
+        """The size in bytes, with padding."""
         return self.size
 
     def __sizeof__(self) -> int:
@@ -108,7 +100,7 @@ class StructType:
         return self.alignment
 
     def offset_of(self, name: str) -> int:
-        """Bytes from the beginning to a field."""
+        """The offset of a field in bytes; DSLAttributeError for an unknown one."""
         for field, _, offset in self.fields:
             if field == name:
                 return offset
@@ -140,9 +132,11 @@ def _no_field(kind: StructType, name: str) -> AttributeError:
 
 
 class Struct:
-    """A struct in memory. Fields are attributes; assigning a number field stores."""
+    """A struct in memory. Fields are attributes: reading a number loads, assigning it stores."""
 
     __slots__ = ("_pointer", "_type")
+    _pointer: Pointer
+    _type: StructType
 
     def __init__(self, type: StructType, pointer: Pointer) -> None:
         object.__setattr__(self, "_type", type)
@@ -159,8 +153,9 @@ class Struct:
 
     @property
     def ptr(self) -> Pointer:
-        """The address of the beginning, counting bytes."""
-        return self._pointer
+        """A pointer to the first byte, with elements of Uint8."""
+        pointer: Pointer = self._pointer
+        return pointer
 
     def __getattr__(self, name: str) -> Any:
         kind, pointer = self._field(name)
@@ -186,7 +181,7 @@ class Struct:
 
 
 class MemRange:
-    """An array field in memory: `f[i]`, `f.data_ptr()`, `f.get_tensor(layout)`."""
+    """An array field in memory: `f[i]` loads and stores an element, `len(f)` counts them."""
 
     __slots__ = ("_pointer", "type")
 
@@ -205,10 +200,11 @@ class MemRange:
 
     @property
     def ptr(self) -> Pointer:
+        """A pointer to the first element."""
         return self._pointer
 
     def data_ptr(self) -> Pointer:
-        """The address of the first element."""
+        """A pointer to the first element."""
         return self._pointer
 
     def __len__(self) -> int:
@@ -227,8 +223,11 @@ class MemRange:
 
     @takes_location
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: Any = None) -> Any:
-        """The elements as a tensor of `layout`. `swizzle` (on bits of the byte address) goes to
-        the pointer, as does that of a composed layout (on elements); `dtype` recasts.
+        """The elements as a tensor of `layout`, by default of their own type, else of `dtype`.
+
+        `swizzle` acts on bits of the byte address and moves to the pointer, as does the swizzle of
+        a composed layout. Raises DSLTypeError for two swizzles, and for a tensor larger than the
+        field.
         """
         dtype = self.type.dtype if dtype is None else dtype
         return place_tensor(self._pointer, layout, swizzle, dtype, self.type.size)
@@ -260,7 +259,26 @@ class _AlignMaker:
 
 
 class struct:
-    """Class decorator: the annotated fields one after the other, each aligned as in C."""
+    """Class decorator that makes a struct type: annotated fields in order, aligned as in C.
+
+    Fields are numeric types, `struct.MemRange[dtype, count]` arrays, other structs, or
+    `struct.Align[field, bytes]` of these. `SmemAllocator.allocate` puts one into shared memory.
+    Raises DSLTypeError for other fields.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.struct
+    ... class Storage:
+    ...     barriers: cute.struct.MemRange[cute.Int64, 4]
+    ...     tile: cute.struct.Align[cute.struct.MemRange[cute.Float16, 4096], 128]
+    ...     count: cute.Int32
+    >>> print(Storage)
+    Storage(barriers at 0, tile at 128, count at 8320; 8448 bytes, align 128)
+    >>> @cute.kernel
+    ... def kernel():
+    ...     storage = cute.utils.SmemAllocator().allocate(Storage)
+    ...     storage.count = 0
+    ...     tile = storage.tile.get_tensor(cute.make_layout((64, 64)))
+    """
 
     MemRange = _MemRangeMaker()
     Align = _AlignMaker()
@@ -270,7 +288,7 @@ class struct:
 
 
 class union:
-    """Class decorator: the annotated fields all at the beginning."""
+    """Class decorator that makes a union type: all annotated fields at offset 0. See `struct`."""
 
     MemRange = struct.MemRange
     Align = struct.Align
@@ -287,7 +305,7 @@ def _declare(declaration: type, overlapping: bool) -> StructType:
 def declare(
     name: str, annotations: dict[str, Any], *, overlapping: bool = False, packed: bool = False
 ) -> StructType:
-    """The plan of fields of these types, as C lays them out, without padding if `packed`."""
+    """The struct type with these fields as C lays them out, without padding if `packed`."""
     fields = []
     end, alignment = 0, 1
     for field, annotation in annotations.items():
@@ -302,7 +320,7 @@ def declare(
 
 
 def annotations_in(declaration: type, frame: Any) -> dict[str, Any]:
-    """The fields in order; annotations kept as text are evaluated in the frame of the class."""
+    """The fields in order; annotations that are strings are evaluated in the frame of the class."""
     found = dict(getattr(declaration, "__annotations__", {}))
     for name, annotation in found.items():
         if isinstance(annotation, str):

@@ -1,8 +1,8 @@
-"""Tensors inside compiled code: an iterator (where the data begins) and a layout.
+"""Tensors inside compiled code: an iterator (the pointer to the first element) and a layout.
 
-Indexing is evaluated by the layout algebra while tracing; what stays dynamic is arithmetic in the
-IR, and the access itself is one `cute.load` or `cute.store`. A tensor is a *view* of the algebra
-(`algebra.views`): divides, partitions and the like take tensors and give tensors.
+The layout algebra evaluates indexing while tracing: dynamic parts become arithmetic in the IR, the
+access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algebra
+(`algebra.views`): divides and partitions take tensors and return tensors.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
-from basedsl.metastage import current, require
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
+from basedsl.tracing import current, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -20,13 +20,20 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
-from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
+from basedsl_cute.tensors.pointer import (
+    Pointer,
+    as_element,
+    index_value,
+    memref_type,
+    refuse_tensor_memory,
+    same_bits,
+)
 
 Iterator = Pointer
 
 
 class TensorType(NamedTuple):
-    """What is static about a tensor."""
+    """The static facts of a tensor: element type, memory space and layout."""
 
     dtype: Any
     memspace: Any
@@ -34,14 +41,14 @@ class TensorType(NamedTuple):
 
 
 class _LayoutLeaves(NamedTuple):
-    """A part of tensors; the field's name is how errors call it."""
+    """The carried leaf of a tensor's layout; errors use the field name, as in 'x.layout'."""
 
     layout: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class DeclaredTensor:
-    """The annotation `Tensor[dtype, rank]`; rank None takes any."""
+    """The annotation `Tensor[dtype, rank]`; a rank of None takes any."""
 
     dtype: Any
     rank: int | None = None
@@ -51,13 +58,13 @@ _OF_VECTORS = ("to", "reduce", "broadcast_to", "reshape", "bitcast")
 
 
 class NoVector:
-    """A base of what is memory: operators and a vector's methods are errors."""
+    """A base of tensors that makes operators, and the methods of vectors, errors with a hint."""
 
     __slots__ = ()
 
     def _refuse(self, *other: Any) -> NoReturn:
         raise DSLTypeError(
-            "a tensor is memory, and is not computed with",
+            "a tensor is memory: arithmetic needs a vector or an element",
             hint="x.load() is the vector of its elements, x[i] one of them",
         )
 
@@ -76,11 +83,30 @@ class NoVector:
 
 
 class Tensor(NoVector):
-    """A view of memory: `t[coord]` loads, `t[coord] = x` stores, a `None` in `coord` slices.
+    """A tensor in compiled code: a view of memory by a pointer and a layout.
 
-    A single integer is a linear index, first mode fastest. A tensor whose iterator is a coordinate
-    (`make_identity_tensor`) has no memory: its elements are coordinates. As an annotation, `Tensor`
-    takes any array and `Tensor[Int32, 1]` declares the element type and the number of modes.
+    `t[coord]` loads an element, `t[coord] = x` stores one, and with `None` in `coord`, which keeps
+    a mode, it is a slice that shares the memory. A single integer is a linear index, first mode
+    fastest. A tensor whose iterator is a coordinate (`make_identity_tensor`) has no memory: its
+    elements are coordinates.
+
+    As the annotation of a parameter, `Tensor` takes any array, and `Tensor[Int32, 1]` declares the
+    element type and the number of modes. The caller passes an array of NumPy, PyTorch, CuPy or JAX,
+    or a host tensor (`cute.runtime.from_dlpack`).
+
+    >>> import numpy as np
+    >>> import basedsl_cute as cute
+    >>> @cute.jit
+    ... def double_rows(x: cute.Tensor[cute.Int32, 2]):
+    ...     for i in range(x.shape[0]):
+    ...         row = x[i, None]
+    ...         for j in range(cute.size(row)):
+    ...             row[j] = 2 * row[j]
+    >>> x = np.arange(4, dtype=np.int32).reshape(2, 2)
+    >>> double_rows(x)
+    >>> x
+    array([[0, 2],
+           [4, 6]], dtype=int32)
     """
 
     __slots__ = ("_start", "_wide", "layout")
@@ -103,13 +129,13 @@ class Tensor(NoVector):
 
     def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> Tensor:
         shape, stride, offset = _filled(self._numbers(), iter(parts[1].layout))
-        layout = algebra.Layout(shape, stride)
+        layout: algebra.Layout | algebra.ComposedLayout = algebra.Layout(shape, stride)
         if isinstance(self.layout, algebra.ComposedLayout):
             layout = algebra.ComposedLayout(self.layout.inner, offset, layout)
         return Tensor(as_coordinate(parts[0]) if not self.has_memory else parts[0], layout)
 
     def _numbers(self) -> Any:
-        """Everything in this tensor's layout that may be a dynamic integer."""
+        """The parts of this tensor's layout that may be dynamic: shape, stride and offset."""
         layout, offset = self.layout, 0
         while isinstance(layout, algebra.ComposedLayout):
             offset, layout = layout.offset, layout.outer
@@ -119,7 +145,7 @@ class Tensor(NoVector):
 
     @property
     def type(self) -> TensorType:
-        """Element type, memory and layout."""
+        """The static facts: element type, memory space and layout."""
         return TensorType(self.element_type, self.memspace, self.layout)
 
     @property
@@ -129,35 +155,38 @@ class Tensor(NoVector):
 
     @property
     def iterator(self) -> Any:
-        """The pointer to the first element; the first coordinate of a coordinate tensor."""
+        """The pointer to the element at offset 0; the first coordinate of a coordinate tensor."""
         return self._start
 
     @property
     def pointer(self) -> Pointer:
-        """The iterator of a tensor that has memory."""
+        """The iterator of a tensor with memory; DSLTypeError for a coordinate tensor."""
         if not isinstance(self._start, Pointer):
             raise DSLTypeError(f"{self} is a coordinate tensor; it has no memory")
         return self._start
 
     @property
     def shape(self) -> Any:
+        """The shape of the layout: integers and nested tuples of them."""
         return self.layout.shape
 
     @property
     def stride(self) -> Any:
+        """The strides of the layout in elements; DSLTypeError for a composed layout."""
         if isinstance(self.layout, algebra.ComposedLayout):
             raise DSLTypeError(f"the composed layout {self.layout} has no strides")
         return self.layout.stride
 
     @property
     def element_type(self) -> Any:
+        """The element type, a numeric class; Int32 of a coordinate tensor."""
         return self._start.dtype if isinstance(self._start, Pointer) else Int32
 
-    dtype = element_type
+    dtype = _dtype = element_type
 
     @property
     def memspace(self) -> Any:
-        """`gmem`, `smem`, `rmem`, ...; None for a coordinate tensor."""
+        """The address space: `gmem`, `smem`, `rmem`, ...; None for a coordinate tensor."""
         return self._start.space if isinstance(self._start, Pointer) else None
 
     @property
@@ -182,11 +211,11 @@ class Tensor(NoVector):
     # Views --------------------------------------------------------------------------------------
 
     def with_layout(self, layout: Any) -> Tensor:
-        """The same elements in another order, or some of them: another layout."""
+        """The tensor with the same iterator and another layout."""
         return Tensor(self._start, layout)
 
     def domain_offset(self, coord: Any) -> Tensor:
-        """The tensor whose coordinate 0 is `coord` of this one, with the same layout."""
+        """The tensor that starts at coordinate `coord` of this one, with the same layout."""
         layout, offset = algebra.domain_offset(self._widened(as_coordinate(coord)), self.layout)
         return self._at(offset, layout)
 
@@ -206,6 +235,7 @@ class Tensor(NoVector):
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
+        refuse_tensor_memory(self._start.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -227,6 +257,7 @@ class Tensor(NoVector):
             self[coord].store(value)
             return
         start = self.pointer
+        refuse_tensor_memory(start.space, "write")
         number = as_element(self.element_type, value)
         note_access()
         Store(
@@ -241,8 +272,8 @@ class Tensor(NoVector):
 
     @takes_location
     def load(self) -> Any:
-        """All elements as a `TensorSSA`; the shape must be static. Accesses are as wide as
-        contiguity and alignment prove.
+        """Load all elements as a `TensorSSA`, in the widest accesses that contiguity and alignment
+        prove. Raises DSLTypeError for a dynamic shape, and for one without elements.
         """
         from basedsl_cute.tensors.tensor_ssa import TensorSSA
         from basedsl_cute.tensors.vectorized_access import load_vector
@@ -251,7 +282,9 @@ class Tensor(NoVector):
 
     @takes_location
     def store(self, value: Any) -> None:
-        """Write all elements from a `TensorSSA` of the same shape and element type."""
+        """Store all elements from a `TensorSSA` of the same shape and element type, in the widest
+        accesses that contiguity and alignment prove. Raises DSLTypeError for anything else.
+        """
         from basedsl_cute.tensors.tensor_ssa import TensorSSA
         from basedsl_cute.tensors.vectorized_access import store_vector
 
@@ -259,7 +292,7 @@ class Tensor(NoVector):
             raise DSLTypeError(
                 f"store() takes a vector, got {type(value).__name__}", hint="t.fill(x) for numbers"
             )
-        if value.dtype is not self.element_type:
+        if value.dtype is not self.element_type and not same_bits(value.dtype, self.element_type):
             raise DSLTypeError(
                 f"a vector of {value.dtype.__name__} is stored into a tensor of "
                 f"{self.element_type.__name__}",
@@ -274,7 +307,10 @@ class Tensor(NoVector):
 
     @takes_location
     def fill(self, value: Any) -> None:
-        """Set all elements to a number; the shape must be static."""
+        """Set all elements to a number: a Python number, or one of the element type.
+
+        Raises DSLTypeError for a dynamic shape or a number of another type.
+        """
         from basedsl_cute.tensors.tensor_ssa import full
         from basedsl_cute.tensors.vectorized_access import store_vector
 
@@ -294,9 +330,9 @@ class Tensor(NoVector):
         return self._widened(coord)
 
     def _check_bounds(self, coord: Any) -> None:
-        """In host code, stop with an IndexError where `coord` is outside of the shape. In kernels
-        the simulator sees accesses outside of an array; hardware does not look. Of registers a
-        known coordinate outside of the shape is an error.
+        """In host code, emit a check that raises IndexError for a coordinate outside of the shape.
+        For registers, a known coordinate outside of the shape is a DSLTypeError. Kernels do not
+        check: the simulator detects accesses outside of an array, hardware does not.
         """
         if self.memspace == "rmem" and algebra.is_static(self.layout.shape):
             check_known(coord, self.layout.shape, "registers", self.layout.shape)
@@ -305,14 +341,16 @@ class Tensor(NoVector):
             check_coordinate(trace, coord, self.layout.shape)
 
     def _widened(self, coord: Any) -> Any:
-        """`coord` in 64 bits if offsets in this layout need them."""
+        """The coordinate, in 64 bits if offsets of this layout need them."""
         if self._wide is None:
             self._wide = self.has_memory and _needs_64_bits(self.layout)
         return _to_64_bits(coord) if self._wide else coord
 
 
 def as_coordinate(coord: Any) -> Any:
-    """A coordinate: integers (known ones as Python ints), tuples of them, None; else an error."""
+    """The coordinate with known integers as Python ints; DSLTypeError unless it consists of
+    integers, tuples and None.
+    """
     if isinstance(coord, tuple | list):
         return tuple(as_coordinate(part) for part in coord)
     if coord is None or type(coord) is int:
@@ -328,7 +366,7 @@ def as_coordinate(coord: Any) -> Any:
 
 
 def as_thread(thr_idx: Any, threads: int) -> Any:
-    """Which of `threads` a slice is for: an integer; else an error."""
+    """The number of a thread for `get_slice`; DSLTypeError unless it is below `threads`."""
     if thr_idx is None or isinstance(thr_idx, tuple | list):
         raise DSLTypeError(
             "get_slice takes the number of a thread, got "
@@ -342,7 +380,7 @@ def as_thread(thr_idx: Any, threads: int) -> Any:
 
 
 def check_partitioned(x: Any, what: str) -> None:
-    """DSLTypeError for what is neither a tensor nor a layout."""
+    """Raise DSLTypeError for what is neither a tensor nor a layout; `what` begins the message."""
     if not isinstance(x, algebra.Layout | algebra.ComposedLayout) and not hasattr(x, "layout"):
         kind = type(x).__name__
         raise DSLTypeError(
@@ -354,7 +392,7 @@ def check_partitioned(x: Any, what: str) -> None:
 
 
 def of_a_thread(tiled: Any, name: str) -> DSLAttributeError:
-    """The error for asking a tiled copy or MMA for what one thread's slice of it has."""
+    """The error for asking a whole tiled copy or MMA for an attribute of a thread's slice."""
     kind = type(tiled).__name__
     return DSLAttributeError(
         f"{name} is of one thread's slice of {with_article(kind)}, not of the {kind}",
@@ -381,7 +419,7 @@ def leading_dim(layout: Any) -> Any:
 
 
 def _same_extents(a: Any, b: Any) -> bool:
-    """Whether two static shapes agree mode by mode, however the modes are nested."""
+    """True if two static shapes agree mode by mode, however the modes are nested."""
     if a == b:
         return True
     rank = algebra.rank(a)
@@ -389,7 +427,7 @@ def _same_extents(a: Any, b: Any) -> bool:
 
 
 def _needs_64_bits(layout: Any) -> bool:
-    """Whether offsets may not fit 31 bits. Dynamic extents and strides are 64-bit if so."""
+    """True if offsets may not fit 31 bits: dynamic extents and strides are 64-bit then."""
     while isinstance(layout, algebra.ComposedLayout):
         layout = layout.outer
     if any(leaf.width > 32 for leaf in _dynamic_leaves((layout.shape, layout.stride))):
@@ -419,7 +457,7 @@ def _dynamic_leaves(x: Any) -> list[Any]:
 
 
 def _template(x: Any) -> Any:
-    """What is static about `x`: its numbers, or the type and divisor of a dynamic one."""
+    """The static part of `x`: its numbers, and the types and divisors of dynamic ones."""
     if isinstance(x, tuple):
         return tuple(map(_template, x))
     if isinstance(x, algebra.ScaledBasis):
@@ -436,7 +474,7 @@ def _filled(x: Any, leaves: Any) -> Any:
 
 
 def _inner_key(layout: Any) -> Any:
-    """Tells the inner functions of composed layouts apart."""
+    """A key that tells the inner functions of composed layouts apart."""
     keys = []
     while isinstance(layout, algebra.ComposedLayout):
         keys.append(layout.inner if _is_value(layout.inner) else id(layout.inner))

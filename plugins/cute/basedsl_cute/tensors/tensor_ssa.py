@@ -1,8 +1,8 @@
-"""`TensorSSA`: the elements of a register tensor as one immutable vector.
+"""`TensorSSA`: the elements of a tensor as one immutable vector in registers.
 
-The vector is one-dimensional, its elements in colexicographic order of the shape (first mode
-fastest). Arithmetic is that of numbers (`basedsl.numeric.lanes`), shapes broadcast as in NumPy:
-they are aligned at the last mode, and extent 1 stretches.
+The IR vector is one-dimensional, in colexicographic order of the shape (first mode fastest).
+Arithmetic is that of numbers (`basedsl.numeric.lane_kit`). Shapes broadcast as in NumPy: they are
+aligned at the last mode, and extent 1 stretches.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import escaped, require
 from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
+from basedsl.tracing import escaped, require
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -32,7 +32,7 @@ from basedsl_cute.tensors.vector_ops import (
 
 
 class ReductionOp(enum.Enum):
-    """What `TensorSSA.reduce` combines elements with."""
+    """The operation of `TensorSSA.reduce`: sum, product, maximum or minimum."""
 
     ADD = "add"
     MUL = "mul"
@@ -41,9 +41,17 @@ class ReductionOp(enum.Enum):
 
 
 class TensorSSA:
-    """A vector of numbers with a (nested) shape. `x[coord]` is an element, or a part with `None`.
+    """An immutable vector of numbers with a (nested) static shape, from `tensor.load()`.
 
-    `value` is the `vector<n x T>` of the IR; immutable.
+    Operators work elementwise on vectors and numbers, with broadcasting. `x[coord]` is an element;
+    with `None` in the coordinate, which keeps a mode, it is a smaller vector. `value` is the IR's
+    `vector<n x T>`.
+
+    >>> import basedsl_cute as cute
+    >>> @cute.kernel
+    ... def normalise(x: cute.Tensor):
+    ...     v = x.load()
+    ...     x.store(v / v.reduce(cute.ReductionOp.ADD, 0.0))
     """
 
     __slots__ = ("dtype", "region", "shape", "value")
@@ -59,7 +67,7 @@ class TensorSSA:
 
     @takes_location
     def ir_value(self) -> Any:
-        """The vector in the IR."""
+        """The vector as an SSA value."""
         if self.region.closed:
             raise escaped("a vector", self.region)
         return self.value
@@ -79,6 +87,7 @@ class TensorSSA:
 
     @property
     def element_type(self) -> Any:
+        """The element type, a numeric class."""
         return self.dtype
 
     @property
@@ -93,7 +102,7 @@ class TensorSSA:
 
     def __bool__(self) -> bool:
         raise DSLTypeError(
-            f"a {self} has no single truth", hint="use cute.all_(x), cute.any_(x) or cute.where"
+            f"a {self} has no truth value", hint="use cute.all_(x), cute.any_(x) or cute.where"
         )
 
     def __len__(self) -> int:
@@ -132,15 +141,19 @@ class TensorSSA:
 
     @takes_location
     def to(self, dtype: Any) -> TensorSSA:
-        """The elements converted to `dtype`."""
+        """The vector with its elements converted to the numeric class `dtype`."""
         if dtype is self.dtype:
             return self
-        return elementwise(lambda x: x.to(dtype), self)
+        converted: TensorSSA = elementwise(lambda x: x.to(dtype), self)
+        return converted
 
     def bitcast(self, dtype: Any) -> TensorSSA:
-        """The same bits as elements of another type of the same width."""
+        """The vector of the same bits as elements of `dtype`; DSLTypeError for another width."""
         if dtype.width != self.dtype.width:
-            raise DSLTypeError(f"bitcast of {self.dtype.__name__} to {dtype.__name__}: widths")
+            raise DSLTypeError(
+                f"bitcast of {self.dtype.__name__} to {dtype.__name__}: the widths differ",
+                hint="to(dtype) converts the values",
+            )
         trace = require("bitcast()")
         kind = trace.ir.VectorType.get([self.size], mlir_type(dtype, trace.ir))
         value = trace.value("arith.bitcast", kind, self.ir_value())
@@ -148,14 +161,17 @@ class TensorSSA:
 
     @takes_location
     def broadcast_to(self, shape: Any) -> TensorSSA:
-        """The vector stretched to `shape`; extents 1 repeat, missing leading modes are added."""
+        """The vector broadcast to `shape`: extents of 1 repeat, missing leading modes are added.
+
+        Raises DSLTypeError for a shape that the vector does not broadcast to.
+        """
         wanted = as_coordinate(shape)
         if broadcast_shapes(self.shape, wanted) != wanted:
             raise DSLTypeError(f"{_text(self.shape)} does not broadcast to {_text(wanted)}")
         return TensorSSA(self.stretched(wanted), wanted, self.dtype)
 
     def stretched(self, shape: Any) -> Any:
-        """The vector in the IR with the elements of a larger shape."""
+        """The SSA value of the vector broadcast to a larger shape."""
         if shape == self.shape:
             return self.ir_value()
         strides = _stretched_strides(self.shape, shape)
@@ -163,7 +179,10 @@ class TensorSSA:
         return pick(self.ir_value(), [layout(i) for i in range(algebra.size(layout))])
 
     def reshape(self, shape: Any) -> TensorSSA:
-        """The same elements in colexicographic order under another shape."""
+        """The same elements, in colexicographic order, with another shape of the same size.
+
+        Raises DSLTypeError for another size.
+        """
         wanted = as_coordinate(shape)
         if algebra.product(wanted) != self.size:
             raise DSLTypeError(f"{_text(self.shape)} cannot be reshaped to {_text(wanted)}")
@@ -173,10 +192,12 @@ class TensorSSA:
 
     @takes_location
     def reduce(self, op: ReductionOp, init_val: Any, reduction_profile: Any = 0) -> Any:
-        """Combine elements with `op`, pairwise, and at last with `init_val`.
+        """Reduce the elements by `op`, pairwise, and the result with `init_val`.
 
-        Profile 0 reduces all to a number. In a tuple, `None` keeps a mode and 1 reduces it:
-        `(None, 1)` gives one element a row.
+        `reduction_profile` 0 reduces all elements to a number. In a tuple, `None` keeps a mode and
+        1 reduces it: `(None, 1)` gives a vector with one element for each row. The order of
+        additions is fixed: halves are added elementwise until one element is left. Raises
+        DSLTypeError for an `op` that is no `ReductionOp`.
         """
         function = _COMBINE.get(op)
         if function is None:
@@ -240,9 +261,9 @@ _COMBINE: dict[Any, Callable[[Any, Any], Any]] = {
 
 
 def elementwise(function: Callable[..., Any], *operands: Any) -> Any:
-    """`function`, written for numbers, on all elements of vectors and numbers, broadcast.
+    """Apply `function`, written for numbers, to all elements of vectors and numbers, broadcast.
 
-    Without a vector among the operands it is `function(*operands)`.
+    Without a vector among the operands, the result is `function(*operands)`.
     """
     vectors = [x for x in operands if isinstance(x, TensorSSA)]
     if not vectors:
@@ -266,7 +287,7 @@ def elementwise(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def lane_by_lane(function: Callable[..., Any], *operands: Any) -> Any:
-    """Like `elementwise`, but one element after the other."""
+    """Apply `function` like `elementwise`, but to one element after the other."""
     vectors = [x for x in operands if isinstance(x, TensorSSA)]
     shape = vectors[0].shape
     for x in vectors[1:]:
@@ -283,7 +304,7 @@ def lane_by_lane(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def broadcast_shapes(a: Any, b: Any) -> Any:
-    """The shape both stretch to; DSLTypeError if there is none."""
+    """The shape that both shapes broadcast to; DSLTypeError if there is none."""
     joined = _joined(a, b)
     if joined is None:
         raise DSLTypeError(f"vectors of shapes {_text(a)} and {_text(b)} do not broadcast")
@@ -311,7 +332,7 @@ def _joined(a: Any, b: Any) -> Any:
 
 
 def _stretched_strides(shape: Any, target: Any) -> Any:
-    """Strides over `target` that read a colexicographic vector of `shape`."""
+    """The strides over `target` that broadcast a colexicographic vector of `shape`."""
     strides = compact_col_major(shape)
 
     def match(s: Any, d: Any, t: Any) -> Any:
@@ -339,9 +360,10 @@ def _text(shape: Any) -> str:
 
 @takes_location
 def where(cond: Any, x: Any, y: Any) -> Any:
-    """`x` where `cond` holds, else `y`; both are computed. The type is their promotion.
+    """Select `x` where `cond` holds, else `y`; both are computed.
 
-    Operands are vectors, which broadcast, or numbers.
+    Operands are vectors, which broadcast, or numbers; the element type is the promotion of those of
+    `x` and `y`. Raises DSLTypeError for a condition that is not Boolean.
     """
     kind = cond.dtype if isinstance(cond, TensorSSA) else type(cond)
     if kind not in (bool, Boolean):
@@ -353,7 +375,7 @@ def where(cond: Any, x: Any, y: Any) -> Any:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
-    """A vector of `shape` whose elements are all `fill_value`."""
+    """A vector of the static `shape` whose elements, of type `dtype`, are all `fill_value`."""
     shape = as_coordinate(shape)
     number = fill_value if isinstance(fill_value, Numeric) else dtype(fill_value)
     value = splat(number.to(dtype).ir_value(), int(algebra.product(shape)))
@@ -361,27 +383,29 @@ def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of the shape (and element type) of a vector or tensor, all `fill_value`."""
+    """A vector filled with `fill_value`, of the shape of a vector or tensor, and by default of its
+    element type.
+    """
     return full(x.shape, fill_value, x.element_type if dtype is None else dtype)
 
 
 def zeros_like(x: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of zeros of the shape (and element type) of a vector or tensor."""
+    """A vector of zeros, of the shape of a vector or tensor, and by default of its element type."""
     return full_like(x, 0, dtype)
 
 
 def ones_like(x: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of ones of the shape (and element type) of a vector or tensor."""
+    """A vector of ones, of the shape of a vector or tensor, and by default of its element type."""
     return full_like(x, 1, dtype)
 
 
 def all_(x: TensorSSA) -> Any:
-    """Whether all elements hold, a Boolean."""
+    """A Boolean: True if all elements of `x` are true (not 0)."""
     return x.to(Boolean)._fold(operator.and_, True)
 
 
 def any_(x: TensorSSA) -> Any:
-    """Whether some element holds, a Boolean."""
+    """A Boolean: True if any element of `x` is true (not 0)."""
     return x.to(Boolean)._fold(operator.or_, False)
 
 

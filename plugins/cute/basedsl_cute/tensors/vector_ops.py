@@ -1,28 +1,25 @@
-"""Ops on one-dimensional MLIR vectors: parts, elements, splats, extremes."""
+"""Operations on one-dimensional MLIR vectors: splat, extract, shuffle, bitcast, min and max."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.metastage import require
-from basedsl.numeric import Numeric, as_numeric
-from basedsl.numeric.formats import Kind
-from basedsl.numeric.kit import kit_of
-from basedsl.numeric.selection import common
+from basedsl.numeric import Kind, Numeric, as_numeric, in_common_type, kit_of
+from basedsl.tracing import require
 
-_DYNAMIC = -(2**63)  # in vector.extract: the position is an operand
+_DYNAMIC = -(2**63)  # of a static position in vector.extract: it is an operand
 
 
 def splat(element: Any, n: int) -> Any:
-    """A vector of `n` times `element`."""
+    """A vector of `n` copies of `element`."""
     trace = require("a vector")
     kind = trace.ir.VectorType.get([n], element.type)
     return _make("vector.broadcast", [kind], [element])
 
 
 def to_elements(vector: Any) -> list[Any]:
-    """The elements as scalars."""
+    """The elements of a vector as scalars."""
     kind = vector.type
     (n,) = kind.shape
     trace = require("the elements of a vector")
@@ -33,14 +30,14 @@ def to_elements(vector: Any) -> list[Any]:
 
 
 def from_elements(elements: Sequence[Any]) -> Any:
-    """A vector of scalars."""
+    """The vector of these scalars."""
     trace = require("a vector")
     kind = trace.ir.VectorType.get([len(elements)], elements[0].type)
     return _make("vector.from_elements", [kind], list(elements))
 
 
 def extract(vector: Any, position: Any) -> Any:
-    """The element at a position, which may be dynamic."""
+    """The element at a position: an int, or a dynamic integer."""
     trace = require("an element of a vector")
     ir = trace.ir
     element = vector.type.element_type
@@ -54,7 +51,7 @@ def extract(vector: Any, position: Any) -> Any:
 
 
 def pick(vector: Any, positions: Sequence[int]) -> Any:
-    """The vector of the elements at these positions, which may repeat."""
+    """The vector of the elements at these static positions, which may repeat."""
     (n,) = vector.type.shape
     places = list(positions)
     if places == list(range(n)):
@@ -69,7 +66,7 @@ def pick(vector: Any, positions: Sequence[int]) -> Any:
 
 
 def bits_as(vector: Any, element: Any, n: int) -> Any:
-    """The same bits as a vector of `n` of `element`."""
+    """The same bits as a vector of `n` elements of the IR type `element`."""
     trace = require("bits of a vector")
     return _make("vector.bitcast", [trace.ir.VectorType.get([n], element)], [vector])
 
@@ -87,10 +84,10 @@ _EXTREMES = {
 
 
 def combine(which: str, a: Any, b: Any) -> Numeric:
-    """The larger ("max") or smaller ("min") of two numbers as hardware gives it: of a NaN and a
+    """The larger ("max") or smaller ("min") of two numbers, in their common type; of a NaN and a
     number, the number.
     """
-    x, y = common(a, b)
+    x, y = in_common_type(a, b)
     T = type(x)
     kit = kit_of(require("a choice between dynamic values"))
     values = [x.ir_value(), y.ir_value()]

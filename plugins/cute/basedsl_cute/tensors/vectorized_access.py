@@ -1,27 +1,27 @@
-"""A whole tensor of static shape as one vector: which accesses it takes, how wide, and where.
+"""Vectorised loads and stores: the accesses that read or write a tensor of static shape.
 
-Elements that lie together are accessed together, up to 16 bytes, as far as contiguity, the known
+Consecutive elements are accessed together, up to 16 bytes, as far as contiguity, the known
 alignment, the divisibility of dynamic strides and offsets, and the blocks of a swizzle prove it.
-Register tensors have no alignment to care for: a contiguous run is one access.
+For register tensors alignment does not matter: each contiguous run is one access.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.metastage import require
 from basedsl.numeric import is_dynamic, mlir_type
+from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.coordinates import compact_col_major
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
-from basedsl_cute.tensors.pointer import index_value, storage_bits
+from basedsl_cute.tensors.pointer import index_value, refuse_tensor_memory, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vector_ops import extract, from_elements, pick, splat, to_elements
 
@@ -30,14 +30,19 @@ WIDEST = 16  # bytes of one access
 
 @dataclass(frozen=True)
 class Access:
-    """One load or store: where it begins, and the vector positions of each of its elements."""
+    """One load or store: the index of its first element, and of each of its elements the positions
+    in the vector.
+    """
 
     index: Any
     positions: tuple[tuple[int, ...], ...]
 
 
 def accesses(tensor: Tensor) -> list[Access]:
-    """How all elements of a tensor are read or written, each memory element once."""
+    """The accesses to all elements of a tensor, each memory element once.
+
+    Raises DSLTypeError for a dynamic shape.
+    """
     outer = tensor.layout
     while isinstance(outer, algebra.ComposedLayout):
         outer = outer.outer
@@ -47,7 +52,7 @@ def accesses(tensor: Tensor) -> list[Access]:
             hint="tile it with a static tiler first, index it element by element, or call with "
             "from_dlpack(array), whose shape is static",
         )
-    together = _indivisible(tensor)
+    together = _widest(tensor)
     return [
         Access(_index(tensor, dynamic.add(start, first)), positions)
         for start, at in _starts(outer)
@@ -56,12 +61,12 @@ def accesses(tensor: Tensor) -> list[Access]:
 
 
 def vector_width(tensor: Tensor) -> int:
-    """How many elements one access of `load()` and `store()` moves."""
+    """The number of elements of the narrowest access of `load()` and `store()`."""
     return min(len(access.positions) for access in accesses(tensor))
 
 
 def _modes(outer: Any) -> list[tuple[int, Any, int]]:
-    """Extent, stride in memory and stride in the vector of every leaf."""
+    """The extent, stride in memory and stride in the vector of every leaf mode."""
     flat = (
         flatten_to_tuple(x) for x in (outer.shape, outer.stride, compact_col_major(outer.shape))
     )
@@ -69,7 +74,7 @@ def _modes(outer: Any) -> list[tuple[int, Any, int]]:
 
 
 def _starts(outer: Any) -> Iterator[tuple[Any, int]]:
-    """Offset and vector position of every coordinate in the modes whose stride is dynamic."""
+    """The offset and vector position of every coordinate of the modes with dynamic strides."""
     modes = [mode for mode in _modes(outer) if is_dynamic(mode[1])]
     for i in range(math.prod(extent for extent, _, _ in modes)):
         offset: Any = 0
@@ -84,41 +89,62 @@ def _starts(outer: Any) -> Iterator[tuple[Any, int]]:
 def _blocks(
     outer: Any, at: int, together: int, tensor: Tensor
 ) -> list[tuple[int, tuple[tuple[int, ...], ...]]]:
-    """First offset and vector positions of every access in the modes whose stride is static."""
-    modes = [mode for mode in _modes(outer) if not is_dynamic(mode[1])]
+    """The first offset and the vector positions of every access, in the modes with static strides.
+
+    `together` is the widest access, or 0 for runs of any length.
+    """
+    places = _positions(outer, at)
+    if tensor.memspace == "rmem" and together == 0:
+        runs = _contiguous_runs(places)
+    else:
+        runs = _aligned_groups(places, together or 1, _in_whole_bytes(tensor))
+    return [(run[0], tuple(tuple(places[offset]) for offset in run)) for run in runs]
+
+
+def _positions(outer: Any, at: int) -> dict[int, list[int]]:
+    """The vector positions, from `at` on, of every offset in the modes with static strides."""
     places: dict[int, list[int]] = {0: [at]}
-    for extent, stride, step in modes:
+    for extent, stride, step in _modes(outer):
+        if is_dynamic(stride):
+            continue
         grown: dict[int, list[int]] = {}
         for offset, positions in places.items():
             for c in range(extent):
                 grown.setdefault(offset + c * stride, []).extend(p + c * step for p in positions)
         places = grown
-    offsets = sorted(places)
-    if tensor.memspace == "rmem" and together == 0:
-        starts = [o for o in offsets if o - 1 not in places]
-        runs = [[*range(o, next(e for e in range(o, o + len(places) + 1) if e not in places))]
-                for o in starts]  # fmt: skip
-    else:
-        width = together or 1
-        while width > 1 and not _fits(offsets, width):
-            width = width // 2 if width >= 2 * _in_whole_bytes(tensor) else 1
-        runs = [[*range(o, o + width)] for o in offsets if o % width == 0]
-    return [(run[0], tuple(tuple(places[o]) for o in run)) for run in runs]
+    return places
+
+
+def _contiguous_runs(offsets: Collection[int]) -> list[range]:
+    """The offsets as maximal runs of consecutive ones."""
+    starts = [offset for offset in sorted(offsets) if offset - 1 not in offsets]
+    ends = [offset + 1 for offset in sorted(offsets) if offset + 1 not in offsets]
+    return [range(start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def _aligned_groups(offsets: Collection[int], widest: int, whole: int) -> list[range]:
+    """The offsets as aligned groups of the largest fitting width: `widest`, halved while that is
+    a multiple of `whole`, else 1.
+    """
+    ordered, width = sorted(offsets), widest
+    while width > 1 and not _fits(ordered, width):
+        width = width // 2 if width >= 2 * whole else 1
+    return [range(offset, offset + width) for offset in ordered if offset % width == 0]
 
 
 def _in_whole_bytes(tensor: Tensor) -> int:
-    """The fewest elements that are whole bytes."""
+    """The smallest number of elements that fill whole bytes."""
     return 8 // math.gcd(8, storage_bits(tensor.element_type))
 
 
 def _fits(offsets: list[int], width: int) -> bool:
-    """Whether the offsets are whole aligned groups of `width`."""
+    """True if the offsets form whole aligned groups of `width`."""
     known = set(offsets)
     return all(o - o % width + i in known for o in offsets for i in range(width))
 
 
-def _indivisible(tensor: Tensor) -> int:
-    """Elements in the widest access that alignment allows; 0 for no limit."""
+def _widest(tensor: Tensor) -> int:
+    """The number of elements of the widest access that alignment allows; 0 for no limit."""
     pointer = tensor.pointer
     limits: list[int] = []
     layout = tensor.layout
@@ -132,7 +158,7 @@ def _indivisible(tensor: Tensor) -> int:
         limits += [_block(swizzle), dynamic.divisibility(pointer.offset)]
     limit = math.gcd(*limits) if limits else 0
     bits = storage_bits(pointer.dtype)
-    if bits < 8 and 8 % bits:  # four of 6 bits: three bytes, whose alignment says nothing
+    if bits < 8 and 8 % bits:  # four of 6 bits fill three bytes, at any alignment
         together = _in_whole_bytes(tensor)
         known = math.gcd(limit, dynamic.divisibility(pointer.offset))
         return together if known % together == 0 else 1
@@ -146,14 +172,14 @@ def _indivisible(tensor: Tensor) -> int:
 
 
 def _block(inner: Any) -> int:
-    """Indices that an inner function keeps together; 0 if nothing breaks them."""
+    """The number of consecutive indices that an inner function keeps consecutive; 0 for all."""
     if isinstance(inner, algebra.Swizzle):
         return inner.max_alignment if inner.bits else 0
     return 1
 
 
 def _index(tensor: Tensor, offset: Any) -> Any:
-    """The index behind the tensor's pointer of an offset of the outermost layout."""
+    """The index behind the tensor's pointer for an offset of the outermost layout."""
     layout, chain = tensor.layout, []
     while isinstance(layout, algebra.ComposedLayout):
         chain.append(layout)
@@ -167,10 +193,13 @@ def _index(tensor: Tensor, offset: Any) -> Any:
 
 
 def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
-    """All elements, in colexicographic order of the shape, as a vector of the IR. `cache` is as
-    `cute.load` has it.
+    """Emit the loads of all elements, as a vector in colexicographic order of the shape.
+
+    `cache` is the cache modifier of the operation `cute.load`. Raises DSLTypeError for a dynamic
+    shape, and for one without elements.
     """
     trace = require("loading a tensor")
+    refuse_tensor_memory(tensor.memspace, "read")
     if not algebra.is_static(tensor.shape):
         accesses(tensor)  # raises
     n = int(algebra.size(tensor.shape))
@@ -193,8 +222,9 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
 
 
 def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
-    """The inverse of `load_vector`; of elements that share a place, the last is stored."""
+    """Emit the stores of all elements from a vector; the last element at an address counts."""
     trace = require("storing a tensor")
+    refuse_tensor_memory(tensor.memspace, "write")
     dialect = define(trace.bindings)
     for access in accesses(tensor):
         order = [positions[-1] for positions in access.positions]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from basedsl_cute.hardware.unsupported import absent
+from basedsl_cute.hardware.unsupported import unsupported_names
 
 if not TYPE_CHECKING:
-    __getattr__ = absent(__name__)
+    __getattr__ = unsupported_names(__name__)

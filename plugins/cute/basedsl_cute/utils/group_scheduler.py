@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import Boolean, Int32, maximum
 from basedsl_cute import algebra, arch
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -85,7 +85,7 @@ def _find(
             below = arch.shuffle_sync_up(upto, offset=1 << i, mask_and_clamp=0)
             if lane >= 1 << i:
                 upto = upto + below
-        total = arch.shuffle_sync(upto, 31)
+        total = arch.shuffle_sync(upto, arch.WARP_SIZE - 1)
         if number < before + total:
             bits = arch.vote_ballot_sync(number < before + upto)
             first = arch.popc((bits & -bits) - 1)
@@ -95,7 +95,7 @@ def _find(
             found = Boolean(True)
         else:
             before = before + total
-            start = start + 32
+            start = start + arch.WARP_SIZE
     return group, within, m, n, k, start, before, found
 
 
@@ -180,7 +180,7 @@ class StaticPersistentGroupTileScheduler(StaticPersistentTileScheduler):
         self._sizes = sizes
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(  # type: ignore[override]
         cls,
         params: PersistentTileSchedulerParams,

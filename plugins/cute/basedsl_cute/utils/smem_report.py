@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl_cute.dialect.types import read_space
+from basedsl_cute.hardware.targets import STATIC_SMEM
 from basedsl_cute.lowering.kernel.rewriter import (
     DYNAMIC_SMEM_ALIGNMENT,
     SMEM_ALIGNMENT,
-    STATIC_SMEM_LIMIT,
 )
 
 
@@ -123,4 +123,4 @@ def _plan(kernel: str, found: list[re.Match[str]]) -> SmemPlan:
         kind = f"{element} {layout}"
         name = texts.get("name", "")
         allocations.append(Allocation(name, start, int(nbytes), alignment, kind, fields))
-    return SmemPlan(kernel, tuple(allocations), end > STATIC_SMEM_LIMIT)
+    return SmemPlan(kernel, tuple(allocations), end > STATIC_SMEM)

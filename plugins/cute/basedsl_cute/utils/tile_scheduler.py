@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import maximum, minimum, select
 from basedsl_cute import algebra
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor
 
 
@@ -161,7 +161,7 @@ class StaticPersistentTileScheduler:
         self.num_tiles_executed: Any = 0
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(
         cls, params: PersistentTileSchedulerParams, block_idx: Any, grid_dim: Any
     ) -> StaticPersistentTileScheduler:
@@ -172,7 +172,7 @@ class StaticPersistentTileScheduler:
         return cls(params, block_idx[2], grid_dim[2], (block_idx[0], block_idx[1]))
 
     @staticmethod
-    @takes_location
+    @takes_location_untyped
     def get_grid_shape(
         params: PersistentTileSchedulerParams, max_active_clusters: Any
     ) -> tuple[Any, Any, Any]:
@@ -210,7 +210,7 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
     """
 
     @classmethod
-    @takes_location
+    @takes_location_untyped
     def create(
         cls,
         params: PersistentTileSchedulerParams,

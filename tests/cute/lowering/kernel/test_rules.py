@@ -10,8 +10,9 @@ from basedsl.errors import CompilerBug, DSLTypeError
 from basedsl.objectstage import RuleTable
 from basedsl.testing import filecheck
 from basedsl_cute.dialect import OPS
+from basedsl_cute.dialect.atoms import COPY_ATOMS
 from basedsl_cute.lowering.kernel.rewriter import LoweringRule, Rewriter
-from basedsl_cute.lowering.kernel.rules import RULES
+from basedsl_cute.lowering.kernel.rules import COPY_LOWERINGS, RULES
 
 G = '!cute.memref<f32, "gmem align<16>", "(?):(1)">'
 N = '!cute.memref<i32, "gmem", "(?):(1)">'
@@ -190,6 +191,10 @@ def test_every_op_has_a_rule_and_a_test():
     assert set(RULES) == {op.op_name for op in OPS.values()}
     assert LOWERED.keys() == OPS.keys()
     assert all(rule.doc for rule in RULES.values())
+
+
+def test_every_copy_atom_has_a_lowering():
+    assert COPY_LOWERINGS.keys() == {name.partition("_x")[0] for name in COPY_ATOMS}
 
 
 def test_booleans_are_bytes(lowering):

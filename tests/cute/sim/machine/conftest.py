@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim import Memory, SimOptions
 from basedsl_cute.sim.machine.memory import SHARED_BASE, private_segment
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
-from basedsl_cute.sim.machine.state import WARP, Block, Cluster, Group, Lanes, SimLaunch
+from basedsl_cute.sim.machine.state import Block, Cluster, Group, Lanes, SimLaunch
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 
 
@@ -19,7 +20,7 @@ def make_groups(warps: int, blocks: int = 1, size: int = 64) -> list[Group]:
     memory_map = MemoryMap()
     memory_map.static_size = size
     memory_map.variables = [(SHARED_BASE, "tile", size)]
-    extent = (warps * WARP, 1, 1)
+    extent = (warps * WARP_SIZE, 1, 1)
     launch = SimLaunch((blocks, 1, 1), extent, memory_map, 0, Memory(), {}, SimOptions())
     order = VectorClocks(warps * blocks)
     made = []
@@ -32,7 +33,7 @@ def make_groups(warps: int, blocks: int = 1, size: int = 64) -> list[Group]:
     for block in made:
         block.cluster = cluster
         for warp in range(warps):
-            lanes = Lanes(extent, warp * WARP, WARP, 1)
+            lanes = Lanes(extent, warp * WARP_SIZE, WARP_SIZE, 1)
             groups.append(Group(launch, lanes, block, warp))
     return groups
 

@@ -1,8 +1,8 @@
-"""`cute.jax`: `@jit` functions as operations of JAX. JAX is imported when used.
+"""`cute.jax`: `@jit` functions as operations of JAX, which is imported on first use.
 
-An operation is a callback of JAX's: its arrays pass through host memory, also where JAX and the
-kernels both use the GPU. To keep arrays there, call the `@jit` function with JAX arrays directly,
-outside `jax.jit`.
+An operation is a JAX callback: its arrays pass through host memory, even if JAX and the kernels
+both use the GPU. To keep arrays on the GPU, call the `@jit` function with JAX arrays directly,
+outside of `jax.jit`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ def _jax() -> Any:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """How an array of JAX appears to the function: its modes are the array's axes in the order of
-    `mode`; its layout is `static`; its contiguous mode is a multiple of `divisibility`.
+    """How a JAX array is passed to the `@jit` function of `cutlass_call`.
+
+    `mode` lists the array's axes in the order of the tensor's modes, by default their own order.
+    `static` makes shape and strides static. `divisibility` is promised to divide the extent of the
+    contiguous mode.
     """
 
     mode: tuple[int, ...] | None = None
@@ -41,12 +44,12 @@ class TensorSpec:
 
 
 def cutlass_to_jax_dtype(dtype: Any) -> Any:
-    """The dtype of JAX for a numeric class."""
+    """The JAX dtype for a numeric class; DSLRuntimeError where JAX is not installed."""
     return _jax().numpy.dtype(dtype.numpy_dtype)
 
 
 def get_export_disabled_safety_checks() -> list[Any]:
-    """What `jax.export` need not check: nothing, since callbacks cannot be exported at all."""
+    """The checks that `jax.export` may skip: none, since JAX cannot export callbacks."""
     return []
 
 
@@ -60,13 +63,16 @@ def cutlass_call(
     input_output_aliases: Mapping[int, int] | None = None,
     **static_kwargs: Any,
 ) -> Callable[..., Any]:
-    """A function of JAX arrays that calls the `@jit` function `fn(stream, *inputs, *outputs,
-    **static_kwargs)`; usable under `jax.jit`.
+    """Make a function of JAX arrays that calls a `@jit` function, also under `jax.jit`.
 
-    `output_shape_dtype` is one `jax.ShapeDtypeStruct` or a sequence of them: outputs are made so,
-    and are what the call gives. The specs say how arrays appear to `fn`, `use_static_tensors` that
-    all layouts are static. `input_output_aliases` (input -> output) are outputs that begin as
-    copies of inputs, which `fn` then gets as one.
+    The result calls `fn(stream, *inputs, *outputs, **static_kwargs)` and returns the outputs, new
+    arrays as `output_shape_dtype` describes them: one `jax.ShapeDtypeStruct`, or a sequence for a
+    tuple of results. `input_spec` and `output_spec` have a `TensorSpec` or None for each array;
+    `use_static_tensors` makes all layouts static. `input_output_aliases` maps inputs to outputs
+    that start as copies of them; `fn` then gets the output only.
+
+    Raises DSLRuntimeError where JAX is not installed, DSLCallError for another number of specs than
+    arrays.
     """
     single = hasattr(output_shape_dtype, "shape")
     shapes = (output_shape_dtype,) if single else tuple(output_shape_dtype)

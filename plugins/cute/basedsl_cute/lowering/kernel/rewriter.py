@@ -25,10 +25,8 @@ from basedsl_cute.dialect.attributes import (
     STATIC_SMEM_ATTRIBUTE,
 )
 from basedsl_cute.dialect.ops import AllocSmem
-from basedsl_cute.hardware.targets import target_of
+from basedsl_cute.hardware.targets import STATIC_SMEM, target_of
 from basedsl_cute.lowering.kernel.builder import Builder, InsertionScope
-
-STATIC_SMEM_LIMIT = 48 * 1024  # bytes: CUDA C++ Programming Guide, "Shared Memory" (opt-in above)
 
 SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
 DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
@@ -299,7 +297,7 @@ class Rewriter(Builder):
                     span_of_location(function.last),
                     hint="use smaller tiles, fewer stages of a pipeline, or a narrower type",
                 )
-            if end > STATIC_SMEM_LIMIT:
+            if end > STATIC_SMEM:
                 rounded = -(-end // DYNAMIC_SMEM_ALIGNMENT) * DYNAMIC_SMEM_ALIGNMENT
                 function.dynamic_bytes = rounded
                 function.op.attributes[DYNAMIC_SMEM_ATTRIBUTE] = self.integer(rounded)

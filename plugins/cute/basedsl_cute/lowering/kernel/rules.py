@@ -12,6 +12,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
+from basedsl_cute.algebra.tmem import TMEM_COLUMN_BITS
 from basedsl_cute.dialect import OpView
 from basedsl_cute.dialect.atoms import COPY_ATOMS
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE
@@ -32,7 +33,7 @@ from basedsl_cute.dialect.ops import (
     View,
 )
 from basedsl_cute.dialect.warpgroup import PtxWgmma, Wgmma
-from basedsl_cute.hardware.capability import require_architecture, require_capability
+from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.lowering.kernel import packed, warp_matrix
 from basedsl_cute.lowering.kernel.rewriter import (
     SMEM_ALIGNMENT,
@@ -48,6 +49,7 @@ from basedsl_cute.lowering.kernel.storage import (
     to_storage,
     with_element,
 )
+from basedsl_cute.lowering.required import require
 
 RULES: RuleTable[RuleFunction, LoweringRule] = RuleTable("lower-cute", LoweringRule)
 
@@ -148,6 +150,8 @@ def atomic_cas(b: Rewriter, op: AtomicCAS) -> RuleResult:
 @RULES.register("cute.view")
 def view(b: Rewriter, op: View) -> RuleResult:
     """Lower to `llvm.getelementptr`, which canonicalisation removes for a constant zero."""
+    if op.dialect.record_of(op.view).space == "tmem":
+        return Replace(_tensor_memory_view(b, op))
     stored = storage_type(b, op.dialect.record_of(op.view).element)
     if packed.is_packed(stored):
         return Replace(packed.pointer(b, op.source, op.offset, stored))
@@ -229,10 +233,8 @@ def copy(b: Rewriter, op: Copy) -> RuleResult:
     predicate; "cp_async" to `nvvm.cp.async.shared.global`, whose source size a false predicate
     makes zero; "ldmatrix" and "stmatrix" to the instruction and the accesses of its registers.
     """
-    stem = op.atom.partition("_x")[0]
-    atom, what = COPY_ATOMS[op.atom], stem.replace("_", ".")
-    require_capability(b.target, atom.since, what, op.op.location, atom.is_specific)
-    _COPIES[stem](b, op)
+    require(COPY_ATOMS[op.atom].requirement, b.target, op.op)
+    COPY_LOWERINGS[op.atom.partition("_x")[0]](b, op)
     return Erase()
 
 
@@ -279,7 +281,8 @@ def _copy_async(b: Rewriter, op: Copy) -> None:
     b.emit("nvvm.cp.async.shared.global", [], operands, attributes)
 
 
-_COPIES = {
+# By the name of a copy atom up to its number of matrices.
+COPY_LOWERINGS = {
     "universal": _copy_universal,
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,
@@ -311,13 +314,18 @@ def gemm(b: Rewriter, op: Gemm) -> RuleResult:
 @RULES.register("cute.wgmma")
 def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
     """Lower to `cute.ptx_wgmma`, on addresses of registers."""
-    require_architecture(b.target, "sm_90a", "wgmma", op.op.location)
+    require(WGMMA, b.target, op.op)
     retype_operands(b, op, PtxWgmma)
     return Erase()
 
 
 @RULES.register(
-    "cute.ptx_wgmma", "cute.dsmem_store", "cute.tensormap_replace", "cute.tensormap_release"
+    "cute.ptx_wgmma",
+    "cute.dsmem_store",
+    "cute.tensormap_replace",
+    "cute.tensormap_release",
+    "cute.tmem_load",
+    "cute.tmem_store",
 )
 def instruction(b: Rewriter, op: OpView) -> RuleResult:
     """Keep an instruction on addresses: the simulator runs it, `ptx-only` writes it as PTX."""
@@ -356,6 +364,22 @@ class LowerCute:
 
 
 # What rules share --------------------------------------------------------------------------------
+
+
+def _tensor_memory_view(b: Rewriter, op: View) -> Any:
+    """Compute an address in tensor memory: it counts columns of 32 bits, not bytes, and the place
+    within a column in its top bits.
+    """
+    bits = op.dialect.record_of(op.view).element_bits
+    offset = op.offset
+    if offset.type != b.i32:
+        offset = b.emit("arith.trunci", [b.i32], [offset])
+    inside = (TMEM_COLUMN_BITS // bits).bit_length() - 1
+    if inside > 0:
+        below = b.emit("arith.shrui", [b.i32], [offset, b.constant(inside)])
+        above = b.emit("arith.shli", [b.i32], [offset, b.constant(32 - inside)])
+        offset = b.emit("arith.ori", [b.i32], [below, above])
+    return b.element_pointer(op.source, offset, b.i8)
 
 
 def retype_operands(b: Rewriter, op: OpView, lowered: type[OpView]) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.dialect.atoms import MMA_ATOMS
 from basedsl_cute.dialect.ops import Copy, Gemm
-from basedsl_cute.hardware.capability import require_capability
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.lowering.kernel.storage import storage_type
+from basedsl_cute.lowering.required import require
 
 if TYPE_CHECKING:
     from basedsl_cute.lowering.kernel.rewriter import Rewriter
@@ -23,7 +24,6 @@ _WIDTH = {
     "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32,
     "e4m3": 8, "e5m2": 8,
 }  # fmt: skip
-_LANES = 32
 
 
 def multiply(b: Rewriter, op: Gemm) -> None:
@@ -32,8 +32,7 @@ def multiply(b: Rewriter, op: Gemm) -> None:
     assert match is not None, op.atom
     m, n, k = shape = tuple(int(x) for x in match.group(1, 2, 3))
     d_type, a_type, b_type = match.group(4, 5, 6)
-    what = f"mma.sync of {a_type} and {b_type} with shape {m}x{n}x{k}"
-    require_capability(b.target, MMA_ATOMS[op.atom].since, what, op.op.location)
+    require(MMA_ATOMS[op.atom].requirement, b.target, op.op)
     a = _fragment(b, op.a, 0, m * k, a_type)
     x = _fragment(b, op.b, 1, n * k, b_type)
     c = _fragment(b, op.c, 2, m * n, d_type)
@@ -92,7 +91,7 @@ def _text(b: Rewriter, shape: Any, types: Any, a: list[Any], x: list[Any], c: li
 
 def _fragment(b: Rewriter, address: Any, index: int, elements: int, kind: str) -> list[Any]:
     """Load a lane's registers of an operand with so many `elements` of the PTX type `kind`."""
-    bits = elements * _WIDTH[kind] // _LANES
+    bits = elements * _WIDTH[kind] // WARP_SIZE
     if kind == "f64":
         size = {"alignment": b.integer(8)}
         f64 = b.ir.F64Type.get()

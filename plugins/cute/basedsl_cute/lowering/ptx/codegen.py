@@ -10,8 +10,12 @@ from typing import Any
 
 from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
 from basedsl.location import Span
-from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
-from basedsl.objectstage import PipelineContext, span_of_location
+from basedsl.objectstage import (
+    LLVMFatalError,
+    PipelineContext,
+    catching_fatal_errors,
+    span_of_location,
+)
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.ptx import ptxas

@@ -14,13 +14,19 @@ import ml_dtypes
 import numpy as np
 
 from basedsl.errors import DSLTypeError
-from basedsl.objectstage import Keep, Replace, RuleResult, span_of_location
-from basedsl.objectstage.storage_floats import ENCODINGS, StorageFloats
+from basedsl.objectstage import (
+    Keep,
+    Replace,
+    RuleResult,
+    StorageFloats,
+    span_of_location,
+    storage_width,
+)
+from basedsl_cute.hardware.requirements import CONVERSIONS
 from basedsl_cute.lowering.kernel.storage import element_of, with_element
 
-# Element type -> PTX's name and the first compute capability whose `cvt` knows it. (Those of the
-# narrower ones are of sm_100a and its kin only.)
-_HARDWARE = {"f8E4M3FN": ("e4m3x2", (8, 9)), "f8E5M2": ("e5m2x2", (8, 9))}
+# The names of a pair of these in PTX and LLVM.
+_PAIRS = {"f8E4M3FN": "e4m3x2", "f8E5M2": "e5m2x2"}
 
 _DTYPES = {
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
@@ -32,7 +38,7 @@ _DTYPES = {
     "f6E2M3FN": ml_dtypes.float6_e2m3fn,
     "f4E2M1FN": ml_dtypes.float4_e2m1fn,
 }
-_BITS = {name: ENCODINGS[name].width if name in ENCODINGS else 8 for name in _DTYPES}
+_BITS = {name: storage_width(name) for name in _DTYPES}
 
 _CARRIERS = ("scf.", "cf.", "vector.", "arith.select", "gpu.func", "llvm.load", "llvm.func")
 
@@ -191,8 +197,10 @@ class NarrowFloats:
 
     def _instruction(self, name: str) -> str | None:
         """Return the name of a pair of these in the GPU's `cvt`; None if it has none."""
-        instruction, since = _HARDWARE.get(name, (None, (0, 0)))
-        return instruction if self.b.target.capability >= since else None
+        requirement = CONVERSIONS.get(name)
+        if requirement is None or not requirement.is_met_by(self.b.target):
+            return None
+        return _PAIRS[name]
 
     def _to_bytes(self, value: Any, instruction: str) -> Any:
         b = self.b

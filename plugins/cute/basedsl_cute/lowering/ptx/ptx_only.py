@@ -30,13 +30,21 @@ from basedsl.objectstage import (
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
+from basedsl_cute.dialect.tensor_memory import TmemLoad, TmemStore
 from basedsl_cute.dialect.warpgroup import PtxWgmma
-from basedsl_cute.hardware import requirements
+from basedsl_cute.hardware.requirements import CLUSTERS, TCGEN05, TRY_WAIT, missing_requirement
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
-from basedsl_cute.lowering.ptx import before_hopper, narrow_floats, tensor_map_update, warpgroup
+from basedsl_cute.lowering.ptx import (
+    before_hopper,
+    narrow_floats,
+    tensor_map_update,
+    tensor_memory,
+    warpgroup,
+)
+from basedsl_cute.lowering.required import require
 
 # A rule takes the operation: a cute one as an instance of the class that declares it.
 RuleFunction = Callable[["PtxRewriter", Any], RuleResult]
@@ -102,7 +110,9 @@ class PtxRewriter(Builder):
                 inner.operation.walk(collect, self.ir.WalkOrder.PRE_ORDER)
         for name, op, source in ops:
             if name.startswith("nvvm."):
-                requirements.check(name, op, self.target)
+                require(missing_requirement(name, op, self.target), self.target, op)
+            elif name == "gpu.func" and max(op.attributes.get("nvvm.cluster_dim", (1,))) > 1:
+                require(CLUSTERS, self.target, op)  # LLVM would leave the cluster out
             self.source_type = source
             found = RULES.get(name)
             if found is None or not self._apply(found, op):
@@ -438,6 +448,22 @@ def wgmma(b: PtxRewriter, op: PtxWgmma) -> RuleResult:
     return Erase()
 
 
+@RULES.register("cute.tmem_load")
+def tmem_load(b: PtxRewriter, op: TmemLoad) -> RuleResult:
+    """Replace by `tcgen05.ld` and the wait for it as inline PTX."""
+    require(TCGEN05, b.target, op.op)
+    tensor_memory.load_to_ptx(b, op)
+    return Erase()
+
+
+@RULES.register("cute.tmem_store")
+def tmem_store(b: PtxRewriter, op: TmemStore) -> RuleResult:
+    """Replace by `tcgen05.st` as inline PTX."""
+    require(TCGEN05, b.target, op.op)
+    tensor_memory.store_to_ptx(b, op)
+    return Erase()
+
+
 @RULES.register("cute.dsmem_store")
 def dsmem_store(b: PtxRewriter, op: DsmemStore) -> RuleResult:
     """Replace by `st.async` as inline PTX."""
@@ -475,7 +501,7 @@ def tensormap_release(b: PtxRewriter, op: TensormapRelease) -> RuleResult:
 @RULES.register(*before_hopper.STAND_INS)
 def stand_in(b: PtxRewriter, op: Any) -> RuleResult:
     """Replace by the instructions that targets before sm_90 have instead."""
-    if b.target.capability >= (9, 0):
+    if TRY_WAIT.is_met_by(b.target):
         return Keep()
     return before_hopper.STAND_INS[op.name](b, op)
 

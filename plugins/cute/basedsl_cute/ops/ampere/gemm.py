@@ -1,11 +1,11 @@
 """C = epilogue(A B^T) by mma.sync (sm_80 and later): persistent, cp.async stages, ldmatrix.
 
-A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. Blocks walk over
-tiles of C and copy tiles of A and B into a ring of swizzled stages, `stages` - 1 ahead of what they
-multiply, across the ends of tiles too. A warp has its part of the tile in registers; while it
-multiplies one block of K (16 columns; 8 of 4 bytes, 32 of 1 byte) it loads the fragments of the
-next one. Its threads exchange results, so that the epilogue takes them in vectors of columns; warps
-need not wait for each other.
+A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. Persistent blocks
+copy tiles of A and B into a ring of swizzled stages, `stages` - 1 ahead of the multiplication and
+across the ends of tiles of C. A warp has its part of the tile in registers; while it multiplies one
+block of K (16 elements; 8 of 4 bytes, 32 of 1 byte) it loads the fragments of the next one. Its
+threads exchange results, so that the epilogue takes vectors of columns and warps need not wait for
+each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import CopyUniversalOp, cpasync
-from basedsl_cute.ops.ampere.mainloop import Epilogue, Fragments, check_tile, instruction, make_mma
+from basedsl_cute.ops.ampere.mainloop import (
+    FragmentLoader,
+    WarpEpilogue,
+    check_tile,
+    instruction,
+    make_mma,
+)
 from basedsl_cute.ops.gemm.operands import check_extents, matrix, three_modes, transposed
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
@@ -25,10 +31,12 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
 @dataclass(frozen=True)
 class Config:
-    """What is chosen at compile time.
+    """The static configuration of the kernel.
 
-    `tile` is (M, N, K) of a block, `warps` how many share M and N of it. Of `swizzle` rows of tiles
-    (columns, if not `along_m`), blocks that run together compute neighbouring tiles.
+    `tile` is a block's (M, N, K) in elements, `warps` the numbers of warps along M and N of it,
+    `stages` the number of tiles of A and B in shared memory. The raster of tiles goes in bands of
+    `swizzle` rows of tiles (of columns, if not `along_m`), so that concurrent blocks share operands
+    in the L2 cache. `blocks_per_sm` blocks are to be resident on each multiprocessor.
     """
 
     tile: tuple[int, int, int] = (128, 128, 32)
@@ -37,20 +45,20 @@ class Config:
     swizzle: int = 8
     along_m: bool = True
     blocks_per_sm: int = 1
-    is_full: bool = False  # promises that M, N and K are multiples of the tile's; `matmul` checks
+    is_full: bool = False  # promises that M, N and K are multiples of the tile; `matmul` sets it
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps[0] * self.warps[1]
+        return arch.WARP_SIZE * self.warps[0] * self.warps[1]
 
     def smem_bytes(self, width: int) -> int:
-        """Shared memory of a block, for operands of `width` bits."""
+        """Shared memory of a block in bytes, for operands of `width` bits."""
         m, n, k = self.tile
         return self.stages * (m + n) * k * width // 8
 
 
-# Tiles (M, N) that `choose` weighs: warps, blocks of a multiprocessor, and which part of the tensor
-# cores' speed they reach.
+# The tiles (M, N) that `choose_config` compares: warps, blocks of a multiprocessor, and the
+# fraction of the tensor cores' speed that they reach.
 _TILES = {
     (128, 256): ((2, 4), 1, 1.0),
     (256, 128): ((4, 2), 1, 1.0),
@@ -60,7 +68,7 @@ _TILES = {
 }
 
 
-def choose(
+def choose_config(
     m: int,
     n: int,
     k: int,
@@ -70,13 +78,12 @@ def choose(
     batches: int = 1,
     config: type[Config] = Config,
 ) -> Config:
-    """A configuration for a product of elements of `width` bits on so many multiprocessors, on each
-    of which a block may have `smem` bytes of shared memory.
+    """The fastest configuration by a model, for a product (M, N, K) of elements of `width` bits.
 
-    `config` is the class of it: this module's, or that of `ampere_gemm_tma`.
-
-    By a model: rounds of tiles over the multiprocessors, each as long as its multiplications and a
-    constant for filling the stages.
+    `processors` is the number of multiprocessors, `smem` the most bytes of shared memory of a
+    block, `config` the class of the result: this module's, or that of `ops.ampere.gemm_tma`. The
+    model: rounds of tiles over the multiprocessors, each as long as its multiplications plus a
+    constant for filling the stages. Raises DSLTypeError where no tile fits `smem`.
     """
     best: tuple[float, Config] | None = None
     for (rows, columns), (warps, together, speed) in _TILES.items():
@@ -103,7 +110,7 @@ def _fitting(
     width: int,
     smem: int,
 ) -> Config | None:
-    """Steps of 128 bytes of K or 64, three stages or four, as many blocks together as fit."""
+    """The first configuration that fits: most blocks, K steps of 128 or 64 bytes, 4 or 3 stages."""
     for blocks in range(together, 0, -1):
         for step in (1024 // width, 512 // width):
             for stages in (4, 3):
@@ -141,17 +148,17 @@ def gemm_kernel(
     ra = mma.make_fragment_A(mma.partition_shape_A((bm, bk)))
     rb = mma.make_fragment_B(mma.partition_shape_B((bn, bk)))
     blocks = cute.size(ra, mode=[2])
-    read_a = Fragments(cute.make_tiled_copy_A, major_a, mma, sa, ra, thread)
-    read_b = Fragments(cute.make_tiled_copy_B, major_b, mma, sb, rb, thread)
-    finish = Epilogue(c, operands, op, epilogue, cfg, thread)
+    read_a = FragmentLoader(cute.make_tiled_copy_A, major_a, mma, sa, ra, thread)
+    read_b = FragmentLoader(cute.make_tiled_copy_B, major_b, mma, sb, rb, thread)
+    warp_epilogue = WarpEpilogue(c, operands, op, epilogue, cfg, thread)
 
-    # Steps are tiles of K of this block's tiles of C, one after another.
+    # A step is one tile of K of one of this block's tiles of C; steps follow one another.
     k_tiles = cute.ceil_div(a.shape[1], bk)
     first, resident = arch.block_idx()[0], arch.grid_dim()[0]
     steps = cute.ceil_div(schedule.num_clusters - first, resident) * k_tiles
-    work = Walk(schedule, first, k_tiles)
-    copies_a = Copies(a, sa, major_a, (bm, bk), vectors[0], cfg, thread)
-    copies_b = Copies(b, sb, major_b, (bn, bk), vectors[1], cfg, thread)
+    work = KTileWalk(schedule, first, k_tiles)
+    copies_a = TileCopier(a, sa, major_a, (bm, bk), vectors[0], cfg, thread)
+    copies_b = TileCopier(b, sb, major_b, (bn, bk), vectors[1], cfg, thread)
     copies_a.at(work.m, work.batch)
     copies_b.at(work.n, work.batch)
     for s in cute.range_constexpr(stages - 1):
@@ -173,7 +180,7 @@ def gemm_kernel(
         acc.fill(0)
         for _ in cute.range(k_tiles, unroll=1):
             following = 0 if read + 1 == stages else read + 1
-            following = following if step + 1 < steps else read  # there is nothing behind the last
+            following = following if step + 1 < steps else read  # none follows the last
             for k in cute.range_constexpr(blocks):
                 if cute.const_expr(k == 0):
                     if step + stages - 1 < steps:
@@ -193,12 +200,12 @@ def gemm_kernel(
             write = read
             read = following
             step += 1
-        finish.store(acc, schedule.locate(number))
+        warp_epilogue.store(acc, schedule.locate(number))
     arch.cp_async_wait_group(0)
 
 
-class Walk:
-    """The tile of K to be copied next: of which tile of C, and where in K."""
+class KTileWalk:
+    """The tile of K that is copied next: the tile of C that it belongs to, and its place in K."""
 
     def __init__(self, schedule, number, k_tiles):
         self.schedule, self.number, self.k_tiles = schedule, number, k_tiles
@@ -207,21 +214,21 @@ class Walk:
 
     @cute.jit
     def next(self, resident):
-        """Go on; whether another tile of C begins."""
+        """Advance by one tile of K; True where another tile of C begins."""
         self.k += 1
         ended = self.k == self.k_tiles
         if ended:
             self.k = 0
             self.number += resident
-            last = self.schedule.num_clusters - 1  # what is behind it is not copied
+            last = self.schedule.num_clusters - 1  # copies behind the last tile are predicated off
             self.m, self.n, self.batch = self.schedule.locate(min(self.number, last))
         return ended
 
 
-class Copies:
-    """How a thread copies tiles of an operand (rows, K) into the stages of shared memory.
+class TileCopier:
+    """A thread's copies of tiles of an operand (rows, K) into the stages of shared memory.
 
-    K begins so far before 0 that the first tile of K is the one that is not full.
+    The tiles are aligned to the end of K: the first tile, which begins before 0, is the ragged one.
     """
 
     def __init__(self, x, staged, major, tile, vector, cfg, thread):
@@ -230,6 +237,7 @@ class Copies:
         if bits >= 32:
             mode = cpasync.LoadCacheMode.GLOBAL if bits == 128 else cpasync.LoadCacheMode.ALWAYS
             op = cpasync.CopyG2SOp(mode, zero_fill=True)
+        self.bits = bits
         self.atom = cute.make_copy_atom(op, dtype, num_bits_per_copy=bits)
         layouts = contiguous_copy(major, tile, dtype, vector, cfg.threads)
         own = cute.make_tiled_copy_tv(self.atom, *layouts).get_slice(thread)
@@ -244,10 +252,12 @@ class Copies:
         self.count = (cute.size(self.target, mode=[1]), cute.size(self.target, mode=[2]))
         self.is_full = cfg.is_full
         self.words = -(-self.count[0] // 32)
-        self.inside = (cute.Uint32(0),) * self.words  # a bit for each i of (V, i, K)
+        self.inside = (
+            cute.Uint32(0),
+        ) * self.words  # a bit for each i of (V, i, K): is its row inside
 
     def at(self, row, batch):
-        """Go to a row of tiles."""
+        """Select a row of tiles, and compute which of its rows lie inside the operand."""
         self.source = self.all[None, None, None, row, None, batch]
         words = [cute.Uint32(0)] * self.words
         for i in range(0 if self.is_full else self.count[0]):
@@ -256,22 +266,23 @@ class Copies:
         self.inside = tuple(words)
 
     def copy(self, tile, stage):
-        """Copy tile `tile` of K."""
+        """Copy tile `tile` of K into a stage; what lies outside becomes zero."""
         for j in range(self.count[1]):
             begun = self.coords[0, 0, j, 0, tile][1] >= 0
             rows = [cute.where(begun, word, cute.Uint32(0)) for word in self.inside]
             for i in range(self.count[0]):
                 source, target = self.source[None, i, j, tile], self.target[None, i, j, stage]
-                if self.atom.num_bits < 32:  # not a cp.async, which would write zeros
+                if self.bits < 32:  # not a cp.async, which would write zeros
                     target.fill(0)
                 inside = True if self.is_full else (rows[i // 32] & (1 << i % 32)) != 0
                 cute.copy_atom_call(self.atom, source, target, pred=inside)
 
 
 def contiguous_copy(major, tile, dtype, vector, threads):
-    """Thread and value layouts of a copy in which neighbours copy neighbouring vectors."""
+    """Thread and value layouts of a copy whose neighbouring threads copy neighbouring vectors."""
     by_row = major is sm90.LayoutEnum.ROW_MAJOR
-    along = lanes_of_a_line(*(reversed(tile) if by_row else tile), dtype.width, vector, threads)
+    lines, contiguous = tile if by_row else tile[::-1]
+    along = lanes_of_a_line(contiguous, lines, dtype.width, vector, threads)
     across = threads // along
     if by_row:
         return cute.make_layout((across, along), stride=(along, 1)), cute.make_layout((1, vector))
@@ -279,15 +290,15 @@ def contiguous_copy(major, tile, dtype, vector, threads):
 
 
 def lanes_of_a_line(along: int, across: int, width: int, vector: int, threads: int) -> int:
-    """How many threads copy from one line of `along` contiguous elements, of `across` lines: 128
-    bytes of it, or more where there are too few lines for the others.
+    """The number of threads that copy one line of `along` contiguous elements, of `across` lines:
+    enough for 128 bytes, and more where there are too few lines for all threads.
     """
     lanes = math.gcd(along, 1024 // width) // vector
     return max(1, min(lanes, threads), threads // across)
 
 
-def check(cfg, op, vectors):
-    """DSLTypeError for a tile that warps and copies do not divide."""
+def check_config(cfg, op, vectors):
+    """Raise DSLTypeError for a tile that warps and copies do not divide."""
     check_tile(cfg, op)
     tile_m, tile_n, tile_k = cfg.tile
     width = op.dtypes[1].width
@@ -315,12 +326,19 @@ def gemm(
     acc_dtype: cute.Constexpr = None,
     stream: cute.Constexpr = None,
 ):
-    """C = A B^T on at most `blocks` blocks, for (M, K), (N, K), (M, N), or with batches as a third
-    mode. With `epilogue_op`, C = epilogue_op(A B^T, *operands), see `utils.epilogue`.
+    """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), by mma.sync.
 
-    Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8 or Float32, of which the
-    instruction takes the upper 19 bits (TFloat32). `vectors` are the elements of A, B and C that
-    one access moves, which the caller promises to be possible: see `operands.matrix`.
+    `a` is (M, K), `b` (N, K), `c` (M, N), or all have a third mode of batches; extents and majors
+    are any. Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8 or Float32, of
+    which the instruction takes the upper 19 bits (TFloat32). `acc_dtype` is the accumulator's type:
+    Float32 (Int32 for integers) by default.
+
+    `blocks` is the most resident blocks; `cfg` the static configuration; `epilogue_op` a function
+    of vectors, see `utils.epilogue`; `vectors` the elements of A, B and C that one access moves:
+    the caller promises that addresses and strides allow it, see `ops.gemm.operands.matrix`.
+
+    Raises DSLTypeError for other element types and for tiles that the warps do not divide; asserts
+    at run time that the extents fit together.
     """
     a, b, c = (matrix(x, v) for x, v in zip((a, b, c), vectors, strict=True))
     check_extents(a, b, c)
@@ -335,7 +353,7 @@ def gemm(
     tiles = (cute.ceil_div(m, cfg.tile[0]), cute.ceil_div(n, cfg.tile[1]), batches)
     schedule = PersistentTileSchedulerParams(tiles, (1, 1, 1), cfg.swizzle, cfg.along_m)
     op = instruction(a.element_type, acc_dtype)
-    check(cfg, op, vectors)
+    check_config(cfg, op, vectors)
     gemm_kernel(a, b, c, operands, schedule, op, epilogue_op, vectors, cfg).launch(
         grid=(min(schedule.num_clusters, blocks), 1, 1),
         block=(cfg.threads, 1, 1),

@@ -1,6 +1,6 @@
-"""What GEMMs by mma.sync are made of: the instruction over warps, fragments, and the epilogue.
+"""Parts of GEMM kernels that multiply by mma.sync: the tiled MMA, fragment loads, the epilogue.
 
-`ampere_gemm` says how a block works; its names are used here.
+The docstring of `ops.ampere.gemm` describes a block's work and introduces the names used here.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import CopyUniversalOp, warp
-from basedsl_cute.ops.gemm.operands import Results
+from basedsl_cute.ops.gemm.operands import OutputTile
 from basedsl_cute.utils import hopper_helpers as sm90
 
 VECTOR = 8  # columns of C that a thread writes at once
 
 
 def instruction(dtype, acc_dtype=None):
-    """The mma.sync for elements of a type."""
+    """The mma.sync operation for elements of a type; DSLTypeError where there is none."""
     if dtype in (cute.Float16, cute.BFloat16):
         return warp.MmaF16BF16Op(dtype, acc_dtype or cute.Float32, (16, 8, 16))
     if dtype is cute.TFloat32:
@@ -28,24 +28,25 @@ def instruction(dtype, acc_dtype=None):
     if dtype in (cute.Float8E4M3FN, cute.Float8E5M2):
         return warp.MmaFP8Op(dtype, acc_dtype or cute.Float32, (16, 8, 32))
     raise DSLTypeError(
-        f"this kernel multiplies Float16, BFloat16, TFloat32, Float8E4M3FN, Float8E5M2, Int8 and "
-        f"Uint8, not {dtype.__name__}"
+        f"mma.sync does not multiply {dtype.__name__} in this kernel",
+        hint="Float16, BFloat16, TFloat32, Float8E4M3FN, Float8E5M2, Int8 and Uint8 it does",
     )
 
 
 def check_tile(cfg, op):
-    """DSLTypeError for a tile that warps do not divide."""
+    """Raise DSLTypeError for a tile that the warps do not divide, or fewer than two stages."""
     (tile_m, tile_n, tile_k), (wm, wn) = cfg.tile, cfg.warps
     m, n, k = op.shape_mnk
     if tile_m % (m * wm) or tile_n % (2 * n * wn) or tile_k % (2 * k) or cfg.stages < 2:
         raise DSLTypeError(
-            f"no tile {cfg.tile} for {cfg.warps} warps: M is a multiple of {m * wm}, N of "
-            f"{2 * n * wn}, K of {2 * k}, and there are two stages or more"
+            f"{wm} x {wn} warps cannot share a tile {cfg.tile} in {cfg.stages} stages",
+            hint=f"M must be a multiple of {m * wm}, N of {2 * n * wn}, K of {2 * k}, and stages "
+            "at least 2",
         )
 
 
 def make_mma(op, cfg):
-    """The instruction over warps, which take turns along rows and columns of the tile."""
+    """The tiled MMA of the operation over warps, interleaved along rows and columns of the tile."""
     m, n, k = op.shape_mnk
     (tile_m, tile_n, _), (wm, wn) = cfg.tile, cfg.warps
     own = columns_of_a_turn(cfg)
@@ -57,12 +58,12 @@ def make_mma(op, cfg):
 
 
 def columns_of_a_turn(cfg):
-    """How many consecutive columns of the tile a warp has: 32, or 16 where it has not that many."""
+    """The number of consecutive columns of a warp: 32, or 16 where the tile has not that many."""
     return math.gcd(4 * VECTOR, cfg.tile[1] // cfg.warps[1])
 
 
-class Fragments:
-    """How a thread reads its fragments of an operand from the stages."""
+class FragmentLoader:
+    """A thread's loads of its fragments of an operand from shared memory: ldmatrix if possible."""
 
     def __init__(self, make, major, mma, staged, fragment, thread):
         dtype = staged.element_type
@@ -76,25 +77,25 @@ class Fragments:
         self.target = own.retile(fragment)
 
     def load(self, k, stage):
-        """The fragments of block `k` of K."""
+        """Load the fragments of block `k` of K."""
         cute.copy(self.tiled, self.source[None, None, k, stage], self.target[None, None, k])
 
 
-class Epilogue:
-    """How a warp writes its part of a tile: vectors of consecutive columns, from registers.
+class WarpEpilogue:
+    """The store of a warp's part of a tile, in vectors of consecutive columns from registers.
 
-    Of 8 columns of a row, the instruction leaves 2 in each of four neighbouring threads. Four such
-    pieces are exchanged among these, so that each has one of them whole: 32 columns of a row, or
-    where a warp has not that many, 16 of a row and of the row 8 below.
+    The instruction leaves 2 of each 8 columns of a row in each of four neighbouring threads. These
+    threads exchange four such groups, so that each has one of them whole: of 32 columns of a row,
+    or where a warp has not that many, of 16 columns of a row and of the row 8 below.
     """
 
     def __init__(self, c, operands, op, epilogue, cfg, thread):
         wm, wn = cfg.warps
-        self.results, self.epilogue = Results(c, operands), epilogue
+        self.results, self.epilogue = OutputTile(c, operands), epilogue
         columns = columns_of_a_turn(cfg)
         self.tile = (op.shape_mnk[0], columns)
         self.turns = (cfg.tile[0] // (self.tile[0] * wm), cfg.tile[1] // (columns * wn))
-        number, self.lane = thread // 32, thread % 32
+        number, self.lane = thread // arch.WARP_SIZE, thread % arch.WARP_SIZE
         self.warp = (number % wm, number // wm)
         self.warps = cfg.warps
         self.is_full = cfg.is_full
@@ -107,12 +108,12 @@ class Epilogue:
         self.own = cute.make_tiled_copy_tv(atom, threads, values).get_slice(self.lane)
 
     def store(self, acc, where):
-        """Write the tile `where` (M, N, L)."""
+        """Apply the epilogue to the accumulator, and write the tile at `where` (M, N, L)."""
         m, n, batch = where
         results = self.results.of_batch(batch)
         dtype = results.c.element_type
         values = acc
-        if self.epilogue is None and dtype.width == 16:  # pairs of results are half as much
+        if self.epilogue is None and dtype.width == 16:  # exchange pairs: half as many
             converted = cute.make_rmem_tensor(acc.layout, dtype)
             converted.store(acc.load().to(dtype))
             values = cute.recast_tensor(converted, cute.Int32)
@@ -120,7 +121,9 @@ class Epilogue:
         first = (m * rows * wm + self.warp[0], n * columns * wn + self.warp[1])
         for i in range(rows):
             pieces = [(j, piece) for j in range(columns) for piece in range(self.across // 2)]
-            vectors = [self.vector(values, i, *piece) for piece in pieces]  # before any branch
+            vectors = [
+                self.vector(values, i, *piece) for piece in pieces
+            ]  # shuffles stand before any branch
             for (j, piece), found in zip(pieces, vectors, strict=True):
                 sums = found if values is acc else cute.recast_tensor(found, dtype)
                 at = (first[0] + i * wm, first[1] + j * wn)
@@ -129,8 +132,8 @@ class Epilogue:
                 part.put(sums, self.epilogue, self.is_full)
 
     def vector(self, values, i, j, piece):
-        """What this thread writes of a piece: consecutive columns of a row. `values` are sums, or
-        pairs of results.
+        """The consecutive columns of a row that this thread writes of a piece, after the exchange.
+        `values` are accumulators, or pairs of converted results.
         """
         each = cute.size(values, mode=[0]) // 2  # of 2 columns
         units = []
@@ -148,8 +151,8 @@ class Epilogue:
 
 
 def exchanged(units, lane):
-    """Of four lists of values in each of four neighbouring lanes: lane n gets the lists n of all
-    four, one after another.
+    """Transpose four lists of values over four neighbouring lanes: lane n gets list n of each lane,
+    one after another.
     """
     for distance in (1, 2):
         is_upper = (lane & distance) != 0

@@ -1,10 +1,10 @@
 """C = epilogue(A B^T) in float32 on the CUDA cores: cp.async stages, fused multiply-adds.
 
-A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. In shared memory rows
-of A and B are contiguous, so a thread reads four of them at once; while it multiplies by one column
-of K it reads the next one, and copies a part of a later stage. No branch divides the step of K, and
-multiply-adds go down one column of the sums and up the next: ptxas then has most of them share a
-source with the one before, and of the others reads two a cycle from two banks of registers.
+A is (M, K, L), B is (N, K, L), C is (M, N, L), of any majors and any extents. In shared memory the
+row mode of A and B is contiguous, so that a thread reads four rows at once; while it multiplies one
+column of K it reads the next one, and copies a part of a later stage. The step of K has no branch,
+and multiply-adds go down one column of the accumulators and up the next: most then share a source
+register with the one before, and the others read two registers a cycle from two banks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import MmaUniversalOp, cpasync
-from basedsl_cute.ops.gemm.operands import Results, check_extents, matrix, three_modes, transposed
+from basedsl_cute.ops.gemm.operands import (
+    OutputTile,
+    check_extents,
+    matrix,
+    three_modes,
+    transposed,
+)
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
 LANES = (4, 8)  # of a warp along M and N: it reads 16 and 32 consecutive rows of A and B
@@ -24,8 +30,8 @@ VECTOR = 4  # consecutive rows that a thread has
 
 @dataclass(frozen=True)
 class Config:
-    """What is chosen at compile time: the tile (M, N, K), and the warps along M and N that share
-    it. `swizzle` and `along_m` are those of `ampere_gemm.Config`.
+    """The static configuration: the tile (M, N, K) in elements, the warps along M and N that share
+    it, and the number of stages. The other fields are those of `ops.ampere.gemm.Config`.
     """
 
     tile: tuple[int, int, int] = (128, 256, 8)
@@ -41,10 +47,10 @@ class Config:
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps[0] * self.warps[1]
+        return arch.WARP_SIZE * self.warps[0] * self.warps[1]
 
 
-# Tiles (M, N) that `choose` weighs: warps, and which part of the speed of the largest they reach.
+# The tiles (M, N) that `choose_config` compares: warps, and their speed relative to the largest.
 _TILES = {
     (128, 256): ((4, 2), 1.0),
     (128, 128): ((4, 2), 0.9),
@@ -52,15 +58,15 @@ _TILES = {
 }
 
 
-def choose(
+def choose_config(
     m: int,
     n: int,
     processors: int,
     batches: int = 1,
     k_contiguous: tuple[bool, bool] = (False, False),
 ) -> Config:
-    """The configuration that leaves the fewest multiprocessors idle, by their number.
-    `k_contiguous` says for A and B whether K is.
+    """The configuration with the fewest idle multiprocessors, of which there are `processors`.
+    `k_contiguous` says for A and B whether their K mode is contiguous.
     """
     depth = 16 if any(k_contiguous) else 8  # measured on an H200
     best: tuple[float, Config] | None = None
@@ -90,15 +96,15 @@ def sgemm_kernel(
     dtype = a.element_type
     thread = arch.thread_idx()[0]
     m, n, batch = schedule.locate(arch.block_idx()[0])
-    # K begins so far before 0 that tile 0 is the one that is not full: all others need no check.
+    # Tiles are aligned to the end of K: only tile 0, which begins before 0, needs a check.
     k_tiles = cute.ceil_div(a.shape[1], bk)
     before = a.shape[1] - k_tiles * bk
 
     smem = cute.utils.SmemAllocator()
     sa = smem.allocate_tensor(dtype, padded((bm, bk, stages)), 16)
     sb = smem.allocate_tensor(dtype, padded((bn, bk, stages)), 16)
-    load_a = Loads(a[None, None, batch], sa, (bm, bk), m, before, vectors[0], cfg, thread)
-    load_b = Loads(b[None, None, batch], sb, (bn, bk), n, before, vectors[1], cfg, thread)
+    load_a = TileLoader(a[None, None, batch], sa, (bm, bk), m, before, vectors[0], cfg, thread)
+    load_b = TileLoader(b[None, None, batch], sb, (bn, bk), n, before, vectors[1], cfg, thread)
 
     mma = make_mma(dtype, cfg)
     own = mma.get_slice(thread)
@@ -122,7 +128,7 @@ def sgemm_kernel(
     load_b.only_if(k_tiles > 1)
     read, write = cute.Int32(0), cute.Int32(stages - 1)
     for tile in cute.range(k_tiles, unroll=1):
-        # Behind the last tile, it is copied and read again, which costs less than not to do so.
+        # Past the end, the last tile is copied and read again: cheaper than a branch.
         ahead = cute.Int32(tile + stages - 1)
         ahead = ahead if ahead < k_tiles else k_tiles - 1
         following = read + 1
@@ -145,7 +151,7 @@ def sgemm_kernel(
         read = following
     arch.cp_async_wait_group(0)
 
-    results = Results(c, operands).of_batch(batch)
+    results = OutputTile(c, operands).of_batch(batch)
     parts = results.each(lambda x: own.partition_C(cute.local_tile(x, (bm, bn), (m, n))))
     for i in cute.range_constexpr(cute.size(acc, mode=[1])):
         for j in cute.range_constexpr(cute.size(acc, mode=[2]) // VECTOR):
@@ -155,13 +161,15 @@ def sgemm_kernel(
 
 
 def padded(shape):
-    """(rows, K, stages) with contiguous rows; the padding spreads a row of K over the banks."""
+    """A layout (rows, K, stages) with stride 1 along rows; padding spreads K over the banks."""
     rows, k, _ = shape
     return cute.make_layout(shape, stride=(1, rows + VECTOR, (rows + VECTOR) * k))
 
 
 def make_mma(dtype, cfg):
-    """One multiply-add a thread, over warps of `LANES`; a thread has `VECTOR` rows at a time."""
+    """The tiled MMA of one multiply-add a thread, over warps of `LANES` threads; a thread has
+    `VECTOR` consecutive rows and columns.
+    """
     (lm, ln), (wm, wn) = LANES, cfg.warps
     threads = cute.make_layout(
         ((lm, wm), (ln, wn), 1), stride=((1, lm * ln), (lm, lm * ln * wm), 0)
@@ -172,8 +180,8 @@ def make_mma(dtype, cfg):
     return cute.make_tiled_mma(MmaUniversalOp(dtype), threads, (rows, columns, None))
 
 
-class Loads:
-    """How a thread copies tiles of an operand (rows, K) into the stages of shared memory."""
+class TileLoader:
+    """A thread's copies of tiles of an operand (rows, K) into the stages of shared memory."""
 
     __dsl_leaf__ = True
 
@@ -212,16 +220,16 @@ class Loads:
             self.begun[k] = at[0, 0, k, 0][1] >= 0
 
     def only_if(self, condition):
-        """From now on, copy zeros unless `condition` holds."""
+        """Make all further copies write zeros unless `condition` holds."""
         for i in cute.range_constexpr(self.count[0]):
             self.inside[i] = self.inside[i] & condition
 
     def whole(self, tile, stage, first):
-        """Copy a tile; the first one begins before K does."""
+        """Copy a whole tile; `first` is the ragged tile, which begins before K does."""
         self._copy(tile, stage, range(self.count[0] * self.count[1]), first)
 
     def part(self, tile, stage, k, parts):
-        """Copy the k-th of `parts` of a tile."""
+        """Copy the k-th of `parts` parts of a tile."""
         count = self.count[0] * self.count[1]
         self._copy(tile, stage, range(count * k // parts, count * (k + 1) // parts), False)
 
@@ -244,8 +252,11 @@ def sgemm(
     vectors: cute.Constexpr = (1, 1, 1),
     stream: cute.Constexpr = None,
 ):
-    """C = A B^T for (M, K), (N, K), (M, N), or with batches as a third mode. With `epilogue_op`,
-    C = epilogue_op(A B^T, *operands), see `utils.epilogue`; `vectors` as for `ampere_gemm.gemm`.
+    """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), in Float32.
+
+    `a` is (M, K), `b` (N, K), `c` (M, N), or all have a third mode of batches. `epilogue_op` is a
+    function of vectors, see `utils.epilogue`; `vectors` are as for `ops.ampere.gemm.gemm`. Raises
+    DSLTypeError for a tile that the threads do not divide.
     """
     a, b, c = (matrix(x, v) for x, v in zip((a, b, c), vectors, strict=True))
     check_extents(a, b, c)

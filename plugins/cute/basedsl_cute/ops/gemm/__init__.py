@@ -1,1 +1,1 @@
-"""`matmul`: which kernel takes a product, with which configuration, and how arrays get there."""
+"""`matmul`: the choice of a kernel and its configuration for a product of arrays, and its call."""

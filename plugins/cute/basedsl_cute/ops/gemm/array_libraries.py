@@ -1,7 +1,7 @@
-"""Arrays of PyTorch, CuPy and NumPy as `matmul` needs them: recognised, viewed, made.
+"""One interface to the array libraries of `matmul`'s operands: PyTorch, CuPy and NumPy.
 
-`library(x)` has the same functions for each; other arrays with `__dlpack__` are not made here, as
-there is no common way to.
+`library(x)` gives the `ArrayLibrary` of an array. Other arrays with `__dlpack__` are not supported,
+since there is no common way to make them.
 """
 
 from __future__ import annotations
@@ -17,48 +17,49 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric
 
 
-class Library:
-    """What one array library does. Subclasses say how."""
+class ArrayLibrary:
+    """The operations that `matmul` needs of an array library; one subclass for each library."""
 
     def key(self, x: Any) -> Hashable:
-        """Everything about an array that a kernel for it depends on: extents, strides, element
-        type, alignment to 16 bytes, device. DSLTypeError for one that may not be passed just now.
+        """A cache key of everything that a kernel for the array depends on: extents, strides,
+        element type, address modulo 16, device. Raises DSLTypeError for an array that needs a
+        gradient while gradients are recorded.
         """
         raise NotImplementedError
 
     def empty(self, shape: tuple[int, ...], dtype: Any, like: Any) -> Any:
-        """A new array, row-major, on the device of `like`."""
+        """A new uninitialised row-major array on the device of `like`; `dtype` is the library's."""
         raise NotImplementedError
 
     def dtype(self, kind: type[Numeric]) -> Any:
-        """The library's name of an element type."""
+        """The library's dtype for a numeric class; DSLTypeError where it has none."""
         raise NotImplementedError
 
     def view(self, x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """The elements behind the first one of `x`, in another order; strides count elements."""
+        """A view with other extents and strides (in elements) that starts at the same address."""
         raise NotImplementedError
 
     def address(self, x: Any) -> int:
-        """Where the first element is."""
+        """The address of the first element."""
         raise NotImplementedError
 
     def compact(self, x: Any) -> Any:
-        """The same elements, row-major."""
+        """The same elements row-major: a copy, unless they are so already."""
         raise NotImplementedError
 
     def spaced(self, x: Any, pitch: int) -> Any:
-        """A new row-major array that begins with the same elements, rows `pitch` apart."""
+        """A row-major copy whose rows are `pitch` elements apart; the padding is uninitialised."""
         columns = x.shape[-1]
         made = self.empty((*x.shape[:-1], pitch), x.dtype, x)
         made[..., :columns] = x
         return made
 
     def stream(self, x: Any) -> int:
-        """The CUstream on which the library would work on `x` now."""
+        """The CUstream that the library currently uses for the device of `x`; 0 for the CPU."""
         return 0
 
 
-class _NumPy(Library):
+class _NumPy(ArrayLibrary):
     def key(self, x: Any) -> Hashable:
         address = x.__array_interface__["data"][0]
         return x.shape, x.strides, x.dtype, address & 15, x.flags.writeable
@@ -80,7 +81,7 @@ class _NumPy(Library):
         return np.ascontiguousarray(x)
 
 
-class _CuPy(Library):
+class _CuPy(ArrayLibrary):
     def __init__(self) -> None:
         self.cupy = sys.modules["cupy"]
 
@@ -107,7 +108,7 @@ class _CuPy(Library):
         return int(self.cupy.cuda.get_current_stream().ptr)
 
 
-class _Torch(Library):
+class _Torch(ArrayLibrary):
     def __init__(self) -> None:
         self.torch = torch = sys.modules["torch"]
         # The handle alone costs a tenth of a stream object; older and newer versions may lack it.
@@ -154,13 +155,14 @@ _TORCH_NAMES = {
 }
 
 
-def library(x: Any) -> Library:
-    """The library of an array; DSLTypeError for what is none."""
-    return _library(type(x))
+def library(x: Any) -> ArrayLibrary:
+    """The library of an array; DSLTypeError for any other object."""
+    kind: Any = type(x)
+    return _library(kind)
 
 
 @functools.lru_cache(maxsize=64)
-def _library(kind: Any) -> Library:
+def _library(kind: Any) -> ArrayLibrary:
     if issubclass(kind, np.ndarray):
         return _made(_NumPy)
     torch = sys.modules.get("torch")
@@ -175,5 +177,5 @@ def _library(kind: Any) -> Library:
 
 
 @functools.cache
-def _made(kind: type[Library]) -> Library:
+def _made(kind: type[ArrayLibrary]) -> ArrayLibrary:
     return kind()

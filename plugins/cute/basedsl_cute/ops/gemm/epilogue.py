@@ -1,4 +1,7 @@
-"""The epilogue that `matmul` makes of its keywords: a value, so that equal ones share a kernel."""
+"""The epilogue of `matmul`'s keywords (activation, alpha, bias, residual) and the activations.
+
+A `FusedEpilogue` compares by value, so that calls with equal keywords share a compiled kernel.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +14,28 @@ from basedsl.errors import DSLTypeError
 
 
 def relu(x: Any) -> Any:
-    """max(x, 0); NaN stays."""
+    """The rectifier max(x, 0) of a vector; NaN stays NaN."""
     return cute.where(x < 0.0, 0.0, x)
 
 
 def gelu(x: Any) -> Any:
-    """x times the probability that a normal number is below it."""
+    """The Gaussian error linear unit: x times the standard normal distribution function at x."""
     return x * (cute.erf(x * math.sqrt(0.5)) + 1.0) * 0.5
 
 
 def gelu_tanh(x: Any) -> Any:
-    """`gelu` with the usual approximation of the error function."""
+    """The approximation of `gelu` by tanh."""
     inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
     return x * (cute.tanh(inner) + 1.0) * 0.5
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x))"""
+    """The logistic function 1 / (1 + exp(-x))."""
     return 1.0 / (cute.exp(0.0 - x) + 1.0)
 
 
 def silu(x: Any) -> Any:
-    """x * sigmoid(x)"""
+    """The sigmoid linear unit x * sigmoid(x)."""
     return x / (cute.exp(0.0 - x) + 1.0)
 
 
@@ -47,9 +50,11 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Fused:
-    """activation(alpha * x + bias) + residual, in float32. The operands that there are come in this
-    order.
+class FusedEpilogue:
+    """The epilogue activation(alpha * x + bias) + residual, computed in Float32.
+
+    Calling it takes the accumulators and the operands that are present, in the order alpha, bias,
+    residual. Raises DSLTypeError for an activation that is neither a known name nor a function.
     """
 
     activation: Any = None  # a name of ACTIVATIONS or a function of a vector
@@ -61,8 +66,9 @@ class Fused:
         known = self.activation is None or callable(self.activation)
         if not known and self.activation not in ACTIVATIONS:
             raise DSLTypeError(
-                f"activation={self.activation!r} is none of {', '.join(ACTIVATIONS)}",
-                hint="or pass a function of a vector: lambda x: cute.where(x > 0.0, x, 0.0)",
+                f"activation={self.activation!r} is unknown",
+                hint=f"{', '.join(ACTIVATIONS)}, or a function of a vector: "
+                "lambda x: cute.where(x > 0.0, x, 0.0)",
             )
 
     def __call__(self, acc: Any, *operands: Any) -> Any:

@@ -1,6 +1,5 @@
-"""What `matmul` decides: what a product is, how kernels see its operands, which kernel is taken.
-
-Nothing here is compiled or run.
+"""The decisions of `matmul`: the checks of its operands, their views as matrices, and the choice of
+a kernel with its configuration. Nothing here is compiled or run.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ import numpy as np
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Numeric, from_dlpack
-from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import needs_of
+from basedsl_cute.hardware.requirements import SETMAXNREG, WGMMA, Requirement, mma_sync
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.gemm.array_libraries import Library
-from basedsl_cute.ops.gemm.matrix_views import View, spaced, view_of
+from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary
+from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
 
@@ -29,25 +28,28 @@ _FLOATS_16 = (cute.Float16, cute.BFloat16)
 _FLOATS_8 = (cute.Float8E4M3FN, cute.Float8E5M2)
 _INTEGERS = (cute.Int8, cute.Uint8)
 
-Matrices = tuple[View, View, View]  # A (M, K), B (K, N), C (M, N), or with batches
+Matrices = tuple[
+    MatrixView, MatrixView, MatrixView
+]  # A (M, K), B (K, N), C (M, N), or with batches
 
 
 @dataclass
-class Facts:
-    """An array that is given."""
+class OperandInfo:
+    """What the choice of a kernel needs to know of an operand."""
 
-    host: HostTensor
+    host: ArrayRecord
     dtype: Any
-    shape: tuple[int, ...]  # with a mode of 1 for what a vector lacks
+    shape: tuple[int, ...]  # a vector's with a mode of extent 1 more
     strides: tuple[int, ...]
 
     @property
     def size(self) -> int:
+        """Bytes of an element."""
         return int(self.dtype.width) // 8
 
     @property
     def filled(self) -> int:
-        """Bytes of an array whose elements fill its memory without gaps, 0 of others."""
+        """Bytes of the array if its elements fill its memory without gaps, else 0."""
         end = 1
         for stride, extent in sorted(zip(self.strides, self.shape, strict=True)):
             if extent == 0 or (extent > 1 and stride != end):
@@ -55,14 +57,19 @@ class Facts:
             end *= extent
         return end * self.size
 
-    def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> View | None:
+    def view(self, full: tuple[int, ...], batched: bool, **options: Any) -> MatrixView | None:
+        """The view as a matrix broadcast to `full`, see `view_of`; it may copy."""
         return view_of(
             self.shape, self.strides, full, self.size, batched=batched, may_copy=True, **options
         )
 
 
-def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
-    host = HostTensor.of(x, name)
+def operand_info(x: Any, name: str, new_mode: int | None = None) -> OperandInfo:
+    """The facts of an array, with a mode of extent 1 inserted at `new_mode`.
+
+    Raises DSLTypeError, naming the operand, for what is no array or not aligned to its elements.
+    """
+    host = ArrayRecord.of(x, name)
     size = host.dtype[1] // 8
     if size and host.address % size and not host.is_on_gpu:
         raise DSLTypeError(
@@ -74,25 +81,27 @@ def facts(x: Any, name: str, new_mode: int | None = None) -> Facts:
     if new_mode is not None and (new_mode >= 0 or len(shape) > 1):
         shape.insert(new_mode, 1)
         strides.insert(new_mode, 1)
-    return Facts(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
+    return OperandInfo(host, from_dlpack(*host.dtype), tuple(shape), tuple(strides))
 
 
-def views_of(
-    a: Facts,
-    b: Facts,
-    c: Facts,
-    given: list[Facts | None],
+def matrix_views(
+    a: OperandInfo,
+    b: OperandInfo,
+    c: OperandInfo,
+    given: list[OperandInfo | None],
     batch: tuple[int, ...],
     extents: tuple[int, int, int],
-) -> tuple[Matrices, tuple[View | None, ...], tuple[bool, ...]]:
-    """The matrices A, B and C, the operands of the epilogue, and which of these are a row.
+) -> tuple[Matrices, tuple[MatrixView | None, ...], tuple[bool, ...]]:
+    """The views of A, B and C, those of the epilogue's operands `given`, and which of these are
+    rows, with one element for each column.
 
-    With one B for all of A, all modes of A but the last are rows; else they are batches.
+    With one B for all of A, the leading modes of A are further rows; otherwise they are batches.
+    Raises DSLTypeError where `c`, which is not copied, has no such view.
     """
     m, n, k = extents
     full = (*batch, m, n)
     columns = tuple(x is not None and x.shape == (n,) for x in given)
-    of_a, of_b = a, b
+    info_a, info_b = a, b
     one_b = all(extent == 1 for extent in b.shape[:-2])
     for batched in (False, True) if one_b else (True,):
         if batched:
@@ -107,35 +116,35 @@ def views_of(
         )
         matrices = (*first, second)
         needed = [x is None or v is not None for x, v in zip(given, seen, strict=True)]
-        # Rows of all of A save B's repetitions, unless something must be copied for it.
+        # Batches as rows save the repetitions of B, but are not worth a copy.
         copied = any(v is not None and v.copied for v in (*matrices, *seen))
         cheap = batched or not batch or not copied
         if None not in matrices and all(needed) and cheap:
-            as_given = [_as_given(v, x) for v, x in zip(matrices, (of_a, of_b, c), strict=True)]
+            as_given = [_as_given(v, x) for v, x in zip(matrices, (info_a, info_b, c), strict=True)]
             more = tuple(v and _as_given(v, x) for v, x in zip(seen, given, strict=True))
             return tuple(as_given), more, columns  # type: ignore[return-value]
     raise DSLTypeError(
-        f"out, {c.host.shape} with strides {c.host.strides}, is no batches of one stride with "
-        "contiguous rows or columns",
+        f"matmul cannot write out of {c.host.shape} with strides {c.host.strides}",
+        notes=(("it needs batches of one stride, with contiguous rows or columns", None),),
         hint="leave out= away and copy the result",
     )
 
 
 # Copies -------------------------------------------------------------------------------------------
 
-# What an aligned copy costs, and what the kernels without TMA take longer for: seconds and bytes or
-# multiplications a second, measured on an H200.
-_COPY = 5e-6
-_COPIED = 1.2e12
-_WITHOUT_TMA = 1 / (1 / 75e12 - 1 / 300e12)
+# The cost of an aligned copy (seconds, and bytes a second), and the multiplications a second whose
+# time a kernel without TMA takes longer. Measured on an H200.
+_COPY_SECONDS = 5e-6
+_COPY_BANDWIDTH = 1.2e12
+_TMA_GAIN = 1 / (1 / 75e12 - 1 / 300e12)
 
 
-def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matrices:
-    """The matrices, with copies instead of A and B that TMA cannot load, where that is faster."""
-    if current_target().name != "sm_90a":
+def with_copies_for_tma(matrices: Matrices, a: OperandInfo, b: OperandInfo, k: int) -> Matrices:
+    """The views, with padded copies of an A or B that TMA cannot load, where that is faster."""
+    if not _has_wgmma(current_target()):
         return matrices
-    m, n, _, batches, *_ = walked(*matrices, k)
-    gain = m * n * k * batches / _WITHOUT_TMA
+    m, n, _, batches, *_ = problem_shape(*matrices, k)
+    gain = m * n * k * batches / _TMA_GAIN
     made = []
     for view, x in zip(matrices, (a, b), strict=False):
         if view.suits_tma(x.host.address, x.size):
@@ -145,11 +154,12 @@ def with_copies_for_tma(matrices: Matrices, a: Facts, b: Facts, k: int) -> Matri
         if copy is None:
             return matrices
         made.append(copy)
-        gain -= _COPY + math.prod(view.shape) * x.size / _COPIED
+        gain -= _COPY_SECONDS + math.prod(view.shape) * x.size / _COPY_BANDWIDTH
     return (made[0], made[1], matrices[2]) if gain > 0 else matrices
 
 
-def check_operands(given: list[Facts | None], full: tuple[int, ...]) -> None:
+def check_operands(given: list[OperandInfo | None], full: tuple[int, ...]) -> None:
+    """Raise DSLTypeError for an epilogue operand that does not broadcast to the result."""
     for x in given:
         if x is not None and not _broadcasts(x.shape, full):
             raise DSLTypeError(
@@ -164,62 +174,88 @@ def _broadcasts(shape: tuple[int, ...], full: tuple[int, ...]) -> bool:
         return False
 
 
-def _as_given(view: View | None, x: Facts | None) -> View | None:
-    """A vector is no matrix, even where its elements are walked like one."""
+def _as_given(view: MatrixView | None, x: OperandInfo | None) -> MatrixView | None:
+    """The view, not marked `is_same` if the array is a vector: a vector is no matrix."""
     if view is None or x is None or len(view.shape) == len(x.host.shape):
         return view
     return replace(view, is_same=False)
 
 
-def _row(x: Facts) -> View:
-    return View(x.shape, x.strides, is_same=True)
+def _row(x: OperandInfo) -> MatrixView:
+    return MatrixView(x.shape, x.strides, is_same=True)
 
 
-def choose(
+def choose_kernel(
     dtype: Any,
     dtype_b: Any,
     dtype_c: Any,
-    walked: Walked,
+    shape: ProblemShape,
     tf32: bool,
-    tma: ByTma,
+    tma: TmaSupport,
     config: Any,
     processors: int,
 ) -> tuple[str, Any]:
-    """The kernel and its configuration."""
-    m, n, k, batches, k_contiguous, is_turned = walked
-    target = current_target()
+    """The name of the kernel in `ops.gemm.matmul` and its configuration: `config`, if it is given.
+
+    Element types are those of A, B and C; `tf32` allows Float32 on tensor cores; `processors` is
+    the number of multiprocessors. Raises DSLTypeError for a `config` whose kernel does not take the
+    product, and for element types that no kernel multiplies on the target.
+    """
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
-        if dtype is not cute.Float32:
-            raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
-        return "simt", config or sgemm.choose(m, n, processors, batches, k_contiguous)
-    if config is None and target.name == "sm_90a" and tma.wgmma:
-        bits = dtype.width
-        rows, columns = (n, m) if is_turned else (m, n)
-        return heuristics.choose(
-            rows, columns, k, batches, bits, dtype_c.width, processors, tma.stores, is_turned
-        )
+        return "simt", _sgemm_config(dtype, shape, config, processors)
+    if config is None and _has_wgmma(current_target()) and tma.wgmma:
+        m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
+        return heuristics.choose_hopper_kernel(
+            m, n, shape.k, shape.batches, dtype.width, dtype_c.width, processors, tma.stores,
+            shape.is_turned,
+        )  # fmt: skip
     if type(config) in _HOPPER:
-        _check_hopper(config, tma, k, batches, dtype.width)
+        _check_hopper(config, tma, shape.k, shape.batches, dtype.width)
         return _HOPPER[type(config)], config
+    _check_mma_sync(dtype, dtype_b, current_target())
+    return _mma_sync_kernel(dtype.width, shape, tma, config, processors)
+
+
+def _sgemm_config(dtype: Any, shape: ProblemShape, config: Any, processors: int) -> Any:
+    if dtype is not cute.Float32:
+        raise DSLTypeError(f"sgemm multiplies Float32, not {dtype.__name__}")
+    return config or sgemm.choose_config(
+        shape.m, shape.n, processors, shape.batches, shape.k_contiguous
+    )
+
+
+def _check_mma_sync(dtype: Any, dtype_b: Any, target: Target) -> None:
+    """Raise DSLTypeError for elements that mma.sync does not multiply on the target."""
     if dtype is not dtype_b:
         raise DSLTypeError(
             f"operands of {dtype.__name__} and {dtype_b.__name__} do not mix here",
             hint="convert one of them",
         )
-    if dtype in _FLOATS_8 and target.is_gpu and target.capability < (8, 9):
-        raise DSLTypeError(f"{target.name} cannot multiply {dtype.__name__}; sm_89 and later can")
+    if dtype in _FLOATS_8:
+        float8 = mma_sync("16x8x32", "e4m3", "e4m3").architectures
+        product = Requirement(f"matrix product of {dtype.__name__}", float8)
+        if not product.is_met_by(target):
+            raise product.error(target, None)
+
+
+def _mma_sync_kernel(
+    width: int, shape: ProblemShape, tma: TmaSupport, config: Any, processors: int
+) -> tuple[str, Any]:
+    """The kernel by mma.sync, with TMA loads where target and arrays have them."""
+    m, n, k = shape.m, shape.n, shape.k
     if config is None:
-        problem = (m, n, k, dtype.width, processors, target.smem_per_block, batches)
-        if tma.loads and target.is_gpu and _moves_registers(target):
-            config = gemm_tma.choose(*problem, pairs=target.capability < (12, 0))
+        target = current_target()
+        problem = (m, n, k, width, processors, target.smem_per_block, shape.batches)
+        if tma.loads and target.is_gpu and SETMAXNREG.is_met_by(target):
+            config = gemm_tma.choose_config(*problem, pairs=target.capability < (12, 0))
         else:
-            config = ampere_gemm.choose(*problem)
+            config = ampere_gemm.choose_config(*problem)
     elif not isinstance(config, ampere_gemm.Config):
         raise DSLTypeError(f"config is {with_article(type(config))}, no Config of a kernel in ops")
     elif isinstance(config, gemm_tma.Config) and not tma.loads:
         raise DSLTypeError("TMA reads arrays whose addresses and strides are multiples of 16 bytes")
     by_tma = isinstance(config, gemm_tma.Config)
-    extents = (m, n) if by_tma else (m, n, k)  # beyond K, TMA fills with zeros
+    extents = (m, n) if by_tma else (m, n, k)  # TMA fills with zeros beyond K
     full = all(x % tile == 0 for x, tile in zip(extents, config.tile, strict=False))
     return "warp-tma" if by_tma else "warp", replace(config, is_full=full)
 
@@ -231,67 +267,71 @@ _HOPPER = {
 }
 
 
-def _check_hopper(config: Any, tma: ByTma, k: int, batches: int, bits: int) -> None:
-    """DSLTypeError for a configuration that was given for what its kernel does not do."""
+def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int, bits: int) -> None:
+    """Raise DSLTypeError for a given configuration whose kernel does not take the product."""
     if not (tma.wgmma and (tma.stores or not isinstance(config, hopper_gemm.Config))):
         raise DSLTypeError(
-            "the Hopper kernel takes arrays whose addresses and strides are multiples of 16 "
-            "bytes, and of elements that are not 16-bit those with K contiguous"
+            "the Hopper kernel does not take these arrays",
+            hint="addresses and strides must be multiples of 16 bytes, and of elements that are "
+            "not 16-bit K must be contiguous",
         )
     if isinstance(config, parallel_split_k.Config):
-        config.check(k, bits)
+        config.check_parts(k, bits)
         if batches > 1:
             raise DSLTypeError(
-                f"parts of K are batches, and there are {batches} already",
-                hint="pass a Config of hopper_gemm or hopper_split_gemm",
+                f"slices of K take the place of batches, and there are {batches} batches",
+                hint="pass a Config of ops.hopper.gemm or ops.hopper.split_k_gemm",
             )
 
 
-def _moves_registers(target: Target) -> bool:
-    """Whether a target has TMA and setmaxnreg, which `ampere_gemm_tma` takes."""
-    return all(needs.met_by(target) for needs in needs_of("nvvm.setmaxregister"))
+def _has_wgmma(target: Target) -> bool:
+    """Tell whether a target is a GPU with wgmma, which the kernels of `ops.hopper` take."""
+    return target.is_gpu and WGMMA.is_met_by(target)
 
 
-class ByTma(NamedTuple):
-    """What TMA can copy of a product's arrays."""
+class TmaSupport(NamedTuple):
+    """Which arrays of a product TMA can load and store, and wgmma read."""
 
-    loads: bool  # A and B
-    wgmma: bool  # these, and wgmma has them: their types and orders of modes
-    stores: bool  # C
+    loads: bool  # TMA can load A and B
+    wgmma: bool  # and wgmma reads them: element types and contiguous modes fit
+    stores: bool  # TMA can store C
 
 
-class Walked(NamedTuple):
-    """A product as kernels walk it, which compute C^T = B^T A^T where C is column-major."""
+class ProblemShape(NamedTuple):
+    """The extents of a product as the kernels compute it: C^T = B^T A^T if C is column-major."""
 
     m: int
     n: int
     k: int
     batches: int
-    k_contiguous: tuple[bool, bool]  # in A, in B
+    k_contiguous: tuple[bool, bool]  # of A, of B
     is_turned: bool  # C is column-major
 
 
-def walked(a: View, b: View, c: View, k: int) -> Walked:
-    """The product of views of (M, K) and (K, N)."""
+def problem_shape(a: MatrixView, b: MatrixView, c: MatrixView, k: int) -> ProblemShape:
+    """The problem of the views of A (M, K), B (K, N) and C (M, N), or with batches first."""
     lines = (a.lead == -1, b.lead == -2)
     (m, n), batches = c.shape[-2:], c.shape[0] if len(c.shape) == 3 else 1
     if c.lead == -2:
         m, n, lines = n, m, lines[::-1]
-    return Walked(m, n, k, batches, lines, c.lead == -2)
+    return ProblemShape(m, n, k, batches, lines, c.lead == -2)
 
 
 def check_types(a: Any, b: Any) -> None:
+    """Raise DSLTypeError for element types that no kernel multiplies with each other."""
     known = (*_FLOATS_16, *_FLOATS_8, *_INTEGERS, cute.Float32)
     if a not in known or b not in known or (a is not b and not {a, b} <= set(_FLOATS_8)):
         raise DSLTypeError(
-            f"matmul multiplies two arrays of {', '.join(t.__name__ for t in known)}, not "
-            f"{a.__name__} and {b.__name__}",
+            f"matmul does not multiply {a.__name__} and {b.__name__}",
+            notes=((f"it multiplies two of {', '.join(t.__name__ for t in known)}", None),),
             hint="convert one of them to the other's type" if a is not b else None,
         )
 
 
-def element_type(lib: Library, asked: Any, dtype: Any, like: Any) -> Any:
-    """The result's element type, from what the user said or from that of `a`."""
+def element_type(lib: ArrayLibrary, asked: Any, dtype: Any, like: Any) -> Any:
+    """The result's element type: `asked` (a numeric class or a dtype of the library), or a default
+    for operands of `dtype`.
+    """
     if asked is None:
         if dtype in _FLOATS_8:
             return cute.Float32
@@ -302,17 +342,20 @@ def element_type(lib: Library, asked: Any, dtype: Any, like: Any) -> Any:
         made = lib.empty((1,), asked, like)
     except (TypeError, RuntimeError):
         raise DSLTypeError(f"out_dtype={asked!r} is no element type") from None
-    return from_dlpack(*HostTensor.of(made).dtype)
+    return from_dlpack(*ArrayRecord.of(made).dtype)
 
 
 def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
-    """The element type of `out`."""
-    host = HostTensor.of(out, "out")
+    """The element type of `out`; DSLTypeError unless it has the shape and type asked for, is
+    writable, and no two elements share memory.
+    """
+    host = ArrayRecord.of(out, "out")
     kind = from_dlpack(*host.dtype)
     if tuple(host.shape) != shape or (asked is not None and asked is not kind):
         raise DSLTypeError(
             f"out is {kind.__name__} of {tuple(host.shape)}; the result is "
-            f"{(asked or kind).__name__} of {shape}"
+            f"{(asked or kind).__name__} of {shape}",
+            hint="pass an array like the result, or none",
         )
     if host.readonly:
         raise DSLTypeError("out is read-only", hint="pass another array, or none")
@@ -327,14 +370,15 @@ def checked_out(out: Any, shape: tuple[int, ...], asked: Any) -> Any:
     return kind
 
 
-def check_devices(*arrays: Facts | None) -> None:
+def check_devices(*arrays: OperandInfo | None) -> None:
+    """Raise DSLTypeError for arrays on different devices."""
     names = {x.host.device_name for x in arrays if x is not None}
     if len(names) > 1:
         raise DSLTypeError(f"matmul takes arrays of one device, not of {', '.join(sorted(names))}")
 
 
-def extents_of(a: Facts, b: Facts) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """The leading modes of the result, and (M, N, K)."""
+def extents_of(a: OperandInfo, b: OperandInfo) -> tuple[tuple[int, ...], tuple[int, int, int]]:
+    """The leading modes of the result, and (M, N, K); DSLTypeError where the extents do not fit."""
     (m, k), (kb, n) = a.shape[-2:], b.shape[-2:]
     if k != kb:
         raise DSLTypeError(

@@ -1,7 +1,7 @@
-"""`matmul`: the product of two arrays, with what is done to it fused, by the kernel that suits.
+"""`matmul`: the product of two arrays with a fused epilogue, by the kernel that suits them.
 
-What a call takes is decided once for arrays of the same extents, strides, types and alignment (a
-`Plan`), and compiled once for all extents that share a configuration and divisors.
+A `Plan` is made once for arrays of the same extents, strides, types and alignment; its code is
+compiled once for all extents that share a configuration and divisors.
 """
 
 from __future__ import annotations
@@ -9,36 +9,38 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError, with_article
-from basedsl_cute.arrays.host_tensor import HostTensor
+from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 from basedsl_cute.host.tensor_argument import tensor_argument
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.gemm.array_libraries import Library, library
-from basedsl_cute.ops.gemm.epilogue import Fused
+from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.kernel_selection import (
-    ByTma,
+    Matrices,
+    OperandInfo,
+    TmaSupport,
     check_devices,
     check_operands,
     check_types,
     checked_out,
-    choose,
+    choose_kernel,
     element_type,
     extents_of,
-    facts,
-    views_of,
-    walked,
+    matrix_views,
+    operand_info,
+    problem_shape,
     with_copies_for_tma,
 )
-from basedsl_cute.ops.gemm.matrix_views import View
+from basedsl_cute.ops.gemm.matrix_views import MatrixView
 from basedsl_cute.ops.gemm.operands import matrix
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import parallel_split_k, split_k_gemm
@@ -63,25 +65,44 @@ def matmul(
     tf32: bool = False,
     config: Any = None,
 ) -> Any:
-    """activation(alpha * a @ b + bias) + residual, in one kernel (two for a very long K).
+    """Compute activation(alpha * a @ b + bias) + residual in one kernel (two for a very long K).
 
-    `a` and `b` are arrays of PyTorch, CuPy or NumPy with NumPy's meaning of `@`: (..., M, K) and
-    (..., K, N), leading modes broadcast, one mode is a vector. Transposed views are taken as they
-    are; what has neither rows nor columns contiguous is copied first. The result is new and
-    row-major, or `out`, which must not share memory with `a` or `b`.
+    `a` and `b` are arrays of PyTorch, CuPy or NumPy, with NumPy's meaning of `@`: (..., M, K) and
+    (..., K, N), leading modes broadcast, an array of one mode is a vector. Transposed views are
+    used as they are; an array with neither rows nor columns contiguous is copied first.
 
-    Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8 or Float32. Sums are
-    Float32 (Int32 for integers). Float32 is multiplied exactly on the CUDA cores; `tf32` takes the
-    upper 19 bits of elements to tensor cores. The result has the type of `a`, Float32 for 8-bit
-    floats, Int32 for integers, or `out_dtype`.
+    Elements are Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8 or Float32. Products are
+    accumulated in Float32 (Int32 for integers). Float32 is multiplied exactly on the CUDA cores;
+    with `tf32`, tensor cores multiply the upper 19 bits of the elements.
 
-    `bias` has an element for each column; it and `residual` may have any shape that broadcasts to
-    the result's. `activation` is "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", or a
-    function of a vector. `alpha` is a number, or an array of one. Instead of all these,
-    `epilogue(sums, *operands)` makes the result of the sums and of arrays like `residual` or
-    numbers, see `utils.epilogue`; each function object is compiled apart. `config` is a `Config` of
-    `ampere_gemm`, `ampere_gemm_tma`, `hopper_gemm`, `hopper_split_gemm`, `hopper_parallel_split_k`
-    or `sgemm`, instead of the one chosen.
+    Parameters:
+        out: the array to write, which must not share memory with `a` or `b`; by default a new
+            row-major one.
+        bias: an array with an element for each column, or any that broadcasts to the result.
+        activation: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", or a function of a
+            vector.
+        residual: an array that broadcasts to the result.
+        alpha: a number, or an array of one.
+        out_dtype: the result's element type, a numeric class or a dtype of the library; by default
+            that of `a`, Float32 for 8-bit floats, Int32 for integers.
+        epilogue: instead of the five above, a function of the accumulators and the operands that
+            gives the result, see `utils.epilogue`. Each function object is compiled apart.
+        operands: a tuple of arrays that broadcast to the result, or numbers, for `epilogue`.
+        tf32: see above.
+        config: a `Config` of a module in `ops.hopper` or `ops.ampere`, instead of the chosen one.
+
+    Returns `out`, or the new array. Raises DSLTypeError for arrays of different libraries or
+    devices, extents that do not fit, element types without a kernel, operands that require a
+    gradient, and for a `config` whose kernel does not take these arrays.
+
+    >>> import numpy as np
+    >>> from basedsl_cute.ops import matmul
+    >>> a, b = np.ones((4, 8), np.float16), np.ones((8, 3), np.float16)
+    >>> matmul(a, b, bias=np.full(3, -9, np.float16), activation="relu", out_dtype=np.float32)
+    array([[0., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
     """
     lib = library(a)
     extras = _extras(lib, bias, residual, alpha, epilogue, operands)
@@ -106,10 +127,12 @@ def matmul(
         ) from None
     if plan is None:
         if epilogue is None and (extras or activation is not None):
-            fused = Fused(activation, alpha is not None, bias is not None, residual is not None)
+            fused = FusedEpilogue(
+                activation, alpha is not None, bias is not None, residual is not None
+            )
         else:
             fused = epilogue
-        plan = _plan(lib, a, b, out, extras, fused, out_dtype, tf32, config)
+        plan = _plan(Request(lib, a, b, out, extras, fused, out_dtype, tf32, config))
         if len(_plans) >= _MOST_PLANS:
             _plans.clear()
         _plans[key] = plan
@@ -121,11 +144,12 @@ def _is_array(x: Any) -> bool:
 
 
 def _is_users(epilogue: Any) -> bool:
-    """Whether an epilogue runs code that is not this package's."""
-    return callable(epilogue.activation if isinstance(epilogue, Fused) else epilogue)
+    """True if an epilogue runs a user's function."""
+    return callable(epilogue.activation if isinstance(epilogue, FusedEpilogue) else epilogue)
 
 
-def _key(lib: Library, x: Any, name: str) -> Any:
+def _key(lib: ArrayLibrary, x: Any, name: str) -> Any:
+    """The cache key of an operand; DSLTypeError for one of another library than `a`."""
     if library(x) is not lib:
         given = with_article(f"{type(x).__module__}.{type(x).__name__}")
         raise DSLTypeError(
@@ -136,9 +160,14 @@ def _key(lib: Library, x: Any, name: str) -> Any:
 
 
 def _extras(
-    lib: Library, bias: Any, residual: Any, alpha: Any, epilogue: Any, operands: tuple[Any, ...]
+    lib: ArrayLibrary,
+    bias: Any,
+    residual: Any,
+    alpha: Any,
+    epilogue: Any,
+    operands: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """The epilogue's operands in the order in which `Fused` takes them, or the user's own."""
+    """The epilogue's operands, in the order of `FusedEpilogue` or of the user's function."""
     if alpha is bias is residual is epilogue is None and operands is _NOTHING:
         return ()
     if isinstance(alpha, int | np.generic):
@@ -166,34 +195,34 @@ def _extras(
 
 @dataclass(frozen=True)
 class Problem:
-    """What of a product is static: the kernel, and how its operands are to be read."""
+    """The static part of a product: the kernel, and the promises on its operands."""
 
     kernel: str
     config: Any
     epilogue: Any
     majors: tuple[int, int, int]  # the contiguous modes of A (M, K), B (N, K) and C (M, N)
-    vectors: tuple[int, int, int]
+    vectors: tuple[int, int, int]  # the widest accesses of A, B and C, in elements
     columns: tuple[bool, ...]  # which epilogue operands have an element for each column
 
 
 class Plan:
-    """How calls with arrays of one kind are done."""
+    """The compiled product for arrays of one kind: the same extents, strides, types, alignment."""
 
     def __init__(
         self,
         call: Callable[..., Any] | None,
-        views: tuple[View, ...],
+        views: tuple[MatrixView, ...],
         shape: tuple[int, ...],
         dtype: Any,
-        blocks: int,
-        extras: tuple[View | None, ...],
+        blocks: int = 0,
+        extras: tuple[MatrixView | None, ...] = (),
         filled: tuple[int, int, int] = (0, 0, 0),
         problem: Problem | None = None,
         workspace: tuple[tuple[int, ...], Any] | None = None,
     ) -> None:
         self.call = call
         self.problem = problem  # what `call` was compiled for
-        self.workspace = workspace  # extents and type of an array that it takes before the extras
+        self.workspace = workspace  # shape and dtype of an array that it takes before the extras
         self.shape = shape
         self.dtype = dtype
         self.blocks = blocks
@@ -203,8 +232,8 @@ class Plan:
         every = (*views, *(v for v in extras if v is not None))
         self.is_direct = all(v.is_same for v in every)
 
-    def run(self, lib: Library, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
-        """The product of arrays of that kind."""
+    def run(self, lib: ArrayLibrary, a: Any, b: Any, out: Any, extras: tuple[Any, ...]) -> Any:
+        """Compute the product of arrays of that kind; returns `out`, or a new array."""
         result = lib.empty(self.shape, self.dtype, a) if out is None else out
         if out is not None:
             self._check_apart(lib, a, b, out)
@@ -222,8 +251,10 @@ class Plan:
         call(a, b, c, extras, self.blocks, lib.stream(a))
         return result
 
-    def _check_apart(self, lib: Library, a: Any, b: Any, out: Any) -> None:
-        """Where arrays have gaps, that they overlap is seen only if they begin alike."""
+    def _check_apart(self, lib: ArrayLibrary, a: Any, b: Any, out: Any) -> None:
+        """Raise DSLTypeError if `out` overlaps `a` or `b`. Of arrays with gaps this is seen only if
+        they begin at the same address.
+        """
         *sizes, written = self.filled
         at = lib.address(out)
         for name, x, size in zip("ab", (a, b), sizes, strict=True):
@@ -239,97 +270,179 @@ _plans: dict[Any, Plan] = {}
 _kernels: dict[Any, Callable[..., Any]] = {}
 
 
-def _plan(
-    lib: Library,
-    a: Any,
-    b: Any,
-    out: Any,
-    extras: tuple[Any, ...],
-    fused: Any,
-    out_dtype: Any,
-    tf32: bool,
-    config: Any,
-) -> Plan:
-    ranks = tuple(len(HostTensor.of(x, name).shape) for x, name in ((a, "a"), (b, "b")))
-    if 0 in ranks:
-        raise DSLTypeError("matmul takes vectors and matrices, not a single number")
-    of_a = facts(a, "a", 0 if ranks[0] == 1 else None)
-    of_b = facts(b, "b", 1 if ranks[1] == 1 else None)
-    check_types(of_a.dtype, of_b.dtype)
-    batch, (m, n, k) = extents_of(of_a, of_b)
-    full = (*batch, m, n)
-    shape = (*batch, *((m,) if ranks[0] > 1 else ()), *((n,) if ranks[1] > 1 else ()))
-    column = len(shape) if ranks[1] == 1 else None  # the mode that results lack
-    if ranks[0] == 1:
-        column = -1 if column is None else 0
-    kind = element_type(lib, out_dtype, of_a.dtype, a)
-    made = lib.dtype(kind)
-    if out is not None:
-        kind = checked_out(out, shape, kind if out_dtype is not None else None)
-    given = [facts(x, "an operand", column) if _is_array(x) else None for x in extras]
-    check_devices(of_a, of_b, *given, *([] if out is None else [facts(out, "out")]))
-    check_operands(given, full)
-    if 0 in full:
-        return Plan(None, (View((), (), is_same=True),) * 3, shape, made, 0, ())
+class Request(NamedTuple):
+    """The arguments of a call of `matmul`, with the keywords made into one epilogue."""
 
-    result = lib.empty(shape, made, a) if out is None else out
-    of_c = facts(result, "out")
-    if ranks == (1, 1):
-        of_c.shape, of_c.strides = (1, 1), (1, 1)
-    elif 1 in ranks:
-        place = len(batch) if ranks[0] == 1 else len(batch) + 1
-        of_c.shape = (*of_c.shape[:place], 1, *of_c.shape[place:])
-        of_c.strides = (*of_c.strides[:place], 1, *of_c.strides[place:])
-    views = views_of(of_a, of_b, of_c, given, batch, (m, n, k))
-    matrices, seen, columns = views
-    if config is None and (tf32 or of_a.dtype is not cute.Float32):
-        matrices = with_copies_for_tma(matrices, of_a, of_b, k)
-    addresses = [x.host.address for x in (of_a, of_b, of_c)]
-    sizes = [x.size for x in (of_a, of_b, of_c)]
-    every = list(zip(matrices, addresses, sizes, strict=True))
-    leads = [v.lead == -1 for v in matrices]
-    loads = all(v.suits_tma(x, size) for v, x, size in every[:2])
-    wgmma = loads and (of_a.dtype.width == 16 or leads[:2] == [True, False])
-    stores = matrices[2].suits_tma(*every[2][1:]) and matrices[2].suits_tma_store(of_c.size)
-    device = of_a.host.device[1] if of_a.host.is_on_gpu else None
-    processors = HardwareInfo(device).get_device_multiprocessor_count()
-    kernel, config = choose(
-        of_a.dtype,
-        of_b.dtype,
-        of_c.dtype,
-        walked(*matrices, k),
+    lib: ArrayLibrary
+    a: Any
+    b: Any
+    out: Any
+    extras: tuple[Any, ...]  # the epilogue's operands
+    epilogue: Any  # a FusedEpilogue, the user's function, or None
+    out_dtype: Any
+    tf32: bool
+    config: Any
+
+
+class Product(NamedTuple):
+    """The checked operands of a product, and the result that it makes."""
+
+    ranks: tuple[int, int]  # of a and b as given
+    a: OperandInfo
+    b: OperandInfo
+    given: list[OperandInfo | None]  # of the epilogue's operands, None for a number
+    batch: tuple[int, ...]
+    extents: tuple[int, int, int]  # M, N, K
+    shape: tuple[int, ...]  # of the result
+    dtype: Any  # of the result, in the library's terms
+
+    @property
+    def full(self) -> tuple[int, ...]:
+        """The shape of the result before the modes of vectors are dropped."""
+        return (*self.batch, *self.extents[:2])
+
+
+def _plan(request: Request) -> Plan:
+    """Check the arguments of a call, choose its kernel and compile it."""
+    product = _checked(request)
+    if 0 in product.full:
+        return Plan(None, (MatrixView((), (), is_same=True),) * 3, product.shape, product.dtype)
+    lib, config, tf32 = request.lib, request.config, request.tf32
+    result = request.out
+    if result is None:
+        result = lib.empty(product.shape, product.dtype, request.a)
+    infos = (product.a, product.b, _result_info(result, product))
+    views, extra_views, columns = matrix_views(
+        *infos, product.given, product.batch, product.extents
+    )
+    if config is None and (tf32 or product.a.dtype is not cute.Float32):
+        views = with_copies_for_tma(views, product.a, product.b, product.extents[2])
+    processors = _processors(product.a)
+    kernel, config = choose_kernel(
+        infos[0].dtype,
+        infos[1].dtype,
+        infos[2].dtype,
+        problem_shape(*views, product.extents[2]),
         tf32,
-        ByTma(loads, wgmma, stores),
+        _tma_support(views, infos),
         config,
         processors,
     )
-    problem = Problem(
-        kernel,
-        config,
-        fused,
-        (int(leads[0]), int(not leads[1]), int(leads[2])),
-        tuple(v.vector(x, size) for v, x, size in every),
-        columns,
-    )
+    problem = _problem(kernel, config, request.epilogue, views, infos, columns)
     blocks = processors * getattr(config, "blocks_per_sm", 1)
-    arrays = tuple(v.of(x, lib) for v, x in zip(matrices, (a, b, result), strict=True))
-    more = tuple(x if v is None else v.of(x, lib) for x, v in zip(extras, seen, strict=True))
-    filled = (of_a.filled, of_b.filled, of_c.filled)
-    workspace = None
-    if isinstance(config, parallel_split_k.Config):
-        sums = lib.dtype(cute.Int32 if of_a.dtype.is_integer else cute.Float32)
-        workspace = config.workspace(*matrices[2].shape[-2:], not leads[2]), sums
-        more = (lib.empty(*workspace, a), *more)
-    call = _compiled(problem, arrays, more, blocks)
-    return Plan(call, matrices, shape, made, blocks, seen, filled, problem, workspace)
+    operands = (request.a, request.b, result)
+    arrays = tuple(view.of(x, lib) for view, x in zip(views, operands, strict=True))
+    pairs = zip(request.extras, extra_views, strict=True)
+    extras = tuple(x if view is None else view.of(x, lib) for x, view in pairs)
+    workspace = _workspace(request, product, config, views[2])
+    if workspace is not None:
+        extras = (lib.empty(*workspace, request.a), *extras)
+    return Plan(
+        _compiled(problem, arrays, extras, blocks),
+        views,
+        product.shape,
+        product.dtype,
+        blocks,
+        extra_views,
+        (infos[0].filled, infos[1].filled, infos[2].filled),
+        problem,
+        workspace,
+    )
+
+
+def _checked(request: Request) -> Product:
+    """The product of a call; DSLTypeError for arguments that do not fit together."""
+    lib, a, b, out = request.lib, request.a, request.b, request.out
+    ranks = (len(ArrayRecord.of(a, "a").shape), len(ArrayRecord.of(b, "b").shape))
+    if 0 in ranks:
+        raise DSLTypeError("matmul takes vectors and matrices, not a single number")
+    info_a = operand_info(a, "a", 0 if ranks[0] == 1 else None)
+    info_b = operand_info(b, "b", 1 if ranks[1] == 1 else None)
+    check_types(info_a.dtype, info_b.dtype)
+    batch, (m, n, k) = extents_of(info_a, info_b)
+    shape = (*batch, *((m,) if ranks[0] > 1 else ()), *((n,) if ranks[1] > 1 else ()))
+    kind = element_type(lib, request.out_dtype, info_a.dtype, a)
+    dtype = lib.dtype(kind)
+    if out is not None:
+        checked_out(out, shape, kind if request.out_dtype is not None else None)
+    missing = _missing_mode(ranks, len(shape))
+    given = [
+        operand_info(x, "an operand", missing) if _is_array(x) else None for x in request.extras
+    ]
+    check_devices(info_a, info_b, *given, *([] if out is None else [operand_info(out, "out")]))
+    product = Product(ranks, info_a, info_b, given, batch, (m, n, k), shape, dtype)
+    check_operands(given, product.full)
+    return product
+
+
+def _missing_mode(ranks: tuple[int, int], rank: int) -> int | None:
+    """The mode that a vector operand leaves out of results, as `operand_info` inserts it."""
+    if ranks[0] == 1:
+        return 0 if ranks[1] == 1 else -1
+    return rank if ranks[1] == 1 else None
+
+
+def _result_info(result: Any, product: Product) -> OperandInfo:
+    """The facts of the result, with a mode of extent 1 for each vector operand."""
+    info = operand_info(result, "out")
+    if product.ranks == (1, 1):
+        info.shape, info.strides = (1, 1), (1, 1)
+    elif 1 in product.ranks:
+        place = len(product.batch) + (0 if product.ranks[0] == 1 else 1)
+        info.shape = (*info.shape[:place], 1, *info.shape[place:])
+        info.strides = (*info.strides[:place], 1, *info.strides[place:])
+    return info
+
+
+def _processors(a: OperandInfo) -> int:
+    """The number of multiprocessors of the device that `a` is on."""
+    device = a.host.device[1] if a.host.is_on_gpu else None
+    return HardwareInfo(device).get_device_multiprocessor_count()
+
+
+def _tma_support(views: Matrices, infos: tuple[OperandInfo, ...]) -> TmaSupport:
+    view_a, view_b, view_c = views
+    a, b, c = infos
+    loads = view_a.suits_tma(a.host.address, a.size) and view_b.suits_tma(b.host.address, b.size)
+    k_contiguous = view_a.lead == -1 and view_b.lead != -1
+    stores = view_c.suits_tma(c.host.address, c.size) and view_c.suits_tma_store(c.size)
+    return TmaSupport(loads, loads and (a.dtype.width == 16 or k_contiguous), stores)
+
+
+def _problem(
+    kernel: str,
+    config: Any,
+    epilogue: Any,
+    views: Matrices,
+    infos: tuple[OperandInfo, ...],
+    columns: tuple[bool, ...],
+) -> Problem:
+    """The static part of the product: B is (N, K) for the kernels, and (K, N) in its view."""
+    a, b, c = (view.lead == -1 for view in views)
+    vector_a, vector_b, vector_c = (
+        view.vector(info.host.address, info.size) for view, info in zip(views, infos, strict=True)
+    )
+    majors = (int(a), int(not b), int(c))
+    return Problem(kernel, config, epilogue, majors, (vector_a, vector_b, vector_c), columns)
+
+
+def _workspace(
+    request: Request, product: Product, config: Any, view: MatrixView
+) -> tuple[tuple[int, ...], Any] | None:
+    """Shape and dtype of the array of partial sums that the configuration needs, if any."""
+    if not isinstance(config, parallel_split_k.Config):
+        return None
+    sums = cute.Int32 if product.a.dtype.is_integer else cute.Float32
+    m, n = view.shape[-2:]
+    return config.workspace(m, n, view.lead != -1), request.lib.dtype(sums)
 
 
 def _compiled(
     problem: Problem, arrays: tuple[Any, ...], extras: tuple[Any, ...], blocks: int
 ) -> Callable[..., Any]:
-    """The product for arrays of these kinds, compiled."""
+    """The compiled product for arrays of these types, from the cache if possible."""
     if _is_users(problem.epilogue):
-        # What a user's function reads may change; a call of the jit function notices.
+        # A user's function may read values that change: a call of the jit function checks them.
         return lambda *arguments: product(*arguments, problem)
     kinds = tuple(tensor_argument(x, None, "") for x in arrays)
     more = tuple(tensor_argument(x, None, "") if _is_array(x) else type(x) for x in extras)
@@ -386,7 +499,7 @@ def product(
 
 
 def _kernel_order(x: Any) -> Any:
-    """(rows, columns, batches) of (rows, columns) or (batches, rows, columns)."""
+    """The tensor (rows, columns) or (batches, rows, columns) as (rows, columns, batches)."""
     if cute.rank(x.layout) == 3:
         return cute.select(x, [1, 2, 0])
     return cute.append_ones(x, up_to_rank=3)

@@ -1,6 +1,7 @@
-"""Operands of `matmul` as matrices or batches of them: extents and strides alone.
+"""Views of `matmul`'s operands as matrices or batches of matrices, by extents and strides alone.
 
-A `View` says how an array becomes what a kernel takes: (rows, columns) or (batches, rows, columns).
+A `MatrixView` records how an array becomes the operand of a kernel: a matrix (rows, columns), or
+(batches, rows, columns).
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl_cute.ops.gemm.array_libraries import Library
+from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary
 
-LINE = 16  # bytes of the widest access
+ACCESS_BYTES = 16  # of the widest access of a thread
 
 Extents = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class View:
-    """An array as a matrix: of itself (`is_same`: as it is), or of a row-major copy of the extents
-    and strides `copied`, whose rows are `pitch` elements apart, if that is given. `lead` is the
-    mode of stride 1, counted from the end.
+class MatrixView:
+    """How to see an array as a matrix.
+
+    With `is_same`, the array is used as it is. With `copied=(extents, strides)` it is seen so and
+    copied row-major first, with rows `pitch` elements apart if that is not 0. Then `shape` and
+    `strides` (in elements) apply. `lead` is the mode of stride 1, counted from the end: -1 or -2.
     """
 
     shape: Extents
@@ -30,8 +33,8 @@ class View:
     is_same: bool = False
     pitch: int = 0
 
-    def of(self, x: Any, library: Library) -> Any:
-        """The view of an array like the one it was made for."""
+    def of(self, x: Any, library: ArrayLibrary) -> Any:
+        """Apply the view to an array with the extents and strides that it was made for."""
         if self.is_same:
             return x
         if self.copied is not None:
@@ -40,10 +43,10 @@ class View:
         return library.view(x, self.shape, self.strides)
 
     def vector(self, address: int, size: int) -> int:
-        """The most elements of `size` bytes, a power of two and at most 16 bytes, of which the
-        address, the contiguous extent and the strides of other modes are multiples.
+        """The widest access in elements of `size` bytes: the largest power of two, of at most
+        16 bytes, that divides the address, the contiguous extent and the other strides.
         """
-        vector = max(1, LINE // size)
+        vector = max(1, ACCESS_BYTES // size)
         while vector > 1 and (
             (0 if self.copied is not None else address) % (vector * size)
             or self.shape[self.lead] % vector
@@ -53,15 +56,15 @@ class View:
         return vector
 
     def suits_tma(self, address: int, size: int) -> bool:
-        """CUDA driver API, cuTensorMapEncodeTiled: addresses and strides are multiples of 16 bytes;
-        strides of 0 are left to other kernels.
+        """True if TMA can load the matrix: address and strides are multiples of 16 bytes (CUDA
+        driver API, cuTensorMapEncodeTiled), and no stride is 0 (kernels without TMA take those).
         """
-        aligned = self.copied is not None or address % LINE == 0
-        return aligned and all(d > 0 and d * size % LINE == 0 for d in self._others)
+        aligned = self.copied is not None or address % ACCESS_BYTES == 0
+        return aligned and all(d > 0 and d * size % ACCESS_BYTES == 0 for d in self._others)
 
     def suits_tma_store(self, size: int) -> bool:
-        """TMA writes whole 16 bytes of a row, even beyond its end: seen on an H200."""
-        return self.shape[self.lead] * size % LINE == 0
+        """True if rows are whole 16 bytes: TMA writes these even beyond the end (seen on H200)."""
+        return self.shape[self.lead] * size % ACCESS_BYTES == 0
 
     @property
     def _others(self) -> list[int]:
@@ -78,12 +81,13 @@ def view_of(
     batched: bool,
     may_copy: bool,
     strided: bool = False,
-) -> View | None:
-    """An array of elements of `size` bytes, broadcast to `full` (..., rows, columns), as a matrix
-    whose rows are all modes but the last, or, if `batched`, with all modes but the last two as one.
+) -> MatrixView | None:
+    """The view of an array of `size`-byte elements, broadcast to `full` (..., rows, columns).
 
-    If those are no single mode, or neither rows nor columns are contiguous (which `strided`
-    allows), a row-major copy is taken: of the array, or of all its repetitions. None if it may not.
+    All modes but the last become rows; with `batched`, all modes but the last two become one mode
+    of batches. Where no single stride describes that mode, or neither rows nor columns are
+    contiguous (which `strided` allows), the view copies the array, or all its repetitions,
+    row-major. None if it needs a copy and not `may_copy`.
     """
     shape, strides = tuple(shape), tuple(strides)
     repeated = full, _broadcast(shape, strides, full)
@@ -101,27 +105,28 @@ def view_of(
         if lead is not None:
             steps = steps if strided else _tidied(extents, steps, lead, size)
             same = copied is None and (extents, steps) == (shape, strides)
-            return View(extents, steps, lead, copied, same)
+            return MatrixView(extents, steps, lead, copied, same)
     return None
 
 
-def spaced(view: View, size: int) -> View | None:
-    """A copy of the matrix that TMA can load, in the same order; None for one that is a copy
-    already or has repetitions, which it would multiply.
+def spaced(view: MatrixView, size: int) -> MatrixView | None:
+    """The view of a padded copy of the matrix, in the same order, that TMA can load.
+
+    None for a view that is a copy already, or that repeats elements, which a copy would multiply.
     """
     if view.copied is not None or min(view.strides) < 1:
         return None
     order = [i for i in range(-len(view.shape), 0) if i != view.lead] + [view.lead]
     shape, strides = (tuple(x[i] for i in order) for x in (view.shape, view.strides))
-    unit = LINE // size
+    unit = ACCESS_BYTES // size
     pitch = -(-shape[-1] // unit) * unit
     steps = dict(zip(order, compact((*shape[:-1], pitch)), strict=True))
     walked = tuple(steps[i] for i in sorted(order))
-    return View(view.shape, walked, view.lead, (shape, strides), pitch=pitch)
+    return MatrixView(view.shape, walked, view.lead, (shape, strides), pitch=pitch)
 
 
 def compact(shape: Sequence[int]) -> Extents:
-    """The strides of a row-major array."""
+    """The strides of a row-major array, in elements."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step)
@@ -130,13 +135,14 @@ def compact(shape: Sequence[int]) -> Extents:
 
 
 def _broadcast(shape: Sequence[int], strides: Sequence[int], full: Extents) -> Extents:
+    """The strides of an array over the extents `full`: 0 where it repeats."""
     missing = len(full) - len(shape)
     shape, strides = (1,) * missing + tuple(shape), (0,) * missing + tuple(strides)
     return tuple(d if n == w else 0 for n, d, w in zip(shape, strides, full, strict=True))
 
 
 def _merged(shape: Extents, strides: Extents, split: int) -> tuple[Extents, Extents] | None:
-    """The modes before `split` as one, if a single stride walks them in order."""
+    """Extents and strides with the modes before `split` merged; None if no single stride fits."""
     extent, step = 1, 0
     for n, d in zip(reversed(shape[:split]), reversed(strides[:split]), strict=True):
         if n == 1:
@@ -150,20 +156,19 @@ def _merged(shape: Extents, strides: Extents, split: int) -> tuple[Extents, Exte
 
 
 def _lead(shape: Extents, strides: Extents) -> int | None:
-    """Which of the last two modes is contiguous, or may be called so as it has one element."""
-    for fits in (
-        lambda i: strides[i] == 1 and shape[i] > 1,
-        lambda i: strides[i] == 1 or shape[i] == 1,
-    ):
-        for i in (-1, -2):
-            if fits(i):
-                return i
+    """The contiguous one of the last two modes (-1 or -2), or one of extent 1; None without."""
+    for mode in (-1, -2):
+        if strides[mode] == 1 and shape[mode] > 1:
+            return mode
+    for mode in (-1, -2):
+        if strides[mode] == 1 or shape[mode] == 1:
+            return mode
     return None
 
 
 def _tidied(shape: Extents, strides: Extents, lead: int, size: int) -> Extents:
-    """Strides of modes of one element matter to nobody: they become multiples of 16 bytes."""
-    unit = max(1, LINE // size)
+    """Strides with those of extent-1 modes, which are never used, made multiples of 16 bytes."""
+    unit = max(1, ACCESS_BYTES // size)
     reach = max((n * d for n, d in zip(shape, strides, strict=True) if n > 1), default=1)
     tidy = [-(-reach // unit) * unit if n == 1 else d for n, d in zip(shape, strides, strict=True)]
     tidy[lead] = 1

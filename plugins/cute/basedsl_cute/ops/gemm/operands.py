@@ -1,4 +1,6 @@
-"""Matrices inside compiled code: three modes, what the caller promises, how results are written."""
+"""Operands inside compiled GEMM kernels: matrices of three modes with the caller's promises, and
+the write of C with the epilogue.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,19 @@ from basedsl_cute.utils.epilogue import apply_epilogue, load_operand
 
 
 def matrix(x, vector=1, major=None):
-    """`x`, of modes (rows, columns) or (rows, columns, batches), as (rows, columns, batches).
+    """The tensor `x` (rows, columns) or (rows, columns, batches) with three modes.
 
     `vector` is promised to divide the address (in elements), the contiguous extent and the strides
     of the other modes. `major` is the contiguous mode, 0 or 1; by default the one of stride 1.
+    Raises DSLTypeError where neither mode is contiguous.
     """
     shape, stride = (*x.shape, 1)[:3], (*x.stride, 0)[:3]
     lead = x.leading_dim if major is None else major
     if lead not in (0, 1):
         raise DSLTypeError(
-            f"neither rows nor columns of {x} are known to be contiguous",
-            hint="one of the first two modes has stride 1; copy a view where none has",
+            "a matrix operand has no mode that is known to be contiguous",
+            notes=((f"the operand is {x}", None),),
+            hint="one of the first two modes must have stride 1: copy a view where none has",
         )
     shape = [cute.assume(s, vector) if i == lead else s for i, s in enumerate(shape)]
     stride = [1 if i == lead else cute.assume(d, vector) for i, d in enumerate(stride)]
@@ -27,19 +31,19 @@ def matrix(x, vector=1, major=None):
 
 
 def transposed(x):
-    """(columns, rows, batches) of a matrix (rows, columns, batches); a number stays."""
+    """The transposed view of a matrix (rows, columns, batches); a number stays as it is."""
     return cute.select(x, [1, 0, 2]) if isinstance(x, cute.Tensor) else x
 
 
 def three_modes(x):
-    """An epilogue's operand with a mode of batches; a number stays."""
+    """An epilogue operand with a third mode for batches; a number stays as it is."""
     return cute.append_ones(x, up_to_rank=3) if isinstance(x, cute.Tensor) else x
 
 
 @cute.jit
 def check_extents(a, b, c, pads: cute.Constexpr = False):
-    """An error unless A is (M, K), B (N, K) and C (M, N), and where they have batches, as many. If
-    C `pads`, its N may be larger.
+    """Assert that A is (M, K), B (N, K) and C (M, N), with as many batches if any. With `pads`,
+    C may have more columns.
     """
     assert a.shape[1] == b.shape[1], "A is (M, K) and B (N, K): their K differ"
     assert c.shape[0] == a.shape[0], "C is (M, N) and A (M, K): their M differ"
@@ -50,8 +54,8 @@ def check_extents(a, b, c, pads: cute.Constexpr = False):
         assert b.shape[2] == c.shape[2], "B and C have different numbers of batches"
 
 
-class Results:
-    """C, the coordinates of its elements, and the epilogue's operands: cut into parts alike.
+class OutputTile:
+    """C, the coordinates of its elements and the epilogue's operands, partitioned alike.
 
     `shape` is (M, N) of all of C.
     """
@@ -60,22 +64,23 @@ class Results:
         self.c, self.operands, self.coords, self.shape = c, operands, coords, shape
 
     def of_batch(self, batch):
-        """The matrices of a batch."""
+        """The matrices of one batch."""
         shape = (self.c.shape[0], self.c.shape[1])
         cut = self.each(lambda x: x[None, None, batch])
-        return Results(cut.c, cut.operands, cute.make_identity_tensor(shape), shape)
+        return OutputTile(cut.c, cut.operands, cute.make_identity_tensor(shape), shape)
 
     def each(self, cut):
-        """The same part of all; operands that are numbers stay."""
+        """Apply the partition `cut` to C, the coordinates and the operands; numbers stay."""
         operands = tuple(cut(x) if isinstance(x, cute.Tensor) else x for x in self.operands)
         coords = None if self.coords is None else cut(self.coords)
-        return Results(cut(self.c), operands, coords, self.shape)
+        return OutputTile(cut(self.c), operands, coords, self.shape)
 
     @cute.jit
     def put(self, sums, epilogue, is_inside: cute.Constexpr = False):
-        """Write what the epilogue makes of `sums`, in registers, where `self` is a vector of
-        consecutive columns of a row. Nothing is read or written beyond C; `is_inside` promises that
-        no part of the vector is there.
+        """Apply the epilogue to `sums`, a fragment in registers, and write the result.
+
+        `self` is a vector of consecutive columns of a row. Elements beyond C are neither read nor
+        written; `is_inside` promises that the whole vector lies inside.
         """
         last = self.coords[cute.size(self.coords) - 1]
         inside = True if is_inside else cute.elem_less(last, self.shape)

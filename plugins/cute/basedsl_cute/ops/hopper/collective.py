@@ -1,12 +1,12 @@
-"""What GEMMs that are fed by TMA are made of: shared memory, barriers, TMA atoms, the warp that
-loads; and of those that multiply by wgmma, a step of K.
+"""Parts of GEMM kernels that load by TMA: shared memory, barriers, TMA atoms, the producer warp;
+and of those that multiply by wgmma, one step of K.
 
-`hopper_gemm` says how a block works; its names are used here.
+The docstring of `ops.hopper.gemm` describes a block's work and introduces the names used here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
@@ -21,36 +21,55 @@ from basedsl_cute.utils.tile_scheduler import (
 )
 
 
+class LoadParams(NamedTuple):
+    """The parameters of a block's loads: their pipeline, and for A and B the TMA atom, the tensor
+    of TMA coordinates and the stages in shared memory.
+    """
+
+    pipeline: Any
+    atom_a: Any
+    tma_a: Any
+    sa: Any
+    atom_b: Any
+    tma_b: Any
+    sb: Any
+
+
 def as_tf32(x: Any) -> Any:
-    """Float32 as the instruction takes it: its upper 19 bits."""
+    """Reinterpret Float32 elements as TFloat32: the tensor core reads their upper 19 bits."""
     return cute.recast_tensor(x, cute.TFloat32) if x.element_type is cute.Float32 else x
 
 
-def kinds_of(a: Any, b: Any, c: Any) -> Kinds:
-    """The static facts of the operands; DSLTypeError for what does not go together."""
+def operand_kinds(a: Any, b: Any, c: Any) -> Kinds:
+    """Element types and contiguous modes of the operands A (M, K), B (N, K) and C (M, N).
+
+    Raises DSLTypeError unless all three have two modes, or all have a third mode of batches.
+    """
     ranks = {cute.rank(x.layout) for x in (a, b, c)}
     if len(ranks) != 1 or not ranks <= {2, 3}:
         raise DSLTypeError(
-            f"a product of {a}, {b} and {c}: A is (M, K), B (N, K) and C (M, N), or all of them "
-            "have a last mode of batches"
+            f"gemm: A, B and C have {', '.join(str(cute.rank(x.layout)) for x in (a, b, c))} modes",
+            notes=tuple((f"{name} is {x}", None) for name, x in (("A", a), ("B", b), ("C", c))),
+            hint="A is (M, K), B (N, K), C (M, N), or all of them have a last mode of batches",
         )
-    majors = [sm90.LayoutEnum.from_tensor(x) for x in (a, b, c)]
-    return Kinds(a.element_type, b.element_type, c.element_type, *majors, ranks == {3})
+    major_a, major_b, major_c = (sm90.LayoutEnum.from_tensor(x) for x in (a, b, c))
+    types = (a.element_type, b.element_type, c.element_type)
+    return Kinds(*types, major_a, major_b, major_c, ranks == {3})
 
 
 def check_majors(kinds: Kinds) -> None:
-    """DSLTypeError for operands that wgmma does not read."""
+    """Raise DSLTypeError for 8-bit and 32-bit operands whose K mode is not contiguous."""
     for name, dtype, major in (("A", kinds.a, kinds.major_a), ("B", kinds.b, kinds.major_b)):
         if dtype.width != 16 and major is not sm90.LayoutEnum.ROW_MAJOR:
             raise DSLTypeError(
-                f"{name} of {dtype.__name__} must have K contiguous: wgmma transposes 16-bit "
-                "elements only",
+                f"{name} of {dtype.__name__} must have K contiguous for wgmma",
+                notes=(("wgmma transposes 16-bit elements only", None),),
                 hint="pass a tensor whose K mode has stride 1, or convert to Float16 or BFloat16",
             )
 
 
 def staged_layouts(kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
-    """A and B by stages."""
+    """The shared-memory layouts of A (M, K, stages) and B (N, K, stages)."""
     return (
         sm90.make_smem_layout_a(kinds.major_a, cfg.tile, kinds.a, cfg.stages),
         sm90.make_smem_layout_b(kinds.major_b, cfg.tile, kinds.b, cfg.stages),
@@ -58,7 +77,7 @@ def staged_layouts(kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
 
 
 def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
-    """A and B by stages, C by slots of each consumer."""
+    """The shared-memory layouts of A and B by stages, and of C by slots of each consumer."""
     return (
         *staged_layouts(kinds, cfg),
         sm90.make_smem_layout_epi(
@@ -67,15 +86,15 @@ def shared_layouts(kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
     )
 
 
-def allocate(smem: Any, dtype: Any, layout: Any) -> Any:
-    """Shared memory for tensors of such a layout."""
+def allocate_staged(smem: Any, dtype: Any, layout: Any) -> Any:
+    """Allocate a shared-memory tensor of a swizzled, staged layout, aligned to 1024 bytes."""
     # A layout's swizzle counts elements; pointers swizzle addresses of bytes.
     swizzle = cute.recast_layout(8, dtype.width, layout.inner)
     return smem.allocate_tensor(dtype, layout.outer, 1024, swizzle)
 
 
-def load_atoms(a: Any, b: Any, kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
-    """The loads of A and B, each with its tensor of coordinates."""
+def tma_load_atoms(a: Any, b: Any, kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
+    """The TMA loads of A and B, each with its tensor of coordinates; multicast in a cluster."""
     (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
     in_a, in_b = (cute.slice_(x, (None, None, 0)) for x in staged_layouts(kinds, cfg))
     plain, multicast = tma.CopyBulkTensorTileG2SOp(), tma.CopyBulkTensorTileG2SMulticastOp()
@@ -86,29 +105,31 @@ def load_atoms(a: Any, b: Any, kinds: Kinds, cfg: Any) -> tuple[Any, Any]:
 
 
 def tma_atoms(tensors: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
-    """The loads of A and B and the store of C, each with its tensor of coordinates."""
+    """The TMA loads of A and B and the TMA store of C, each with its tensor of coordinates."""
     a, b, c = tensors
     in_c = cute.slice_(shared_layouts(kinds, cfg)[2], (None, None, 0))
     store = tma.make_tiled_tma_atom(tma.CopyBulkTensorTileS2GOp(), c, in_c, cfg.piece(kinds.c))
-    return (*load_atoms(a, b, kinds, cfg), store)
+    return (*tma_load_atoms(a, b, kinds, cfg), store)
 
 
-def schedule_of(shape: Any, blocks: Any, cfg: Any) -> tuple[Any, Any]:
-    """The order of tiles of C, of `shape` (M, N) or (M, N, L), and the grid of at most `blocks`."""
+def tile_schedule(shape: Any, blocks: Any, cfg: Any) -> tuple[Any, Any]:
+    """The order of the tiles of C, whose shape is (M, N) or (M, N, L), and a persistent grid of at
+    most `blocks` blocks.
+    """
     (bm, bn, _), (cm, cn) = cfg.tile, cfg.cluster
     m, n, *batches = shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), *batches, 1)[:3]
     schedule = PersistentTileSchedulerParams(tiles, (cm, cn, 1), cfg.swizzle, cfg.along_m)
     schedule = schedule.prepared()
-    # As few clusters as take no more rounds: they walk in step, and the others leave them power.
+    # The fewest clusters with the same number of rounds: idle multiprocessors leave power to them.
     rounds = cute.ceil_div(schedule.num_clusters, maximum(blocks // (cm * cn), 1))
     resident = cute.ceil_div(schedule.num_clusters, maximum(rounds, 1))
     return schedule, StaticPersistentTileScheduler.get_grid_shape(schedule, resident)
 
 
-def order_of_turns(smem: Any, warp_idx: Any, cfg: Config) -> Any:
-    """The order in which consumers multiply; None where they share each tile."""
-    if not cfg.takes_turns:
+def pingpong_order(smem: Any, warp_idx: Any, cfg: Config) -> Any:
+    """A barrier that has the consumers multiply in turn; None where they share each tile."""
+    if not cfg.pingpong:
         return None
     return pipeline.PipelineOrder.create(
         barrier_storage=smem.allocate_array(cute.Int64, cfg.consumers),
@@ -120,15 +141,15 @@ def order_of_turns(smem: Any, warp_idx: Any, cfg: Config) -> Any:
     )
 
 
-def ring_of_stages(barriers: Any, kinds: Kinds, cfg: Any, defer_sync: bool = False) -> Any:
-    """The pipeline of loads, from one warp to the consumers of its cluster."""
+def make_load_pipeline(barriers: Any, kinds: Kinds, cfg: Any, defer_sync: bool = False) -> Any:
+    """The pipeline of TMA loads, from one producer warp to all consumers of its cluster."""
     (bm, bn, bk), (cm, cn) = cfg.tile, cfg.cluster
     return pipeline.PipelineTmaAsync.create(
         barrier_storage=barriers,
         num_stages=cfg.stages,
         producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
         consumer_group=pipeline.CooperativeGroup(
-            pipeline.Agent.Thread, (cm + cn - 1) * cfg.sharers * 4
+            pipeline.Agent.Thread, (cm + cn - 1) * cfg.warpgroups_per_tile * 4
         ),
         tx_count=(bm * kinds.a.width + bn * kinds.b.width) * bk // 8,
         cta_layout_vmnk=cute.make_layout((1, cm, cn, 1)),
@@ -136,8 +157,8 @@ def ring_of_stages(barriers: Any, kinds: Kinds, cfg: Any, defer_sync: bool = Fal
     )
 
 
-def place_in_cluster(cfg: Any) -> tuple[Any, Any, Any, Any]:
-    """A block's (M, N) in its cluster, and the masks of the blocks that its A and B go to."""
+def cluster_position(cfg: Any) -> tuple[Any, Any, Any, Any]:
+    """The block's position (M, N) in its cluster, and the multicast masks of its A and B."""
     cm, cn = cfg.cluster
     cta_layout = cute.make_layout((1, cm, cn, 1))
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
@@ -151,24 +172,25 @@ def place_in_cluster(cfg: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def wait_for_predecessor(cfg: Any) -> None:
-    """Global memory is touched when the kernel before this one is complete."""
+    """Wait until the preceding kernel has finished, before global memory is accessed."""
     if cfg.overlap:
         arch.griddepcontrol_wait()
 
 
 @cute.jit
-def produce(
-    loads, scheduler, work, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles,
-    kinds: cute.Constexpr, cfg: cute.Constexpr,
-):  # fmt: skip
-    """One warp: the tiles of A and B that the consumers will want, in order, K there and back."""
+def producer_warp(loads, scheduler, work, k_tiles, kinds: cute.Constexpr, cfg: cute.Constexpr):
+    """Load the tiles of A and B in the order in which consumers read them, by one warp. Every other
+    tile of C takes K backwards.
+    """
+    load_a, load_b = loads.atom_a, loads.atom_b
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
-    at_m, at_n, mask_a, mask_b = place_in_cluster(cfg)
-    ga, gb = cute.zipped_divide(tma_a, (bm, bk)), cute.zipped_divide(tma_b, (bn, bk))
+    at_m, at_n, mask_a, mask_b = cluster_position(cfg)
+    ga = cute.zipped_divide(loads.tma_a, (bm, bk))
+    gb = cute.zipped_divide(loads.tma_b, (bn, bk))
     along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
-    to_a, from_a = tma.tma_partition(load_a, at_n, along_n, cute.group_modes(sa, 0, 2), ga)
-    to_b, from_b = tma.tma_partition(load_b, at_m, along_m, cute.group_modes(sb, 0, 2), gb)
+    to_a, from_a = tma.tma_partition(load_a, at_n, along_n, cute.group_modes(loads.sa, 0, 2), ga)
+    to_b, from_b = tma.tma_partition(load_b, at_m, along_m, cute.group_modes(loads.sb, 0, 2), gb)
 
     filled = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, cfg.stages)
     k, forward = cute.Int32(0), cute.Int32(1)
@@ -177,8 +199,8 @@ def produce(
         m, n, batch = work.tile_idx
         rest = (batch,) if kinds.is_batched else ()
         for _ in cute.range(k_tiles, unroll=1):
-            loads.producer_acquire(filled)
-            barrier = loads.producer_get_barrier(filled)
+            loads.pipeline.producer_acquire(filled)
+            barrier = loads.pipeline.producer_get_barrier(filled)
             cute.copy(
                 load_a,
                 from_a[None, (m, k, *rest)],
@@ -199,35 +221,39 @@ def produce(
         forward = 0 - forward
         scheduler.advance_to_next_work()
         work = scheduler.get_current_work()
-    loads.producer_tail(filled)
+    loads.pipeline.producer_tail(filled)
 
 
-def instruction(kinds: Kinds, sharers: int, shape: Any) -> Any:
-    """wgmma of `shape` (M, N) for each of `sharers` warpgroups."""
+def wgmma_over_warpgroups(kinds: Kinds, warpgroups: int, shape: Any) -> Any:
+    """A tiled MMA of `warpgroups` warpgroups along M, each with a wgmma of `shape` (M, N)."""
     majors = kinds.major_a.sm90_mma_major_mode(), kinds.major_b.sm90_mma_major_mode()
-    return sm90.make_trivial_tiled_mma(kinds.a, kinds.b, *majors, kinds.acc, (sharers, 1, 1), shape)
+    return sm90.make_trivial_tiled_mma(
+        kinds.a, kinds.b, *majors, kinds.acc, (warpgroups, 1, 1), shape
+    )
 
 
-def multiplication(sa: Any, sb: Any, mine: Any, kinds: Kinds, cfg: Config) -> tuple[Any, ...]:
-    """The tiled MMA of a tile, and of it warpgroup `mine`'s sums and fragments of A and B."""
+def mma_fragments(sa: Any, sb: Any, row_block: Any, kinds: Kinds, cfg: Config) -> tuple[Any, ...]:
+    """The tiled MMA of a tile, and the accumulator and fragments of A and B of one warpgroup:
+    number `row_block` along M.
+    """
     bm, bn, _ = cfg.tile
-    mma = instruction(kinds, cfg.sharers, (64, bn))
-    slice_ = mma.get_slice(mine * 128)
+    mma = wgmma_over_warpgroups(kinds, cfg.warpgroups_per_tile, (64, bn))
+    slice_ = mma.get_slice(row_block * 128)
     ra = mma.make_fragment_A(slice_.partition_A(sa))
     rb = mma.make_fragment_B(slice_.partition_B(sb))
     return mma, mma.make_fragment_C(mma.partition_shape_C((bm, bn))), ra, rb
 
 
-def multiply(mma: Any, acc: Any, ra: Any, rb: Any, stage: Any) -> None:
-    """Issue one step of K."""
+def issue_mma(mma: Any, acc: Any, ra: Any, rb: Any, stage: Any) -> None:
+    """Issue the wgmma instructions of one stage, which is one step of K, as one group."""
     warpgroup.fence()
     at = (None, None, None, stage)
     mma.gemm(acc, ra[at], rb[at], acc)
     warpgroup.commit_group()
 
 
-def store_atom(kinds: Kinds, columns: int) -> Any:
-    """How a thread's part of a piece goes to shared memory."""
+def smem_store_atom(kinds: Kinds, columns: int) -> Any:
+    """The copy of a thread's accumulator elements to shared memory: stmatrix for 16-bit C."""
     if kinds.c.width != 16:
         return cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), kinds.c)
     is_column_major = kinds.major_c is sm90.LayoutEnum.COL_MAJOR
@@ -237,10 +263,10 @@ def store_atom(kinds: Kinds, columns: int) -> Any:
 
 
 @cute.jit
-def step(loads, mma, acc, ra, rb, read, done):
-    """Multiply a stage, and release the one before it."""
+def mma_step(loads, mma, acc, ra, rb, read, done):
+    """Multiply one stage, and release the stage before it to the producer."""
     loads.consumer_wait(read)
-    multiply(mma, acc, ra, rb, read.index)
+    issue_mma(mma, acc, ra, rb, read.index)
     read.advance()
     warpgroup.wait_group(1)  # the step before this one is complete
     loads.consumer_release(done)

@@ -1,19 +1,23 @@
 """C = A B^T on Hopper: persistent, warp-specialised, TMA and wgmma, with a user's epilogue fused.
 
-A is (M, K), B is (N, K), C is (M, N); all may have a last mode L of batches. One warp loads tiles
-of A and B by TMA into a ring of stages, multicast within a cluster; the other warpgroups, the
-consumers, multiply them, each 64 or more rows of a tile, pass the sums through the epilogue and
-write them through shared memory by TMA, which leaves out what lies beyond M and N. Tiles of C are
-dealt to resident blocks in advance.
+A is (M, K), B is (N, K), C is (M, N); all may have a last mode L of batches. One producer warp
+loads tiles of A and B by TMA into a ring of stages, multicast within a cluster. The consumer
+warpgroups multiply them, each 64 or more rows of a tile, pass the accumulators through the epilogue
+and write C by TMA through shared memory; TMA clips what lies beyond M and N. A static schedule
+deals the tiles of C to the resident blocks.
 
-Consumers share each tile. What they have of it may stay in registers and leave between the first
-steps of the next (`deferred`): tensor cores wait only while sums are converted. Or
-consumers take turns, each with tiles of its own (`takes_turns`): then one multiplies while another
-is in its epilogue, for more loads of A and B.
+Consumers share each tile (CUTLASS: cooperative). With `deferred`, the finished elements of C stay
+in registers and are stored between the first steps of the next tile, so that tensor cores wait only
+while accumulators are converted. With `pingpong`, each consumer has tiles of its own instead: one
+multiplies while another is in its epilogue, at the price of more loads of A and B.
 
-Every other tile of a block is multiplied from the end of K on: what was loaded last for one tile is
-in the L2 cache still when the next, in the same rows or columns, needs it. So equal rows of A, in
-different tiles, may round differently.
+Every other tile of a block is multiplied from the end of K on: the operands loaded last for one
+tile are still in the L2 cache when the next tile, in the same rows or columns, needs them. So equal
+rows of A, in different tiles, may round differently.
+
+A *piece* is the part of C that a warpgroup stores at once: 64 rows of up to 128 bytes (CUTLASS:
+epilogue tile). Pieces are counted along M and N (`pieces_m`, `pieces_n`) within a tile; a *slot* is
+the place of a piece in shared memory.
 """
 
 from __future__ import annotations
@@ -25,24 +29,32 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.gemm.operands import check_extents
 from basedsl_cute.ops.hopper.collective import (
-    allocate,
+    LoadParams,
+    allocate_staged,
     as_tf32,
     check_majors,
-    instruction,
-    kinds_of,
-    multiplication,
-    multiply,
-    order_of_turns,
-    produce,
-    ring_of_stages,
-    schedule_of,
+    issue_mma,
+    make_load_pipeline,
+    mma_fragments,
+    mma_step,
+    operand_kinds,
+    pingpong_order,
+    producer_warp,
     shared_layouts,
-    step,
-    store_atom,
+    smem_store_atom,
+    tile_schedule,
     tma_atoms,
     wait_for_predecessor,
+    wgmma_over_warpgroups,
 )
-from basedsl_cute.ops.hopper.config import DEFAULT, SHARED_MEMORY, Config, Kinds, check, choose
+from basedsl_cute.ops.hopper.config import (
+    DEFAULT,
+    SHARED_MEMORY,
+    Config,
+    Kinds,
+    check_config,
+    choose_config,
+)
 from basedsl_cute.utils import epilogue
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import (
@@ -50,7 +62,7 @@ from basedsl_cute.utils.tile_scheduler import (
     StaticPersistentTileScheduler,
 )
 
-__all__ = ["DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check", "choose", "gemm"]
+__all__ = ["DEFAULT", "SHARED_MEMORY", "Config", "Kinds", "check_config", "choose_config", "gemm"]
 
 
 @cute.kernel
@@ -74,13 +86,13 @@ def gemm_kernel(
     layout_a, layout_b, layout_c = shared_layouts(kinds, cfg)
     smem = cute.utils.SmemAllocator()
     barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
-    sa = allocate(smem, kinds.a, layout_a)
-    sb = allocate(smem, kinds.b, layout_b)
-    sc = allocate(smem, kinds.c, layout_c)
+    sa = allocate_staged(smem, kinds.a, layout_a)
+    sb = allocate_staged(smem, kinds.b, layout_b)
+    sc = allocate_staged(smem, kinds.c, layout_c)
 
     warp_idx = arch.make_warp_uniform(arch.warp_idx())
-    turns = order_of_turns(smem, warp_idx, cfg)
-    loads = ring_of_stages(barriers, kinds, cfg, defer_sync=True)
+    turn_order = pingpong_order(smem, warp_idx, cfg)
+    load_pipeline = make_load_pipeline(barriers, kinds, cfg, defer_sync=True)
     pipeline.pipeline_init_arrive(cfg.cluster)
     if warp_idx == 0:
         tma.prefetch_descriptor(load_a)
@@ -92,181 +104,196 @@ def gemm_kernel(
     if warp_idx < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         if warp_idx == 0:
-            produce(
-                loads, scheduler, work, load_a, tma_a, sa, load_b, tma_b, sb, k_tiles, kinds, cfg
-            )
+            loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
+            producer_warp(loads, scheduler, work, k_tiles, kinds, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        consume(
-            loads,
-            turns,
-            scheduler,
-            work,
-            sa,
-            sb,
-            sc,
-            store_c,
-            tma_c,
-            k_tiles,
-            extras,
-            kinds,
-            cfg,
-            epilogue_op,
-        )
+        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c, tma_c, extras)
+        consumer_warpgroup(tile, scheduler, work, k_tiles, kinds, cfg, epilogue_op)
 
 
-class Way(NamedTuple):
-    """How a consumer's pieces of C go to memory."""
+class TileParams(NamedTuple):
+    """The parameters of the consumers: stages of A and B with their pipeline, slots of C with the
+    TMA store, and the epilogue's operands.
+    """
 
-    to_smem: Any  # the copy of a thread's part of one
-    staged: Any  # where that goes, by slots
-    store: Any  # the TMA atom
-    slots: Any  # pieces in shared memory
-    places: Any  # pieces of C
-    consumer: Any  # this one's number
-    stores: Any  # pipeline of the slots
+    pipeline: Any
+    turn_order: Any  # the barrier of `pingpong`, or None
+    sa: Any
+    sb: Any
+    sc: Any
+    store_c: Any
+    tma_c: Any
+    extras: Any  # (shape of C, operands), or ()
+
+
+class EpilogueStore(NamedTuple):
+    """The store of a consumer's pieces of C: registers to a slot in shared memory, then by TMA."""
+
+    to_smem: Any  # the copy of a thread's part of a piece to shared memory
+    staged: Any  # the destinations of that copy, by slots
+    atom: Any  # the TMA store
+    slots: Any  # all slots, as the TMA store's source
+    pieces: Any  # the pieces of C, as the TMA store's destination
+    consumer: Any  # the number of this consumer
+    row_block: Any  # the first of its blocks of 64 rows, every `warpgroups_per_tile`-th of a tile
+    pieces_n: int  # pieces of a tile along N
+    pipeline: Any  # of the TMA stores, which says when a slot is free
 
 
 @cute.jit
-def leave(way, fragment, where, number, cfg: cute.Constexpr):
-    """A warpgroup's piece of C goes to `where`; it takes slots by numbers in turn."""
-    place = way.consumer * cfg.slots + number % cfg.slots
-    everyone = pipeline.NamedBarrier(1 + way.consumer, 128)
+def store_piece(epi_store, fragment, where, number, cfg: cute.Constexpr):
+    """Store a warpgroup's piece of C at `where`, through the slot of the piece's running number."""
+    place = epi_store.consumer * cfg.slots + number % cfg.slots
+    everyone = pipeline.NamedBarrier(1 + epi_store.consumer, 128)
     is_storer = arch.make_warp_uniform(arch.warp_idx()) % 4 == 0
     if is_storer:
-        way.stores.producer_acquire()
+        epi_store.pipeline.producer_acquire()
     everyone.arrive_and_wait()  # the slot is free
-    cute.copy(way.to_smem, way.to_smem.retile(fragment), way.staged[None, None, None, place])
+    cute.copy(
+        epi_store.to_smem,
+        epi_store.to_smem.retile(fragment),
+        epi_store.staged[None, None, None, place],
+    )
     arch.fence_view_async_shared()
     everyone.arrive_and_wait()  # the piece is in shared memory
     if is_storer:
-        cute.copy(way.store, way.slots[None, place], way.places[None, where])
-        way.stores.producer_commit()
+        cute.copy(epi_store.atom, epi_store.slots[None, place], epi_store.pieces[None, where])
+        epi_store.pipeline.producer_commit()
 
 
 @cute.jit
-def leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg: cute.Constexpr):
-    """The first of the `waiting` pieces of a tile leaves, and the others move up."""
-    i = len(held) - waiting
-    leave(way, held[0], piece_of(before, mine, i, across, kinds, cfg), slot + i, cfg)
-    for j in cute.range_constexpr(len(held) - 1):
-        held[j].store(held[j + 1].load())
+def store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg: cute.Constexpr):
+    """Store the first of the last tile's `unstored` pieces, and move the others up by one."""
+    i = len(pending) - unstored
+    where = piece_coordinate(before, epi_store.row_block, i, epi_store.pieces_n, kinds, cfg)
+    store_piece(epi_store, pending[0], where, slot + i, cfg)
+    for j in cute.range_constexpr(len(pending) - 1):
+        pending[j].store(pending[j + 1].load())
 
 
 @cute.jit
-def consume(loads, turns, scheduler, work, sa, sb, sc, store_c, tma_c, k_tiles, extras,
+def consumer_warpgroup(
+    tile, scheduler, work, k_tiles,
     kinds: cute.Constexpr, cfg: cute.Constexpr, epilogue_op: cute.Constexpr,
 ):  # fmt: skip
-    """A warpgroup: sums of its rows of a tile, the epilogue, and the tile's way to memory."""
+    """Multiply one warpgroup's rows of each tile, apply the epilogue and store the result."""
+    loads, turn_order, extras = tile.pipeline, tile.turn_order, tile.extras
     bm, bn, _ = cfg.tile
     consumer = arch.make_warp_uniform(arch.warp_idx()) // 4 - 1
-    mine = 0 if cfg.takes_turns else consumer  # which rows of a tile
-    mma, acc, ra, rb = multiplication(sa, sb, mine, kinds, cfg)
+    row_block = 0 if cfg.pingpong else consumer
+    mma, acc, ra, rb = mma_fragments(tile.sa, tile.sb, row_block, kinds, cfg)
 
-    # C leaves in pieces of 64 rows, each an accumulator of a smaller instruction.
+    # Each piece of C is the accumulator of a smaller instruction.
     piece = cfg.piece(kinds.c)
     columns = piece[1]
-    across = bn // columns
-    count = bm // cfg.rows_of_a_step * across
+    pieces_n = bn // columns
+    count = bm // cfg.rows_per_mma * pieces_n
     pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, count)))
-    one_piece = instruction(kinds, 1, piece)
+    one_piece = wgmma_over_warpgroups(kinds, 1, piece)
     thread = arch.thread_idx()[0] % 128
-    to_smem = cute.make_tiled_copy_C(store_atom(kinds, columns), one_piece)
+    to_smem = cute.make_tiled_copy_C(smem_store_atom(kinds, columns), one_piece)
     shape = one_piece.partition_shape_C(piece)
-    gc = cute.zipped_divide(tma_c, piece)
-    from_s, to_g = tma.tma_partition(store_c, 0, None, cute.group_modes(sc, 0, 2), gc)
+    gc = cute.zipped_divide(tile.tma_c, piece)
+    sc = cute.group_modes(tile.sc, 0, 2)
+    from_s, to_g = tma.tma_partition(tile.store_c, 0, None, sc, gc)
     stores = pipeline.PipelineTmaStore.create(num_stages=cfg.slots)
-    way = Way(
-        to_smem, to_smem.get_slice(thread).partition_D(sc), store_c, from_s, to_g, consumer, stores
-    )
-    held = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
+    epi_store = EpilogueStore(
+        to_smem, to_smem.get_slice(thread).partition_D(tile.sc), tile.store_c, from_s, to_g,
+        consumer, row_block, pieces_n, stores,
+    )  # fmt: skip
+    pending = [cute.make_rmem_tensor(shape, kinds.c) for _ in range(count)]
     defers = cfg.defers(kinds.c.width)
-    waiting = cute.Int32(0)  # pieces of the tile before, which are still held
-    before = (cute.Int32(0), cute.Int32(0), cute.Int32(0))  # that tile
+    unstored = cute.Int32(0)  # pieces of the previous tile that are not stored yet
+    before = (cute.Int32(0), cute.Int32(0), cute.Int32(0))  # the previous tile
     slot = 0  # of the next tile's first piece
 
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
-    if cute.const_expr(cfg.takes_turns):
+    if cute.const_expr(cfg.pingpong):
         scheduler.advance_to_next_work(advance_count=consumer)
         work = scheduler.get_current_work()
         read.advance(consumer * k_tiles)
     done = read.clone()
     wait_for_predecessor(cfg)
     while work.is_valid_tile:
-        if cute.const_expr(turns is not None):
-            turns.wait()  # a barrier's parity tells one round of the ring from the next, not more
+        if cute.const_expr(turn_order is not None):
+            # Parity tells only neighbouring rounds of the ring apart: consumers go in step.
+            turn_order.wait()
         mma.set(warpgroup.Field.ACCUMULATE, False)  # the first step replaces what is in acc
         loads.consumer_wait(read)
-        multiply(mma, acc, ra, rb, read.index)
+        issue_mma(mma, acc, ra, rb, read.index)
         mma.set(warpgroup.Field.ACCUMULATE, True)
         read.advance()
-        scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.sharers)
+        scheduler.advance_to_next_work(advance_count=cfg.consumers // cfg.warpgroups_per_tile)
         following = scheduler.get_current_work()
         for _ in cute.range(1, k_tiles, unroll=1):
-            step(loads, mma, acc, ra, rb, read, done)
+            mma_step(loads, mma, acc, ra, rb, read, done)
             if cute.const_expr(defers):
-                # One piece after each step: all at once, they hold stages too long.
-                if waiting > 0:
-                    leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg)
-                    waiting -= 1
+                # One piece after each step: storing all at once would hold a stage too long.
+                if unstored > 0:
+                    store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
+                    unstored -= 1
         if cute.const_expr(defers):
-            while waiting > 0:
-                leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg)
-                waiting -= 1
-        if cute.const_expr(turns is not None):
-            turns.arrive()
+            while unstored > 0:
+                store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
+                unstored -= 1
+        if cute.const_expr(turn_order is not None):
+            turn_order.arrive()
         warpgroup.wait_group(0)
         loads.consumer_release(done)
         done.advance()
 
         for i in cute.range_constexpr(count):
-            where = piece_of(work.tile_idx, mine, i, across, kinds, cfg)
+            where = piece_coordinate(work.tile_idx, row_block, i, pieces_n, kinds, cfg)
             values = epilogue.apply_epilogue(
                 epilogue_op,
                 pieces[None, i].load(),
-                operand_pieces(extras, where, one_piece, thread, piece),
+                load_operand_pieces(extras, where, one_piece, thread, piece),
                 kinds.c,
             )
-            held[i].store(values.reshape(shape))
+            pending[i].store(values.reshape(shape))
             if cute.const_expr(defers and bool(extras)):
-                settle(held[i])
+                pin_in_registers(pending[i])
             if cute.const_expr(not defers):
-                leave(way, held[i], where, slot + i, cfg)
+                store_piece(epi_store, pending[i], where, slot + i, cfg)
         if cute.const_expr(count % cfg.slots != 0):
             slot = (slot + count) % cfg.slots
         before = work.tile_idx
-        waiting += count
-        if cute.const_expr(cfg.takes_turns):
+        unstored += count
+        if cute.const_expr(cfg.pingpong):
             read.advance((cfg.consumers - 1) * k_tiles)
             done.advance((cfg.consumers - 1) * k_tiles)
         work = following
     if cute.const_expr(defers):
-        while waiting > 0:
-            leave_next(way, held, waiting, before, mine, slot, across, kinds, cfg)
-            waiting -= 1
+        while unstored > 0:
+            store_next_piece(epi_store, pending, unstored, before, slot, kinds, cfg)
+            unstored -= 1
     if arch.make_warp_uniform(arch.warp_idx()) % 4 == 0:
         stores.producer_tail()
 
 
-def settle(fragment: Any) -> None:
-    """Have the elements computed here. LLVM moves that to the end else, behind the loads of all
-    pieces' operands, for which there are not registers enough.
+def pin_in_registers(fragment: Any) -> None:
+    """Keep LLVM from moving the computation of `fragment` past this point, by opaque moves.
+
+    LLVM would sink it behind the loads of all pieces' operands, which do not fit in registers.
     """
     words = cute.recast_tensor(fragment, cute.Int32)
     for i in range(cute.size(words)):
         words[i] = arch.inline_ptx("mov.b32 $0, $1;", [words[i]], cute.Int32)
 
 
-def piece_of(tile: Any, mine: Any, i: Any, across: int, kinds: Kinds, cfg: Config) -> Any:
-    """Where a consumer's piece `i` of a tile is: its (M, N, L) in pieces."""
+def piece_coordinate(
+    tile: Any, row_block: Any, i: Any, pieces_n: int, kinds: Kinds, cfg: Config
+) -> Any:
+    """The coordinate (M, N, L), in pieces of C, of a consumer's piece `i` of a tile."""
     m, n, batch = tile
-    down = cfg.tile[0] // cfg.rows_of_a_step
-    row = (m * down + i // across) * cfg.sharers + mine
-    return (row, n * across + i % across, *((batch,) if kinds.is_batched else ()))
+    pieces_m = cfg.tile[0] // cfg.rows_per_mma
+    row = (m * pieces_m + i // pieces_n) * cfg.warpgroups_per_tile + row_block
+    return (row, n * pieces_n + i % pieces_n, *((batch,) if kinds.is_batched else ()))
 
 
-def operand_pieces(extras: Any, where: Any, mma: Any, thread: Any, piece: Any) -> list[Any]:
-    """A thread's part of each epilogue operand, at the piece of C `where`."""
+def load_operand_pieces(extras: Any, where: Any, mma: Any, thread: Any, piece: Any) -> list[Any]:
+    """Load a thread's part of each epilogue operand, for the piece of C at `where`."""
     if not extras:
         return []
     shape, operands = extras
@@ -298,24 +325,32 @@ def gemm(
     stream: cute.Constexpr = None,
     pads: cute.Constexpr = False,
 ):
-    """C = A B^T on at most `blocks` resident blocks (a GPU's number of multiprocessors).
+    """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), on Hopper.
 
-    With `epilogue_op`, C = epilogue_op(A B^T, *operands), see `utils.epilogue`. Elements are
-    Float16, BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to TFloat32; of
-    all but the first two, K is contiguous. C may have any type that the sums convert to; the extent
-    of its contiguous mode is a multiple of 16 bytes, since TMA writes whole 16 bytes of a row, even
-    beyond its end (seen on an H200). With `pads`, C may have more columns than B has rows: those of
-    a product with zeros.
+    `a` (M, K), `b` (N, K) and `c` (M, N) may all have a last mode of batches. Elements are Float16,
+    BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to TFloat32; of all but
+    the first two, K is contiguous. Addresses and strides are multiples of 16 bytes. C may have any
+    type that the accumulators (Float32, or Int32 of integers) convert to; the extent of its
+    contiguous mode is a multiple of 16 bytes, since TMA writes whole 16 bytes of a row, even beyond
+    its end (seen on an H200).
+
+    `blocks` is the most resident blocks, usually the number of multiprocessors; `cfg` the static
+    configuration; `epilogue_op` a function of vectors, see `utils.epilogue`, and `operands` its
+    further arguments; `stream` a CUDA stream. With `pads`, C may have more columns than B has rows:
+    those of a product with zeros.
+
+    Raises DSLTypeError for operands that wgmma does not take and for a `cfg` that exceeds shared
+    memory; asserts at run time that the extents fit together.
     """
     a, b = as_tf32(a), as_tf32(b)
-    kinds = kinds_of(a, b, c)
+    kinds = operand_kinds(a, b, c)
     check_extents(a, b, c, pads)
     check_majors(kinds)
-    check(kinds, cfg)
+    check_config(kinds, cfg)
     along = 1 if kinds.major_c is sm90.LayoutEnum.ROW_MAJOR else 0
     assert c.shape[along] * kinds.c.width % 128 == 0, "rows of C must be multiples of 16 bytes"
     (load_a, tma_a), (load_b, tma_b), (store_c, tma_c) = tma_atoms((a, b, c), kinds, cfg)
-    schedule, grid = schedule_of(c.shape, blocks, cfg)
+    schedule, grid = tile_schedule(c.shape, blocks, cfg)
     gemm_kernel(
         load_a,
         tma_a,

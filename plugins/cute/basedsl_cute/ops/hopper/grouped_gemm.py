@@ -1,12 +1,12 @@
-"""C_g = A_g B_g^T for many groups at once on Hopper; their shapes and addresses in device memory.
+"""C_g = A_g B_g^T for many groups at once on Hopper, with shapes and addresses in device memory.
 
-A_g is (M, K), B_g is (N, K), C_g is (M, N), of any extents, none of which the host knows. The
-kernel is that of `hopper_gemm`, but that blocks find their tiles from the table of shapes, and make
-the tensor maps that they copy by from the tables of addresses and strides: each block its own in
-global memory, for A and B by the warp that loads, for C by each consumer.
+A_g is (M, K), B_g is (N, K), C_g is (M, N), of any extents, which the host need not know. The
+kernel is that of `ops.hopper.gemm`, except that blocks find their tiles from the table of shapes,
+and make their tensor maps from the tables of addresses and strides: each block has its own in
+global memory, updated by the producer warp for A and B, and by each consumer for C.
 
-TMA writes whole 16 bytes of a row, even beyond its end (seen on an H200). A C whose rows are not of
-such, or do not begin at such, is written by ordinary stores of what lies in it.
+TMA writes whole 16 bytes of a row, even beyond its end (seen on an H200). A C whose rows do not
+begin and end at multiples of 16 bytes is written by ordinary stores instead.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warpgroup
 from basedsl_cute.ops.hopper import config
 from basedsl_cute.ops.hopper.collective import (
-    allocate,
+    LoadParams,
+    allocate_staged,
     check_majors,
-    instruction,
-    multiplication,
-    multiply,
-    order_of_turns,
-    place_in_cluster,
-    ring_of_stages,
+    cluster_position,
+    issue_mma,
+    make_load_pipeline,
+    mma_fragments,
+    mma_step,
+    pingpong_order,
     shared_layouts,
-    step,
-    store_atom,
+    smem_store_atom,
     tma_atoms,
     wait_for_predecessor,
+    wgmma_over_warpgroups,
 )
-from basedsl_cute.ops.hopper.config import Kinds, check
+from basedsl_cute.ops.hopper.config import Kinds, check_config
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.group_scheduler import (
     StaticPersistentGroupTileScheduler,
@@ -47,30 +48,30 @@ from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
 __all__ = ["Config", "Kinds", "grouped_gemm", "maps_of", "tables"]
 
-WORDS = 16  # Int64 of a tensor map
+WORDS = 16  # of 8 bytes: a tensor map
 
 
 @dataclass(frozen=True)
 class Config(config.Config):
-    """What is chosen at compile time, see `hopper_config`."""
+    """The static configuration: that of `ops.hopper.config`, with more producer registers."""
 
-    producer_registers: int = 40  # it makes tensor maps, too
+    producer_registers: int = 40  # of each thread; the producer updates tensor maps, too
 
 
 def maps_of(cfg: Config) -> int:
-    """Tensor maps of a block: of A, of B, and of C for each consumer."""
+    """The number of tensor maps of a block: one of A, one of B, and one of C for each consumer."""
     return 2 + cfg.consumers
 
 
 class Tables(NamedTuple):
-    """What the device knows of the groups, see `grouped_gemm`."""
+    """The tables of groups in device memory: the parameters of `grouped_gemm`."""
 
     sizes: Any
     strides: Any
     addresses: Any
 
     def matrix(self, group: Any, operand: int, shape: Any, kinds: Kinds, align: int = 16) -> Any:
-        """A (0), B (1) or C (2) of a group, at an address that is a multiple of `align` bytes."""
+        """The tensor A (0), B (1) or C (2) of a group, assumed to be aligned to `align` bytes."""
         dtype = (kinds.a, kinds.b, kinds.c)[operand]
         address = self.addresses[group, operand]
         pointer = cute.make_ptr(dtype, address, cute.AddressSpace.gmem, assumed_align=align)
@@ -80,12 +81,13 @@ class Tables(NamedTuple):
 
 
 def contiguous_mode(operand: int, kinds: Kinds) -> int:
+    """The contiguous mode, 0 or 1, of A (0), B (1) or C (2)."""
     major = (kinds.major_a, kinds.major_b, kinds.major_c)[operand]
     return 1 if major is sm90.LayoutEnum.ROW_MAJOR else 0
 
 
 class OwnMaps:
-    """The tensor maps of one block, and where in shared memory it changes them."""
+    """The tensor maps of one block in global memory, and its scratch memory for updating them."""
 
     __dsl_leaf__ = True
 
@@ -95,16 +97,17 @@ class OwnMaps:
         self._places = cute.slice_(maps, (block, None, None)).iterator
 
     def begin(self, atom: Any, which: int, warp: Any) -> None:
-        """Warp `warp` of the block puts the atom's tensor map where it is going to change it."""
+        """Have warp `warp` copy the atom's tensor map to where it is updated."""
         in_smem = self._manager.tensormap_update_mode is TensorMapUpdateMode.SMEM
         at = (self._scratch if in_smem else self._places) + WORDS * which
         self._manager.init_tensormap_from_atom(atom, at, warp)
 
     def place(self, which: Any) -> Any:
+        """The address of tensor map `which` in global memory."""
         return self._places + WORDS * which
 
     def change(self, atoms: Any, which: Any, tensors: Any, warp: Any) -> None:
-        """Warp `warp` makes the maps from `which` on those of `tensors`."""
+        """Have warp `warp` update the maps from `which` on to describe `tensors`."""
         places = [self.place(which + i) for i in range(len(atoms))]
         staging = [self._scratch + WORDS * (which + i) for i in range(len(atoms))]
         self._manager.update_tensormap(tensors, atoms, places, warp, staging)
@@ -130,15 +133,15 @@ def grouped_kernel(
     smem = cute.utils.SmemAllocator()
     barriers = smem.allocate_array(cute.Int64, 2 * cfg.stages)
     scratch = smem.allocate_array(cute.Int64, WORDS * maps_of(cfg), byte_alignment=128)
-    sa = allocate(smem, kinds.a, layout_a)
-    sb = allocate(smem, kinds.b, layout_b)
-    sc = allocate(smem, kinds.c, layout_c)
+    sa = allocate_staged(smem, kinds.a, layout_a)
+    sb = allocate_staged(smem, kinds.b, layout_b)
+    sc = allocate_staged(smem, kinds.c, layout_c)
 
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
     warp = arch.make_warp_uniform(arch.warp_idx())
-    turns = order_of_turns(smem, warp, cfg)
-    loads = ring_of_stages(barriers, kinds, cfg)
+    turn_order = pingpong_order(smem, warp, cfg)
+    load_pipeline = make_load_pipeline(barriers, kinds, cfg)
     wait_for_predecessor(cfg)
     x, y, cluster = arch.block_idx()
     own = OwnMaps(maps, x + cm * (y + cn * cluster), scratch, update)
@@ -154,21 +157,36 @@ def grouped_kernel(
     if warp < 4:
         arch.setmaxregister_decrease(cfg.producer_registers)
         if warp == 0:
-            produce(loads, scheduler, tables, own, load_a, sa, load_b, sb, kinds, cfg)
+            loads = LoadParams(load_pipeline, load_a, None, sa, load_b, None, sb)
+            producer_warp(loads, scheduler, tables, own, kinds, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c, kinds, cfg)
+        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c)
+        consumer_warpgroup(tile, scheduler, tables, own, kinds, cfg)
+
+
+class TileParams(NamedTuple):
+    """The parameters of the consumers: stages of A and B with their pipeline, slots of C with the
+    TMA store, and the barrier of `pingpong` or None.
+    """
+
+    pipeline: Any
+    turn_order: Any
+    sa: Any
+    sb: Any
+    sc: Any
+    store_c: Any
 
 
 @cute.jit
-def produce(
-    loads, scheduler, tables, own, load_a, sa, load_b, sb,
-    kinds: cute.Constexpr, cfg: cute.Constexpr,
-):  # fmt: skip
-    """One warp: the tiles of A and B that the consumers will want, in order."""
+def producer_warp(loads, scheduler, tables, own, kinds: cute.Constexpr, cfg: cute.Constexpr):
+    """Load the tiles of A and B in the order in which consumers read them, by one warp, which
+    updates their tensor maps where a new group begins.
+    """
+    load_a, load_b = loads.atom_a, loads.atom_b
     bm, bn, bk = cfg.tile
     cm, cn = cfg.cluster
-    at_m, at_n, mask_a, mask_b = place_in_cluster(cfg)
+    at_m, at_n, mask_a, mask_b = cluster_position(cfg)
     own.begin(load_a, 0, 0)
     own.begin(load_b, 1, 0)
 
@@ -184,7 +202,7 @@ def produce(
             found.problem_shape_k,
         )
         if g != current and depth > 0:
-            # The copies issued so far have read their tensor maps.
+            # Wait until the copies issued so far have read their tensor maps.
             arch.cp_async_bulk_commit_group()
             arch.cp_async_bulk_wait_group(0, read=True)
             tensors = (
@@ -192,7 +210,7 @@ def produce(
                 tables.matrix(g, 1, (columns, depth), kinds),
             )
             for x, operand in zip(tensors, (0, 1), strict=True):
-                assert suits_tma(x, contiguous_mode(operand, kinds)), (
+                assert is_tma_aligned(x, contiguous_mode(operand, kinds)), (
                     "addresses and strides of A and B must be multiples of 16 bytes"
                 )
             own.change((load_a, load_b), 0, tensors, 0)
@@ -200,11 +218,15 @@ def produce(
         ga = cute.zipped_divide(cute.make_identity_tensor((rows, depth)), (bm, bk))
         gb = cute.zipped_divide(cute.make_identity_tensor((columns, depth)), (bn, bk))
         along_n, along_m = cute.make_layout(cn), cute.make_layout(cm)
-        to_a, from_a = tma.tma_partition(load_a, at_n, along_n, cute.group_modes(sa, 0, 2), ga)
-        to_b, from_b = tma.tma_partition(load_b, at_m, along_m, cute.group_modes(sb, 0, 2), gb)
+        to_a, from_a = tma.tma_partition(
+            load_a, at_n, along_n, cute.group_modes(loads.sa, 0, 2), ga
+        )
+        to_b, from_b = tma.tma_partition(
+            load_b, at_m, along_m, cute.group_modes(loads.sb, 0, 2), gb
+        )
         for k in cute.range(found.cta_tile_count_k, unroll=1):
-            loads.producer_acquire(filled)
-            barrier = loads.producer_get_barrier(filled)
+            loads.pipeline.producer_acquire(filled)
+            barrier = loads.pipeline.producer_get_barrier(filled)
             cute.copy(
                 load_a,
                 from_a[None, (m, k)],
@@ -224,31 +246,30 @@ def produce(
             filled.advance()
         scheduler.advance_to_next_work()
         work = scheduler.get_current_work()
-    loads.producer_tail(filled)
+    loads.pipeline.producer_tail(filled)
 
 
 @cute.jit
-def consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c,
-    kinds: cute.Constexpr, cfg: cute.Constexpr,
-):  # fmt: skip
-    """A warpgroup: sums of its rows of a tile, and their way to memory."""
+def consumer_warpgroup(tile, scheduler, tables, own, kinds: cute.Constexpr, cfg: cute.Constexpr):
+    """Multiply one warpgroup's rows of each tile and store them, by TMA where C allows it."""
+    loads, turn_order, sc, store_c = tile.pipeline, tile.turn_order, tile.sc, tile.store_c
     bm, bn, _ = cfg.tile
     warp = arch.make_warp_uniform(arch.warp_idx())
     consumer = warp // 4 - 1
-    mine = 0 if cfg.takes_turns else consumer  # which rows of a tile
-    mma, acc, ra, rb = multiplication(sa, sb, mine, kinds, cfg)
+    row_block = 0 if cfg.pingpong else consumer
+    mma, acc, ra, rb = mma_fragments(tile.sa, tile.sb, row_block, kinds, cfg)
 
-    # C leaves in pieces of 64 rows, each an accumulator of a smaller instruction.
+    # Each piece of C is the accumulator of a smaller instruction.
     piece = cfg.piece(kinds.c)
     columns = piece[1]
-    down, across = bm // cfg.rows_of_a_step, bn // columns
-    pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, down * across)))
-    one_piece = instruction(kinds, 1, piece)
+    pieces_m, pieces_n = bm // cfg.rows_per_mma, bn // columns
+    pieces = cute.make_tensor(acc.iterator, cute.make_layout((columns // 2, pieces_m * pieces_n)))
+    one_piece = wgmma_over_warpgroups(kinds, 1, piece)
     thread = arch.thread_idx()[0] % 128
-    to_smem = cute.make_tiled_copy_C(store_atom(kinds, columns), one_piece)
+    to_smem = cute.make_tiled_copy_C(smem_store_atom(kinds, columns), one_piece)
     staged = to_smem.get_slice(thread).partition_D(sc)
     shape = one_piece.partition_shape_C(piece)
-    mine_only = pipeline.NamedBarrier(1 + consumer, 128)
+    warpgroup_barrier = pipeline.NamedBarrier(1 + consumer, 128)
     stores = pipeline.PipelineTmaStore.create(num_stages=cfg.slots)
     storer = 4 * (consumer + 1)  # the warp that stores for this warpgroup
     slot = 0  # of the next tile's first piece
@@ -256,70 +277,73 @@ def consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c,
 
     read = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, cfg.stages)
     done = read.clone()
-    turn = cute.Int32(0)  # whose tile this one is
+    turn = cute.Int32(0)  # the consumer whose tile this is
     current, by_tma = cute.Int32(-1), cute.Boolean(False)
     work = scheduler.initial_work_tile_info()
     while work.is_valid_tile:
         m, n, g = work.tile_idx
         found = work.group_search_result
         steps = found.cta_tile_count_k
-        if turn == consumer if cute.const_expr(cfg.takes_turns) else True:
-            if cute.const_expr(turns is not None):
-                turns.wait()
+        if turn == consumer if cute.const_expr(cfg.pingpong) else True:
+            if cute.const_expr(turn_order is not None):
+                turn_order.wait()
             if steps > 0:
                 mma.set(warpgroup.Field.ACCUMULATE, False)  # replaces what is in acc
                 loads.consumer_wait(read)
-                multiply(mma, acc, ra, rb, read.index)
+                issue_mma(mma, acc, ra, rb, read.index)
                 mma.set(warpgroup.Field.ACCUMULATE, True)
                 read.advance()
                 for _ in cute.range(1, steps, unroll=1):
-                    step(loads, mma, acc, ra, rb, read, done)
-                if cute.const_expr(turns is not None):
-                    turns.arrive()
+                    mma_step(loads, mma, acc, ra, rb, read, done)
+                if cute.const_expr(turn_order is not None):
+                    turn_order.arrive()
                 warpgroup.wait_group(0)
                 loads.consumer_release(done)
                 done.advance()
             else:
                 acc.fill(0)
-                if cute.const_expr(turns is not None):
-                    turns.arrive()
+                if cute.const_expr(turn_order is not None):
+                    turn_order.arrive()
 
             c = tables.matrix(
                 g, 2, (found.problem_shape_m, found.problem_shape_n), kinds, kinds.c.width // 8
             )
             if g != current:
-                by_tma = suits_tma_store(c, contiguous_mode(2, kinds))
+                by_tma = can_tma_store(c, contiguous_mode(2, kinds))
                 if by_tma and warp == storer:
                     arch.cp_async_bulk_wait_group(0, read=False)
                     own.change((store_c,), 2 + consumer, (c,), storer)
             current = g
             gc = cute.zipped_divide(cute.make_identity_tensor(c.shape), piece)
             from_s, to_g = tma.tma_partition(store_c, 0, None, cute.group_modes(sc, 0, 2), gc)
-            for i in cute.range_constexpr(down * across):
-                where = ((m * down + i // across) * cfg.sharers + mine, n * across + i % across)
+            for i in cute.range_constexpr(pieces_m * pieces_n):
+                where = (
+                    (m * pieces_m + i // pieces_n) * cfg.warpgroups_per_tile + row_block,
+                    n * pieces_n + i % pieces_n,
+                )
                 place = consumer * cfg.slots + (slot + i) % cfg.slots
                 if warp == storer:
                     stores.producer_acquire()
-                mine_only.arrive_and_wait()  # the slot is free
+                warpgroup_barrier.arrive_and_wait()  # the slot is free
                 fragment = cute.make_rmem_tensor(shape, kinds.c)
                 fragment.store(pieces[None, i].load().to(kinds.c).reshape(shape))
                 target = staged[None, None, None, place]
                 cute.copy(to_smem, to_smem.retile(fragment), target)
                 arch.fence_view_async_shared()
-                mine_only.arrive_and_wait()  # the piece is in shared memory
+                warpgroup_barrier.arrive_and_wait()  # the piece is in shared memory
                 if not by_tma:
                     store_inside(c, sc[None, None, place], where, piece, thread, kinds)
                 if warp == storer:
                     if by_tma:
                         at = own.place(2 + consumer)
                         cute.copy(store_c, from_s[None, place], to_g[None, where], tma_desc_ptr=at)
-                    stores.producer_commit()  # an empty group too: a slot is free so many later
-            if cute.const_expr(down * across % cfg.slots != 0):
-                slot = (slot + down * across) % cfg.slots
+                    stores.producer_commit()  # also an empty group: acquiring counts groups
+            if cute.const_expr(pieces_m * pieces_n % cfg.slots != 0):
+                slot = (slot + pieces_m * pieces_n) % cfg.slots
         else:
             read.advance(steps)
             done.advance(steps)
-        if cute.const_expr(cfg.takes_turns):
+        if cute.const_expr(cfg.pingpong):
             turn = turn + 1
             turn = 0 if turn == cfg.consumers else turn
         scheduler.advance_to_next_work()
@@ -328,22 +352,22 @@ def consume(loads, turns, scheduler, tables, own, sa, sb, sc, store_c,
         stores.producer_tail()
 
 
-def suits_tma(x: Any, along: int) -> Any:
-    """Whether the address, and the stride of the mode that is not the contiguous one, `along`, are
+def is_tma_aligned(x: Any, along: int) -> Any:
+    """True if the address, and the stride of the mode that is not `along`, the contiguous one, are
     multiples of 16 bytes.
     """
     stride = cute.Int64(x.stride[1 - along]) * (x.element_type.width // 8)
     return (x.iterator.toint() | stride) % 16 == 0
 
 
-def suits_tma_store(c: Any, along: int) -> Any:
-    """Whether the extent of the contiguous mode is such a multiple too."""
-    return suits_tma(c, along) & (c.shape[along] * (c.element_type.width // 8) % 16 == 0)
+def can_tma_store(c: Any, along: int) -> Any:
+    """True if C is `is_tma_aligned` and its contiguous extent is a multiple of 16 bytes, too."""
+    return is_tma_aligned(c, along) & (c.shape[along] * (c.element_type.width // 8) % 16 == 0)
 
 
 @cute.jit
 def store_inside(c, staged, where, piece, thread, kinds: cute.Constexpr):
-    """All 128 threads write what of a piece of C in shared memory lies in C."""
+    """Write the part of a piece in shared memory that lies inside C, by all 128 threads."""
     along = contiguous_mode(2, kinds)
     tile = cute.make_ordered_layout(piece, (1 - along, along))
     for i in cute.range(thread, cute.size(tile), 128, unroll=1):
@@ -364,21 +388,26 @@ def grouped_gemm(
     update: cute.Constexpr = TensorMapUpdateMode.SMEM,
     stream: cute.Constexpr = None,
 ):
-    """All products, on as many resident blocks as `maps` has room for, whole clusters of them.
+    """Compute C_g = A_g B_g^T for all groups g on Hopper, by tables in device memory.
 
-    `sizes` is (groups, 4) of Int32: M, N, K, 1. `strides` is (groups, 3, 2) of Int32: those of A, B
-    and C in elements, of which the one of the contiguous mode is 1; `addresses` is (groups, 3) of
-    Int64. Addresses and other strides of A and B are multiples of 16 bytes, which is asserted (on
-    the simulator, and on a GPU where assertions are enabled); where those of C and the extent of
-    its contiguous mode are too, it is written by TMA. `kinds` says of all groups
-    what their elements are, as in `hopper_gemm.gemm`, and which modes are contiguous. `maps`, at a
-    multiple of 128 bytes, is (blocks, maps_of(cfg), 16) of Int64, to work in. Of `cfg`, the raster
-    (`swizzle`, `along_m`) and `deferred` make no difference.
+    `sizes` is (groups, 4) of Int32: M, N, K, 1. `strides` is (groups, 3, 2) of Int32: those of A
+    (M, K), B (N, K) and C (M, N) in elements; that of the contiguous mode is not read. `addresses`
+    is (groups, 3) of Int64, in bytes. `tables` makes all three from arrays. `kinds` gives the
+    element types, as for `ops.hopper.gemm.gemm`, and the contiguous modes, the same for all groups.
+
+    Addresses and other strides of A and B must be multiples of 16 bytes, which is asserted (on the
+    simulator, and on a GPU with assertions enabled). A C with such an address, strides and extent
+    of its contiguous mode is written by TMA, another one by ordinary stores.
+
+    `maps` is a workspace of (blocks, maps_of(cfg), 16) Int64 elements at a multiple of 128 bytes;
+    its first extent is the number of resident blocks, rounded down to whole clusters. Of `cfg`, the
+    raster (`swizzle`, `along_m`) and `deferred` make no difference. `update` says where tensor maps
+    are changed: in shared memory or in `maps` itself.
     """
     a, b = (cute.TFloat32 if x is cute.Float32 else x for x in (kinds.a, kinds.b))
     kinds = replace(kinds, a=a, b=b)
     check_majors(kinds)
-    check(kinds, cfg)
+    check_config(kinds, cfg)
     cm, cn = cfg.cluster
     # The atoms' own tensor maps are patterns: of any tensor with the same mode contiguous.
     patterns = [
@@ -412,7 +441,10 @@ def grouped_gemm(
 
 
 def tables(triples: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """`sizes`, `strides` and `addresses` of groups (a, b, c) of NumPy arrays or PyTorch tensors."""
+    """The tables `sizes`, `strides` and `addresses` of `grouped_gemm`, as NumPy arrays.
+
+    `triples` are the groups (a, b, c), of NumPy arrays or PyTorch tensors: (M, K), (N, K), (M, N).
+    """
     sizes, strides, addresses = [], [], []
     for a, b, c in triples:
         sizes.append((a.shape[0], b.shape[0], a.shape[1], 1))

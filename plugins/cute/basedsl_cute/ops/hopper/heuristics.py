@@ -1,9 +1,9 @@
-"""Which Hopper kernel a product takes, and how configured: `hopper_gemm`, `hopper_split_gemm`, or
-one of them for parts of K that are summed afterwards, `hopper_parallel_split_k`.
+"""The choice of a Hopper kernel and its configuration for a product: `ops.hopper.gemm`,
+`split_k_gemm`, or one of these for slices of K that are reduced afterwards (`parallel_split_k`).
 
-By a model of the time of each on an H200, in microseconds: what is loaded from memory once, what
-all blocks load from L2, and what each multiprocessor does in turn, whichever takes longest. Its
-numbers were fitted to 650 measurements (bench/results).
+A model estimates the time of each on an H200 in microseconds: the longest of the loads from device
+memory, the loads of all blocks from L2, and the rounds of tiles on each multiprocessor. Its numbers
+were fitted to 650 measurements (bench/results).
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any
 from basedsl_cute.ops.hopper import config, parallel_split_k
 from basedsl_cute.ops.hopper.split_k_gemm import Config
 
-__all__ = ["CANDIDATES", "choose"]
+__all__ = ["CANDIDATES", "choose_hopper_kernel"]
 
-# Tiles (M, N) of `hopper_split_gemm`, stages, blocks of a multiprocessor, and how many blocks may
-# share K. Where a multiprocessor could have several blocks of a small grid, some get two and others
-# none, so that large stages are better there.
+# The configurations of `split_k_gemm` to compare. Where a multiprocessor could have several blocks
+# of a small grid, some get two and others none, so that more stages of one block are better there.
 CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (64, 8), "stages": 12},
     {"tile": (64, 16), "stages": 12},
@@ -33,28 +32,28 @@ CANDIDATES: tuple[dict[str, Any], ...] = (
     {"tile": (128, 64), "stages": 4, "blocks_per_sm": 2, "consumers": 2},
     {"tile": (128, 128), "stages": 3, "blocks_per_sm": 2, "consumers": 2},
 )
-_STEPS = 4  # of K for each block, at least
+_MIN_STEPS = 4  # of K for each block
 
-_CLOCK = 1750.0  # cycles of a microsecond
-_MEMORY = 3.85e6  # bytes of a microsecond from device memory
-_LOADING = 0.8  # of the multiprocessors, which get as much of it as all
-_AGAIN = 0.1  # so much of it is loaded again for each further tile along the shorter mode
-_L2 = 10e6  # bytes of a microsecond from L2, to all multiprocessors
-_TO_SM = 53.0  # of a cycle, to each
-_BEGIN = 0.2  # microseconds of any kernel
-_BLOCK = 0.0104  # more for each block, of those that are there together
-_PART = 0.43  # more for each block of a cluster: they begin together, and wait for each other
-_EPILOGUE = 0.22  # cycles for an element of a tile, and as much again for adding parts up
-_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # of K, that another kernel sums
-_STEPS_OF_A_PART = 8
-_WORKSPACE = 2**24  # bytes of all parts together, at most
-_WORTH = 0.93  # of the time of what is usual, to take something else
-_SUM = 2.0  # microseconds of that kernel
-_SUMMED = 3.5e6  # bytes that it reads or writes in one
-_HOPPER = (1.0, 1.2)  # microseconds of `hopper_gemm`, and so much of what its own model says
+_CLOCK = 1750.0  # cycles in a microsecond
+_MEMORY = 3.85e6  # bytes in a microsecond from device memory
+_LOADING = 0.8  # the fraction of the multiprocessors that saturates device memory
+_RELOADED = 0.1  # the fraction loaded again for each further tile along the shorter mode
+_L2 = 10e6  # bytes in a microsecond from L2, to all multiprocessors
+_L2_TO_SM = 53.0  # bytes in a cycle from L2, to each multiprocessor
+_KERNEL = 0.2  # microseconds of any kernel
+_BLOCK = 0.0104  # microseconds more for each resident block
+_CLUSTER_BLOCK = 0.43  # microseconds more for each block of a cluster: they wait for each other
+_EPILOGUE = 0.22  # cycles for an element of a tile, and as many again for the reduction
+_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # slices of K for `parallel_split_k`
+_MIN_STEPS_OF_PART = 8
+_MAX_WORKSPACE = 2**24  # bytes
+_WORTH = 0.93  # the fraction of the usual choice's time that another has to reach
+_REDUCTION = 2.0  # microseconds of the kernel that reduces partial sums
+_REDUCED = 3.5e6  # bytes that it reads or writes in a microsecond
+_HOPPER = (1.0, 1.2)  # offset (microseconds) and factor on the model of `ops.hopper.config`
 
 
-def choose(
+def choose_hopper_kernel(
     m: int,
     n: int,
     k: int,
@@ -65,23 +64,25 @@ def choose(
     stores: bool,
     is_column_major: bool = False,
 ) -> tuple[str, Any]:
-    """The kernel's name in `multiply` and its configuration, for a product of elements of `bits` on
-    so many multiprocessors; `stores` says whether TMA can write C, which may be column-major.
+    """The fastest kernel by the model, as its name in `ops.gemm.matmul`, and its configuration.
+
+    The product is (m, n, k) times `batches`, of elements of `bits` bits into C of `bits_of_c`, on
+    `processors` multiprocessors. `stores` says that TMA can write C.
     """
     found = _one_kernel(m, n, k, batches, bits, bits_of_c, processors, stores)
     best = _WORTH * found[0]
-    if batches > 1 or best < _SUM + _once(m, n, k, 1, bits, bits_of_c):
+    if batches > 1 or best < _REDUCTION + _memory_time(m, n, k, 1, bits, bits_of_c):
         return found[1:]
-    if is_column_major:  # `hopper_parallel_split_k` multiplies C^T = B A^T
+    if is_column_major:  # `parallel_split_k` computes C^T = B A^T
         m, n = n, m
     for parts in _PARTS:
         each, rest = divmod(k, parts)
-        if rest or each * bits % 1024 or each * bits // 1024 < _STEPS_OF_A_PART:
+        if rest or each * bits % 1024 or each * bits // 1024 < _MIN_STEPS_OF_PART:
             continue
-        if 4 * parts * m * n > _WORKSPACE:
+        if 4 * parts * m * n > _MAX_WORKSPACE:
             break
         time, _, cfg = _one_kernel(-(-m // 128) * 128, n, each, parts, bits, 32, processors, True)
-        time += _SUM + m * n * (4 * parts + bits_of_c / 8) / _SUMMED
+        time += _REDUCTION + m * n * (4 * parts + bits_of_c / 8) / _REDUCED
         if time < best:
             best, found = time, (time, "hopper parts", parallel_split_k.Config(parts, cfg))
     return found[1:]
@@ -90,18 +91,18 @@ def choose(
 def _one_kernel(
     m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int, processors: int, stores: bool
 ) -> tuple[float, str, Any]:
-    """Microseconds, the kernel's name and its configuration, without parts summed later."""
-    once = _once(m, n, k, batches, bits, bits_of_c)
+    """The time (microseconds), name and configuration of the fastest single kernel."""
+    once = _memory_time(m, n, k, batches, bits, bits_of_c)
     every = (
-        (_time(c, m, n, k, batches, bits, once, processors), c)
-        for c in _all(bits, m < n)
-        if not stores or _suits(c, min(m, n))
+        (_estimated_time(c, m, n, k, batches, bits, once, processors), c)
+        for c in _configurations(bits, m < n)
+        if not stores or _is_candidate(c, min(m, n))
     )
     time, cfg = min(every, key=lambda found: found[0])
     if stores:
         of_hopper = m * batches, n, k, bits, processors, bits_of_c
-        cycles, hopper = config.weighed(*of_hopper)
-        fewer, other = config.weighed(*of_hopper, config.IN_BETWEEN)
+        cycles, hopper = config.fastest_config(*of_hopper)
+        fewer, other = config.fastest_config(*of_hopper, config.EXTRA_CANDIDATES)
         if bits_of_c < 32 and fewer < _WORTH * cycles:  # wider ones would not stay in registers
             cycles, hopper = fewer, other
         its = _HOPPER[0] + _HOPPER[1] * max(cycles / _CLOCK, once)
@@ -110,59 +111,59 @@ def _one_kernel(
     return time, "hopper split", cfg
 
 
-def _once(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
-    """Microseconds in which everything comes from memory or goes there."""
+def _memory_time(m: int, n: int, k: int, batches: int, bits: int, bits_of_c: int) -> float:
+    """Microseconds to move all operands and C between device memory and the chip once."""
     return batches * ((m + n) * k * bits + m * n * bits_of_c) / 8 / _MEMORY
 
 
 @functools.cache
-def _all(bits: int, swap: bool) -> list[Config]:
+def _configurations(bits: int, swap: bool) -> list[Config]:
     return [
         Config(**c | {"tile": (*c["tile"], 1024 // bits), "split": split, "swap": swap})
         for c in CANDIDATES
-        for split in _parts(*c["tile"])
+        for split in _splits(*c["tile"])
     ]
 
 
-def _suits(cfg: Config, shorter: int) -> bool:
-    """Whether `hopper_gemm` is not better for certain: with large tiles, if there are several along
-    the shorter mode.
+def _is_candidate(cfg: Config, shorter: int) -> bool:
+    """False for large tiles of which there are several along the shorter mode: there
+    `ops.hopper.gemm` is always faster.
     """
     rows, columns, _ = cfg.tile
     return rows == 64 or (columns < 128 and shorter <= columns)
 
 
-def _parts(rows: int, columns: int) -> tuple[int, ...]:
-    """In how many parts K is worth being divided: sums of large tiles take long to add up."""
+def _splits(rows: int, columns: int) -> tuple[int, ...]:
+    """The splits of K to compare: the reduction of large tiles takes too long for more."""
     if rows > 64:
         return (1,)
     return (1, 2, 3, 4, 6, 8, 16) if columns <= 64 else (1, 2)
 
 
-def _time(
+def _estimated_time(
     cfg: Config, m: int, n: int, k: int, batches: int, bits: int, once: float, processors: int
 ) -> float:
     rows, columns, _ = cfg.tile
     across, along = (n, m) if cfg.swap else (m, n)
     steps = -(-k * bits // 1024)
-    if cfg.split > 1 and steps < _STEPS * cfg.split:
+    if cfg.split > 1 and steps < _MIN_STEPS * cfg.split:
         return math.inf
     steps = -(-steps // cfg.split)
     tiles = -(-across // rows) * -(-along // columns) * batches
     blocks = tiles * cfg.split
-    # Larger clusters leave a tenth of the multiprocessors out: they do not divide what is theirs.
+    # A cluster lies in one GPC: clusters of 3 and more blocks leave a tenth of it idle.
     usable = processors if cfg.split < 3 else processors * 10 // 11
     places = max(1, usable // cfg.split) * cfg.split * cfg.blocks_per_sm
     rounds = -(-blocks // places)
     together = max(-(-min(blocks, places) // processors), 1.4 if cfg.blocks_per_sm > 1 else 1)
-    step = max(rows * max(columns, 16) / 32, (rows + columns) * 128 / _TO_SM)
+    step = max(rows * max(columns, 16) / 32, (rows + columns) * 128 / _L2_TO_SM)
     out = rows * columns * _EPILOGUE * (1 if cfg.split == 1 else 2)
-    # One block multiplies while another is in its epilogue.
+    # One resident block multiplies while another is in its epilogue.
     alone = max(together * steps * step, together * out, steps * step + out)
     loaded = blocks * steps * 128 * (min(rows, across) + min(columns, along))
     once *= max(1.0, _LOADING * processors / min(blocks, processors))
-    once *= 1 + _AGAIN * (-(-along // columns) - 1)
+    once *= 1 + _RELOADED * (-(-along // columns) - 1)
     if rounds > 1:
-        once *= rounds * places / blocks  # in the last one not all of them load
-    begin = _BEGIN + _BLOCK * min(blocks, 4 * processors) + _PART * (cfg.split - 1)
+        once *= rounds * places / blocks  # not all blocks load in the last round
+    begin = _KERNEL + _BLOCK * min(blocks, 4 * processors) + _CLUSTER_BLOCK * (cfg.split - 1)
     return begin + max(once, loaded / _L2, rounds * alone / _CLOCK)

@@ -1,9 +1,9 @@
-"""C = A B^T on Hopper for a long K and a small C: parts of K as batches, then their sum.
+"""C = A B^T on Hopper by split-K through memory, for a long K and a small C.
 
-Either of the other Hopper kernels multiplies the parts, which makes a matrix of sums for each, in a
-workspace; a second kernel adds these up, always in the order of K, and passes them through the
-epilogue. Unlike `hopper_split_gemm`, this has no bound on how many multiprocessors work on a tile,
-and tiles are as large as for large products; but all parts go through memory.
+One of the other Hopper kernels multiplies the slices of K as batches, into a workspace of partial
+sums; a second kernel reduces these, always in the order of K, and applies the epilogue. Unlike
+`ops.hopper.split_k_gemm`, this does not bound the number of multiprocessors that work on a tile,
+and tiles are as large as for large products; but all partial sums go through memory.
 """
 
 from __future__ import annotations
@@ -14,39 +14,42 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
-from basedsl_cute.ops.gemm.operands import Results, matrix, three_modes, transposed
+from basedsl_cute.ops.gemm.operands import OutputTile, matrix, three_modes, transposed
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import split_k_gemm
 
 __all__ = ["Config", "gemm"]
 
 THREADS = 256
-VECTOR = 4  # elements that a thread adds up: 16 bytes of the workspace
+VECTOR = 4  # elements that a thread reduces at once: 16 bytes of the workspace
 
 
 @dataclass(frozen=True)
 class Config:
-    """What is chosen at compile time."""
+    """The static configuration: the number of slices of K, and the kernel that multiplies them.
 
-    parts: int  # of K, which they divide into multiples of 16 bytes
-    gemm: Any  # of these: a Config of `hopper_gemm` or `hopper_split_gemm`
+    Raises ValueError for fewer than two slices, and for a `gemm` that is no Hopper configuration.
+    """
+
+    parts: int  # slices of K, each a multiple of 16 bytes
+    gemm: Any  # a Config of `ops.hopper.gemm` or `ops.hopper.split_k_gemm`
 
     def __post_init__(self) -> None:
         if self.parts < 2:
-            raise ValueError(f"{self}: K in 2 parts or more")
+            raise ValueError(f"{self}: K must be cut into 2 parts or more")
         if not isinstance(self.gemm, hopper_gemm.Config | split_k_gemm.Config):
-            raise ValueError(f"{self}: gemm is a Config of hopper_gemm or hopper_split_gemm")
+            raise ValueError(f"{self}: gemm must be a Config of hopper.gemm or hopper.split_k_gemm")
 
-    def check(self, k: int, bits: int) -> None:
-        """DSLTypeError for a K that does not go in so many parts."""
+    def check_parts(self, k: int, bits: int) -> None:
+        """Raise DSLTypeError unless K, in elements of `bits` bits, divides into the slices."""
         if k * bits % (128 * self.parts):
             raise DSLTypeError(
-                f"K of {k} elements of {bits} bits is no {self.parts} parts of whole 16 bytes",
+                f"K = {k} elements of {bits} bits do not make {self.parts} parts of whole 16 bytes",
                 hint="pass a config with another number of parts, or none",
             )
 
     def workspace(self, m: int, n: int, is_column_major: bool) -> tuple[int, int, int]:
-        """Extents of the row-major workspace of 32-bit elements, for C (M, N)."""
+        """The shape (parts, rows, columns) of the row-major workspace of 32-bit elements."""
         rows, columns = (n, m) if is_column_major else (m, n)
         return self.parts, rows, -(-columns // VECTOR) * VECTOR
 
@@ -61,7 +64,7 @@ def sum_kernel(
     vector: cute.Constexpr,
     overlap: cute.Constexpr,
 ):
-    """A vector of C for each thread, from `count` matrices of sums."""
+    """Reduce `count` matrices of partial sums: one vector of C for each thread."""
     if cute.const_expr(overlap):
         arch.griddepcontrol_launch_dependents()
         arch.griddepcontrol_wait()
@@ -70,12 +73,12 @@ def sum_kernel(
     line = number // of_a_line
     if line < c.shape[0]:
         at = (line, number % of_a_line)
-        mine = cute.local_tile(parts, (1, vector, count), (*at, 0))
+        own_parts = cute.local_tile(parts, (1, vector, count), (*at, 0))
         total = cute.make_rmem_tensor((vector,), parts.element_type)
-        total.store(mine[0, None, 0].load())
+        total.store(own_parts[0, None, 0].load())
         for i in cute.range(1, count, unroll=16):
-            total.store(total.load() + mine[0, None, i].load())
-        results = Results(c, operands).of_batch(0)
+            total.store(total.load() + own_parts[0, None, i].load())
+        results = OutputTile(c, operands).of_batch(0)
         results = results.each(lambda x: cute.local_tile(x, (1, vector), at)[0, None])
         results.put(total, epilogue_op)
 
@@ -93,19 +96,20 @@ def gemm(
     vector: cute.Constexpr = 1,
     stream: cute.Constexpr = None,
 ):
-    """C = A B^T for (M, K), (N, K), (M, N), with no batches but a mode of one; with `epilogue_op`,
-    C = epilogue_op(A B^T, *operands), see `utils.epilogue`.
+    """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), on Hopper.
 
-    `workspace` has the extents `cfg.workspace` and elements of the sums: Float32, or Int32 for
-    integers. One access writes `vector` elements of C, which the caller promises to be possible:
-    see `operands.matrix`.
+    `a` is (M, K), `b` (N, K), `c` (M, N), or all have a third mode of extent 1. `workspace` has the
+    shape `cfg.workspace(...)` and elements of the accumulator: Float32, or Int32 for integers.
+    `blocks` is the most resident blocks of the first kernel; `epilogue_op` a function of vectors,
+    see `utils.epilogue`. One access writes `vector` elements of C: the caller promises that address
+    and strides allow it, see `ops.gemm.operands.matrix`.
     """
     c = matrix(c, vector)
     operands = tuple(map(three_modes, operands))
     if cute.const_expr(c.leading_dim == 0):  # C^T = B A^T has contiguous rows
         a, b, c = b, a, transposed(c)
         operands = tuple(map(transposed, operands))
-    a, b = in_parts(a, cfg.parts), in_parts(b, cfg.parts)
+    a, b = split_k(a, cfg.parts), split_k(b, cfg.parts)
     sums = matrix(cute.select(workspace, [1, 2, 0]), VECTOR, 1)
     if cute.const_expr(isinstance(cfg.gemm, hopper_gemm.Config)):
         hopper_gemm.gemm(a, b, sums, blocks, cfg.gemm, stream=stream, pads=True)
@@ -120,8 +124,8 @@ def gemm(
     )
 
 
-def in_parts(x: cute.Tensor, parts: int) -> cute.Tensor:
-    """(rows, K of a part, parts) of (rows, K, 1)."""
+def split_k(x: cute.Tensor, parts: int) -> cute.Tensor:
+    """The tensor (rows, K, 1) as (rows, K of a slice, slices)."""
     rows, k = x.shape[0], x.shape[1]
     each = cute.assume(k // parts, 128 // x.element_type.width)
     stride = (x.stride[0], x.stride[1])

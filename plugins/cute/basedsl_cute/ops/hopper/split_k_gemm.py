@@ -1,13 +1,13 @@
-"""C = A B^T on Hopper where tiles are few or small: blocks of a cluster share the sum over K.
+"""C = A B^T on Hopper by split-K within a cluster, for products with few or small tiles.
 
-A is (M, K), B is (N, K), C is (M, N), or with batches as a third mode. A cluster has one tile of C,
-each of its blocks a part of K: a warp loads tiles of A and B by TMA, the other warpgroups multiply
-them. Then every block leaves its sums in shared memory, and adds up a part of the tile from all
-blocks of the cluster, always in the order of K. It passes that through the epilogue and writes it
-in vectors, so that rows of C may begin anywhere.
+A is (M, K), B is (N, K), C is (M, N), or with batches as a third mode. The blocks of a cluster
+share one tile of C, each with a slice of K: a producer warp loads tiles of A and B by TMA, the
+consumer warpgroups multiply them. Every block then writes its partial sums to shared memory, and
+reduces a part of the tile over all blocks of the cluster through distributed shared memory, always
+in the order of K. It passes the result through the epilogue and writes it in vectors, so that rows
+of C may begin anywhere.
 
-`swap` multiplies C^T = B A^T instead, for few rows: an instruction has 64 rows, but 8 columns or
-more.
+`swap` computes C^T = B A^T instead, for few rows: wgmma has 64 rows, but as few as 8 columns.
 """
 
 from __future__ import annotations
@@ -20,18 +20,26 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl.errors import DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.hardware.targets import MAX_CLUSTER
 from basedsl_cute.nvgpu import tma, warpgroup
-from basedsl_cute.ops.gemm.operands import Results, check_extents, matrix, three_modes, transposed
+from basedsl_cute.ops.gemm.operands import (
+    OutputTile,
+    check_extents,
+    matrix,
+    three_modes,
+    transposed,
+)
 from basedsl_cute.ops.hopper.collective import (
+    LoadParams,
     as_tf32,
     check_majors,
-    kinds_of,
-    load_atoms,
-    multiplication,
-    multiply,
-    ring_of_stages,
+    issue_mma,
+    make_load_pipeline,
+    mma_fragments,
+    mma_step,
+    operand_kinds,
     staged_layouts,
-    step,
+    tma_load_atoms,
     wait_for_predecessor,
 )
 from basedsl_cute.ops.hopper.config import SHARED_MEMORY, Kinds
@@ -40,71 +48,75 @@ from basedsl_cute.tensors.make_tensor import place_tensor
 from basedsl_cute.utils import hopper_helpers as sm90
 from basedsl_cute.utils.tile_scheduler import PersistentTileSchedulerParams
 
-__all__ = ["Config", "check", "gemm"]
+__all__ = ["Config", "check_config", "gemm"]
 
-VECTOR = 8  # elements of C that `matmul` has a thread write at once, at most
-MOST_BLOCKS = 16  # of a cluster
-_ALIGN = 1024  # bytes: what a swizzle of 128 bytes repeats after
+VECTOR = 8  # the most elements of C that `matmul` has a thread write at once
+MOST_BLOCKS = MAX_CLUSTER
+_ALIGN = 1024  # bytes: the period of the 128-byte swizzle
 
 
 @dataclass(frozen=True)
 class Config:
-    """What is chosen at compile time. Unequal ones compute the same, but for the order of sums."""
+    """The static configuration of the kernel. It decides speed, and the order of additions only.
 
-    tile: tuple[int, int, int] = (64, 64, 64)  # of C (of C^T with `swap`), and the step of K
-    stages: int = 6  # of A and B in shared memory
-    consumers: int = 1  # warpgroups that multiply, each some rows of the tile
-    split: int = 1  # blocks of a cluster, which share K
+    Raises ValueError for a tile that the consumers' wgmma instructions do not divide.
+    """
+
+    tile: tuple[int, int, int] = (64, 64, 64)  # (M, N) of C (of C^T with `swap`), the step of K
+    stages: int = 6  # tiles of A and B in shared memory
+    consumers: int = 1  # warpgroups that multiply, each with its rows of the tile
+    split: int = 1  # slices of K, each for one block of a cluster
     swap: bool = False  # C^T = B A^T
     swizzle: int = 8  # tiles in a band of the raster, see `utils.tile_scheduler`
     along_m: bool = True  # the direction of the raster within a band
-    blocks_per_sm: int = 1  # so many that registers are left for them
-    overlap: bool = True  # programmatic dependent launch: begins while its predecessor ends
+    blocks_per_sm: int = 1  # resident blocks of a multiprocessor, which share its registers
+    overlap: bool = True  # programmatic dependent launch: starts while the preceding kernel ends
 
     def __post_init__(self) -> None:
         m, n, k = self.tile
         rows = 64 * self.consumers
         if m % rows or n % 8 or k % 8 or not (rows <= m <= 256 and 8 <= n <= 256 and 8 <= k):
             raise ValueError(
-                f"no tile {self.tile} for {self.consumers} consumer(s): M is a multiple of "
-                f"{rows} and N one of 8, both up to 256; K is one of 8"
+                f"no tile {self.tile} for {self.consumers} consumer(s): M must be a multiple of "
+                f"{rows} and N of 8, both up to 256; K must be a multiple of 8"
             )
         if not 1 <= self.consumers <= 4 or self.stages < 2 or not 1 <= self.split <= MOST_BLOCKS:
             raise ValueError(
                 f"{self}: 1 to 4 consumers, stages from 2, K in 1 to {MOST_BLOCKS} parts"
             )
 
-    # What `hopper_parts` asks for: no tile is multicast, all consumers work on each.
+    # What `ops.hopper.collective` asks for: no multicast, and all consumers share each tile.
     cluster = (1, 1)
-    takes_turns = False
+    pingpong = False
 
     @property
-    def sharers(self) -> int:
+    def warpgroups_per_tile(self) -> int:
         return self.consumers
 
     @property
     def threads(self) -> int:
-        return 128 * self.consumers + 32
+        return 128 * self.consumers + arch.WARP_SIZE
 
     def pitch(self, is_column_major: bool) -> int:
-        """Elements from a line of sums in shared memory to the next: threads that write together
-        write to different banks.
+        """Elements from one line of partial sums in shared memory to the next, padded so that
+        threads that write together write to different banks.
         """
         m, n, _ = self.tile
         return m + 4 if is_column_major else n + (8 if n % 16 == 0 else 0)
 
     def sums_bytes(self, is_column_major: bool) -> int:
+        """Shared memory of a block's partial sums, in bytes."""
         m, n, _ = self.tile
         return 4 * self.pitch(is_column_major) * (n if is_column_major else m)
 
     def ring_bytes(self, a: Any, b: Any) -> int:
-        """Shared memory of the stages, for A and B of these element types."""
+        """Shared memory of the stages, in bytes, for A and B of these element types."""
         m, n, k = self.tile
-        return self.stages * (m * a.width + n * b.width) * k // 8
+        return int(self.stages * (m * a.width + n * b.width) * k // 8)
 
 
-def check(kinds: Kinds, cfg: Config) -> None:
-    """DSLTypeError where a block of this configuration does not fit."""
+def check_config(kinds: Kinds, cfg: Config) -> None:
+    """Raise DSLTypeError for a configuration that exceeds a block's shared memory."""
     sums = cfg.sums_bytes(kinds.major_c is sm90.LayoutEnum.COL_MAJOR)
     wanted = max(cfg.ring_bytes(kinds.a, kinds.b), sums) + 16 * cfg.stages + _ALIGN
     if wanted > SHARED_MEMORY:
@@ -140,37 +152,42 @@ def gemm_kernel(
     if warp_idx == 0:
         tma.prefetch_descriptor(load_a)
         tma.prefetch_descriptor(load_b)
-    loads = ring_of_stages(barriers, kinds, cfg)
+    load_pipeline = make_load_pipeline(barriers, kinds, cfg)
     m, n, batch = schedule.locate(arch.block_idx()[0] // cfg.split)
     rank = arch.make_warp_uniform(arch.block_idx_in_cluster())
     first = rank * k_tiles // cfg.split
     count = (rank + 1) * k_tiles // cfg.split - first
     if warp_idx == 4 * cfg.consumers:
-        produce(loads, (m, n, batch), first, count, load_a, tma_a, sa, load_b, tma_b, sb, cfg)
+        loads = LoadParams(load_pipeline, load_a, tma_a, sa, load_b, tma_b, sb)
+        producer_warp(loads, (m, n, batch), first, count, cfg)
     else:
         wait_for_predecessor(cfg)
-        mma, acc, ra, rb = multiplication(sa, sb, warp_idx // 4, kinds, cfg)
+        mma, acc, ra, rb = mma_fragments(sa, sb, warp_idx // 4, kinds, cfg)
         acc.fill(0)
-        add_up(loads, mma, acc, ra, rb, count)
-        arch.barrier(1, 128 * cfg.consumers)  # sums take the place of what others multiply
+        accumulate(load_pipeline, mma, acc, ra, rb, count)
+        arch.barrier(
+            1, 128 * cfg.consumers
+        )  # partial sums overwrite the stages, which all have read
         cute.autovec_copy(acc, mma.get_slice(thread).partition_C(sums))
-    everyone_arrives(cfg, arch.cluster_arrive)
+    cluster_sync(cfg, arch.cluster_arrive)
     if warp_idx < 4 * cfg.consumers:
         if cute.const_expr(kinds.major_c is sm90.LayoutEnum.COL_MAJOR):
-            finish(
+            reduce_partials(
                 cute.make_tensor(sums.iterator, cute.select(sums.layout, [1, 0])),
-                Results(transposed(c), tuple(map(transposed, operands))),
+                OutputTile(transposed(c), tuple(map(transposed, operands))),
                 (n, m, batch), rank, thread, cfg, epilogue_op, vector,
             )  # fmt: skip
         else:
-            results = Results(c, operands)
-            finish(sums, results, (m, n, batch), rank, thread, cfg, epilogue_op, vector)
+            results = OutputTile(c, operands)
+            reduce_partials(sums, results, (m, n, batch), rank, thread, cfg, epilogue_op, vector)
     if cute.const_expr(cfg.split > 1):
-        everyone_arrives(cfg, arch.cluster_arrive_relaxed)  # nobody ends while others read its sums
+        cluster_sync(
+            cfg, arch.cluster_arrive_relaxed
+        )  # no block ends while others read its partial sums
 
 
-def everyone_arrives(cfg: Config, arrive: Any) -> None:
-    """Wait for all threads of the cluster."""
+def cluster_sync(cfg: Config, arrive: Any) -> None:
+    """Synchronise all threads of the cluster; `arrive` is the form of the arrival."""
     if cfg.split == 1:
         arch.sync_threads()
         return
@@ -179,7 +196,7 @@ def everyone_arrives(cfg: Config, arrive: Any) -> None:
 
 
 def shared_tensors(smem: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]:
-    """A and B by stages, and in the same place the sums of the tile."""
+    """Allocate A and B by stages, and the tile of partial sums in the same place."""
     bm, bn, bk = cfg.tile
     is_column_major = kinds.major_c is sm90.LayoutEnum.COL_MAJOR
     pitch = cfg.pitch(is_column_major)
@@ -196,19 +213,21 @@ def shared_tensors(smem: Any, kinds: Kinds, cfg: Config) -> tuple[Any, Any, Any]
 
 
 @cute.jit
-def produce(loads, where, first, count, load_a, tma_a, sa, load_b, tma_b, sb, cfg: cute.Constexpr):
-    """One warp: this block's tiles of A and B."""
+def producer_warp(loads, where, first, count, cfg: cute.Constexpr):
+    """Load this block's `count` tiles of A and B, from tile `first` of K on, by one warp."""
+    load_a, load_b = loads.atom_a, loads.atom_b
     bm, bn, bk = cfg.tile
     m, n, batch = where
     one = cute.make_layout(1)
-    ga, gb = cute.zipped_divide(tma_a, (bm, bk)), cute.zipped_divide(tma_b, (bn, bk))
-    to_a, from_a = tma.tma_partition(load_a, 0, one, cute.group_modes(sa, 0, 2), ga)
-    to_b, from_b = tma.tma_partition(load_b, 0, one, cute.group_modes(sb, 0, 2), gb)
+    ga = cute.zipped_divide(loads.tma_a, (bm, bk))
+    gb = cute.zipped_divide(loads.tma_b, (bn, bk))
+    to_a, from_a = tma.tma_partition(load_a, 0, one, cute.group_modes(loads.sa, 0, 2), ga)
+    to_b, from_b = tma.tma_partition(load_b, 0, one, cute.group_modes(loads.sb, 0, 2), gb)
     filled = make_pipeline_state(PipelineUserType.Producer, cfg.stages)
     wait_for_predecessor(cfg)
     for i in cute.range(count, unroll=1):
-        loads.producer_acquire(filled)
-        barrier = loads.producer_get_barrier(filled)
+        loads.pipeline.producer_acquire(filled)
+        barrier = loads.pipeline.producer_get_barrier(filled)
         k = first + i
         cute.copy(
             load_a, from_a[None, (m, k, batch)], to_a[None, filled.index], tma_bar_ptr=barrier
@@ -220,27 +239,27 @@ def produce(loads, where, first, count, load_a, tma_a, sa, load_b, tma_b, sb, cf
 
 
 @cute.jit
-def add_up(loads, mma, acc, ra, rb, count):
-    """A warpgroup: `acc` plus what `count` stages make of its rows of the tile."""
+def accumulate(loads, mma, acc, ra, rb, count):
+    """Add the products of `count` stages to a warpgroup's accumulator `acc`."""
     read = make_pipeline_state(PipelineUserType.Consumer, loads.num_stages)
     done = read.clone()
     mma.set(warpgroup.Field.ACCUMULATE, True)
     if count > 0:
         loads.consumer_wait(read)
-        multiply(mma, acc, ra, rb, read.index)
+        issue_mma(mma, acc, ra, rb, read.index)
         read.advance()
         for _ in cute.range(1, count, unroll=1):
-            step(loads, mma, acc, ra, rb, read, done)
+            mma_step(loads, mma, acc, ra, rb, read, done)
         warpgroup.wait_group(0)
 
 
 @cute.jit
-def finish(
+def reduce_partials(
     sums, results, where, rank, thread,
     cfg: cute.Constexpr, epilogue_op: cute.Constexpr, vector: cute.Constexpr,
 ):  # fmt: skip
-    """This block's part of the tile, from the sums of all blocks, to memory: each thread has
-    vectors of consecutive elements of C, neighbours have neighbouring ones.
+    """Reduce this block's part of the tile over the cluster, apply the epilogue and write it. Each
+    thread has vectors of consecutive elements of C, neighbouring threads neighbouring vectors.
     """
     lines, width = sums.shape
     results = results.of_batch(where[2]).each(
@@ -249,26 +268,28 @@ def finish(
     threads = 128 * cfg.consumers
     vectors = lines * width // vector
     of_a_line = width // vector
-    parts = of_all_blocks(sums, cfg)
+    parts = partial_sums(sums, cfg)
     for i in cute.range(-(-vectors // (threads * cfg.split)), unroll=4):
         number = (i * cfg.split + rank) * threads + thread
         if number < vectors:
             at = (number // of_a_line, number % of_a_line)
             total = cute.make_rmem_tensor((vector,), sums.element_type)
-            total.store(functools.reduce(operator.add, [cut(x, at, vector).load() for x in parts]))
-            results.each(lambda x, at=at: cut(x, at, vector)).put(total, epilogue_op)
+            total.store(
+                functools.reduce(operator.add, [row_vector(x, at, vector).load() for x in parts])
+            )
+            results.each(lambda x, at=at: row_vector(x, at, vector)).put(total, epilogue_op)
 
 
-def of_all_blocks(sums: Any, cfg: Config) -> list[Any]:
-    """The sums of all blocks of the cluster, in the order of K."""
+def partial_sums(sums: Any, cfg: Config) -> list[Any]:
+    """The partial sums of all blocks of the cluster, in the order of K."""
     if cfg.split == 1:
         return [sums]
     there = [arch.map_dsmem_ptr(sums.iterator, rank) for rank in range(cfg.split)]
     return [cute.make_tensor(pointer, sums.layout) for pointer in there]
 
 
-def cut(x: Any, at: Any, vector: int) -> Any:
-    """So many elements of a line."""
+def row_vector(x: Any, at: Any, vector: int) -> Any:
+    """The vector at coordinate `at` of a matrix that is cut into (1, `vector`) tiles."""
     return cute.local_tile(x, (1, vector), at)[0, None]
 
 
@@ -284,12 +305,17 @@ def gemm(
     stream: cute.Constexpr = None,
     pads: cute.Constexpr = False,
 ):
-    """C = A B^T, or with `epilogue_op`, C = epilogue_op(A B^T, *operands), see `utils.epilogue`.
+    """Compute C = A B^T, or with `epilogue_op` C = epilogue_op(A B^T, *operands), on Hopper.
 
-    Elements are Float16, BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to
-    TFloat32; of all but the first two, K is contiguous. C may have any type that the sums convert
-    to. One access writes `vector` elements of C, which the caller promises to be possible: see
-    `operands.matrix`. `pads` as for `hopper_gemm.gemm`.
+    `a` is (M, K), `b` (N, K), `c` (M, N), or all have a third mode of batches. Elements are
+    Float16, BFloat16, both 8-bit floats, Int8, Uint8 or Float32, which is rounded to TFloat32; of
+    all but the first two, K is contiguous. C may have any type that the accumulators convert to.
+    `epilogue_op` is a function of vectors, see `utils.epilogue`. One access writes `vector`
+    elements of C: the caller promises that address and strides allow it, see
+    `ops.gemm.operands.matrix`. `pads` is as for `ops.hopper.gemm.gemm`.
+
+    Raises DSLTypeError for operands that wgmma does not take and for a `cfg` that exceeds shared
+    memory; asserts at run time that the extents fit together.
     """
     a, b, c = as_tf32(matrix(a)), as_tf32(matrix(b)), matrix(c, vector)
     check_extents(a, b, c, pads)
@@ -297,11 +323,11 @@ def gemm(
     if cute.const_expr(cfg.swap):
         a, b, c = b, a, transposed(c)
         operands = tuple(map(transposed, operands))
-    kinds = kinds_of(a, b, c)
+    kinds = operand_kinds(a, b, c)
     check_majors(kinds)
-    check(kinds, cfg)
+    check_config(kinds, cfg)
     bm, bn, bk = cfg.tile
-    (load_a, tma_a), (load_b, tma_b) = load_atoms(a, b, kinds, cfg)
+    (load_a, tma_a), (load_b, tma_b) = tma_load_atoms(a, b, kinds, cfg)
     m, n, batches = c.shape
     tiles = (cute.ceil_div(m, bm), cute.ceil_div(n, bn), batches)
     schedule = PersistentTileSchedulerParams(tiles, (1, 1, 1), cfg.swizzle, cfg.along_m).prepared()

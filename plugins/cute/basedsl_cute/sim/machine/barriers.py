@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from basedsl.location import Span
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.schedule import Wait
-from basedsl_cute.sim.machine.state import WARP, Block, BlockBarrier, Group, Mask
+from basedsl_cute.sim.machine.state import Block, BlockBarrier, Group, Mask
 from basedsl_cute.sim.site import Site
 
 BARRIERS = 16
@@ -141,17 +142,17 @@ def _arrive(
         )
     block = g.block
     barrier = block.barriers.setdefault(number, BlockBarrier(number))
-    whole = block.warps * WARP
+    whole = block.warps * WARP_SIZE
     expected = whole if count is None else count
-    if expected <= 0 or expected % WARP:
+    if expected <= 0 or expected % WARP_SIZE:
         raise BarrierError(
-            f"a barrier of {expected} threads: it must be a positive multiple of {WARP}",
+            f"a barrier of {expected} threads: it must be a positive multiple of {WARP_SIZE}",
             site,
             g.thread(0),
         )
     _check_agreement(barrier, g, site, expected, count is None)
     barrier.expected = expected
-    barrier.arrived += WARP
+    barrier.arrived += WARP_SIZE
     barrier.sites.append((g, site))
     if votes is not None:
         barrier.votes.append(votes)

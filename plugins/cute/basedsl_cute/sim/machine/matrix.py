@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from basedsl_cute.algebra import warp_mma
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import UninitializedReadError, WarpError
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import load_memory, store_memory
@@ -46,7 +47,7 @@ def registers(elements: int, kind: str) -> int:
     elements of the type `kind`.
     """
     bits: int = np.dtype(_DTYPES[kind]).itemsize * 8
-    return elements * bits // 32 // max(32, bits)
+    return elements * bits // WARP_SIZE // max(32, bits)
 
 
 @functools.cache
@@ -55,7 +56,7 @@ def _positions(shape: tuple[int, int, int], bits: int, operand: str) -> Any:
     layout = getattr(warp_mma(shape, bits), f"tv_layout_{operand}")
     values = layout[1]
     count = int(np.prod(np.array(_flat(values.shape))))
-    return np.array([[layout((lane, v)) for v in range(count)] for lane in range(32)])
+    return np.array([[layout((lane, v)) for v in range(count)] for lane in range(WARP_SIZE)])
 
 
 def _flat(x: Any) -> list[int]:
@@ -110,7 +111,7 @@ def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, c
     """The operand of every warp, `(warps, rows, columns)` in float64, from its lanes' registers."""
     values = np.concatenate([_elements(r, kind, g.lanes) for r in registers])  # (values, lanes)
     wide = values.astype(np.float64)
-    per_lane = wide.T.reshape(-1, 32, len(values))
+    per_lane = wide.T.reshape(-1, WARP_SIZE, len(values))
     flat = np.zeros((len(per_lane), rows * columns), wide.dtype)
     flat[:, places] = per_lane
     return flat.reshape(-1, columns, rows).transpose(0, 2, 1)
@@ -134,12 +135,12 @@ def _whole_warps(g: Group, m: Mask, site: Site) -> None:
     if (
         m is not None
         and not m.all()
-        and (m.reshape(-1, 32).any(1) != m.reshape(-1, 32).all(1)).any()
+        and (m.reshape(-1, WARP_SIZE).any(1) != m.reshape(-1, WARP_SIZE).all(1)).any()
     ):
         raise WarpError(
             f"{site.op} is executed by a part of a warp", site, g.thread(int(m.argmax()))
         )
-    if g.lanes % 32:
+    if g.lanes % WARP_SIZE:
         raise WarpError(
             f"{site.op} needs whole warps; the block has {g.lanes} threads", site, g.thread(0)
         )
@@ -160,7 +161,7 @@ def load_matrix(
     matrices = rows.T.reshape(-1, 4, 8, 8)[:, :number]  # warp, matrix, row, column
     if turned:
         matrices = matrices.transpose(0, 1, 3, 2)
-    pairs = np.ascontiguousarray(matrices).reshape(-1, number, 32, 2)  # lane: row / 4, pair
+    pairs = np.ascontiguousarray(matrices).reshape(-1, number, WARP_SIZE, 2)  # lane: row / 4, pair
     words = np.ascontiguousarray(pairs.astype(np.uint16)).view(np.int32)[..., 0]
     out = tuple(np.ascontiguousarray(words[:, i].reshape(-1)) for i in range(number))
     return out if number > 1 else out[0]
@@ -175,8 +176,10 @@ def load_byte_matrix(g: Group, read: MemoryAccess, number: int, address: Any, m:
     _whole_warps(g, m, read.site)
     asked = g.shape.lane < 16 * number
     rows = load_memory(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
-    raw = np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, 32, 16)  # warp, row, column
-    lane = np.arange(32)[:, None]
+    raw = (
+        np.ascontiguousarray(rows.T).view(np.uint8).reshape(-1, WARP_SIZE, 16)
+    )  # warp, row, column
+    lane = np.arange(WARP_SIZE)[:, None]
     out = []
     for i in range(number):
         for right in (0, 8):
@@ -191,7 +194,7 @@ def store_matrix(
     """Store a matrix for each of `words` (stmatrix): the inverse of `load_matrix`."""
     _whole_warps(g, m, write.site)
     number = len(words)
-    held = np.stack([np.ascontiguousarray(w).reshape(-1, 32) for w in words], axis=1)
+    held = np.stack([np.ascontiguousarray(w).reshape(-1, WARP_SIZE) for w in words], axis=1)
     pairs = np.ascontiguousarray(held).view(np.uint16).reshape(-1, number, 8, 8)
     if turned:
         pairs = pairs.transpose(0, 1, 3, 2)

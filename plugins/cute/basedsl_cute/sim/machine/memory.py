@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-SHARED_BASE = 1024
+from basedsl_cute.hardware.targets import SYSTEM_SMEM
+
+SHARED_BASE = SYSTEM_SMEM
 """The first address of shared memory: 0 is never valid, as on sm_90 (1 KB is the system's)."""
 
 CLUSTER_SHIFT = 40

@@ -5,12 +5,11 @@ A warpgroup that asks for more than the others have given back waits for them.
 
 from __future__ import annotations
 
+from basedsl_cute.hardware.targets import WARPS_PER_WARPGROUP
 from basedsl_cute.sim.machine.barriers import require_whole_group
 from basedsl_cute.sim.machine.schedule import Wait
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
-
-WARPGROUP = 4  # warps
 
 
 def set_max_registers(
@@ -28,8 +27,8 @@ def set_max_registers(
         return True
 
     def describe() -> str:
-        groups = [pool.held[i] for i in range(0, len(pool.held), WARPGROUP)]
-        room = pool.total // WARPGROUP
+        groups = [pool.held[i] for i in range(0, len(pool.held), WARPS_PER_WARPGROUP)]
+        room = pool.total // WARPS_PER_WARPGROUP
         return (
             f"{count} registers a thread: the warpgroups have {' + '.join(map(str, groups))}, and "
             f"all of them together at most {room}"

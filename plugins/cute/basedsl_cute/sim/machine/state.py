@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from basedsl_cute.device.tensor_map import TensorMap
+from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
+from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
@@ -23,8 +25,6 @@ from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.site import Site
-
-WARP = 32
 
 Mask = Any
 """Lanes that an operation acts on: None for all of them, or an array of booleans, `(lanes,)`."""
@@ -128,19 +128,52 @@ class MBarrier:
         return f"{text}; initialised at {self.site.line}"
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class PendingMma:
+    """A tcgen05.mma that was issued: `perform` executes it, `mask` has the words that it writes."""
+
+    perform: Callable[[], None]
+    mask: Any  # (lanes, columns)
+    columns: range
+    site: Site
+
+
+class PendingTmemStore(NamedTuple):
+    """A tcgen05.st that a warp has issued: words for lanes and columns, all `(words, 32)`."""
+
+    lanes: Any
+    columns: Any
+    words: Any
+    site: Site
+
+
+class TensorMemory:
+    """The tensor memory of a block: words of 32 bits by lane and column, and which are written.
+
+    `allocated` has columns and the place of each alloc, by the first column; `pending` the matrix
+    instructions that are not complete, of `issued` ones.
+    """
+
+    def __init__(self) -> None:
+        self.words = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.uint32)
+        self.written = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
+        self.allocated: dict[int, tuple[int, Site]] = {}
+        self.relinquished: Site | None = None
+        self.pending: list[PendingMma] = []
+        self.issued = 0
+
+
 class RegisterPool:
     """Registers per thread that each of a block's `warps` holds, and the block's total.
 
-    A block keeps the registers that it was launched with: at most an equal share of the 65536 of a
-    multiprocessor for each thread, in multiples of 8, and 255.
+    A block keeps the registers that it was launched with: for each thread an equal share of those
+    of a multiprocessor, in multiples of 8, and at most as many as one thread can have.
     """
 
-    SIZE = 65536
-    MOST_AT_LAUNCH = 255
-
     def __init__(self, warps: int) -> None:
-        each = self.SIZE // (32 * warps)
-        self.launched = each // 8 * 8 if each <= self.MOST_AT_LAUNCH else self.MOST_AT_LAUNCH
+        each = REGISTERS_PER_SM // (WARP_SIZE * warps)
+        most = MAX_REGISTERS_PER_THREAD
+        self.launched = each // 8 * 8 if each <= most else most
         self.total = self.launched * warps
         self.held = [self.launched] * warps
 
@@ -163,7 +196,7 @@ class Block:
         self.linear = linear
         self.rank = rank
         self.threads = threads
-        self.warps = -(-threads // WARP)
+        self.warps = -(-threads // WARP_SIZE)
         self.shared = shared
         self.shadow = shadow  # of `shared`, if races are checked
         self.epoch = 0  # how many barriers of all threads it has passed
@@ -172,8 +205,21 @@ class Block:
         self.tensor_maps: dict[int, TensorMap] = {}  # by address, as the block last acquired them
         self.cluster = Cluster([self], self.warps)
         self.registers = RegisterPool(self.warps)
+        self._tensor_memory: TensorMemory | None = None
         # By the address of an mbarrier: calls that let something arrive which counts there.
         self.in_flight: dict[int, list[Callable[[], None]]] = {}
+
+    @property
+    def tensor_memory(self) -> TensorMemory:
+        """The block's tensor memory, made when first asked for."""
+        if self._tensor_memory is None:
+            self._tensor_memory = TensorMemory()
+        return self._tensor_memory
+
+    @property
+    def has_tensor_memory(self) -> bool:
+        """True if an instruction has used tensor memory."""
+        return self._tensor_memory is not None
 
 
 class Lanes:
@@ -194,12 +240,12 @@ class Lanes:
             for part in (linear % x, linear // x % y, linear // (x * y))
         )
         self.tid_index = tuple(part.astype(np.int64) for part in self.tid)
-        self.lane = self.linear % WARP
-        self.warp = self.linear // WARP
+        self.lane = self.linear % WARP_SIZE
+        self.warp = self.linear // WARP_SIZE
         self.block_number = np.repeat(np.arange(blocks), count)
-        starts = np.arange(0, count, WARP)
+        starts = np.arange(0, count, WARP_SIZE)
         self.warp_starts = (np.arange(blocks)[:, None] * count + starts).ravel()  # (warps,)
-        sizes = np.minimum(count - starts, WARP)
+        sizes = np.minimum(count - starts, WARP_SIZE)
         self.warp_sizes = np.tile(sizes, blocks)  # (warps,)
         self.warp_start = np.repeat(self.warp_starts, self.warp_sizes)
         self.warp_size = np.repeat(self.warp_sizes, self.warp_sizes)
@@ -314,6 +360,7 @@ class Group:
         self.copies = CopyQueue(shape.size)
         self.bulk = BulkQueue(shape.size)
         self.wgmmas = WgmmaQueue()
+        self.tmem_stores: list[PendingTmemStore] = []
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
         self.cluster_waits = 0  # and waited there
         self.block_dim = launch.block

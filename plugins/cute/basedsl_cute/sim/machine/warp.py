@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import WarpError
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
@@ -143,7 +144,7 @@ def elect(g: Group, members: Any, m: Mask, site: Site) -> Any:
     """True in the lowest active lane of each warp (PTX ISA, elect.sync). Raises WarpError."""
     check_members(g, members, m, site)
     active = np.ones(g.lanes, np.bool_) if m is None else m
-    lowest = _per_warp(g, np.minimum, np.where(active, g.shape.lane, 32))
+    lowest = _per_warp(g, np.minimum, np.where(active, g.shape.lane, WARP_SIZE))
     return active & (g.shape.lane == lowest)
 
 
@@ -156,7 +157,7 @@ def match(g: Group, kind: str, members: Any, value: Any, m: Mask, site: Site) ->
     agree = np.zeros(g.lanes, np.bool_)
     for _, team in _teams(g, members, m):
         asked = ballot(g, team)
-        for lane in range(32):
+        for lane in range(WARP_SIZE):
             there = lane < g.shape.warp_size
             at = g.shape.warp_start + np.where(there, lane, 0)
             same = team & team[at] & there & (value == value[at])

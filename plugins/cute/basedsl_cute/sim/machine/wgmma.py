@@ -17,6 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from basedsl_cute.hardware.targets import WARP_SIZE, WARPS_PER_WARPGROUP
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.access import MemoryAccess
@@ -66,11 +67,11 @@ def mma_async(
     descriptors of shared memory. Raises SimulationError for a part of a warp or warpgroup, for
     operands outside of shared memory, and for registers that no fence orders.
     """
-    if m is not None or g.lanes != 32:
+    if m is not None or g.lanes != WARP_SIZE:
         raise SimulationError(
             "wgmma in divergent control flow: all lanes of the warp must be here", w.site
         )
-    if g.first_warp // 4 * 4 + 4 > g.block.warps:
+    if g.first_warp // WARPS_PER_WARPGROUP >= g.block.warps // WARPS_PER_WARPGROUP:
         raise SimulationError(
             f"wgmma by warp {g.first_warp} of a block of {g.block.warps} warps",
             w.site,
@@ -122,14 +123,14 @@ def _load(g: Group, access: MemoryAccess, address: Any) -> Any:
     """The registers of a fragment, `(values, 32)`."""
     if access.register is not None:
         return load_register(g, access, address, None)
-    return load_memory(g, access, np.broadcast_to(address, (32,)), None)
+    return load_memory(g, access, np.broadcast_to(address, (WARP_SIZE,)), None)
 
 
 def _store(g: Group, access: MemoryAccess, address: Any, values: Any) -> None:
     if access.register is not None:
         store_register(g, access, address, values, None)
     else:
-        store_memory(g, access, np.broadcast_to(address, (32,)), values, None)
+        store_memory(g, access, np.broadcast_to(address, (WARP_SIZE,)), values, None)
 
 
 def _check_written(g: Group, w: WgmmaInstruction, before: Any) -> None:
@@ -182,7 +183,7 @@ def _wide(w: WgmmaInstruction, which: int, values: Any) -> Any:
 @functools.cache
 def _fragment(n: int) -> tuple[Any, Any]:
     """Rows and columns of the accumulators of each lane, `(n / 2, 32)` both."""
-    lane, value = np.arange(32)[None, :], np.arange(n // 2)[:, None]
+    lane, value = np.arange(WARP_SIZE)[None, :], np.arange(n // 2)[:, None]
     row = lane // 4 + 8 * (value >> 1 & 1)
     column = 2 * (lane % 4) + (value & 1) + 8 * (value >> 2)
     return row, column
@@ -196,9 +197,9 @@ def _from_registers(g: Group, w: WgmmaInstruction, a: Any) -> list[Any]:
     assert access is not None
     packed = w.k // 8
     values = _load(g, access, a).view(np.dtype(_DTYPES[w.types[0]]))
-    lane, value = np.arange(32)[None, :], np.arange(w.k // 2)[:, None]
+    lane, value = np.arange(WARP_SIZE)[None, :], np.arange(w.k // 2)[:, None]
     pair, high, half = value % packed, value // packed & 1, value // (2 * packed)
-    row = np.broadcast_to(lane // 4 + 8 * high, (value.shape[0], 32))
+    row = np.broadcast_to(lane // 4 + 8 * high, (value.shape[0], WARP_SIZE))
     column = packed * (lane % 4) + pair + 4 * packed * half
     out = []
     for step in w.steps[0]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import printf
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -53,7 +54,7 @@ def _subgroup_id(e: PythonEmitter, op: Op) -> None:
 
 @rule("gpu.subgroup_size", uniform=always)
 def _subgroup_size(e: PythonEmitter, op: Op) -> None:
-    e.let(op.results[0], "i64(32)")
+    e.let(op.results[0], f"i64({WARP_SIZE})")
 
 
 @rule("gpu.num_subgroups", uniform=always)
@@ -92,7 +93,7 @@ _REGISTERS: dict[str, tuple[str, Callable[..., bool]]] = {
     "laneid": ("g.shape.lane", never),
     "warpid": ("g.shape.warp", never),
     "nwarpid": ("i32(g.block.warps)", always),
-    "warpsize": ("i32(32)", always),
+    "warpsize": (f"i32({WARP_SIZE})", always),
     "lanemask.eq": ("i32(1) << g.shape.lane", never),
     "lanemask.lt": ("(i32(1) << g.shape.lane) - i32(1)", never),
     "lanemask.le": ("((i32(1) << g.shape.lane) - i32(1)) | (i32(1) << g.shape.lane)", never),

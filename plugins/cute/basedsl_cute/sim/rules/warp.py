@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import warp
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -34,8 +35,8 @@ def _gpu_shuffle(e: PythonEmitter, op: Op) -> None:
     mode = op.word("mode")
     e.globals["warp"] = warp
     w = e.ref(width)
-    members = f"num.signed(num.unsigned(i32(-1)) >> num.unsigned(i32(32) - {w}))"
-    clamp = f"i32(32) - {w}" if mode == "up" else f"{w} - i32(1)"
+    members = f"num.signed(num.unsigned(i32(-1)) >> num.unsigned(i32({WARP_SIZE}) - {w}))"
+    clamp = f"i32({WARP_SIZE}) - {w}" if mode == "up" else f"{w} - i32(1)"
     got, valid = op.results
     e.line(
         f"{e.ref(got)}, {e.ref(valid)} = warp.shuffle(g, {mode!r}, {members}, {e.lanes(value)}, "

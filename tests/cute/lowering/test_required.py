@@ -12,8 +12,8 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl.errors import DSLTypeError
-from basedsl.mlir.fatal import LLVMFatalError, catching_fatal_errors
-from basedsl_cute.hardware.requirements import NEEDS, needs_of
+from basedsl.objectstage.fatal import LLVMFatalError, catching_fatal_errors
+from basedsl_cute.hardware.requirements import INSTRUCTIONS, instruction_requirements
 from basedsl_cute.hardware.targets import TARGETS
 from basedsl_cute.lowering.ptx import ptxas
 
@@ -88,22 +88,23 @@ ROWS = [(name, i) for name, texts in TEXTS.items() for i in range(len(texts))]
 
 
 def test_every_row_has_a_text():
-    assert {name: len(rows) for name, rows in NEEDS.items()} == {
-        name: len(texts) for name, texts in TEXTS.items() if name in NEEDS
+    assert {name: len(rows) for name, rows in INSTRUCTIONS.items()} == {
+        name: len(texts) for name, texts in TEXTS.items() if name in INSTRUCTIONS
     }
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
 def test_targets_without_it_say_so_and_those_with_it_compile(lowering, name, row):
-    needs = needs_of(name)[row]
+    needs = instruction_requirements(name)[row]
     body = PREAMBLE + TEXTS[name][row]
-    without = [target for target in GPUS if not needs.met_by(target)]
+    without = [target for target in GPUS if not needs.is_met_by(target)]
     assert without and len(without) < len(GPUS)
     for target in without:
-        with pytest.raises(DSLTypeError, match=f"^{target.name} has no {needs.instruction}: "):
+        with pytest.raises(DSLTypeError, match=f"^{target.name} has no {needs.feature}: "):
             lowering.ptx(body, target.name, arguments="")
-    first = next(target for target in GPUS if needs.met_by(target))
-    assert ".entry k(" in lowering.ptx(body, first.name, arguments="")
+    for target in GPUS:
+        if needs.is_met_by(target):
+            assert ".entry k(" in lowering.ptx(body, target.name, arguments="")
 
 
 MBARRIERS = """
@@ -132,6 +133,25 @@ def test_mbarriers_before_hopper(lowering):
         assert text.count("mbarrier.test_wait.parity.shared.b64") == 3 and "%laneid" in text
         if ptxas.find_ptxas() is not None:
             assert ptxas.start(text, target).finish().cubin
+
+
+@cute.jit
+def of_clusters(x: cute.Tensor, blocks: cute.Constexpr):
+    in_a_cluster(x).launch(grid=4, block=32, cluster=(blocks, 1, 1))
+
+
+@cute.kernel
+def in_a_cluster(x: cute.Tensor):
+    x[0] = 1.0
+
+
+def test_a_cluster_of_several_blocks():
+    x = np.zeros(4, np.float32)
+    with pytest.raises(DSLTypeError, match="sm_80 has no cluster of several blocks: sm_90 and la"):
+        cute.compile(of_clusters, x, 2, options="--arch sm_80")
+    assert "sm_80" in cute.compile(of_clusters, x, 1, options="--arch sm_80").stages.text("ptx")
+    text = cute.compile(of_clusters, x, 2, options="--arch sm_90").stages.text("ptx")
+    assert ".reqnctapercluster 2" in text
 
 
 @cute.kernel

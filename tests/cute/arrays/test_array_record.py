@@ -13,8 +13,8 @@ import pytest
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import from_dlpack, from_numpy_dtype
-from basedsl_cute.arrays import host_tensor
-from basedsl_cute.arrays.host_tensor import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, HostTensor
+from basedsl_cute.arrays import array_record
+from basedsl_cute.arrays.array_record import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, ArrayRecord
 
 
 class Producer:
@@ -58,7 +58,7 @@ class OldProducer(Producer):
 )
 def test_memory_layout(make, wrap):
     array = make()
-    tensor = HostTensor.of(wrap(array))
+    tensor = ArrayRecord.of(wrap(array))
     assert tensor.address == array.ctypes.data or array.size == 0
     assert tensor.shape == array.shape
     if array.size:
@@ -79,19 +79,19 @@ def test_memory_layout(make, wrap):
     ids=str,
 )
 def test_element_types(dtype):
-    assert from_dlpack(*HostTensor.of(np.zeros(3, dtype)).dtype) is from_numpy_dtype(dtype)
+    assert from_dlpack(*ArrayRecord.of(np.zeros(3, dtype)).dtype) is from_numpy_dtype(dtype)
 
 
 def test_read_only_arrays_are_marked():
     array = np.zeros(4, np.float32)
-    assert not HostTensor.of(array).readonly
+    assert not ArrayRecord.of(array).readonly
     array.flags.writeable = False
-    assert HostTensor.of(array).readonly
-    assert HostTensor.of(Producer(array)).readonly
+    assert ArrayRecord.of(array).readonly
+    assert ArrayRecord.of(Producer(array)).readonly
 
 
 def test_broadcast_strides_are_zero():
-    tensor = HostTensor.of(np.broadcast_to(np.zeros(3, np.float32), (5, 3)))
+    tensor = ArrayRecord.of(np.broadcast_to(np.zeros(3, np.float32), (5, 3)))
     assert tensor.strides == (0, 1) and tensor.readonly
 
 
@@ -102,7 +102,7 @@ def test_the_array_lives_as_long_as_the_record(wrap):
 
     array = np.zeros(4, np.float32).view(Array)
     gone = weakref.ref(array)
-    tensor = HostTensor.of(wrap(array))
+    tensor = ArrayRecord.of(wrap(array))
     del array
     gc.collect()
     assert gone() is not None
@@ -122,14 +122,14 @@ def test_the_array_lives_as_long_as_the_record(wrap):
 )
 def test_arrays_that_no_tensor_describes(value, message):
     with pytest.raises(DSLTypeError, match=message):
-        HostTensor.of(value, "a")
+        ArrayRecord.of(value, "a")
 
 
 @pytest.mark.parametrize("value", [3, "x", [1, 2], np.float32(1), None, np.ndarray, Producer])
 def test_what_is_no_array(value):
-    assert not HostTensor.can_read(value)
+    assert not ArrayRecord.can_read(value)
     with pytest.raises(DSLTypeError, match=r"'a' is an? .*, not an array") as refused:
-        HostTensor.of(value, "a")
+        ArrayRecord.of(value, "a")
     assert "__dlpack__" in refused.value.hint
 
 
@@ -138,9 +138,9 @@ def test_a_producer_that_fails_is_quoted():
         def __dlpack__(self, **_):
             raise BufferError("not while it is mapped")
 
-    assert HostTensor.can_read(Refuses(None))
+    assert ArrayRecord.can_read(Refuses(None))
     with pytest.raises(DSLTypeError, match=r"'a' cannot be read: .* not while it is mapped"):
-        HostTensor.of(Refuses(None), "a")
+        ArrayRecord.of(Refuses(None), "a")
 
 
 def test_a_producer_of_something_else():
@@ -149,18 +149,18 @@ def test_a_producer_of_something_else():
             return 42
 
     with pytest.raises(DSLTypeError, match="no DLPack capsule"):
-        HostTensor.of(Odd(None))
+        ArrayRecord.of(Odd(None))
 
 
 def test_the_newest_version_is_asked_for():
     producer = Producer(np.zeros(3))
-    HostTensor.of(producer)
+    ArrayRecord.of(producer)
     assert producer.calls == [{"max_version": (1, 1)}]
 
 
 def test_devices_order_their_work_before_the_default_stream():
     producer = Producer(np.zeros(3), device=(CUDA, 2))
-    HostTensor.of(producer)
+    ArrayRecord.of(producer)
     assert producer.calls[0]["stream"] == 1
 
 
@@ -168,7 +168,7 @@ def test_many_records_leak_nothing():
     array = np.zeros(1000, np.float32)
     before = sys.getrefcount(array)
     for _ in range(100):
-        HostTensor.of(Producer(array))
+        ArrayRecord.of(Producer(array))
     gc.collect()
     assert sys.getrefcount(array) == before
 
@@ -185,13 +185,13 @@ def test_many_records_leak_nothing():
     ],
 )
 def test_device_names(device, name, is_on_gpu):
-    tensor = HostTensor(0, (2, 32, 1), (), (), device)
+    tensor = ArrayRecord(0, (2, 32, 1), (), (), device)
     assert (tensor.device_name, tensor.is_on_gpu) == (name, is_on_gpu)
 
 
 def test_numpy_addresses_the_slow_way():
     array = np.zeros((3, 4))[1:, 2:]
-    assert host_tensor._slow_numpy_address(array) == HostTensor.of(array).address
+    assert array_record._slow_numpy_address(array) == ArrayRecord.of(array).address
 
 
 # PyTorch and CuPy --------------------------------------------------------------------------------
@@ -231,13 +231,13 @@ def fake_torch(monkeypatch):
     module = types.ModuleType("torch")
     module.Tensor = FakeTensor
     monkeypatch.setitem(sys.modules, "torch", module)
-    host_tensor._reader.cache_clear()
+    array_record._reader.cache_clear()
     yield
-    host_tensor._reader.cache_clear()
+    array_record._reader.cache_clear()
 
 
 def test_torch_tensors_are_read_through_their_attributes(fake_torch):
-    tensor = HostTensor.of(FakeTensor(FakeDevice("cuda", 1)))
+    tensor = ArrayRecord.of(FakeTensor(FakeDevice("cuda", 1)))
     assert (tensor.address, tensor.dtype) == (0x1000, (4, 16, 1))
     assert (tensor.shape, tensor.strides) == ((2, 3), (3, 1))
     assert tensor.device_name == "cuda:1"
@@ -258,19 +258,19 @@ def test_torch_tensors_that_kernels_cannot_take(fake_torch, attribute, value, me
     tensor = FakeTensor(FakeDevice("cpu"))
     setattr(tensor, attribute, value)
     with pytest.raises(DSLTypeError, match=message):
-        HostTensor.of(tensor, "a")
+        ArrayRecord.of(tensor, "a")
 
 
 def test_real_torch_tensors():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     tensor = torch.zeros((4, 6), dtype=torch.bfloat16)[::2, 1:]
-    read = HostTensor.of(tensor)
+    read = ArrayRecord.of(tensor)
     assert (read.address, read.shape, read.strides) == (tensor.data_ptr(), (2, 5), (12, 1))
     assert read.dtype == (4, 16, 1)
     with pytest.raises(DSLTypeError, match="requires grad"):
-        HostTensor.of(torch.zeros(3, requires_grad=True))
+        ArrayRecord.of(torch.zeros(3, requires_grad=True))
     with pytest.raises(DSLTypeError, match="a view that negates"):
-        HostTensor.of(torch.ones(3, dtype=torch.complex64).conj().imag)
+        ArrayRecord.of(torch.ones(3, dtype=torch.complex64).conj().imag)
 
 
 def test_cupy_arrays_are_read_through_their_attributes():
@@ -282,6 +282,6 @@ def test_cupy_arrays_are_read_through_their_attributes():
         device=types.SimpleNamespace(id=3),
     )
     kind = type("ndarray", (), {"__module__": "cupy._core.core"})
-    assert host_tensor._reader(kind) is host_tensor._read_cupy
-    read = host_tensor._read_cupy(array, "")
+    assert array_record._reader(kind) is array_record._read_cupy
+    read = array_record._read_cupy(array, "")
     assert (read.address, read.strides, read.device_name) == (0x2000, (8, 1), "cuda:3")

@@ -1,6 +1,6 @@
 """Arrays of other libraries as plain records: address, element type, shape, strides, device.
 
-`HostTensor.of(x)` reads NumPy, PyTorch and CuPy arrays through their own attributes, which is
+`ArrayRecord.of(x)` reads NumPy, PyTorch and CuPy arrays through their own attributes, which is
 fast, and everything else through `__dlpack__` (DLPack 1.1, dlpack.h). Nothing is copied and no
 array library is imported. NumPy's own `__dlpack__` refuses read-only arrays and the element types
 of ml_dtypes; the direct way takes both.
@@ -34,7 +34,8 @@ _NAMED_TYPES = {
     "float8_e5m2": (12, 8, 1),
     "float8_e5m2fnuz": (13, 8, 1),
     "float8_e8m0fnu": (14, 8, 1),
-    # What PyTorch calls things.
+    # PyTorch's names.
+    "float4_e2m1fn_x2": (17, 4, 1),
     "half": (2, 16, 1),
     "float": (2, 32, 1),
     "double": (2, 64, 1),
@@ -44,8 +45,8 @@ _NAMED_TYPES = {
 DType = tuple[int, int, int]
 
 
-class HostTensor:
-    """An array that lives outside: where and what it is. It keeps the array alive.
+class ArrayRecord:
+    """The description of an array of another library, which it keeps alive as `owner`.
 
     `address` is that of the first element; `dtype` is DLPack's (code, bits, lanes); `strides` count
     elements; `device` is DLPack's (type, id).
@@ -73,25 +74,26 @@ class HostTensor:
 
     @property
     def device_name(self) -> str:
-        """`cpu`, `cuda:0`, ...; pinned host memory counts as the CPU's."""
+        """The name of the device, `cpu` or `cuda:0`; pinned host memory is `cpu`."""
         kind, number = self.device
         name = _DEVICE_NAMES.get(kind, f"device type {kind}")
         return name if name == "cpu" else f"{name}:{number}"
 
     @property
     def is_on_gpu(self) -> bool:
+        """True for device and managed memory of CUDA."""
         return self.device[0] in (CUDA, CUDA_MANAGED)
 
     @staticmethod
     def can_read(value: Any) -> bool:
-        """True for arrays: values, not classes, that are NumPy's or offer `__dlpack__`."""
+        """True for arrays: NumPy's, and objects (not classes) with `__dlpack__`."""
         kind: Any = type(value)
         return _reader(kind) is not None
 
     @staticmethod
-    def of(value: Any, name: str = "") -> HostTensor:
-        """The record of an array; DSLTypeError, naming the argument, for what is none or cannot be
-        described by shape and strides.
+    def of(value: Any, name: str = "") -> ArrayRecord:
+        """The record of an array. Raises DSLTypeError, which names the argument `name`, for what is
+        no array and for arrays that shape, strides and a known element type do not describe.
         """
         kind: Any = type(value)
         read = _reader(kind)
@@ -105,15 +107,15 @@ class HostTensor:
     def __repr__(self) -> str:
         shape, strides = self.shape, self.strides
         where = self.device_name
-        return f"HostTensor({self.address:#x}, {self.dtype}, {shape}:{strides}, {where})"
+        return f"ArrayRecord({self.address:#x}, {self.dtype}, {shape}:{strides}, {where})"
 
 
-Reader = Callable[[Any, str], HostTensor]
+Reader = Callable[[Any, str], ArrayRecord]
 
 
 @functools.lru_cache(maxsize=256)
 def _reader(kind: Any) -> Reader | None:
-    """How arrays of a class are read; looked up once for each class."""
+    """The function that reads arrays of a class; None for other classes."""
     masked = sys.modules.get("numpy.ma")  # importing it takes longer than a warm start
     if masked is not None and issubclass(kind, getattr(masked, "MaskedArray", ())):
         return _refuse_masked
@@ -136,7 +138,7 @@ def _called(name: str) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _numpy_type(dtype: np.dtype[Any]) -> tuple[DType, int]:
-    """DLPack's type and the bytes of an element, which strides are divided by."""
+    """DLPack's type of a NumPy dtype, and the bytes of an element."""
     if not dtype.isnative:
         native = dtype.newbyteorder("=")
         raise DSLTypeError(
@@ -173,7 +175,7 @@ if not _address_field_works():  # pragma: no cover - another Python or another N
     _numpy_address = _slow_numpy_address
 
 
-def _read_numpy(array: np.ndarray[Any, Any], name: str) -> HostTensor:
+def _read_numpy(array: np.ndarray[Any, Any], name: str) -> ArrayRecord:
     dtype, size = _numpy_type(array.dtype)
     strides = array.strides
     if size != 1:
@@ -184,15 +186,17 @@ def _read_numpy(array: np.ndarray[Any, Any], name: str) -> HostTensor:
                 hint="copy it: numpy.ascontiguousarray(x)",
             )
         strides = tuple([stride // size for stride in strides])
-    if 0 in array.shape and not any(strides):  # NumPy's for arrays without elements
+    if 0 in array.shape and not any(strides):  # NumPy's strides of arrays without elements
         strides = _row_major(array.shape)
     readonly = not array.flags.writeable
-    return HostTensor(_numpy_address(array), dtype, array.shape, strides, (CPU, 0), readonly, array)
+    return ArrayRecord(
+        _numpy_address(array), dtype, array.shape, strides, (CPU, 0), readonly, array
+    )
 
 
-def _refuse_masked(array: Any, name: str) -> HostTensor:
+def _refuse_masked(array: Any, name: str) -> ArrayRecord:
     raise DSLTypeError(
-        f"{_called(name)}is a masked array, and kernels know no masks",
+        f"{_called(name)}is a masked array, and kernels take no masks",
         hint="pass x.filled(...), or x.data and x.mask",
     )
 
@@ -209,7 +213,7 @@ def _torch_type(dtype: Any) -> DType:
     return code, int(bits), 1
 
 
-def _read_torch(tensor: Any, name: str) -> HostTensor:
+def _read_torch(tensor: Any, name: str) -> ArrayRecord:
     if tensor.requires_grad:
         raise DSLTypeError(
             f"{_called(name)}requires grad, and kernels take no part in differentiation",
@@ -220,9 +224,9 @@ def _read_torch(tensor: Any, name: str) -> HostTensor:
             f"{_called(name)}has the layout {tensor.layout}; a tensor needs strides",
             hint="pass x.to_dense()",
         )
-    if tensor.is_neg():  # x.conj().imag: its memory holds the negative of what it says
+    if tensor.is_neg():  # x.conj().imag: the memory holds the negated values
         raise DSLTypeError(
-            f"{_called(name)}is a view that negates what is in its memory",
+            f"{_called(name)}is a view that negates the values in its memory",
             hint="pass x.resolve_neg()",
         )
     device = tensor.device
@@ -232,19 +236,36 @@ def _read_torch(tensor: Any, name: str) -> HostTensor:
             f"{_called(name)}is on device {device}, where kernels cannot reach it",
             hint="move it: x.cuda() or x.cpu()",
         )
-    return HostTensor(
+    return ArrayRecord(
         tensor.data_ptr(),
         _torch_type(tensor.dtype),
-        tuple(tensor.shape),
-        tuple(tensor.stride()),
+        *_torch_extents(tensor, name),
         (kind, device.index or 0),
         owner=tensor,
     )
 
 
-def _read_cupy(array: Any, name: str) -> HostTensor:
+def _torch_extents(tensor: Any, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape and the strides, in elements: a `float4_e2m1fn_x2` of PyTorch is two of them."""
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    if not str(tensor.dtype).endswith("_x2"):
+        return shape, strides
+    units = [i for i, d in enumerate(strides) if d == 1]
+    leading = ([i for i in units if shape[i] > 1] or units or [-1])[-1]
+    if leading < 0:
+        raise DSLTypeError(
+            f"{_called(name)}has pairs of elements in bytes, and no mode of stride 1",
+            hint="copy it: x.contiguous()",
+        )
+    return (
+        tuple(2 * n if i == leading else n for i, n in enumerate(shape)),
+        tuple(d if i == leading else 2 * d for i, d in enumerate(strides)),
+    )
+
+
+def _read_cupy(array: Any, name: str) -> ArrayRecord:
     dtype, size = _numpy_type(array.dtype)
-    return HostTensor(
+    return ArrayRecord(
         array.data.ptr,
         dtype,
         array.shape,
@@ -288,7 +309,7 @@ class _DLManagedTensorVersioned(ctypes.Structure):
 
 
 _READ_ONLY_FLAG = 1
-_LEGACY_DEFAULT_STREAM = 1  # of the array API's __dlpack__: producers order their work before it
+_LEGACY_DEFAULT_STREAM = 1  # of the array API's __dlpack__: the producer's work precedes it
 
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype = ctypes.c_void_p
@@ -298,7 +319,7 @@ _is_valid.restype = ctypes.c_int
 _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _read_capsule(value: Any, name: str) -> HostTensor:
+def _read_capsule(value: Any, name: str) -> ArrayRecord:
     try:
         capsule = _capsule_of(value)
     except Exception as error:
@@ -311,7 +332,7 @@ def _read_capsule(value: Any, name: str) -> HostTensor:
         managed = _DLManagedTensorVersioned.from_address(address)
         if managed.major != 1:
             raise DSLTypeError(
-                f"{_called(name)}speaks DLPack {managed.major}.{managed.minor}; 1.x is known here"
+                f"{_called(name)}uses DLPack {managed.major}.{managed.minor}; 1.x is supported"
             )
         readonly = bool(managed.flags & _READ_ONLY_FLAG)
         tensor = managed.tensor
@@ -321,14 +342,14 @@ def _read_capsule(value: Any, name: str) -> HostTensor:
         raise DSLTypeError(f"{_called(name)}gave no DLPack capsule: {capsule!r}")
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _row_major(shape)
-    return HostTensor(
+    return ArrayRecord(
         (tensor.data or 0) + tensor.byte_offset,
         (tensor.code, tensor.bits, tensor.lanes),
         shape,
         strides,
         (tensor.device_type, tensor.device_id),
         readonly,
-        (value, capsule),  # a capsule that no one renames frees its tensor when it goes
+        (value, capsule),  # a capsule that was not renamed frees its tensor when it is deleted
     )
 
 
@@ -338,7 +359,7 @@ def _capsule_of(value: Any) -> Any:
         arguments["stream"] = _LEGACY_DEFAULT_STREAM
     try:
         return value.__dlpack__(max_version=(1, 1), **arguments)
-    except TypeError:  # a producer of before DLPack 1.0
+    except TypeError:  # a producer older than DLPack 1.0
         return value.__dlpack__(**arguments)
 
 
