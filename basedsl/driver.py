@@ -30,12 +30,13 @@ from basedsl.compiled import Compiled
 from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import is_internal
+from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
+from basedsl.staleness.effects import check_left_values, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
 from basedsl.tracer import trace_call
@@ -58,9 +59,9 @@ class Driver:
         """Call a @jit function from Python."""
         is_fresh = _pop_call_option("no_cache", function, kwargs)
         call = self.bind(function, args, kwargs, self.options)
-        if is_fresh:
-            return self.compile(call).run(call.values)
-        compiled, is_new = self.variant(call)
+        compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
+        if compiled.effects:
+            return _run_once(compiled, call)
         if not is_new:
             function.call_natively(compiled.native_variant(call.values))
         return compiled.run(call.values)
@@ -79,13 +80,20 @@ class Driver:
         return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
 
     def variant(self, call: BoundCall) -> tuple[Compiled, bool]:
+<<<<<<< HEAD
         """Return the code for a call, and True if it was not in memory with guards that hold."""
+=======
+        """The code for a call, and whether it is new: from memory if its guards still hold. Code
+        that changed something while it was traced is for this call only.
+        """
+>>>>>>> state13
         variants = call.function.variants
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
                 return known, False
-            return variants.keep(call.key, self._load_or_compile(call)), True
+            made = self._load_or_compile(call)
+            return made if made.effects else variants.keep(call.key, made), True
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:
         """Load the code from the disk cache if it is there, else compile it and store it there."""
@@ -99,12 +107,19 @@ class Driver:
             self.counts["loaded"] += 1
             report_loaded(call, compiled)
             return compiled
+        text = guards.portable_text
         compiled = self.compile(call, guards)
         self.counts["compiled"] += 1
         clock.seconds |= compiled.seconds
         with clock("keep"):
+<<<<<<< HEAD
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             if entry is not None and compiled.guards.portable_text == guards.portable_text:
+=======
+            # What only tracing could find is not in the key, which would not tell entries apart.
+            alike = not compiled.effects and compiled.guards.portable_text == text
+            if entry is not None and alike:
+>>>>>>> state13
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled
@@ -147,14 +162,33 @@ class Driver:
                 mlir = self.mlir
             with mlir.entered():
                 with clock("trace"):
-                    traced = trace_call(self.language, mlir.bindings, call, rewritten)
-                guards = self._guards(call, traced.functions)
-                guards.keep_earlier_values(before)
+                    traced = trace_call(
+                        self.language,
+                        mlir.bindings,
+                        call,
+                        rewritten,
+                        before,
+                    )
+                after = self._guards(call)
+                changed = self._effects(call, traced, before, after)
+                guards = self._guards(call, traced.functions) if traced.functions else after
                 stages = self._run_pipeline(call, traced)
             clock.seconds |= stages.seconds
             report(call, stages, clock)
-            built = Built(stages, traced.results, guards, rewritten.source)
+            built = Built(stages, traced.results, guards, rewritten.source, changed)
             return self._load(call, built, clock)
+
+    def _effects(
+        self, call: BoundCall, traced: Traced, before: Guards, after: Guards
+    ) -> tuple[str, ...]:
+        """The names of what outlives the call and was changed by tracing; DSLError if a dynamic
+        value is left in one.
+        """
+        for function in traced.functions:
+            after.meets(function)
+        found = effects(before, after)
+        check_left_values(found, before, call.function.fn.__code__)
+        return tuple(found)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         """Collect guards for the called function, the functions traced into it, and the static
@@ -162,9 +196,17 @@ class Driver:
         only.
         """
         users = [one for one in traced if not is_internal(one.fn.__code__.co_filename)]
+        parts = [
+            (parameter.name, part)
+            for parameter, argument in zip(
+                call.function.signature.parameters, call.arguments, strict=True
+            )
+            for part in static_parts(argument)
+        ]
         return Guards.collect(
             [function.fn for function in (call.function, *users)],
-            [part for argument in call.arguments for part in static_parts(argument)],
+            [part for _, part in parts],
+            [name for name, _ in parts],
         )
 
     def _run_pipeline(self, call: BoundCall, traced: Traced) -> objectstage.Stages:
@@ -228,6 +270,24 @@ class Driver:
             store = self.disk.store(self.options)
             if self._mlir is None and (store is None or store.is_empty()):
                 preload_libraries(self.language)
+
+
+def _run_once(compiled: Compiled, call: BoundCall) -> Any:
+    """Run code that changed something while it was traced. An exception of the run may come before
+    the change in Python: then nothing is certain.
+    """
+    try:
+        return compiled.run(call.values)
+    except Exception as error:
+        function = call.function
+        raised = type(error).__name__.removeprefix("DSL")
+        raise DSLError(
+            f"'{function.fn.__qualname__}' changes '{compiled.effects[0]}' while compiling, then "
+            f"raises {raised}",
+            span_of_function(function.fn),
+            notes=((f"the exception: {error}", None),),
+            hint="return what changes, and change it where the function is called",
+        ) from error
 
 
 def _pop_call_option(option: str, function: DSLFunction, kwargs: dict[str, Any]) -> bool:

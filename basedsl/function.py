@@ -107,6 +107,7 @@ class DSLFunction(Generic[P, R, C, K]):
         self._entry: NativeEntry | None = None
         self._entry_signature: Signature | None = None
         self.__call__ = self._call
+        self.__dsl_own__ = frozenset({*vars(self), "__dsl_own__"})  # others a program gave it
 
     @property
     def signature(self) -> Signature:
@@ -255,7 +256,7 @@ class DSLFunction(Generic[P, R, C, K]):
                 hint="functions of one DSL can inline only their own and plain Python",
             )
         action = decide(trace.function_kind, trace.function_name, self.kind, self.fn)
-        trace.functions.append(self)
+        trace.meets(self)
         if action is LAUNCH:
             return self.language.launch(self, args, kwargs)
         assert action is INLINE

@@ -17,13 +17,19 @@ from basedsl.mlir import Bindings, new_function
 from basedsl.pytree import Node, flatten, same_shape
 from basedsl.recursion_limit import deeper
 from basedsl.stages import BoundCall, Rewritten, Traced
-from basedsl.tracing import Trace, activate
+from basedsl.tracing import Outside, Trace, activate
 
 
 def trace_call(
-    language: Language, bindings: Bindings, call: BoundCall, rewritten: Rewritten
+    language: Language,
+    bindings: Bindings,
+    call: BoundCall,
+    rewritten: Rewritten,
+    outside: Outside,
 ) -> Traced:
-    """Trace a function for the types of a call's arguments, in the current MLIR context."""
+    """Trace a function for the types of a call's arguments, in the current MLIR context.
+    `outside` is the state that outlives the call, as it was before.
+    """
     function, ir = call.function, bindings.ir
     module = ir.Module.create()
     trace = Trace(
@@ -35,6 +41,7 @@ def trace_call(
         default_float=language.default_float,
         options=call.settings,
         extension=language.new_extension(),
+        outside=outside,
     )
     trace.function_name = function.fn.__qualname__
     code = function.fn.__code__

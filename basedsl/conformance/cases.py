@@ -31,7 +31,9 @@ class Case:
     """One program. `build(jit)` returns the function; `jit` decorates the helpers it calls.
 
     `kinds` are those of the parameters, `tags` the features it needs, `message` is part of the
-    DSLError of a refused program; `inputs` and `kwargs` are given arguments.
+    DSLError of a refused program.
+    `inputs` and `kwargs` are given arguments. Of a session `build` returns the function and what
+    tells the state that outlives its calls; `inputs` are the calls.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Case:
     inputs: list[tuple[Any, ...]] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
     source: Any = None
+    is_session: bool = False
 
     def arguments(self, int_bits: int, count: int = 9) -> list[tuple[Any, ...]]:
         """Return argument tuples for the program: given inputs, then edges, then random ones."""
@@ -140,6 +143,25 @@ def program_of(
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         tagged = frozenset(_split(tags))
         _register(fn, Case(fn.__name__, fn, _split(kinds), tagged, message, list(inputs)))
+        return fn
+
+    return register
+
+
+def session(
+    *calls: tuple[Any, ...], message: str = "", tags: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare several calls of one function, with state between them.
+
+    The declared function gets the decorator for helpers, and returns the function to call and one
+    without parameters that returns all that outlives a call. After each call, result and state must
+    be Python's. With a `message` the first call is a DSLError, which leaves the state as it was.
+    """
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        tagged = frozenset(_split(tags))
+        given = list(calls) or [(1,), (1,), (2,), (1,)]
+        _register(fn, Case(fn.__name__, fn, (), tagged, message, given, is_session=True))
         return fn
 
     return register

@@ -97,6 +97,9 @@ def same(adapter: Adapter, a: Any, b: Any) -> bool:
 
 def check(adapter: Adapter, case: Case) -> None:
     """Run a case; AssertionError if the DSL does not do what it must."""
+    if case.is_session:
+        check_session(adapter, case)
+        return
     missing = sorted(case.tags & adapter.unsupported.keys())
     if missing or case.message:
         check_refused(adapter, case, missing)
@@ -110,6 +113,29 @@ def check(adapter: Adapter, case: Case) -> None:
         if found:
             error = AssertionError(f"{case.name}{args}: {found}")
             raise error from dsl.error
+
+
+def check_session(adapter: Adapter, case: Case) -> None:
+    """Make the calls of a session, and compare result and state after each."""
+    made: Any = case.build
+    reference, python_state = made(lambda fn: fn)
+    main, dsl_state = made(adapter.jit)
+    compiled = adapter.entry(main)
+    for number, args in enumerate(case.inputs, 1):
+        before = copy.deepcopy(dsl_state())
+        dsl = run_dsl(adapter, compiled, args, case.kwargs)
+        what = f"{case.name}, call {number} of {case.inputs}"
+        if case.message:
+            if not isinstance(dsl.error, DSLError) or case.message not in str(dsl.error):
+                raise AssertionError(f"{what}: no {case.message!r}, but {dsl}") from dsl.error
+            expected = before
+        else:
+            found = difference(adapter, run_python(reference, args, case.kwargs), dsl)
+            if found:
+                raise AssertionError(f"{what}: {found}") from dsl.error
+            expected = python_state()
+        if not same(adapter, expected, dsl_state()):
+            raise AssertionError(f"{what} leaves {dsl_state()!r}, not {expected!r}")
 
 
 def check_refused(adapter: Adapter, case: Case, missing: Sequence[str]) -> None:

@@ -95,7 +95,7 @@ class Branch:
         """Emit the branch on the i1 `condition`; returns the merged value, if it has one."""
         trace = self.trace
         self.before = self.state.capture()
-        self.state.watch()
+        self.state.watch(self.before)
         outer = trace.region
         outcomes: list[_Outcome] = []
         try:

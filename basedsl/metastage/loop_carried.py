@@ -104,7 +104,7 @@ class Loop:
             contextlib.nullcontext() if runs else ConditionalPath("loop", self.span)
         )
         self.before = self.state.capture()
-        self.state.watch()
+        self.state.watch(self.before)
         self.shared = set() if runs else shared_places(self.before)
         self.places = place_count(trace)
 

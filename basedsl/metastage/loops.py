@@ -173,7 +173,7 @@ def _try_iteration(
     """Run one iteration; undo it if only the run time knows whether it happens."""
     state = State((test, body), names)
     before = state.capture()
-    state.watch()
+    state.watch(before)
     count = place_count(trace)
     undo = trace.checkpoint()
     with trace.held_prints() as prints:

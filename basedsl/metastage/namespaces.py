@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -73,6 +73,37 @@ def _is_foreign(value: Any) -> bool:
         module = value if isinstance(value, ModuleType) else sys.modules.get(name)
         filename = getattr(module, "__file__", None)
     return filename is not None and (is_internal(filename) or is_library(filename))
+
+
+def instructions(code: CodeType) -> Iterator[tuple[CodeType, dis.Instruction]]:
+    """Yield the instructions of code, and of functions in it, that name something."""
+    for instruction in dis.get_instructions(code):
+        if isinstance(instruction.argval, str):
+            yield code, instruction
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from instructions(constant)
+
+
+# By the id of a code object that the entry keeps alive. Not by the code itself: comparing two that
+# are equal takes time exponential in how deep functions are nested in them.
+_known_names: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
+_MOST_KNOWN = 4096
+
+
+def named_in(code: CodeType) -> tuple[str, ...]:
+    """Return the names of globals and attributes in code, and in functions in it."""
+    known = _known_names.get(id(code))
+    if known is not None:
+        return known[1]
+    found = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found.update(dict.fromkeys(named_in(constant)))
+    if len(_known_names) >= _MOST_KNOWN:
+        _known_names.clear()
+    _known_names[id(code)] = code, tuple(found)
+    return tuple(found)
 
 
 _known: dict[int, tuple[CodeType, frozenset[str]]] = {}

@@ -22,8 +22,10 @@ from typing import Any
 from basedsl.errors import DSLError, DSLNameError, with_article
 from basedsl.location import Span, is_internal
 from basedsl.metastage.carried_types import same_leaf
+from basedsl.metastage.contents import may_change
+from basedsl.metastage.foreign import ForeignObjects
 from basedsl.metastage.iterators import is_iterator, position
-from basedsl.metastage.namespaces import ONCE, Namespaces
+from basedsl.metastage.namespaces import ONCE, Namespaces, named_in
 from basedsl.pytree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
 
@@ -157,6 +159,11 @@ class State:
         self._functions = functions
         held = {name: x for name, x in _global_values(functions) if _is_followed(x)}
         self.globals = {name: x for name, x in held.items() if not is_iterator(x)}
+        self.foreign_globals = {
+            name: x
+            for name, x in _global_values(functions)
+            if name not in held and may_change(x) and not is_place(x)
+        }
         self.global_iterators = [(k, x, position(x)) for k, x in held.items() if is_iterator(x)]
 
     def value(self, name: str) -> Any:
@@ -213,8 +220,11 @@ class State:
                     "array",
                 )
 
-    def watch(self) -> None:
-        """Note the attributes of classes, functions and modules, for `check_outside`."""
+    def watch(self, before: StateSnapshot) -> None:
+        """Note what cannot be carried, for `check_outside`: attributes of classes, functions and
+        modules, contents of library objects. DSLError for an object whose contents nobody can see.
+        """
+        self._foreign = ForeignObjects(before, self.foreign_globals, self._functions)
         cells = [(name, self.value(name)) for name in self.cells]
         codes = [function.__code__ for function in self._functions]
         self._namespaces = Namespaces([*cells, *_global_values(self._functions)], codes)
@@ -224,6 +234,7 @@ class State:
         was advanced, or an attribute of a class, function or module was set.
         """
         self._namespaces.check()
+        self._foreign.check()
         found = [
             (contents.path(index), contents.leaves[index], where)
             for contents in before.values()
@@ -237,6 +248,7 @@ class State:
                     hint="index a list with a number that the program carries, or unroll the "
                     "loop with range_constexpr",
                 )
+        self._foreign.check_outliving()
 
 
 def same_contents(a: PlaceContents, b: PlaceContents) -> bool:
@@ -260,7 +272,7 @@ def functions_of(body: Any) -> Iterator[FunctionType]:
 def _global_values(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any]]:
     for function in functions:
         variables = function.__globals__
-        for name in _names(function.__code__):
+        for name in named_in(function.__code__):
             value = variables.get(name)
             if value is not None:
                 yield name, value
@@ -269,26 +281,6 @@ def _global_values(functions: Iterable[FunctionType]) -> Iterator[tuple[str, Any
 def _is_followed(value: Any) -> bool:
     kind: Any = type(value)
     return (_is_users(kind) and is_place(value)) or is_iterator(value)
-
-
-# By the id of a code object that the entry keeps alive. Not by the code itself: comparing two that
-# are equal takes time exponential in how deep functions are nested in them.
-_known_names: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
-_MOST_KNOWN = 4096
-
-
-def _names(code: CodeType) -> tuple[str, ...]:
-    known = _known_names.get(id(code))
-    if known is not None:
-        return known[1]
-    found = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found.update(dict.fromkeys(_names(constant)))
-    if len(_known_names) >= _MOST_KNOWN:
-        _known_names.clear()
-    _known_names[id(code)] = code, tuple(found)
-    return tuple(found)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -39,6 +40,9 @@ class Guard(Protocol):
     def holds(self) -> bool:
         """Return True if the value is still the recorded one."""
 
+    def now(self) -> Any:
+        """The value now, in the form of `recorded`."""
+
     def native_conditions(self) -> list[Row] | None:
         """Sufficient conditions for `holds`; None if native code cannot check them."""
 
@@ -66,6 +70,15 @@ def same(a: Any, b: Any) -> bool:
     return False
 
 
+def unchanged(a: Any, b: Any) -> bool:
+    """Whether two values of `Guard.now` are of one state: the same items, in the same order."""
+    if type(a) is list:
+        return len(a) == len(b) and all(map(same, a, b))
+    if type(a) is dict:
+        return same(tuple(a.items()), tuple(b.items()))
+    return same(a, b)
+
+
 def _address(value: Any) -> int:
     return 0 if value is MISSING else id(value)
 
@@ -77,8 +90,11 @@ class ItemGuard:
         self.table, self.key = table, key
         self.recorded = table.get(key, MISSING)
 
+    def now(self) -> Any:
+        return self.table.get(self.key, MISSING)
+
     def holds(self) -> bool:
-        now = self.table.get(self.key, MISSING)
+        now = self.now()
         if not same(self.recorded, now):
             return False
         self.recorded = now
@@ -95,8 +111,11 @@ class FieldGuard:
         self.owner, self.read, self.offset = owner, read, offset
         self.recorded = read(owner)
 
+    def now(self) -> Any:
+        return self.read(self.owner)
+
     def holds(self) -> bool:
-        now = self.read(self.owner)
+        now = self.now()
         if not same(self.recorded, now):
             return False
         self.recorded = now
@@ -116,11 +135,16 @@ class DictGuard:
     """All items of a dict, and their order."""
 
     def __init__(self, table: dict[Any, Any], offset: int | None = None) -> None:
-        self.table, self.offset = table, offset
-        self.recorded = list(dict.items(table))
+        ordered = isinstance(table, OrderedDict)  # its order is its own affair
+        self.table, self.offset = table, None if ordered else offset
+        self._items: Callable[[Any], Any] = OrderedDict.items if ordered else dict.items
+        self.recorded = self.now()
+
+    def now(self) -> list[tuple[Any, Any]]:
+        return list(self._items(self.table))
 
     def holds(self) -> bool:
-        now = list(dict.items(self.table))
+        now = self.now()
         if len(now) != len(self.recorded):
             return False
         pairs = zip(now, self.recorded, strict=True)
@@ -143,8 +167,11 @@ class ListGuard:
         self.items = items
         self.recorded = list.copy(items)
 
+    def now(self) -> list[Any]:
+        return list.copy(self.items)
+
     def holds(self) -> bool:
-        now = list.copy(self.items)
+        now = self.now()
         if len(now) != len(self.recorded) or not all(map(same, now, self.recorded)):
             return False
         self.recorded = now
@@ -163,8 +190,11 @@ class AttributesGuard:
         self.obj, self.cls = obj, type(obj)
         self.recorded: dict[str, Any] = dict(obj.__dict__)
 
+    def now(self) -> dict[str, Any]:
+        return dict(self.obj.__dict__)
+
     def holds(self) -> bool:
-        now = dict(self.obj.__dict__)
+        now = self.now()
         if type(self.obj) is not self.cls or now.keys() != self.recorded.keys():
             return False
         if not all(same(now[name], value) for name, value in self.recorded.items()):
@@ -199,16 +229,16 @@ class ClassGuard:
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.version = object_layout.type_version(cls)
-        self.recorded = self._now()
+        self.recorded = self.now()
 
-    def _now(self) -> dict[str, Any]:
+    def now(self) -> dict[str, Any]:
         found = {k: v for k, v in vars(self.cls).items() if k not in _NOISE}
         found["__bases__"] = self.cls.__bases__
         return found
 
     def holds(self) -> bool:
         self.version = object_layout.type_version(self.cls)
-        now = self._now()
+        now = self.now()
         if now.keys() != self.recorded.keys():
             return False
         if not all(same(now[name], value) for name, value in self.recorded.items()):
@@ -230,8 +260,11 @@ class PythonGuard:
         self.read = read
         self.recorded = read()
 
+    def now(self) -> Any:
+        return self.read()
+
     def holds(self) -> bool:
-        now = self.read()
+        now = self.now()
         if not same(self.recorded, now):
             return False
         self.recorded = now
@@ -246,6 +279,9 @@ class BuiltinsGuard:
 
     def __init__(self) -> None:
         self.recorded: dict[str, Any] = {}
+
+    def now(self) -> dict[str, Any]:
+        return {name: vars(builtins).get(name, MISSING) for name in self.recorded}
 
     def holds(self) -> bool:
         return all(vars(builtins).get(name) is v for name, v in self.recorded.items())

@@ -19,16 +19,18 @@ from __future__ import annotations
 import argparse
 import builtins
 import dataclasses
+import enum
 import functools
 import hashlib
 import os
 import sys
+import time
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, TypeVar
 
 from basedsl import digest
-from basedsl.location import is_internal
+from basedsl.location import is_internal, is_rewritten
 from basedsl.native_call import object_layout
 from basedsl.native_call.conditions import CALL, Row
 from basedsl.staleness.containers import contents_reader
@@ -44,6 +46,7 @@ from basedsl.staleness.guard_kinds import (
     ItemGuard,
     ListGuard,
     PythonGuard,
+    unchanged,
 )
 
 G = TypeVar("G", bound=Guard)
@@ -51,6 +54,14 @@ G = TypeVar("G", bound=Guard)
 _LARGEST_ARRAY = 65536
 _CONTAINERS = (types.SimpleNamespace, argparse.Namespace)
 _ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
+_CLOCKS = frozenset(
+    {
+        f"{clock}{unit}"
+        for clock in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+        for unit in ("", "_ns")
+    }
+)
+_VALUES = (*PLAIN, tuple, frozenset)
 # With these, an attribute that a module does not have matters too.
 _ASKING = frozenset({"hasattr", "getattr", "AttributeError"})
 # With these, any global may be read.
@@ -72,21 +83,31 @@ class Guards:
         self._builtins = BuiltinsGuard()
         self._environment = False
         self._own: set[str] = set()
+        self._paths: dict[Any, str] = {}
+        self._bare: list[tuple[str, Any]] = []
+        self._path = ""
         self._slow: tuple[Guard, ...] = ()
         # One function object for the life of the guards: native code has its address.
         self._slow_holds: Callable[[], bool] = lambda: all(guard.holds() for guard in self._slow)
 
     @classmethod
-    def collect(cls, functions: Iterable[Any], objects: Iterable[Any] = ()) -> Guards:
-        """Guards for all that these functions read, and for objects known while compiling."""
+    def collect(
+        cls, functions: Iterable[Any], objects: Iterable[Any] = (), names: Iterable[str] = ()
+    ) -> Guards:
+        """Guards for all that these functions read, and for objects known while compiling, of which
+        `names` are the names in messages.
+        """
         made = cls()
         functions = tuple(functions)
         made._own = {(one.__module__ or "").partition(".")[0] for one in functions}
         for one in functions:
             if id(one) not in made._numbers:
                 made._value(one)
+        known = iter(names)
         for one in objects:
+            made._path = next(known, "an argument")
             made._value(one)  # one met before, too: that it is this argument makes a difference
+        made._path = ""
         made._follow_modules()
         return made
 
@@ -107,16 +128,43 @@ class Guards:
                 return False
         return True
 
-    def keep_earlier_values(self, before: Guards) -> None:
-        """Record, for each name that `before` guards too, the value that it had there: a value that
-        changed while tracing may have changed after it was read. Containers keep today's contents.
+    def items(self) -> Iterable[tuple[Any, Guard]]:
+        """Each guard, with a key that another collection has for the same thing."""
+        return self._guards.items()
+
+    def get(self, key: Any) -> Guard | None:
+        """The guard of this key."""
+        return self._guards.get(key)
+
+    def mark(self, apart: Container[int]) -> list[tuple[Any, Guard, Any]]:
+        """What is guarded, as it is now, but for the objects with the ids in `apart`."""
+        return [
+            (key, guard, guard.now())
+            for key, guard in self._guards.items()
+            if key[-1] != "__code__" and key[0] != "builtins" and key[1:2] and key[1] not in apart
+        ]
+
+    def changed_since(self, marks: list[tuple[Any, Guard, Any]]) -> str | None:
+        """The path of something that is not as it was when it was marked."""
+        for key, guard, then in marks:
+            if not unchanged(then, guard.now()):
+                return self._paths[key]
+        return None
+
+    def path(self, key: Any) -> str:
+        """What is guarded, as a user writes it: `log`, `counter.values`."""
+        return self._paths[key]
+
+    def meets(self, function: Any) -> None:
+        """Guard a decorated function that tracing is about to enter, and all that it leads to; not
+        one that this trace has defined, or the library's own.
         """
-        for key, guard in before._guards.items():
-            mine = self._guards.get(key)
-            if isinstance(mine, ItemGuard | FieldGuard) and isinstance(
-                guard, ItemGuard | FieldGuard
-            ):
-                mine.recorded = guard.recorded
+        fn = function.fn
+        known = is_rewritten(fn.__code__) or is_internal(fn.__code__.co_filename)
+        if not known and id(fn) not in self._numbers:
+            self._own.add((fn.__module__ or "").partition(".")[0])
+            self._value(fn)
+            self._follow_modules()
 
     def native_conditions(self) -> tuple[list[Row], list[Any]]:
         """Sufficient conditions that native code can check without Python: `(rows, keep)`. The rows
@@ -146,6 +194,7 @@ class Guards:
 
     def _add(self, guard: G, *key: Any) -> G:
         self._guards[key] = guard
+        self._paths[key] = self._path
         return guard
 
     def _say(self, text: str | None) -> None:
@@ -154,11 +203,17 @@ class Guards:
         elif self._lines is not None:
             self._lines.append(text)
 
-    def _named(self, name: str, value: Any) -> None:
-        """Say what a name holds, and follow it."""
+    def _named(self, name: str, value: Any, path: str | None = None) -> None:
+        """Say what a name holds, and follow it. Without a `path` it is an attribute of this."""
         if value is MISSING:
             self._say(f"{name} is missing")
             return
+        outer = self._path
+        self._path = (f"{outer}.{name}" if outer else name) if path is None else path
+        self._named_value(name, value)
+        self._path = outer
+
+    def _named_value(self, name: str, value: Any) -> None:
         number = self._numbers.get(id(value))
         if number is not None:
             self._say(f"{name} = #{number}")
@@ -168,6 +223,8 @@ class Guards:
 
     def _value(self, value: Any) -> None:
         """Follow a value: functions, classes, modules, containers, objects."""
+        if isinstance(value, _VALUES) and self._has_attributes(value) and self._first(value):
+            self._instance(value)
         if isinstance(value, PLAIN):
             self._say(digest.of_value(value))
         elif isinstance(value, tuple | frozenset):
@@ -189,7 +246,9 @@ class Guards:
         if inner:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
             for name, part in inner:
-                self._named(name, part)
+                self._named(name, part, self._path)
+            if isinstance(getattr(value, "__dsl_own__", None), frozenset):
+                self._attributes_of(value)
         contents = None if inner else contents_reader(value)
         if contents is not None:
             self._value(self._add(PythonGuard(contents), "contents", id(value)).recorded)
@@ -199,6 +258,11 @@ class Guards:
             self._instance(value)
 
     def _function(self, fn: types.FunctionType) -> None:
+        outer, self._path = self._path, fn.__name__
+        self._user_function(fn)
+        self._path = outer
+
+    def _user_function(self, fn: types.FunctionType) -> None:
         self._say(digest.of_value(fn))
         if fn is os.getenv or fn is getattr(os, "getenvb", None):
             self._whole_environment()
@@ -211,15 +275,16 @@ class Guards:
             guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
-        self._named("defaults", fn.__defaults__)
-        self._named("keyword defaults", fn.__kwdefaults__)
+        self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
+        self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
         names = sorted(set(_names(fn.__code__)))
         self._names.update(names)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             if self._first(cell):
                 guard = FieldGuard(cell, _cell_content, object_layout.cell_offset())
                 self._add(guard, "cell", id(cell))
-                self._named(name, guard.recorded)
+                self._paths["cell", id(cell)] = name
+                self._named(name, guard.recorded, name)
         self._globals(fn.__globals__, names)
         if not _ALL_GLOBALS.isdisjoint(names):
             scope = fn.__globals__
@@ -227,21 +292,36 @@ class Guards:
             self._add(PythonGuard(lambda: tuple(scope.items())), "all globals", id(scope))
         if "__wrapped__" in vars(fn):
             self._named("__wrapped__", vars(fn)["__wrapped__"])
+        self._attributes_of(fn)
+
+    def _attributes_of(self, fn: Any) -> None:
+        """The attributes that a program gave a function; that it has none is only noted."""
+        if _given_attributes(fn):
+            read = functools.partial(_given_attributes, fn)
+            self._value(self._add(PythonGuard(read), "given", id(fn)).recorded)
+        else:
+            self._bare.append((self._path, fn))
+
+    def given_since(self) -> list[str]:
+        """The functions that have attributes now and had none when they were guarded."""
+        return [path for path, fn in self._bare if _given_attributes(fn)]
 
     def _globals(self, scope: dict[str, Any], names: Sequence[str]) -> None:
         for name in names:
             if name in scope:
-                self._item(scope, name)
+                self._item(scope, name, name)
             elif name in vars(builtins):
-                self._item(scope, name)
+                self._item(scope, name, name)
                 self._builtins.recorded[name] = vars(builtins)[name]
                 self._add(self._builtins, "builtins")
 
-    def _item(self, table: dict[str, Any], name: str) -> None:
+    def _item(self, table: dict[str, Any], name: str, path: str) -> None:
         key = ("item", id(table), name)
         if key not in self._guards:
             self._kept.append(table)
-            self._named(name, self._add(ItemGuard(table, name), *key).recorded)
+            value = self._add(ItemGuard(table, name), *key).recorded
+            self._paths[key] = path
+            self._named(name, value, path)
 
     def _module(self, module: types.ModuleType) -> None:
         self._say(digest.of_value(module))
@@ -261,7 +341,7 @@ class Guards:
                     elif self._foreign_module(module):
                         self._of_library(module, name)
                     elif name in vars(module) or self._names & _ASKING:
-                        self._item(vars(module), name)
+                        self._item(vars(module), name, f"{module.__name__}.{name}")
                         found = True
             for name in sorted(self._names):
                 module_ = sys.modules.get(name)  # imported inside a function
@@ -278,8 +358,13 @@ class Guards:
         value = self._add(ItemGuard(table, name), "item", id(table), name).recorded
         if isinstance(value, PLAIN):
             self._say(f"{module.__name__}.{name} = {digest.of_value(value)}")
+        elif contents_reader(getattr(value, "__self__", None)) is not None:
+            self._value(value.__self__)  # `random.random`
+        elif module is time and name in _CLOCKS:
+            self._add(PythonGuard(lambda: (object(),)), "clock", name)
         elif isinstance(value, list | dict | set) and len(value) <= _LONGEST:
-            self._named(f"{module.__name__}.{name}", value)
+            full = f"{module.__name__}.{name}"
+            self._named(full, value, full)
 
     def _whole_environment(self) -> None:
         self._say(None)
@@ -310,6 +395,15 @@ class Guards:
         self._add(PythonGuard(lambda: frozenset(value)), "set", id(value))
         self._value(frozenset(value))
         self._subclass(value, set)
+
+    def _has_attributes(self, value: Any) -> bool:
+        """Whether an object of a subclass of tuple, int, str, ... has attributes of its own."""
+        return bool(
+            type(value) not in _VALUES
+            and getattr(value, "__dict__", None)
+            and not isinstance(value, enum.Enum)
+            and not self._foreign(type(value).__module__)
+        )
 
     def _subclass(self, value: Any, base: type) -> None:
         if type(value) is not base and not self._foreign(type(value).__module__):
@@ -409,6 +503,9 @@ def _inner(value: Any) -> list[tuple[str, Any]]:
         return [("function", value.func), ("args", value.args), ("keywords", value.keywords)]
     if isinstance(value, types.MethodType):
         return [("function", value.__func__), ("self", value.__self__)]
+    if isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType):
+        owner = value.__self__
+        return [] if isinstance(owner, types.ModuleType | type | None) else [("self", owner)]
     if isinstance(value, functools.cached_property):
         return [("function", value.func)]
     if isinstance(value, types.GenericAlias):
@@ -437,6 +534,11 @@ def _dataclass_part(value: Any) -> list[tuple[str, Any]]:
     if value.default_factory is not missing:
         named["factory"] = value.default_factory
     return list(named.items())
+
+
+def _given_attributes(fn: Any) -> tuple[tuple[str, Any], ...]:
+    own = getattr(fn, "__dsl_own__", ("__wrapped__",))
+    return tuple((name, value) for name, value in vars(fn).items() if name not in own)
 
 
 def _attribute_reader(name: str) -> Callable[[Any], Any]:

@@ -3,5 +3,6 @@
 from basedsl.testing.filecheck import filecheck
 from basedsl.testing.golden import Golden
 from basedsl.testing.hardware import why_no_gpu
+from basedsl.testing.trace_log import TraceLog
 
-__all__ = ["Golden", "filecheck", "why_no_gpu"]
+__all__ = ["Golden", "TraceLog", "filecheck", "why_no_gpu"]

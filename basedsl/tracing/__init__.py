@@ -5,13 +5,27 @@ what a construct carries and then calls the emitter.
 """
 
 from basedsl.tracing.emitter import Emitter, LoopHints, Value, Values
+<<<<<<< HEAD
 from basedsl.tracing.raised import spoken
 from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, escaped, require
+=======
+from basedsl.tracing.trace import (
+    RUNNING,
+    Outside,
+    Region,
+    Trace,
+    activate,
+    current,
+    escaped,
+    require,
+)
+>>>>>>> state13
 
 __all__ = [
     "RUNNING",
     "Emitter",
     "LoopHints",
+    "Outside",
     "Region",
     "Trace",
     "Value",

@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,13 +56,24 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
+class Outside(Protocol):
+    """The state that outlives a call, as static code can reach it."""
+
+    def meets(self, function: Any) -> None: ...
+
+    def mark(self, apart: Container[int]) -> Any: ...
+
+    def changed_since(self, marks: Any) -> str | None: ...
+
+
 class Trace:
     """One run of the meta-stage of one language, which fills `module`.
 
     `emitter(trace)` makes what builds control flow; `bindings` is how MLIR is reached.
     `default_int` and `default_float` are the DSL's numeric types for a Python int and float.
     `function_kind` is "jit" or "kernel", whichever function's body is being traced now.
-    `extension` is a record of the DSL's own.
+    `extension` is a record of the DSL's own. `outside` knows the state that outlives
+    the call, and gets each decorated function before its body is traced for the first time.
     """
 
     def __init__(
@@ -76,6 +87,7 @@ class Trace:
         default_float: Any,
         options: Any = None,
         extension: Any = None,
+        outside: Outside | None = None,
     ) -> None:
         self.language = language
         self.bindings = bindings
@@ -90,6 +102,7 @@ class Trace:
         self.region = Region("function", None, None)
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
+        self.outside = outside
         self.staged: dict[Any, Callable[..., Any]] = {}
         #: Names of functions that the module declares and other code defines.
         self.declared: set[str] = set()
@@ -111,6 +124,12 @@ class Trace:
         self._codes: dict[int, CodeType] = {}
         self._body: frozenset[int] = frozenset()
         self.emitter = emitter(self)
+
+    def meets(self, function: Any) -> None:
+        """Note that a decorated function is about to be traced, or launched, as a part of this."""
+        if self.outside is not None and function not in self.functions:
+            self.outside.meets(function)
+        self.functions.append(function)
 
     # Locations -------------------------------------------------------------------------------
 

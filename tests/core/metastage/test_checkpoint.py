@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 import basedsl_toy as toy
+from basedsl.testing import TraceLog
 from basedsl.tracing import current
 
 
 @pytest.mark.parametrize("with_blocks", [False, True])
 def test_undo_leaves_the_block_as_it_was(with_blocks: bool) -> None:
-    texts: list[str] = []
+    texts = TraceLog()
 
     class Probe:
         __dsl_leaf__ = True

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from typing import Any
 
 import pytest
 
 import basedsl_toy as toy
+from basedsl.testing import TraceLog
 
-COUNTS: dict[int, int] = {}
-
-
-def note(level: int) -> None:
-    dict.__setitem__(COUNTS, level, COUNTS.get(level, 0) + 1)
-
-
-class Note:
-    """Counts at the meta-stage, out of sight of what control flow keeps track of."""
-
-    __dsl_leaf__ = True
-
-    def __call__(self, level: int) -> None:
-        note(level)
-
-
-NOTE = Note()
+NOTED = TraceLog()
 
 
 def program_of(lines: list[str]) -> Any:
     text = "\n".join(["def program(n):", *lines]) + "\n"
     filename = f"<nested {hash(text)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    variables: dict[str, Any] = {"note": NOTE, "__name__": "nested"}
+    variables: dict[str, Any] = {"note": NOTED, "__name__": "nested"}
     exec(compile(text, filename, "exec"), variables)
-    COUNTS.clear()
+    NOTED.clear()
     return toy.jit(variables["program"])
 
 
@@ -64,8 +50,9 @@ def test_bodies_are_traced_a_bounded_number_of_times(shape: str) -> None:
     once = 1 if shape == "static while" else 2
     assert compiled(2) == 0.5 * once**depth
     # Each level tries its own guesses; what one level has learnt is not learnt again by another.
-    assert set(COUNTS) == set(range(depth))
-    assert all(count <= 3 * (level + 1) for level, count in COUNTS.items()), COUNTS
+    counts = Counter(NOTED)
+    assert set(counts) == set(range(depth))
+    assert all(count <= 3 * (level + 1) for level, count in counts.items()), counts
 
 
 def test_branches_are_traced_once() -> None:
@@ -75,4 +62,4 @@ def test_branches_are_traced_once() -> None:
         indent = "    " * (level + 1)
         lines += [f"{indent}if n > {level}:", f"{indent}    note({level})"]
     program_of([*lines, "    " * (depth + 1) + "total = 1", "    return total"]).compile(3)
-    assert COUNTS == dict.fromkeys(range(depth), 1)
+    assert Counter(NOTED) == dict.fromkeys(range(depth), 1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-from typing import Any
 
 import pytest
 
 import basedsl_toy as toy
 from basedsl import DSLCallError, DSLError
+from basedsl.testing import TraceLog
 
 
 @toy.jit
@@ -81,7 +81,7 @@ def test_a_function_decorated_inside_of_another():
 
 
 def test_values_of_another_compilation_are_an_error():
-    kept: list[Any] = []
+    kept = TraceLog()
 
     @toy.jit
     def keeps(n: toy.Int64):
@@ -94,7 +94,8 @@ def test_values_of_another_compilation_are_an_error():
 
     @toy.jit
     def compiles(n: toy.Int64):
-        kept[:] = [n]
+        kept.clear()
+        kept.append(n)
         toy.compile(uses, 1)
         return n
 

@@ -8,9 +8,10 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl.errors import DSLError
+from basedsl.testing import TraceLog
 from basedsl_cute.runtime import from_dlpack
 
-SEEN = []
+SEEN = TraceLog()
 
 
 @cute.kernel
@@ -28,6 +29,7 @@ def look(a: cute.Tensor, b: cute.Tensor):
 
 def seen_by_the_kernel(a, shape, dtype="f4"):
     SEEN.clear()
+    look.forget()
     array = np.arange(np.prod(shape), dtype=dtype).reshape(shape)
     out = np.zeros_like(array)
     look(a(array), from_dlpack(out))

@@ -12,6 +12,7 @@ import pytest
 import basedsl_cute as cute
 import basedsl_cute as cutlass
 from basedsl import DSLError
+from basedsl.testing import TraceLog
 from basedsl_cute.runtime import (
     from_dlpack,
     make_fake_compact_tensor,
@@ -202,11 +203,10 @@ class Scaled:
 
     @cute.jit
     def __call__(self, x: cute.Tensor, *, v: cutlass.Float32 = 2.0):
-        self.seen = v
-        self.launch(x)
+        self.launch(x, v)
 
-    def launch(self, x):
-        add(x, self.seen * self.scale)
+    def launch(self, x, v):
+        add(x, v * self.scale)
 
 
 def test_methods(sim, x):
@@ -253,7 +253,7 @@ def _on(target, x):
 
 
 def test_a_call_may_go_around_the_cache(sim, x):
-    traced = []
+    traced = TraceLog()
 
     @cute.jit(preprocessor=True)
     def f(x: cute.Tensor):

@@ -6,6 +6,7 @@ import pytest
 
 import basedsl_cute as cute
 from basedsl import DSLError
+from basedsl.testing import TraceLog
 from basedsl_cute import testing
 
 
@@ -97,7 +98,7 @@ def test_tune_raises_what_kept_every_configuration_from_working():
 
 
 def test_autotune_times_again_when_a_named_argument_changes(sim):
-    widths = []
+    widths = TraceLog()
 
     @cute.kernel
     def kernel(x: cute.Tensor, value: cute.Float32, width: cute.Constexpr):

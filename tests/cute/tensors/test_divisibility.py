@@ -1,8 +1,9 @@
 """What numbers are known to be multiples of, through loops and branches."""
 
 import basedsl_cute as cute
+from basedsl.testing import TraceLog
 
-seen = []
+seen = TraceLog()
 
 
 def note(*values):

@@ -1,0 +1,148 @@
+"""Random sessions: several calls of one program, with state of the module between them.
+
+A session's program changes objects of its module (a list, a dict, an object, an array, a mutable
+default) and an array of its own, mostly where Python decides alone. After each call everything
+that outlives it must be what Python leaves, and so must the result. A refusal ends a session: where
+captured code changes what it cannot carry, an error is right, and anything else is not.
+"""
+
+from __future__ import annotations
+
+import copy
+import linecache
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.cases import Buf
+from basedsl.conformance.compare import difference, run_dsl, run_python, same
+from basedsl.conformance.generate import Generator, inputs
+from basedsl.conformance.variety import WRAP
+from basedsl.errors import DSLError
+
+STATE = """
+import numpy as np
+
+LOG = [1, 2]
+TABLE = {'a': 1, 'b': 2}
+BOX = Point(1, 2)
+ARRAY = np.zeros(3, np.int64)
+COUNT = 0
+
+
+def note(value, held=[0]):
+    held.append(value)
+    return len(held)
+
+
+def tick():
+    global COUNT
+    COUNT = (COUNT + 1) % 7
+    return COUNT
+
+
+def state():
+    return LOG, TABLE, (BOX.x, BOX.y), ARRAY.tolist(), note.__defaults__, COUNT
+"""
+#: What ends a session: an error that says that a program has no meaning in a DSL.
+REFUSALS = (
+    "outlives the call and cannot hold a dynamic value",
+    "inside staged control flow",
+    "while compiling, then raises",
+    "while compiling, on a path",
+    "changes in this loop from",
+    "changes its structure",
+    "on one path and",
+    "depending on a dynamic condition",
+)
+ORDER = (0, 1, 0, 1, 1, 2)
+
+
+@dataclass
+class SessionGenerator(Generator):
+    """Makes the program of a session."""
+
+    budget: int = 9
+
+    def program(self) -> str:
+        """Return the source text of a module with functions `program` and `state`."""
+        head, _, body = super().program().partition("\n\ndef program")
+        own = "    own = np.zeros(2, np.int64)\n"
+        first, _, rest = body.partition("\n")
+        return f"{head}{STATE}\n\ndef program{first}\n{own}{rest}"
+
+    def statement(self, scope: Any) -> tuple[list[str], bool]:
+        """Return a statement; at the top, often one that changes the state."""
+        chance = 0.5 if scope.depth == 0 else 0.04
+        if scope.local or self.random.random() > chance:
+            return super().statement(scope)
+        self.budget -= 1
+        return [self.effect(scope)], True
+
+    def effect(self, scope: Any) -> str:
+        """Return a statement that changes something outside."""
+        r = self.random
+        k = r.randint(1, 9)
+        if r.random() < 0.03:
+            return f"BOX.y = {self.int_(scope, 0)} % {WRAP}"
+        return r.choice(
+            [
+                f"LOG.append({k})",
+                "LOG.reverse()",
+                f"LOG[-1] = (LOG[0] + {k}) % 97",
+                f"TABLE['{r.choice('ab')}'] ^= {k}",
+                f"TABLE['{r.choice('cd')}'] = len(TABLE)",
+                f"BOX.move({k})",
+                f"BOX.x = (BOX.x * 3 + {k}) % {WRAP}",
+                f"ARRAY[{r.randint(0, 2)}] += {k}",
+                f"own[{r.randint(0, 1)}] += {k}",
+                f"note({k})",
+                "tick()",
+            ]
+        )
+
+    def int_(self, scope: Any, depth: int = 2) -> str:
+        """Return an int expression; sometimes one that reads, or changes, the state."""
+        r = self.random
+        if scope.depth == 0 and r.random() < 0.12:
+            return r.choice(
+                "len(LOG);LOG[-1];TABLE['a'];len(TABLE);BOX.x;BOX.total();int(ARRAY[1]);"
+                "int(own[0]);note(3);tick()".split(";")
+            )
+        return super().int_(scope, depth)
+
+
+def session_failure(adapter: Adapter, seed: int, text: str) -> str:
+    """Return how a session differs from Python; "" if not."""
+    python_module = _load(text, f"<session {seed} in Python>")
+    dsl_module = _load(text, f"<session {seed}>")
+    compiled = adapter.entry(dsl_module["program"])
+    rows = inputs(seed)
+    for number, which in enumerate(ORDER, 1):
+        *scalars, items = rows[which]
+        args = (*scalars, Buf(items))
+        python = run_python(python_module["program"], args, {})
+        dsl = run_dsl(adapter, compiled, args, {})
+        if isinstance(dsl.error, DSLError) and any(one in str(dsl.error) for one in REFUSALS):
+            return ""
+        found = difference(adapter, python, dsl)
+        left, kept = python_module["state"](), dsl_module["state"]()
+        if not found and not same(adapter, left, kept):
+            found = f"Python leaves the state {left}, {adapter.name} leaves {kept}"
+        if found:
+            return f"call {number}, for {args}\n{found}"
+    return ""
+
+
+def check_session_of_seed(adapter: Adapter, seed: int) -> str:
+    """Return a report on the session of `seed`; "" if both agree."""
+    text = SessionGenerator(seed, exact=adapter.float_bits < 64).program()
+    found = session_failure(adapter, seed, text)
+    return found and f"session {seed}: {found}\n\n{text}"
+
+
+def _load(text: str, filename: str) -> dict[str, Any]:
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    variables: dict[str, Any] = {"__name__": copy.copy(filename)}
+    exec(compile(text, filename, "exec"), variables)
+    return variables
