@@ -80,13 +80,9 @@ class Driver:
         return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
 
     def variant(self, call: BoundCall) -> tuple[Compiled, bool]:
-<<<<<<< HEAD
-        """Return the code for a call, and True if it was not in memory with guards that hold."""
-=======
-        """The code for a call, and whether it is new: from memory if its guards still hold. Code
+        """Return the code for a call, and True if it was not in memory with guards that hold. Code
         that changed something while it was traced is for this call only.
         """
->>>>>>> state13
         variants = call.function.variants
         with variants.lock:
             known = variants.find(call.key)
@@ -112,14 +108,9 @@ class Driver:
         self.counts["compiled"] += 1
         clock.seconds |= compiled.seconds
         with clock("keep"):
-<<<<<<< HEAD
             # Tracing may have found more to guard than the key covers: then the key is not unique.
-            if entry is not None and compiled.guards.portable_text == guards.portable_text:
-=======
-            # What only tracing could find is not in the key, which would not tell entries apart.
             alike = not compiled.effects and compiled.guards.portable_text == text
             if entry is not None and alike:
->>>>>>> state13
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled

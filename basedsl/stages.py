@@ -66,14 +66,9 @@ class Traced(NamedTuple):
 
 
 class Built(NamedTuple):
-<<<<<<< HEAD
     """A compilation that is not loaded yet: each stage's output, the result's structure, the guards
-    under which it is valid, and a function that returns the rewritten Python text.
-=======
-    """All of a compilation but the loaded code: each stage's output, the result's structure, the
-    guards under which it is valid, the rewritten Python, and the names of what outlives the call
-    and was changed by tracing.
->>>>>>> state13
+    under which it is valid, a function that returns the rewritten Python text, and the names of
+    what outlives the call and was changed by tracing.
     """
 
     stages: Stages

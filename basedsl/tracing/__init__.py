@@ -5,10 +5,7 @@ what a construct carries and then calls the emitter.
 """
 
 from basedsl.tracing.emitter import Emitter, LoopHints, Value, Values
-<<<<<<< HEAD
 from basedsl.tracing.raised import spoken
-from basedsl.tracing.trace import RUNNING, Region, Trace, activate, current, escaped, require
-=======
 from basedsl.tracing.trace import (
     RUNNING,
     Outside,
@@ -19,7 +16,6 @@ from basedsl.tracing.trace import (
     escaped,
     require,
 )
->>>>>>> state13
 
 __all__ = [
     "RUNNING",
