@@ -24,14 +24,14 @@ from basedsl.tracing import RUNNING
 class Compiled:
     """A function compiled for one tuple of argument types.
 
-        A call passes the run-time arguments only: Constexpr parameters are left out; parameters with
+    A call passes the run-time arguments only: Constexpr parameters are left out; parameters with
     defaults and arguments that are static without an annotation (None, a dtype) may be left out. It
     raises DSLCallError for an argument of another type than the code was compiled for. Globals and
     all else that tracing read keep the values that they had when it was compiled; what tracing
     changed, it changed then.
 
-        `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
-        each stage in seconds, `settings` the record of options, `arguments` the argument types.
+    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
+    each stage in seconds, `settings` the record of options, `arguments` the argument types.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")

@@ -36,7 +36,7 @@ from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
-from basedsl.staleness.effects import check_left_values, effects
+from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
 from basedsl.tracer import trace_call
@@ -160,6 +160,7 @@ class Driver:
                         rewritten,
                         before,
                     )
+                drop_new_dynamic_attributes(before)
                 after = self._guards(call)
                 changed = self._effects(call, traced, before, after)
                 guards = self._guards(call, traced.functions) if traced.functions else after

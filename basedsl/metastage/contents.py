@@ -214,7 +214,7 @@ class Contents:
         return True
 
     def _has_attributes(self, obj: Any) -> bool:
-        """Whether attributes are all that an object has, as of a class written in Python."""
+        """Return True if attributes are all that an object has, as of a class written in Python."""
         cls = type(obj)
         return not has_storage(cls) and (cls.__dictoffset__ != 0 or bool(_slots(cls)))
 

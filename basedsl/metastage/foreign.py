@@ -112,7 +112,7 @@ class ForeignObjects:
             )
 
     def _is_global(self, name: str) -> bool:
-        """Whether the region's code reads a global of this name, not an attribute only."""
+        """Return True if the region's code reads a global of this name, not an attribute only."""
         return any(
             one.argval == name and one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
             for code in self._codes

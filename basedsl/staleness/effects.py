@@ -47,6 +47,17 @@ def effects(before: Guards, after: Guards) -> dict[str, Any]:
     return found
 
 
+def drop_new_dynamic_attributes(before: Guards) -> None:
+    """Delete attributes that tracing bound first and to a dynamic value, as kernels' classes do in
+    `__call__`: such a value does not exist after compilation, and reading it is an AttributeError.
+    """
+    for _, guard in before.items():
+        if isinstance(guard, AttributesGuard):
+            for name, value in list(guard.obj.__dict__.items()):
+                if name not in guard.recorded and any(map(_is_of_trace, flatten(value)[1])):
+                    del guard.obj.__dict__[name]
+
+
 def check_left_values(found: dict[str, Any], before: Guards, code: CodeType) -> None:
     """Raise a DSLError if something that outlives the call now holds a value of this trace; what
     was changed is then put back.

@@ -71,7 +71,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def unchanged(a: Any, b: Any) -> bool:
-    """Whether two values of `Guard.now` are of one state: the same items, in the same order."""
+    """Return True if two values of `Guard.now` are of one state: the same items in one order."""
     if type(a) is list:
         return len(a) == len(b) and all(map(same, a, b))
     if type(a) is dict:

@@ -137,7 +137,7 @@ class Guards:
         return self._guards.get(key)
 
     def mark(self, apart: Container[int]) -> list[tuple[Any, Guard, Any]]:
-        """What is guarded, as it is now, but for the objects with the ids in `apart`."""
+        """Return the guarded values as they are now, but for objects with the ids in `apart`."""
         return [
             (key, guard, guard.now())
             for key, guard in self._guards.items()
@@ -152,7 +152,7 @@ class Guards:
         return None
 
     def path(self, key: Any) -> str:
-        """What is guarded, as a user writes it: `log`, `counter.values`."""
+        """Return the name of a guarded thing as a user writes it: `log`, `counter.values`."""
         return self._paths[key]
 
     def meets(self, function: Any) -> None:
@@ -397,7 +397,7 @@ class Guards:
         self._subclass(value, set)
 
     def _has_attributes(self, value: Any) -> bool:
-        """Whether an object of a subclass of tuple, int, str, ... has attributes of its own."""
+        """Return True if an object of a subclass of tuple, int, str, ... has own attributes."""
         return bool(
             type(value) not in _VALUES
             and getattr(value, "__dict__", None)

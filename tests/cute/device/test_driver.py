@@ -116,7 +116,7 @@ def test_asking_for_a_gpu_without_a_driver(no_driver):
         assert "CUTE_DSL_ARCH=sim" in no.value.hint
     with pytest.raises(DSLRuntimeError, match=r"^target sm_90a needs a GPU driver, and"):
         driver.require("target sm_90a")
-    assert driver.describe_error(3) == ("", "error 3")
+    assert driver.describe_error(3) == ("error 3", "error 3")
 
 
 def test_a_driver_without_a_device(monkeypatch):
