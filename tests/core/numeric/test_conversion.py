@@ -106,7 +106,7 @@ def test_floats_convert_as_numpy(x: float) -> None:
         single = np.float32(x)
         assert Float64(x).to(Float16).value == float(np.float16(x))
         assert Float64(x).to(BFloat16).value == float(single.astype(ml_dtypes.bfloat16))
-        assert Float32(x).to(Float16).value == float(single.astype(np.float16))
+        assert Float64(x).to(Float32).to(Float16).value == float(single.astype(np.float16))
 
 
 EDGES = {
@@ -133,7 +133,7 @@ def samples(T: type[Numeric], count: int, rng: random.Random) -> list[Any]:
     raw += [
         rng.choice((-1, 1)) * math.ldexp(rng.random(), rng.randint(-40, 70)) for _ in range(count)
     ]
-    return [T.concrete(x).value for x in raw]
+    return [Float64.concrete(x).to(T).value for x in raw]
 
 
 def same(x: Any, y: Any) -> bool:

@@ -69,7 +69,7 @@ def user_op(x: cute.Tensor):
     assert [str(v.type) for v in values] == ["i32", "f32"]
     assert str(T.vector(4, T.f16())) == "vector<4xf16>"
     again = new_from_mlir_values(pair, values)
-    assert again[1] == "static" and type(again[2]) is cute.Float32
+    assert again[1] == "static" and again[2].dtype is cute.Float32
     user_op_kernel(x).launch(grid=(1, 1, 1), block=(4, 1, 1))
 
 
