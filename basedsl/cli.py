@@ -1,4 +1,4 @@
-"""The command line: `basedsl list`, `options`, `opt`, `cache`, and what plugins add."""
+"""The command line: `basedsl list`, `options`, `opt`, `run`, `cache`, and what plugins add."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from basedsl.cache.command import CACHE_COMMAND
 from basedsl.errors import DSLError
 from basedsl.options import Options
 from basedsl.plugin import PluginManager, plugin_manager
+from basedsl.run_program import RUN_COMMAND
 
 
 def main(arguments: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None, manager: PluginManager | None =
     opt.add_argument("file", type=Path)
     opt.add_argument("--passes", default="", help="such as canonicalize,cse; verify only if empty")
     opt.add_argument("--dsl", help="load the dialects of this DSL")
-    for command in (CACHE_COMMAND, *manager.cli_commands()):
+    for command in (CACHE_COMMAND, RUN_COMMAND, *manager.cli_commands()):
         command.configure(_add(commands, command.name, command.help, command.run))
     parsed = parser.parse_args(arguments)
     parsed.manager = manager

@@ -1,4 +1,4 @@
-"""The surroundings of a compilation: clock, garbage collector, libraries mapped ahead, reports."""
+"""Work around a compilation: timing, pausing garbage collection, preloading libraries, reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Clock:
 
 @contextlib.contextmanager
 def compilation_cost(language: Language, is_first: bool) -> Iterator[None]:
-    """Around a compilation: no garbage collection; around the first, libraries mapped ahead."""
+    """Pause garbage collection during a compilation; before the first, start to preload
+    libraries.
+    """
     with _gc_paused(keep=is_first):
         if is_first:
             preload_libraries(language)
@@ -66,19 +68,21 @@ def _gc_paused(keep: bool) -> Iterator[None]:
 
 
 def preload_libraries(language: Language) -> None:
-    """Have a thread map the libraries of MLIR and LLVM, beside what runs until they are needed."""
+    """Start a thread that maps the shared libraries of MLIR and LLVM, while Python goes on."""
     needed = libraries(language.bindings_package, language.dialects)
     preload.begin((*needed, *native.libraries()))
 
 
 def shows_stages(settings: Any) -> bool:
-    """Whether options ask for what only a compilation can show: no code is taken from the disk."""
+    """Return True if the options print, save or time stages: then nothing is read from the disk
+    cache, because only a compilation runs the stages.
+    """
     shown = settings.print_ir or settings.print_after_preprocess or settings.keep
     return bool(shown or settings.time_stages)
 
 
 def report(call: BoundCall, stages: Stages, clock: Clock) -> None:
-    """Print, save and log what the options ask for."""
+    """Print, save and log the stages and times that the options ask for."""
     settings, symbol = call.settings, call.function.symbol
     if settings.print_ir:
         print(stages.text(stages.names[0]))
@@ -94,5 +98,5 @@ def report(call: BoundCall, stages: Stages, clock: Clock) -> None:
 
 
 def report_loaded(call: BoundCall, compiled: Any) -> None:
-    """Log that code came from the disk."""
+    """Log that a call's code was read from the disk cache."""
     _log.info("%s: %r from the disk", call.function.symbol, compiled)

@@ -24,13 +24,13 @@ from basedsl.tracing import RUNNING
 class Compiled:
     """A function compiled for one tuple of argument types.
 
-    Calling it takes the run-time arguments only: Constexpr parameters are left out, parameters with
-    defaults may be, and so may what is static by itself (None, a dtype). Arguments of another type
-    than it was compiled for are an error. Globals and whatever else tracing read are as they were
-    when it was compiled.
+    A call passes the run-time arguments only: Constexpr parameters are left out; parameters with
+    defaults and arguments that are static without an annotation (None, a dtype) may be left out. It
+    raises DSLCallError for an argument of another type than the code was compiled for. Globals and
+    all else that tracing read keep the values that they had when it was compiled.
 
-    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the time each took,
-    `settings` the options it was compiled with.
+    `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
+    each stage in seconds, `settings` the record of options, `arguments` the argument types.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -74,7 +74,7 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The rewritten Python; "" without a pre-stage."""
+        """The rewritten Python text; "" with preprocess=False."""
         return self._source()
 
     def __copy__(self) -> Compiled:
@@ -97,7 +97,7 @@ class Compiled:
 
     @property
     def __mlir__(self) -> str:
-        """The IR that tracing made, in the DSL's own dialects."""
+        """The text of the IR that tracing made, in the DSL's own dialects."""
         return self.stages.text(self.stages.names[0])
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -129,7 +129,9 @@ class Compiled:
         return expected
 
     def _arm(self, given: dict[int, Any]) -> None:
-        """Let native code make calls like one with these values, by parameter, from now on."""
+        """From now on, let native code make the calls that pass the same parameters as `given`, the
+        values of one call by the index of their parameter.
+        """
         if any(a.implicit for a in self.arguments):
             return
         places, values = list(given), list(given.values())
@@ -179,14 +181,16 @@ class Compiled:
         )
 
     def run(self, values: Sequence[Any]) -> Any:
-        """Run on one value a parameter, statics included, already known to be of these types."""
+        """Run on one value for each parameter, static ones included. The types are not checked."""
         packed: list[Any] = []
         for argument, value in zip(self.arguments, values, strict=True):
             packed += argument.pack(value)
         return self._invoke(packed)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
-        """The values of the call by the number of their parameter, in order."""
+        """Return the values of a call by the index of their parameter, in order. Raises
+        DSLCallError for missing, surplus and unknown arguments.
+        """
         given: dict[int, Any] = {}
         left, parameters = list(args), self._parameters
         places = sorted({*self._runtime, *self._static})

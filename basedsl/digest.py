@@ -1,7 +1,7 @@
 """Text that identifies a value in every process, or None for a value that has none.
 
-Only the value by itself counts: objects and functions that it leads to are followed by `staleness`,
-which adds the text of each. A library's class may identify its objects by a method
+The text covers the value alone: `staleness` follows the objects and functions that it refers to,
+and adds the text of each. A library's class may identify its objects by a method
 `__dsl_digest__`, which returns text; objects of other library classes keep code off the disk.
 """
 
@@ -65,7 +65,7 @@ def _source(code: types.CodeType) -> str:
 
 
 def of_value(value: Any) -> str | None:
-    """Return `value` as text, or None if it means nothing to another process."""
+    """Return text that is equal for equal values in every process; None if a value has none."""
     if isinstance(value, enum.Enum):
         return f"{of_class(type(value))}.{value.name}"
     if isinstance(value, float):
@@ -110,19 +110,21 @@ def of_class(cls: type) -> str:
 
 @functools.cache
 def stamp(module: str) -> str:
-    """Return time and size of a library module's file; "" for the user's own modules, whose
-    functions and classes are followed instead.
+    """Return the modification time (ns) and size (bytes) of a library module's file; "" for the
+    user's own modules, whose functions and classes are followed instead.
     """
     return module_stamp(module) if is_library(module) else ""
 
 
 def module_stamp(module: str) -> str:
-    """Return time and size of a module's file; "" if it has none, as built-in ones have."""
+    """Return the modification time (ns) and size (bytes) of a module's file; "" for a built-in
+    one.
+    """
     return file_stamp(getattr(sys.modules.get(module), "__file__", None))
 
 
 def file_stamp(path: str | None) -> str:
-    """Return time and size of a file; "" if there is none."""
+    """Return the modification time (ns) and size (bytes) of a file; "" if there is none."""
     try:
         found = os.stat(path) if path else None
     except OSError:

@@ -2,9 +2,8 @@
 
     bind -> key -> memory -> disk -> rewrite -> trace -> compile -> load -> keep -> run
 
-The one module that knows all stages. What a stage does is in its own folder, what goes from one to
-the next in `stages`, and what a compilation costs besides (time, garbage collection, libraries) in
-`compile_cost`.
+This module alone knows all stages. Each stage has its own folder; `stages` defines the records
+passed from one to the next; `compile_cost` has timing, pausing garbage collection and preloading.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from basedsl.tracer import trace_call
 
 
 class Driver:
-    """Takes calls of one language's functions from Python to their results."""
+    """Compiles and runs the calls of one language's functions."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -69,7 +68,9 @@ class Driver:
     def bind(
         self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
     ) -> BoundCall:
-        """One value for each parameter, and the type of each."""
+        """Return a call with one value and one argument type for each parameter. Raises
+        DSLCallError for arguments that do not fit the signature or that the language cannot pass.
+        """
         values = function.signature.bind(args, kwargs)
         arguments = tuple(
             argument_type(self.language, value, parameter.annotation, parameter.name)
@@ -78,7 +79,7 @@ class Driver:
         return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
 
     def variant(self, call: BoundCall) -> tuple[Compiled, bool]:
-        """The code for a call, and whether it is new: from memory if its guards still hold."""
+        """Return the code for a call, and True if it was not in memory with guards that hold."""
         variants = call.function.variants
         with variants.lock:
             known = variants.find(call.key)
@@ -87,7 +88,7 @@ class Driver:
             return variants.keep(call.key, self._load_or_compile(call)), True
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:
-        """The code from the disk if it is there, else compiled, and kept there."""
+        """Load the code from the disk cache if it is there, else compile it and store it there."""
         logs.configure(call.settings)
         clock = Clock()
         with clock("key"):
@@ -102,7 +103,7 @@ class Driver:
         self.counts["compiled"] += 1
         clock.seconds |= compiled.seconds
         with clock("keep"):
-            # What only tracing could find is not in the key, which would not tell entries apart.
+            # Tracing may have found more to guard than the key covers: then the key is not unique.
             if entry is not None and compiled.guards.portable_text == guards.portable_text:
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
@@ -111,7 +112,7 @@ class Driver:
     def _from_disk(
         self, call: BoundCall, guards: Guards, entry: DiskEntry | None
     ) -> Compiled | None:
-        """The code of an entry; None if there is none, or if it cannot be loaded."""
+        """Load the code of a disk-cache entry; None if there is none, or if it cannot be loaded."""
         if entry is None or shows_stages(call.settings):
             return None
         clock = Clock()
@@ -130,8 +131,8 @@ class Driver:
     # A compilation -------------------------------------------------------------------------------
 
     def compile(self, call: BoundCall, before: Guards | None = None) -> Compiled:
-        """Compile for a call, whatever memory and disk have. `before` are its guards from a moment
-        ago.
+        """Compile for a call without looking into memory or the disk cache. `before` are guards
+        that were collected before tracing, if the caller has them.
         """
         logs.configure(call.settings)
         clock = Clock()
@@ -156,8 +157,9 @@ class Driver:
             return self._load(call, built, clock)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
-        """Guards for the called function, those traced into it, and what is static in arguments.
-        The library's own functions change with its version only.
+        """Collect guards for the called function, the functions traced into it, and the static
+        parts of the arguments. The library's own functions need none: they change with its version
+        only.
         """
         users = [one for one in traced if not is_internal(one.fn.__code__.co_filename)]
         return Guards.collect(
@@ -181,7 +183,9 @@ class Driver:
         return stages
 
     def _pipeline(self, call: BoundCall) -> objectstage.Pipeline:
-        """The language's pipeline; native code gets the entry by which Python calls it."""
+        """Return the language's pipeline; one that makes native code also adds the entry function
+        that Python calls.
+        """
         pipeline = self.language.pipeline(call.settings)
         if any(step.name == "llvmir" for step in pipeline):
             entry = objectstage.Step("entry", AddEntry(call.function.symbol))
@@ -189,7 +193,7 @@ class Driver:
         return pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
-        """Make the built code callable."""
+        """Load the built code into this process and wrap it as a `Compiled`."""
         with clock("load"), uninterrupted():
             invoke = self.language.executor(
                 built.stages, call.function.symbol, call.arguments, built.results, call.settings
@@ -200,7 +204,7 @@ class Driver:
 
     @property
     def mlir(self) -> MLIRContext:
-        """The MLIR bindings and the one context, made when first needed."""
+        """The MLIR bindings and the one MLIR context, loaded at the first use."""
         if self._mlir is None:
             with self._lock:
                 if self._mlir is None:
@@ -211,7 +215,7 @@ class Driver:
 
     @property
     def options(self) -> Any:
-        """The options that the environment asks for now."""
+        """The options that the environment variables set now."""
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
@@ -219,15 +223,17 @@ class Driver:
         return known[1]
 
     def start_preload(self) -> None:
-        """Begin to map libraries if a compilation is certain: the disk has no code at all."""
-        with contextlib.suppress(DSLError):  # wrong settings are the call's to report
+        """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
+        with contextlib.suppress(DSLError):  # the first call reports wrong options
             store = self.disk.store(self.options)
             if self._mlir is None and (store is None or store.is_empty()):
                 preload_libraries(self.language)
 
 
 def _pop_call_option(option: str, function: DSLFunction, kwargs: dict[str, Any]) -> bool:
-    """Take an option of the call out of its keyword arguments, unless a parameter has its name."""
+    """Remove an option of the call from its keyword arguments and return it as a bool; False if a
+    parameter of the function has that name.
+    """
     if option not in kwargs or any(p.name == option for p in function.signature.parameters):
         return False
     return bool(kwargs.pop(option))

@@ -15,7 +15,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from basedsl.compiled import Compiled
 from basedsl.driver import Driver
-from basedsl.errors import DSLCallError, users_frames
+from basedsl.errors import DSLCallError, users_frames, with_article
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class DSL(Generic[L]):
-    """The decorators of a language; `driver` makes the calls of what they decorate."""
+    """The decorators of a language. `driver` compiles and runs the decorated functions."""
 
     def __init__(self, language: L) -> None:
         self.language = language
@@ -45,7 +45,7 @@ class DSL(Generic[L]):
 
     @property
     def options(self) -> Any:
-        """The options that the environment asks for now."""
+        """The options that the environment variables set now, a record of `options_class`."""
         return self.driver.options
 
     @property
@@ -55,7 +55,9 @@ class DSL(Generic[L]):
 
     @property
     def counts(self) -> Counter[str]:
-        """How many variants of functions were "compiled" in calls, and "loaded" from the disk."""
+        """The numbers of variants that calls "compiled" and that they "loaded" from the disk
+        cache.
+        """
         return self.driver.counts
 
     @overload
@@ -68,9 +70,11 @@ class DSL(Generic[L]):
     ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def jit(self, fn: Any = None, *, preprocess: bool = True) -> Any:
-        """Decorator: compile the function on its first call with arguments of a kind.
+        """Decorate a function that Python calls: each new tuple of argument types compiles it.
 
-        `preprocess=False` only traces it: then a dynamic value cannot be a condition or bound.
+        With `preprocess=False` the function is traced as written: then a dynamic value cannot be
+        the condition of an `if` or `while`, or a bound of a `for`. Raises DSLTypeError for
+        anything but a Python function.
         """
         with users_frames():
             return self._decorate(fn, "jit", preprocess)
@@ -85,15 +89,19 @@ class DSL(Generic[L]):
     ) -> Callable[[Callable[P, R]], DSLFunction[P, R, Any, Compiled]]: ...
 
     def kernel(self, fn: Any = None, *, preprocess: bool = True) -> Any:
-        """Decorator: a function that a @jit function launches."""
+        """Decorate a function that a @jit function launches on the device. `preprocess` is that of
+        `jit`. Raises DSLTypeError for anything but a Python function.
+        """
         with users_frames():
             return self._decorate(fn, "kernel", preprocess)
 
     def compile(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
-        """Compile for arguments like these; always compiles, caches nothing.
+        """Compile a function for arguments of the types of `args` and `kwargs`, without a cache.
 
-        `function` is a @jit function, a bound method, or an object whose `__call__` is one;
-        `options` is text as on a command line, or a record of options.
+        `function` is a @jit function, a bound method of one, or an object whose class has a @jit
+        `__call__`. `options` is text as on a command line ("--opt-level 2"), or a record of
+        options. Returns the compiled function. Raises DSLCallError for a kernel and for anything
+        else that is not a @jit function, and the errors of a first call.
         """
         with users_frames():
             function, args = _resolve_callable(function, args)
@@ -106,8 +114,8 @@ class DSL(Generic[L]):
             return self.driver.compile(call)
 
     def settings(self, given: Any = None) -> Any:
-        """The record of options: those of the environment, changed by the text `given`; a record
-        stays as it is.
+        """Return the record of options: those of the environment, changed by the text `given`. A
+        record is returned as it is.
         """
         if isinstance(given, Options):
             return given
@@ -127,7 +135,9 @@ class DSL(Generic[L]):
 
 
 def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:
-    """The decorated function of what is to be compiled, and its arguments with the instance."""
+    """Return the @jit function behind a bound method or callable object, and its arguments with
+    the instance in front.
+    """
     if isinstance(function, DSLFunction):
         return function, args
     if isinstance(function, BoundFunction):
@@ -136,6 +146,6 @@ def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction
     if isinstance(call, DSLFunction):
         return call, (function, *args)
     raise DSLCallError(
-        f"compile takes a @jit function, got a {type(function).__name__}",
+        f"compile takes a @jit function, got {with_article(type(function))}",
         hint="decorate the function with @jit",
     )

@@ -1,4 +1,4 @@
-"""Decorated functions: what `@jit` and `@kernel` put in the place of a Python function."""
+"""Decorated functions: the objects that `@jit` and `@kernel` return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 from basedsl.binding import Each, Signature, constexpr_type
 from basedsl.binding.argument_types import DeclaresArguments
 from basedsl.binding.calling_convention import INLINE, LAUNCH, decide
-from basedsl.errors import DSLAttributeError, DSLCallError, DSLTypeError, users_frames
+from basedsl.errors import (
+    DSLAttributeError,
+    DSLCallError,
+    DSLTypeError,
+    users_frames,
+    with_article,
+)
 from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
@@ -40,7 +46,7 @@ else:  # without defaults: typing_extensions costs an import
 
 
 class FunctionLanguage(DeclaresArguments, Protocol):
-    """The part of a `basedsl.Language` that its functions and their compilations ask."""
+    """The part of a `basedsl.Language` that its functions and their compilations use."""
 
     def launch(self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
@@ -49,17 +55,19 @@ Call = Callable[["DSLFunction", tuple[Any, ...], dict[str, Any]], Any]
 
 
 class DSLFunction(Generic[P, R, C, K]):
-    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` the Python function as written.
+    """A function of a DSL. `kind` is "jit" or "kernel"; `fn` is the Python function as written.
 
     To a type checker, `P` and `R` are the parameters and the result of the function as written,
-    `C` is what a call gives, `K` what `compile` gives. Calls take anything, and those of a @jit
-    function give anything: Python passes an array for a tensor, and gets an int for an Int32.
+    `C` is the type of a call's result, `K` that of `compile`'s. Calls accept any argument types,
+    and those of a @jit function return Any: Python passes an array for a tensor, and gets an int
+    for an Int32.
 
-    `call(function, args, kwargs)` makes a call from Python, `compile(function, *args, **kwargs)`
-    only compiles. `variants` has the function's compilations: whoever `call` is, fills it.
+    `call(function, args, kwargs)` runs a call from Python, `compile(function, *args, **kwargs)`
+    only compiles; the driver provides both. `variants` are the function's compilations, which the
+    driver adds.
 
-    Each object has its own `__call__`: Python's (`_call`) at first, and a native one in front of it
-    when there is a variant that native code can call.
+    Each object has its own `__call__`: at first Python's (`_call`), then a native one, once there
+    is a variant that native code can call.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -90,7 +98,7 @@ class DSLFunction(Generic[P, R, C, K]):
         self.language = language
         self.fn: Any = fn
         self.kind = kind
-        # What is defined in a function that was rewritten has been rewritten with it.
+        # A function defined inside of a rewritten one was rewritten with it.
         self.preprocess = preprocess and not is_rewritten(fn.__code__)
         self.variants: Variants[Any] = Variants()
         self._call_from_python = call
@@ -111,9 +119,10 @@ class DSLFunction(Generic[P, R, C, K]):
         return self._signature[1]
 
     def staged_in(self, trace: Trace) -> Callable[..., Any]:
-        """The function that the meta-stage runs: rewritten, or as written with preprocess=False.
+        """Return the function that the meta-stage runs: rewritten, or as written with
+        preprocess=False.
 
-        Made again for each trace: names may mean something else now.
+        Each trace makes it anew, because the globals may have changed.
         """
         if not self.preprocess:
             written: Callable[..., Any] = self.fn
@@ -124,7 +133,9 @@ class DSLFunction(Generic[P, R, C, K]):
         return found
 
     def stage(self) -> StagedFunction:
-        """The function rewritten by the pre-stage."""
+        """Run the pre-stage on the function as it is now. Raises DSLSyntaxError for Python that the
+        pre-stage does not support.
+        """
         from basedsl.prestage import stage_function
 
         return stage_function(self.fn)
@@ -156,7 +167,7 @@ class DSLFunction(Generic[P, R, C, K]):
         return symbol_of(name.replace("<lambda>", "lambda").replace("<locals>.", ""))
 
     def forget(self) -> None:
-        """Drop everything compiled."""
+        """Drop all compilations of the function that this process has."""
         with self.variants.lock:
             self.variants.clear()
             self._entry = None
@@ -168,7 +179,7 @@ class DSLFunction(Generic[P, R, C, K]):
     def __repr__(self) -> str:
         return f"<@{self.language.name}.{self.kind} {self.fn.__qualname__}>"
 
-    # Copied and pickled as functions are: as themselves, and by name.
+    # Like a Python function, it is copied as itself and pickled by name.
 
     def __copy__(self) -> Self:
         return self
@@ -184,10 +195,10 @@ class DSLFunction(Generic[P, R, C, K]):
 
         def __getattr__(self, name: str) -> Any:
             if name == "launch" and self.__dict__.get("kind") == "kernel":
-                name, called = self.fn.__qualname__, f"{self.fn.__name__}(...)"
+                name = self.fn.__name__
                 raise DSLAttributeError(
-                    f"the kernel '{name}' has no launch of its own: a call of it has",
-                    hint=f"call it with its arguments first: {called}.launch(grid=..., block=...)",
+                    f"'{name}.launch' is missing the kernel's arguments",
+                    hint=f"write {name}(...).launch(grid=..., block=...)",
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -229,7 +240,11 @@ class DSLFunction(Generic[P, R, C, K]):
             self.__call__ = entry.call
 
     def compile(self, *args: Any, **kwargs: Any) -> K:
-        """Compile for arguments like these, without running: a `basedsl.Compiled`."""
+        """Compile for arguments of these types, without running.
+
+        Takes the arguments of a call, and `options` as `DSL.compile` does. Returns a
+        `basedsl.Compiled`. Raises the errors of a first call.
+        """
         return self._compile(self, *args, **kwargs)
 
     def _call_traced(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -247,7 +262,7 @@ class DSLFunction(Generic[P, R, C, K]):
         return self._inline(trace, args, kwargs)
 
     def _inline(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the body in the running trace, with arguments converted as annotated."""
+        """Run the body in the current trace, with arguments converted as annotated."""
         values = self.signature.bind(args, kwargs)
         for i, parameter in enumerate(self.signature.parameters):
             values[i] = _convert(values[i], parameter.annotation, parameter.name)
@@ -256,7 +271,7 @@ class DSLFunction(Generic[P, R, C, K]):
 
 
 class BoundFunction(Generic[C, K]):
-    """A decorated method and its instance, which is static while compiling."""
+    """A decorated method bound to its instance, which is static while compiling."""
 
     __slots__ = ("__call__", "function", "instance")
     __dsl_leaf__ = True
@@ -302,12 +317,16 @@ class BoundFunction(Generic[C, K]):
 
 
 def symbol_of(name: str) -> str:
-    """A name as a symbol of the IR: letters, digits and underscores."""
+    """Return a name as an IR symbol: characters that are no letters or digits become
+    underscores.
+    """
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
 def bind_staged(staged: StagedFunction, trace: Trace) -> Callable[..., Any]:
-    """A rewritten function, to be run in `trace`; its text is printed if options ask for it."""
+    """Return the rewritten function, ready to run in `trace`; print its text if the option
+    `print_after_preprocess` is set.
+    """
     if trace.options.print_after_preprocess:
         print(staged.source)
     return staged.bind(CONTROL_FLOW)
@@ -324,7 +343,9 @@ def _identical(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _convert(value: Any, annotation: Any, name: str) -> Any:
-    """An inlined call's argument under its parameter's annotation."""
+    """Return the argument of an inlined call, converted to its parameter's annotation. Raises
+    DSLCallError for a value that the annotation excludes.
+    """
     if isinstance(annotation, Each):
         return annotation.convert(value, lambda x, kind: _convert(x, kind, name))
     static = constexpr_type(annotation)
@@ -341,7 +362,7 @@ def _convert(value: Any, annotation: Any, name: str) -> Any:
         return value
     if isinstance(value, Numeric) and type(value).is_float and annotation.is_integer:
         raise DSLCallError(
-            f"the parameter '{name}' is {annotation.__name__} and got a {type(value).__name__}",
+            f"the parameter '{name}' is {annotation.__name__} and got {with_article(type(value))}",
             hint=f"convert it with .to({annotation.__name__})",
         )
     return annotation(value) if isinstance(value, Numeric | int | float) else value

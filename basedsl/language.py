@@ -1,4 +1,4 @@
-"""The contract of a plugin: what a DSL's author declares.
+"""`Language`: the declarations by which a plugin defines a DSL.
 
     class Toy(Language):
         name = "toy"
@@ -6,7 +6,7 @@
 
     TOY = DSL(Toy())
 
-A `Language` runs nothing: the driver asks it at each stage. Everything but `name` has a default.
+A `Language` is passive: the driver calls its methods at each stage. Only `name` has no default.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
-from basedsl.errors import DSLCallError
+from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.function import DSLFunction
 from basedsl.mlir import Bindings
 from basedsl.native_call.invoker import native_invoker
@@ -30,12 +30,12 @@ from basedsl.tracing import Emitter, Trace
 class Language:
     """Subclass this to declare a DSL; `DSL(YourLanguage())` makes its decorators."""
 
-    #: The DSL's name: in symbols, in messages, and for hooks of other plugins.
+    #: The DSL's name, used in symbols and messages; hooks of other plugins get it as `dsl`.
     name: ClassVar[str]
     #: The numeric types that a Python int and a Python float become.
     default_int: ClassVar[Any] = Int64
     default_float: ClassVar[Any] = Float64
-    #: The dialects that the MLIR bindings must have.
+    #: The names of the MLIR dialects that the bindings must provide.
     dialects: ClassVar[tuple[str, ...]] = ("func", "arith", "scf", "cf", "math", "llvm")
     #: The package of the MLIR bindings; None takes the one that the option `mlir` names.
     bindings_package: ClassVar[str | None] = None
@@ -44,54 +44,66 @@ class Language:
     #: The classes of decorated and of compiled functions.
     function_class: ClassVar[type[DSLFunction]] = DSLFunction
     compiled_class: ClassVar[type[Compiled]] = Compiled
-    #: True if the outputs of the pipeline's steps are all that `executor` needs, also in another
-    #: process: then compilations are kept on disk.
+    #: True if `executor` can run the pipeline's outputs in another process too: then compilations
+    #: are stored in the disk cache.
     kept_on_disk: ClassVar[bool] = True
-    #: Errors of parts of the DSL that work without compiling, and so know no place in a program:
-    #: raised while tracing, they become DSLErrors at the user's line.
+    #: Names of packages whose programs this DSL runs as well.
+    stands_for: ClassVar[tuple[str, ...]] = ()
+    #: Classes of exceptions without a source location, such as those of a library that also works
+    #: outside of compilations. Raised while tracing, they become DSLErrors at the user's line.
     plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
+
+    def install_as(self, name: str) -> None:
+        """Make `import name`, one of `stands_for`, give this DSL's package in this process."""
+        raise DSLRuntimeError(f"the DSL '{self.name}' runs no programs of another")
 
     # Arguments -----------------------------------------------------------------------------------
 
     def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
-        """The type of an argument of the DSL's own kinds: arrays, pointers, streams. None for
-        others. `annotation` and `name` are the parameter's.
+        """Return the argument type of a value of the DSL's own kinds, such as an array, pointer or
+        stream; None leaves the value to the core (numbers, static values, trees) and to adapters of
+        plugins. `annotation` and `name` are the parameter's. May raise DSLCallError.
         """
         return None
 
     def target_key(self, settings: Any) -> Any:
-        """What code depends on besides arguments and options: a device's architecture. In a process
-        it depends on the settings alone: native calls do not ask again.
+        """Return the part of the cache key besides arguments and options, such as the device's
+        architecture: any hashable value. In one process it must depend on `settings` alone, because
+        native calls do not ask again.
         """
         return None
 
     # Tracing -------------------------------------------------------------------------------------
 
     def load_dialects(self, bindings: Bindings) -> None:
-        """Load dialects that the DSL defines from Python into the current context."""
+        """Load the dialects that the DSL defines in Python (IRDL) into the current MLIR context."""
 
     def emitter(self, trace: Trace) -> Emitter:
-        """The builder of control flow in the IR; the core's over `scf` unless overridden."""
+        """Return the builder of control flow in the IR; by default that of the core, which emits
+        `scf`.
+        """
         from basedsl.metastage.scf_emitter import ScfEmitter
 
         return ScfEmitter(trace)
 
     def new_extension(self) -> Any:
-        """A record of the DSL's own for one compilation, which becomes `trace.extension`."""
+        """Return the DSL's own record of one compilation, which becomes `trace.extension`."""
         return None
 
     def after_trace(self, trace: Trace) -> None:
-        """Called when a function was traced, with the whole IR in `trace.module`."""
+        """Complete the module after tracing: `trace.module` has the whole IR."""
 
     def launch(self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of calling a kernel in a @jit function, to be launched by the program."""
+        """Return the value of a kernel call in a @jit function, on which the program calls
+        `launch`. By default raises DSLCallError: the DSL has no kernels.
+        """
         raise DSLCallError(f"the DSL '{self.name}' has no kernels")
 
     # Compiling and running -----------------------------------------------------------------------
 
     def pipeline(self, settings: Any) -> Pipeline:
-        """The steps from the traced module to what `executor` takes; to native code unless
-        overridden.
+        """Return the steps from the traced module to the artifact that `executor` runs; by default
+        to native object code of this machine.
         """
         from basedsl.objectstage.lowering import native_pipeline
 
@@ -105,9 +117,9 @@ class Language:
         results: Results,
         settings: Any,
     ) -> Callable[[Sequence[Any]], Any]:
-        """A callable on packed arguments that runs the function `symbol` of the pipeline's output:
-        object code unless overridden. Calls need no Python if it is an `Invoker` with an entry
-        point.
+        """Return a callable that takes the packed arguments, runs the function `symbol` of
+        `stages.artifact`, and returns the Python result. By default the artifact is object code. If
+        the callable is an `Invoker` with an entry point, later calls run without Python.
         """
         assert isinstance(stages.artifact, bytes)
         return native_invoker(stages.artifact, symbol, arguments, results)

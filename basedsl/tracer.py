@@ -1,5 +1,5 @@
-"""The meta-stage of one call: the rewritten function runs with proxies for its arguments, and fills
-a module.
+"""The meta-stage of one call: running the rewritten function on proxies of its arguments builds an
+MLIR module.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _run(
     args: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Call the rewritten function; errors that know no place in the program get the user's line."""
+    """Call the rewritten function; errors without a source location get the user's line."""
     try:
         with trace.body_of(staged):
             return staged(*args, **kwargs)
@@ -92,7 +92,9 @@ def _run(
 def _check_unchanged(
     call: BoundCall, proxies: Sequence[Any], before: Sequence[tuple[Node | None, list[Any]]]
 ) -> None:
-    """DSLError for a function that changes an argument: the caller's object would not change."""
+    """Raise DSLError if the function changed an argument in place: compiled code would not change
+    the caller's object.
+    """
     function = call.function
     for parameter, argument, proxy, (node, leaves) in zip(
         function.signature.parameters, call.arguments, proxies, before, strict=True

@@ -1,11 +1,11 @@
-"""The compilations of one function that this process has."""
+"""The in-memory cache of one function's compilations."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any, Generic, Protocol, TypeVar
 
-# How many compilations for the same key are kept, of which at most one holds.
+# The most compilations kept for one key. They differ in their guards; at most one set holds.
 MOST_KEPT = 8
 
 
@@ -20,7 +20,7 @@ V = TypeVar("V", bound=Guarded)
 
 
 class Variants(Generic[V]):
-    """The compilations of one function, by the key of the calls that they are for.
+    """The compilations of one function, by `BoundCall.key`.
 
     Hold `lock` from the look-up until the end of a compilation, so that threads do not compile the
     same variant twice.
@@ -31,20 +31,20 @@ class Variants(Generic[V]):
         self.by_key: dict[Any, list[V]] = {}
 
     def find(self, key: Any) -> V | None:
-        """The compilation for `key` whose guards hold."""
+        """Return the compilation for `key` whose guards hold; None if there is none."""
         for compiled in self.by_key.get(key, ()):
             if compiled.guards.holds():
                 return compiled
         return None
 
     def keep(self, key: Any, compiled: V) -> V:
-        """Remember a compilation, and forget the oldest of many for the same key."""
+        """Add a compilation and return it; more than MOST_KEPT of one key drop the oldest."""
         known = self.by_key.setdefault(key, [])
         known.append(compiled)
         del known[:-MOST_KEPT]
         return compiled
 
     def clear(self) -> None:
-        """Forget all compilations."""
+        """Drop all compilations."""
         with self.lock:
             self.by_key.clear()

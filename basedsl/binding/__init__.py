@@ -1,4 +1,4 @@
-"""Calls: how Python arguments become parameters of compiled code, and what is static in them."""
+"""Binding of calls: signatures, argument types, static values, and results."""
 
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (

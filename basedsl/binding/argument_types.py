@@ -1,5 +1,7 @@
-"""The type of an argument: a static value, a kind of the DSL's own, a number, a foreign value that
-a plugin adapts, or a tree of such.
+"""`argument_type`: from a Python value and an annotation to the type of an argument.
+
+The first that applies decides: `Constexpr`, the language's own kinds, numbers, values that are
+static without an annotation, a plugin's adapter, trees (tuples, dataclasses, ...).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _TREES = ("tuple", "list", "dict", "object", "record", "protocol")
 
 
 class DeclaresArguments(Protocol):
-    """The part of a `basedsl.Language` that says what its arguments are."""
+    """The part of a `basedsl.Language` that determines argument types."""
 
     @property
     def name(self) -> str: ...
@@ -42,8 +44,8 @@ class DeclaresArguments(Protocol):
 def argument_type(
     language: DeclaresArguments, value: Any, annotation: Any, name: str
 ) -> ArgumentType:
-    """The type of one argument of the parameter `name`; DSLCallError for a value of no kind that
-    the language, the core or a plugin knows.
+    """Return the type of one argument of the parameter `name`. Raises DSLCallError for a value that
+    neither the language, the core nor a plugin can pass to compiled code.
     """
     if isinstance(annotation, Each):
         return _tree(language, value, name, annotation.annotation)
@@ -73,7 +75,7 @@ def argument_type(
 
 
 def _tree(language: DeclaresArguments, value: Any, name: str, each: Any = None) -> ArgumentType:
-    """The type of a tree; `each` is the annotation of the leaves directly in it."""
+    """Return the type of a tree; `each` is the annotation of the leaves directly in it."""
     try:
         node, leaves = flatten(value)
         contains_itself = node is not None and _contains_itself(node, frozenset())
@@ -112,8 +114,8 @@ def _contains_itself(node: Node, above: frozenset[int]) -> bool:
 
 
 def _field_annotations(node: Node | None, each: Any) -> list[Any]:
-    """The annotation of each leaf, where its class (dataclass, NamedTuple) declares one; `each` is
-    that of a leaf directly in the tree.
+    """Return the annotation of each leaf, None where its class (dataclass, NamedTuple) declares
+    none; `each` is that of a leaf directly in the tree.
     """
     found: list[Any] = []
 
@@ -133,7 +135,7 @@ def _field_annotations(node: Node | None, each: Any) -> list[Any]:
 
 
 def _declared_fields(cls: type) -> dict[str, Any]:
-    """Annotations of a class; one written as text that cannot be evaluated counts as none."""
+    """Return the annotations of a class, without those in strings that cannot be evaluated."""
     scope = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     found: dict[str, Any] = {}
     for name, annotation in inspect.get_annotations(cls).items():

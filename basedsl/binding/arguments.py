@@ -20,7 +20,7 @@ from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 
 
 class ArgumentType:
-    """One kind of argument: the base class of all. Instances are hashable; equal ones share code.
+    """The base class of argument types. Instances are hashable; calls with equal ones share code.
 
     A subclass gives `formats`, `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are
     hashable, and have a `digest` where their fields are plain values.
@@ -31,39 +31,48 @@ class ArgumentType:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """One `struct` code for each IR value that the argument becomes."""
+        """The `struct` format characters of the C storage, one for each IR value of the
+        argument.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define formats")
 
     def ir_types(self, ir: Any) -> list[Any]:
-        """The types of the parameters in the IR, one for each value; `ir` is the bindings'."""
+        """Return the MLIR types of the IR parameters, one for each of `formats`. `ir` is the module
+        `ir` of the MLIR bindings.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define ir_types")
 
     def proxy(self, values: Sequence[Any]) -> Any:
-        """The object that the traced function gets, made of the IR's parameters."""
+        """Return the object that the traced function gets for this argument, made of `values`: the
+        IR parameters of `ir_types`, in that order.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define proxy")
 
     def pack(self, value: Any) -> tuple[Any, ...]:
-        """C storage of a Python value of this type: what `struct` takes for `formats`."""
+        """Return the C storage of a Python value of this type: one item for each of `formats`."""
         raise NotImplementedError(f"{type(self).__name__} does not define pack")
 
     def accepts(self, value: Any, name: str) -> bool:
-        """Whether code compiled for this type may be called with `value`, which has another type of
-        the same class. May raise a DSLCallError that says why not; `name` is the parameter's.
+        """Return True if code compiled for this type may be called with `value`, whose own argument
+        type is of the same class but not equal (a `Compiled` asks). May raise a DSLCallError that
+        says why not; `name` is the parameter's.
         """
         return False
 
     def unpacker(self) -> Unpacker | None:
-        """The native form of `pack`; None keeps calls in Python. It must never accept a value for
-        which the DSL would find another argument type.
+        """Return the native form of `pack`, used by calls of a @jit function; None keeps calls in
+        Python. It must reject each value whose argument type is not equal to this one.
         """
         return None
 
     def accepting_unpacker(self) -> Unpacker | None:
-        """The unpacker for calls of a `Compiled`: it may take all that `accepts` does."""
+        """Return the unpacker for calls of a `Compiled`, which may take all that `accepts` does."""
         return self.unpacker()
 
     def digest(self) -> str | None:
-        """The type as text that is the same in every process; None keeps its code off the disk."""
+        """Return text that identifies this type in every process, for the disk-cache key; None
+        keeps its code off the disk.
+        """
         fields = getattr(type(self), "__dataclass_fields__", None)
         if fields is None:
             return None
@@ -99,7 +108,7 @@ class NumericArgument(ArgumentType):
 
 @dataclass(frozen=True)
 class StaticArgument(ArgumentType):
-    """A value known while compiling. `key` tells it from others; it takes no storage."""
+    """A value known while compiling, which takes no storage. Equal `key`s mean equal values."""
 
     key: Any
     value: Any = None
@@ -129,7 +138,9 @@ class StaticArgument(ArgumentType):
 
 
 class PartsArgument(ArgumentType):
-    """Made of other arguments, which travel one after another. `key` tells types apart."""
+    """The base of composite types: the storage of `parts` in order. Types with equal `key`s are
+    equal.
+    """
 
     def __init__(self, key: Any, parts: Sequence[ArgumentType]) -> None:
         self.key = key
@@ -150,7 +161,7 @@ class PartsArgument(ArgumentType):
 
 
 class TreeArgument(PartsArgument):
-    """A tuple, dict, dataclass, ... of arguments: its parts travel, its structure is static."""
+    """A tuple, list, dict or dataclass: its leaves are passed in order, its structure is static."""
 
     def __init__(self, node: Node, parts: list[Any]) -> None:
         super().__init__((_shape_key(node), tuple(parts)), parts)
@@ -202,7 +213,9 @@ def _shape_digest(node: Node | None) -> str | None:
 
 @dataclass(frozen=True)
 class AdaptedArgument(ArgumentType):
-    """A foreign value that a plugin turns into one the DSL knows, at every call."""
+    """A value that a plugin converts by `adapt` at every call; `inner` is the converted one's
+    type.
+    """
 
     inner: ArgumentType
     adapt: Callable[[Any], Any]
@@ -228,7 +241,9 @@ class AdaptedArgument(ArgumentType):
 
 
 def static_key(value: Any, name: str = "argument") -> Any:
-    """A hashable stand-in for a static value, under which `1`, `1.0` and `True` differ."""
+    """Return a hashable key of a static value, under which `1`, `1.0` and `True` differ. Raises
+    DSLCallError for an unhashable value; `name` is the parameter's.
+    """
     if isinstance(value, tuple):
         return (type(value), tuple(static_key(v, name) for v in value))
     if isinstance(value, frozenset):
@@ -253,7 +268,9 @@ def static_key(value: Any, name: str = "argument") -> Any:
 
 
 def static_parts(argument: Any) -> list[Any]:
-    """What of an argument is known while compiling: static values, the classes of trees."""
+    """Return the parts of an argument that are known while compiling: static values, the classes
+    of trees.
+    """
     if isinstance(argument, StaticArgument):
         return [argument.value]
     if isinstance(argument, TreeArgument):
@@ -271,7 +288,9 @@ def _classes(node: Node | None) -> list[Any]:
 
 
 def is_plainly_static(value: Any) -> bool:
-    """Values that are static with no annotation: None, classes, enum members, strings."""
+    """Return True for a value that is static without an annotation: None, a class, an enum member
+    or a string.
+    """
     return value is None or isinstance(value, type | enum.Enum | str)
 
 
@@ -281,7 +300,7 @@ _FORMATS = {1: "b", 8: "b", 16: "h", 32: "i", 64: "q"}
 
 
 def storage_format(type_: Any) -> str:
-    """The `struct` code under which a number of this type is stored."""
+    """Return the `struct` format character under which a number of this type is stored."""
     if type_.is_float:
         native = {"Float16": "e", "Float32": "f", "TFloat32": "f", "Float64": "d"}
         return native.get(type_.__name__, "H" if type_.width == 16 else "B")
@@ -294,7 +313,9 @@ def storage_format(type_: Any) -> str:
 
 
 def storage_value(type_: Any, value: Any) -> Any:
-    """What `struct` packs for `value` as a `type_`; DSLTypeError if it does not fit the type."""
+    """Return the C storage of `value` as a `type_`: what `struct.pack` takes under
+    `storage_format(type_)`. Raises DSLTypeError if the value does not fit the type.
+    """
     number = value if type(value) is type_ else type_(value)
     raw = number.value
     code = storage_format(type_)
@@ -309,7 +330,7 @@ def storage_value(type_: Any, value: Any) -> Any:
 
 
 def from_storage(type_: Any, raw: Any) -> Any:
-    """The Python number of what `struct` unpacked for a `type_`."""
+    """Return the Python number of `raw`, which `struct` unpacked under `storage_format(type_)`."""
     code = storage_format(type_)
     if type_.is_integer and type_.signed and 1 < type_.width < 8 and raw >> (type_.width - 1):
         return raw - 2**type_.width  # narrow integers are stored with zeros above
@@ -326,9 +347,11 @@ def from_storage(type_: Any, raw: Any) -> Any:
 
 
 def numeric_argument(value: Any, annotation: Any, name: str, ints: Any, floats: Any) -> Any:
-    """The argument type of a number, or None if `value` is none.
+    """Return the argument type of a number; None if `value` is not a number.
 
-    `annotation` may be a Numeric class, which decides the type; the value must be of its kind.
+    A Numeric class as `annotation` decides the type. Otherwise a Python int becomes `ints`, a
+    Python float `floats`, and a Numeric or NumPy scalar keeps its type. Raises DSLCallError for a
+    value that is not of the annotated kind; `name` is the parameter's.
     """
     declared = (
         annotation if isinstance(annotation, type) and issubclass(annotation, Numeric) else None
@@ -377,7 +400,7 @@ def _kind_of_number(value: Any, ints: Any, floats: Any) -> Any:
 
 
 def describe(value: Any) -> str:
-    """The kind of a Python value in a user's words."""
+    """Return the class of a Python value in a user's words, with dtype and shape of an array."""
     dtype = getattr(value, "dtype", None)
     shape = getattr(value, "shape", None)
     if dtype is not None and isinstance(shape, tuple) and shape:

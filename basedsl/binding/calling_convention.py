@@ -29,7 +29,11 @@ _WHY = {
 
 
 def decide(caller: str, caller_name: str, callee: str, fn: Any) -> str:
-    """What a call does; DSLCallError, naming both, where the convention forbids it."""
+    """Return the action for a call: RUN, INLINE or LAUNCH.
+
+    `caller` is "python", "jit" or "kernel", `callee` "jit" or "kernel", `fn` the called Python
+    function. Raises DSLCallError, naming both functions, where the convention forbids the call.
+    """
     action = CONVENTION[caller, callee]
     if action is ERROR:
         who = "Python" if caller == "python" else f"the @{caller} function '{caller_name}'"

@@ -44,7 +44,9 @@ else:
 
 
 def constexpr_type(annotation: Any) -> Any:
-    """The T of `Constexpr[T]`, `object` for a bare `Constexpr`, None for other annotations."""
+    """Return the T of `Constexpr[T]`, `object` for a bare `Constexpr`, None for other
+    annotations.
+    """
     if annotation is Constexpr:
         return object
     if isinstance(annotation, _ConstexprOf):

@@ -1,4 +1,4 @@
-"""What a compiled function returns: dynamic leaves come back as Python values.
+"""Results of compiled functions: dynamic leaves come back as Python values.
 
 A `Results` is made of the value that tracing returned and keeps nothing of the IR: the shape of the
 value, its static leaves, and the types of the dynamic ones.
@@ -21,7 +21,9 @@ _MADE_OF_CLASS = ("tuple", "list", "dict", "object", "record")
 
 @dataclass
 class Shape:
-    """A node of a result without its values. `number` counts nodes; an "again" has another's."""
+    """A node of a result without its values. `number` identifies a node of the tree; a node of the
+    kind "again" refers to an earlier one by that one's number.
+    """
 
     kind: str
     cls: type
@@ -32,7 +34,9 @@ class Shape:
 
 
 def _only_lives_here(leaf: Any) -> bool:
-    """Whether a leaf, not a number, means something in compiled code only."""
+    """Return True for a leaf that exists in compiled code only, such as a tensor; a number comes
+    back to Python.
+    """
     if isinstance(leaf, Numeric):
         return False
     kind = type(leaf)
@@ -42,9 +46,9 @@ def _only_lives_here(leaf: Any) -> bool:
 
 
 class Results:
-    """The structure of a result, with the places of its dynamic leaves.
+    """The structure of a result: its tree, its static leaves, the places of its dynamic leaves.
 
-    `values` are the dynamic leaves' `ir.Value`s until `forget`.
+    `values` are the `ir.Value`s of the dynamic leaves, until `forget` drops them.
     """
 
     def __init__(self, value: Any, fn: Any = None) -> None:
@@ -75,7 +79,7 @@ class Results:
     def of_parts(
         cls, shape: Shape | None, leaves: list[Any], types: list[Any], places: list[int]
     ) -> Results:
-        """What was taken apart to be kept on disk."""
+        """Return a result structure from the attributes that the disk cache stores."""
         made = cls.__new__(cls)
         made.shape, made.leaves, made.types, made.places = shape, leaves, types, places
         made.values = []
@@ -100,7 +104,7 @@ class Results:
 
     @property
     def is_flat_tuple(self) -> bool:
-        """Whether the result is a plain tuple of dynamic leaves."""
+        """True if the result is a plain tuple of dynamic leaves."""
         shape = self.shape
         return (
             shape is not None
@@ -110,11 +114,13 @@ class Results:
         )
 
     def forget(self) -> None:
-        """Drop the IR."""
+        """Drop the references to IR values, so that the module can be freed."""
         self.values = []
 
     def make(self, raw: Sequence[Any]) -> Any:
-        """The Python result from the C values of the dynamic leaves."""
+        """Return the Python result for the C values of the dynamic leaves, in the order of
+        `types`.
+        """
         if self.shape is None:
             return from_storage(self.types[0], raw[0]) if self.places else self.leaves[0]
         leaves = list(self.leaves)

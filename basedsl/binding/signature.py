@@ -19,12 +19,12 @@ NO_DEFAULT: Any = object()
 
 @dataclass(frozen=True)
 class Each:
-    """The annotation of `*args: T` and `**named: T`, whose value is a tuple or dict of many."""
+    """The annotation of `*args: T` or `**named: T`: each element of the tuple or dict is a T."""
 
     annotation: Any
 
     def convert(self, value: Any, one: Callable[[Any, Any], Any]) -> Any:
-        """The tuple or dict of `one(element, annotation)` of each element."""
+        """Return a tuple or dict with `one(element, annotation)` in the place of each element."""
         if isinstance(value, dict):
             return {key: one(x, self.annotation) for key, x in value.items()}
         return tuple([one(x, self.annotation) for x in value])
@@ -32,7 +32,9 @@ class Each:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `annotation` is None where there is none, `Each` of a variadic one."""
+    """One parameter of a DSL function. `annotation` is None without one, and an `Each` for a
+    variadic parameter.
+    """
 
     name: str
     annotation: Any
@@ -60,7 +62,9 @@ class Parameters:
 
 
 class Signature:
-    """How calls of `fn` bind; annotations in strings are evaluated in the function's scope."""
+    """The parameters of `fn`, and the binding of calls to them. Annotations written as strings are
+    evaluated in the function's scope. Raises DSLTypeError for one that cannot be evaluated.
+    """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
@@ -83,7 +87,9 @@ class Signature:
         self._count = len(self.parameters)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """One value for each parameter, defaults filled in; `*args` is a tuple, `**kw` a dict."""
+        """Return one value for each parameter, defaults filled in; `*args` is a tuple, `**kw` a
+        dict. Raises DSLCallError where Python would raise TypeError.
+        """
         if not kwargs and self._positional and len(args) == self._count:
             return list(args)
         try:
@@ -97,7 +103,9 @@ class Signature:
         return list(bound.arguments.values())
 
     def native(self, places: Sequence[int] | None = None) -> Parameters | None:
-        """The parameters at `places` (all of them) for native calls; None if one is variadic."""
+        """Return the parameters at the indices `places` (None: all) for a native call; None if the
+        function has a variadic one.
+        """
         kinds = [p.kind for p in self._signature.parameters.values()]
         if any(p.variadic for p in self.parameters):
             return None
@@ -116,7 +124,9 @@ class Signature:
         )
 
     def spread(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments with which to call the function itself, from one value a parameter."""
+        """Return `(args, kwargs)` with which to call the function itself, from one value for each
+        parameter.
+        """
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for p, value in zip(self._signature.parameters.values(), values, strict=True):

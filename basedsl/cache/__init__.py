@@ -1,10 +1,10 @@
-"""The disk cache of compiled code: its folder, and text that stands for values in a key.
+"""The disk cache of compiled code.
 
-Functions of files are kept, under the user's cache folder unless the option `cache_dir` names
-another, until the option `cache_size` is reached; the option `cache` turns it off.
+Code of functions that are defined in files is stored below the user's cache folder, or in the
+folder that the option `cache_dir` names, up to `cache_size` MiB. The option `cache` turns it off.
 `basedsl.cache.entry` makes the keys and the contents of the entries.
 """
 
-from basedsl.cache.store import CacheWarning, Store, default_folder
+from basedsl.cache.store import CacheStore, CacheWarning, default_folder
 
-__all__ = ["CacheWarning", "Store", "default_folder"]
+__all__ = ["CacheStore", "CacheWarning", "default_folder"]

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 
-from basedsl.cache.store import Store, default_folder
+from basedsl.cache.store import CacheStore, default_folder
 from basedsl.options import Options
 from basedsl.plugin import Command
 
@@ -18,7 +18,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(parsed: argparse.Namespace) -> int:
     options = Options.from_environment(**({"cache_dir": parsed.dir} if parsed.dir else {}))
-    store = Store(options.cache_dir or default_folder(), options.cache_size * 2**20)
+    store = CacheStore(options.cache_dir or default_folder(), options.cache_size * 2**20)
     if parsed.action == "clear":
         print(f"removed {store.clear()} entries from {store.folder}")
         return 0
@@ -34,7 +34,7 @@ def _run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _described(store: Store, key: str) -> str:
+def _described(store: CacheStore, key: str) -> str:
     content = store.read(key, touch=False)
     if content is None:
         return "(gone)"

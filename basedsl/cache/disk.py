@@ -1,4 +1,4 @@
-"""Compilations that the disk keeps between processes: which, where, and under which key."""
+"""Look-up of compilations in the disk cache: which are stored, and under which key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from basedsl.binding.results import Results
 from basedsl.cache.entry import cache_key, deserialize, serialize
-from basedsl.cache.store import Store, default_folder
+from basedsl.cache.store import CacheStore, default_folder
 from basedsl.language import Language
 from basedsl.mlir import MLIRContext
 from basedsl.objectstage import Pipeline, Stages
@@ -18,43 +18,43 @@ from basedsl.staleness.guards import Guards
 
 
 class DiskEntry(NamedTuple):
-    """The place of one compilation on the disk, filled or not."""
+    """The entry of one compilation in the disk cache, which may not be written yet."""
 
-    store: Store
+    store: CacheStore
     key: str
     language: Language
 
     def read(
         self, pipeline: Pipeline, context: Callable[[], MLIRContext]
     ) -> tuple[Results, Stages] | None:
-        """What `write` was given, in whichever process; None if there is nothing. `context` makes
-        the MLIR context, with which modules are printed.
+        """Return the results and stages that a process wrote here; None if the entry is empty.
+        `context` makes the MLIR context, which only printing a module needs.
         """
         content = self.store.read(self.key)
         return deserialize(content, pipeline, context) if content else None
 
     def write(self, call: BoundCall, results: Results, stages: Stages) -> None:
-        """Keep a compilation, unless its result is of classes that other processes cannot make."""
+        """Store a compilation, unless its result contains classes that cannot be serialised."""
         with contextlib.suppress(TypeError):
             self.store.write(self.key, serialize(self.language, call, results, stages))
 
 
 class Disk:
-    """The compilations of one language that the disk keeps."""
+    """The disk cache as one language uses it."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
 
-    def store(self, settings: Any) -> Store | None:
-        """The folder of entries; None if options or the language want none."""
+    def store(self, settings: Any) -> CacheStore | None:
+        """Return the folder of entries; None if the options or the language turn the cache off."""
         if not (settings.cache and self._language.kept_on_disk):
             return None
         folder = settings.cache_dir or default_folder()
-        return Store(folder, settings.cache_size * 2**20)
+        return CacheStore(folder, settings.cache_size * 2**20)
 
     def entry(self, call: BoundCall, guards: Guards) -> DiskEntry | None:
-        """The place of a compilation; None if its key means nothing to other processes, or if a
-        plugin sees its stages, which it must see in each process.
+        """Return the entry of a call's compilation. None if the call has no key that holds in other
+        processes, or if a plugin observes the stages, which then must run in each process.
         """
         language, symbol = self._language, call.function.symbol
         store = self.store(call.settings)

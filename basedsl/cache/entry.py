@@ -33,8 +33,9 @@ _CLASSES: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict, "object
 def cache_key(
     language: Language, call: BoundCall, portable_text: Sequence[str] | None
 ) -> str | None:
-    """The key of a call's compilation; None if it means nothing to another process.
-    `portable_text` is that of the guards.
+    """Return the cache key of a call's compilation, a SHA-256 in hexadecimal; None if something
+    that the code depends on has no text that is the same in other processes. `portable_text` is
+    `Guards.portable_text`.
     """
     code = call.function.fn.__code__
     if portable_text is None or code.co_name == "<lambda>" or not os.path.isfile(code.co_filename):
@@ -71,7 +72,9 @@ def _versions(language: Language, settings: Any) -> tuple[str, ...]:
 
 
 def serialize(language: Language, call: BoundCall, results: Results, stages: Stages) -> bytes:
-    """The bytes of an entry; TypeError if the result is of classes that are not plain."""
+    """Return the bytes of an entry. Raises TypeError if the result contains other classes than
+    tuples, lists, dicts, numbers, strings and None.
+    """
     table, blobs = [], []
     for name, output in stages.outputs.items():
         text = isinstance(output.data, str)
@@ -94,7 +97,7 @@ def serialize(language: Language, call: BoundCall, results: Results, stages: Sta
 
 
 def read_header(content: bytes) -> dict[str, Any]:
-    """The first line of an entry, for listings."""
+    """Return the header of an entry: the JSON object in its first line."""
     head: dict[str, Any] = json.loads(content[: content.index(b"\n")])
     return head
 
@@ -102,8 +105,8 @@ def read_header(content: bytes) -> dict[str, Any]:
 def deserialize(
     content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]
 ) -> tuple[Results, Stages]:
-    """The results and stages that `serialize` was given. `context` makes the MLIR context, with
-    which modules are printed.
+    """Return the results and stages that `serialize` was given. `context` makes the MLIR context,
+    which only printing a module needs.
     """
     head = read_header(content)
     at = content.index(b"\n") + 1
@@ -124,7 +127,7 @@ def deserialize(
 
 
 class _Deferred:
-    """An MLIR context that is not made before somebody prints a module."""
+    """A proxy of an MLIR context, which is made at the first use of an attribute."""
 
     def __init__(self, make: Callable[[], MLIRContext]) -> None:
         self._make = make

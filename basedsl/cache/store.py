@@ -51,7 +51,7 @@ class Found:
         return self.path.name.removesuffix(SUFFIX)
 
 
-class Store:
+class CacheStore:
     """The entries in `folder`, at most `limit` bytes of them after each write."""
 
     def __init__(self, folder: Path, limit: int) -> None:

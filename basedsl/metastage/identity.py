@@ -64,7 +64,7 @@ def id_(x: Any) -> int:
 
 
 class Singleton:
-    """What equals one bool only, and asks for the truth of a dynamic Boolean: a pattern."""
+    """A pattern that equals one bool only, and asks for the truth of a dynamic Boolean."""
 
     def __init__(self, value: bool) -> None:
         self.value = value

@@ -1,9 +1,9 @@
-"""Native calls: conditions, arguments and results of a call in native code, from tables.
+"""Native calls: C code that checks guards, unpacks arguments and wraps results without Python.
 
-`call.c` is what runs; `entry` makes its tables; `variant` fills them for one compilation;
-`unpackers` are how argument types take part; `conditions` are what guards may ask;
-`object_layout` confirms what native code takes for granted; `runtime` loads it; `build` makes
-the LLVM IR of the C files, which include `object_layout.h`.
+`call.c` interprets tables; `entry` defines them and `variant` fills one for a compilation;
+`unpackers` convert arguments; `conditions` are the kinds of checks that guards use; `object_layout`
+confirms the memory layout of Python objects that `call.c` reads; `runtime` loads the machine code;
+`build` compiles the C files to the LLVM IR that the package brings.
 """
 
 from basedsl.native_call.entry import NativeEntryPoint

@@ -1,7 +1,8 @@
 """Conditions that native code checks before a call, without Python.
 
-A row is `(kind, address, key, expected)`: `call.c` compares what it finds at `address`, in the way
-that `kind` names, with `expected`. All rows of a variant hold, or another way of calling decides.
+A row is `(kind, address, key, expected)`: `call.c` reads memory at `address` in the way that `kind`
+names, and compares it with `expected`. If one row of a variant fails, native code does not call the
+variant: the next one is tried, then Python.
 """
 
 from __future__ import annotations

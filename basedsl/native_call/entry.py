@@ -29,11 +29,11 @@ ALWAYS = ctypes.c_int64(1)
 
 @dataclass(frozen=True)
 class NativeEntryPoint:
-    """What a call of compiled code needs: `address` of a function of one pointer, to its slots.
+    """The C function of compiled code: `address` of a `void (*)(void *slots)`.
 
-    `failed` is a counter that is not zero when something may have failed in the call; then
-    `on_failure()` returns the exception, or None if it was another thread's. Other threads run
-    Python meanwhile if `releases_gil`. `keep` stays alive.
+    `failed` is a counter that is not zero when a call may have failed; then `on_failure()` returns
+    the exception, or None if another thread's call failed. The call releases the GIL if
+    `releases_gil`. The objects in `keep` live as long as the entry point.
     """
 
     address: int
@@ -45,9 +45,10 @@ class NativeEntryPoint:
 
 @dataclass(frozen=True)
 class NativeResults:
-    """Where results are and what becomes of them: `shape` is NOTHING, SINGLE, TUPLE or PYTHON,
-    `slots` the `struct` code ("?" for booleans) and byte offset of each leaf; with PYTHON,
-    `make(raw)` gets the bytes from `start`.
+    """The conversion of C results to Python: `shape` is NOTHING (None), SINGLE, TUPLE or PYTHON.
+
+    `slots` has the `struct` character ("?" for booleans) and the byte offset of each leaf. With
+    PYTHON, `make(raw)` gets the `size` bytes from offset `start` and returns the result.
     """
 
     shape: int
@@ -58,7 +59,7 @@ class NativeResults:
 
 
 class NativeVariant:
-    """The table of one compilation."""
+    """The table by which `call.c` calls one compilation: guards, arguments, code, results."""
 
     def __init__(
         self,
@@ -169,13 +170,15 @@ class NativeEntry:
 def new_entry(
     parameters: Parameters, fallback: Callable[..., Any], tracing: ctypes.c_int64
 ) -> NativeEntry | None:
-    """An entry for a function of these parameters, or None where calls go through Python."""
+    """Return an entry for a function of these parameters; None where native calls do not work."""
     loaded = runtime() if len(parameters.names) <= MOST_PARAMETERS else None
     return None if loaded is None else NativeEntry(loaded, parameters, fallback, tracing)
 
 
 def tuple_unpacker(items: Sequence[tuple[Unpacker, int]]) -> Unpacker:
-    """Exactly a `tuple` of as many items, each by its unpacker at a byte offset of its own."""
+    """Return the unpacker of a `tuple` (no subclass) of as many items; each has an unpacker and the
+    byte offset of its slots.
+    """
     data, keep = [len(items)], []
     for one, slot in items:
         words = (ctypes.c_int64 * max(len(one.data), 1))(*map(_signed, one.data))

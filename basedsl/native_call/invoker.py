@@ -1,4 +1,4 @@
-"""Invokers: callables on packed values that run the entry of native code."""
+"""Invokers: callables that pass packed arguments to native code and return the Python result."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from basedsl.objectstage.entry_thunk import ENTRY_SUFFIX, slot_format
 
 
 class Invoker:
-    """A callable on packed values. `native` is the same code's entry point for native calls, None
-    where calls need Python; an executor that wraps an invoker may pass on its entry point.
+    """A callable that takes packed arguments and returns the Python result. `native` is the entry
+    point of the same code for native calls, None where calls need Python. An executor that wraps an
+    invoker may offer the wrapped one's entry point.
     """
 
     native: NativeEntryPoint | None = None
@@ -28,7 +29,7 @@ class Invoker:
 
 
 class NativeInvoker(Invoker):
-    """A callable on packed values that runs the entry of native code."""
+    """An invoker of an entry function in native code (`objectstage.entry_thunk`)."""
 
     native: NativeEntryPoint
 
@@ -68,9 +69,10 @@ def native_invoker(
     symbols: dict[str, int] | None = None,
     raise_failure: Callable[[], None] = asserts.raise_failed_assertion,
 ) -> NativeInvoker:
-    """A Python callable on packed values that runs the entry of native code.
+    """Load object code and return an invoker of the entry function of `symbol`.
 
-    `raise_failure` is called after code that can fail; it raises what went wrong in this thread.
+    `symbols` are the addresses of external symbols by name. `raise_failure` is called after a call
+    of code that can fail: it raises the exception of this thread's call, if there was one.
     """
     code = native.load_object(object_code, symbols)
     address = code.address_of(symbol + ENTRY_SUFFIX)

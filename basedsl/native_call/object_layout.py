@@ -1,4 +1,4 @@
-"""What is known of CPython's and NumPy's objects in memory, found by looking, never assumed.
+"""The memory layout of CPython's and NumPy's objects, determined by experiments on sample objects.
 
 The native call reads a few words of objects directly. Each place is found or confirmed here on
 objects made for it; where something is not as expected, it is None and the check stays in Python.
@@ -27,7 +27,9 @@ def word(address: int) -> int:
 
 @functools.cache
 def supported() -> bool:
-    """Whether this interpreter can be called from native code in the way that `call.c` does."""
+    """Return True if `call.c` works with this interpreter: 64-bit little-endian CPython with a
+    GIL, whose objects have their class at offset 8.
+    """
     if sys.implementation.name != "cpython" or sys.maxsize != 2**63 - 1:
         return False
     if sys.byteorder != "little" or sysconfig.get_config_var("Py_GIL_DISABLED"):
@@ -38,7 +40,7 @@ def supported() -> bool:
 
 @functools.cache
 def arrays_supported() -> bool:
-    """Whether NumPy arrays look as `call.c` says."""
+    """Return True if the C struct of NumPy arrays has the fields where `call.c` reads them."""
     array = np.arange(6, dtype=np.int32).reshape(2, 3)[:, ::2]
     at = id(array)
     shape, strides = word(at + 32), word(at + 40)
@@ -61,16 +63,18 @@ def _find(owner: Any, wanted: Any) -> int | None:
 
 @functools.cache
 def cell_offset() -> int | None:
-    """Where a closure cell has its content."""
+    """Return the byte offset of a closure cell's content; None if it was not found."""
     return _find(types.CellType(marker := object()), marker)
 
 
 @functools.cache
 def function_offsets() -> dict[str, int]:
-    """Where a function has `__code__`, `__defaults__` and `__kwdefaults__`."""
+    """Return the byte offsets of a function's `__code__`, `__defaults__` and `__kwdefaults__`,
+    those that were found.
+    """
 
     def sample(a: int = 1, *, b: int = 2) -> None:
-        """To be looked at."""
+        """The sample, whose memory is read below."""
 
     found = {
         name: _find(sample, getattr(sample, name))
@@ -81,7 +85,9 @@ def function_offsets() -> dict[str, int]:
 
 @functools.cache
 def dict_version_offset() -> int | None:
-    """Where a dict has a number that every change of it changes; CPython 3.11 to 3.13 have one."""
+    """Return the byte offset of a dict's version number, which each change of it changes; None if
+    there is none. CPython 3.11 to 3.13 have one.
+    """
     table = {"a": 0}
     at, seen = 3 * WORD, set()
     for i in range(200):
@@ -95,7 +101,9 @@ def dict_version_offset() -> int | None:
 
 @functools.cache
 def attributes_version_offset() -> int | None:
-    """The same for the `__dict__` of an ordinary object, whose attributes are stored past it."""
+    """Return `dict_version_offset` if assigning an attribute of an ordinary object changes the
+    version of its `__dict__` too; None if not, as its values may be stored outside of the dict.
+    """
 
     class Sample:
         def __init__(self) -> None:
@@ -112,7 +120,9 @@ def attributes_version_offset() -> int | None:
 
 @functools.cache
 def type_version_offset() -> int | None:
-    """Where a class has a number that every change of it or its bases changes (0: none yet)."""
+    """Return the byte offset of a class's version number, which each change of it or its bases
+    changes; None if there is none. The number is 0 before the first look-up of an attribute.
+    """
 
     class Base:
         mark = 0
@@ -133,7 +143,7 @@ def type_version_offset() -> int | None:
 
 
 def type_version(cls: type) -> int:
-    """The number of `type_version_offset` of a class, 0 if it has none."""
+    """Return the version number of a class (`type_version_offset`); 0 if it has none."""
     at = type_version_offset()
     if at is None:
         return 0

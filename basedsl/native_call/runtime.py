@@ -1,6 +1,6 @@
-"""The native half of a call, loaded once in a process: addresses of what `call.c` defines.
+"""The machine code of `call.c`, loaded once in a process.
 
-None of it is needed: without (another interpreter, no JIT) calls go through Python.
+It is optional: on another interpreter, or without a JIT compiler, calls go through Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from basedsl.cache.store import Store, default_folder
+from basedsl.cache.store import CacheStore, default_folder
 from basedsl.errors import DSLError
 from basedsl.native_call import object_layout
 from basedsl.objectstage import native
@@ -33,7 +33,7 @@ class _MethodDef(ctypes.Structure):
 
 
 class Runtime:
-    """The loaded code. `address("unpack_int")` is where `basedsl_unpack_int` is."""
+    """The loaded machine code of `call.c`."""
 
     def __init__(self) -> None:
         self._code = load_llvmir((Path(__file__).parent / "call.ll").read_text())
@@ -43,15 +43,18 @@ class Runtime:
         self._new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
 
     def address(self, name: str) -> int:
+        """Return the address of the C function `basedsl_<name>`."""
         return self._code.address_of(f"basedsl_{name}")
 
     def callable(self, entry: int, owner: Any) -> Any:
-        """A built-in function that calls through the Entry at `entry`, and keeps `owner` alive."""
+        """Return a built-in function that calls by the table at address `entry` (a `NativeEntry`),
+        and keeps `owner` alive.
+        """
         return self._new(ctypes.addressof(self._method), (entry, owner), None, None)
 
 
 def load_llvmir(text: str) -> native.LoadedObject:
-    """The code of LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
+    """Compile and load LLVM IR that uses CPython's C API, such as a plugin's own unpackers."""
     # The text was optimised when it was made.
     return native.load_object(
         compile_kept_llvmir(text, native.NativeTarget(opt_level=0)), _symbols(text)
@@ -59,14 +62,14 @@ def load_llvmir(text: str) -> native.LoadedObject:
 
 
 def compile_kept_llvmir(text: str, target: native.NativeTarget | None = None) -> bytes:
-    """Machine code of the library's own LLVM IR: from the disk, where it is kept with users'
-    functions.
+    """Return the object code of LLVM IR that the library brings, from the disk cache if it is
+    there.
     """
     target = target or native.NativeTarget()
     options = Options.from_environment()
     if not options.cache:
         return native.compile_llvmir(text, target)
-    store = Store(options.cache_dir or default_folder(), options.cache_size * 2**20)
+    store = CacheStore(options.cache_dir or default_folder(), options.cache_size * 2**20)
     key = hashlib.sha256(f"{target.describe()}\n{text}".encode()).hexdigest()
     found = store.read(key)
     if found is None:
@@ -76,7 +79,7 @@ def compile_kept_llvmir(text: str, target: native.NativeTarget | None = None) ->
 
 
 def _symbols(text: str) -> dict[str, int]:
-    """Addresses of the C API's names that the code uses."""
+    """Return the addresses of the names of CPython's C API that the code uses."""
     values = {
         "PyLong_Type": int,
         "PyFloat_Type": float,
@@ -98,7 +101,7 @@ _runtimes: list[Runtime | None] = []
 
 
 def runtime() -> Runtime | None:
-    """The native half of calls, or None where it cannot be had."""
+    """Return the machine code of `call.c`; None where native calls do not work."""
     if not _runtimes:
         with _lock:
             if not _runtimes:
@@ -117,7 +120,7 @@ def _load() -> Runtime | None:
 
 @functools.cache
 def unpacker(name: str) -> int:
-    """The address of one of `call.c`'s unpackers."""
+    """Return the address of the unpacker `basedsl_unpack_<name>` of `call.c`."""
     loaded = runtime()
     assert loaded is not None
     return loaded.address(f"unpack_{name}")

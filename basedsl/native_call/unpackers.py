@@ -1,8 +1,8 @@
-"""Native unpackers of the usual kinds: numbers, static values, arrays, DLPack tensors.
+"""Native unpackers of numbers, static values, NumPy arrays and DLPack tensors.
 
-An argument type takes part in native calls by its methods `unpacker` and `accepting_unpacker`
-(`basedsl.binding.ArgumentType`). The functions below make unpackers; a plugin may bring the address
-of a C function of its own as an `Unpacker`.
+An unpacker checks a Python object and writes its C storage into 8-byte slots. An argument type
+returns one from its methods `unpacker` and `accepting_unpacker` (`basedsl.binding.ArgumentType`).
+The functions below make unpackers; a plugin may also make an `Unpacker` of its own C function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Leaf:
 
 
 def integer_unpacker(width: int, signed: bool) -> Unpacker | None:
-    """Exactly `int`, in the range of the type."""
+    """Return an unpacker of `int` (no subclass) in the range of a type of `width` bits; None for a
+    width that `call.c` does not know.
+    """
     if width == 64 and not signed:
         return Unpacker(unpacker("uint64"))
     if width not in (8, 16, 32, 64):
@@ -44,19 +46,23 @@ def integer_unpacker(width: int, signed: bool) -> Unpacker | None:
 
 
 def float_unpacker(width: int, *, or_int: bool = False) -> Unpacker | None:
-    """Exactly `float`; with `or_int`, exactly `int` too."""
+    """Return an unpacker of `float` (no subclass) and, with `or_int`, of `int`; None for a width
+    other than 32 and 64 bits.
+    """
     if width not in (32, 64):
         return None
     return Unpacker(unpacker("float"), (width // 8, int(or_int)))
 
 
 def boolean_unpacker() -> Unpacker:
-    """True or False."""
+    """Return an unpacker of True and False."""
     return Unpacker(unpacker("bool"))
 
 
 def static_unpacker(value: Any) -> Unpacker:
-    """A value known while compiling: equal ints and strings, else the very object."""
+    """Return an unpacker that accepts a static value only: an equal int or string, or the same
+    object.
+    """
     if type(value) is int and -(2**63) <= value < 2**63:
         return Unpacker(unpacker("equal_int"), (value,))
     if type(value) is str:
@@ -72,7 +78,11 @@ def array_unpacker(
     writeable: bool = True,
     align: int = 1,
 ) -> Unpacker | None:
-    """A NumPy array, exactly: its address, then its `leaves`, each in a slot of its own."""
+    """Return an unpacker of NumPy arrays (no subclass): it writes the address of the data, then
+    `leaves`, each into a slot of its own. Arrays of another dtype or number of axes, and those not
+    aligned to `align` bytes, are rejected, and read-only ones if `writeable`. None if
+    `arrays_supported()` is False.
+    """
     import numpy as np
 
     if not object_layout.arrays_supported():
@@ -93,7 +103,8 @@ def tensor_unpacker(
     *,
     align: int = 1,
 ) -> Unpacker:
-    """An object of exactly the class `kind` that DLPack describes: its address, then `leaves`.
+    """Return an unpacker of tensors of the class `kind` (no subclass), which DLPack describes: it
+    writes the address of the data, then `leaves`, each into a slot of its own.
 
     `function` is the address of an `int (void *object, DLTensor *out)` that borrows, as in
     DLPack's exchange API (`dltensor_from_py_object_no_sync`); `device` is type and number, `dtype`
@@ -106,9 +117,9 @@ def tensor_unpacker(
 
 
 def dlpack_exchange_function(kind: type) -> int | None:
-    """Return what `tensor_unpacker` takes as `function` for objects of the class `kind`, if its
-    library offers it: the fourth function of DLPack's exchange API (dlpack.h 1.2), which the class
-    names.
+    """Return the address of the C function that borrows a `DLTensor` of objects of the class
+    `kind`, for `tensor_unpacker`: the fourth of DLPack's exchange API (dlpack.h 1.2). None if the
+    class offers no such API.
     """
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
     is_valid, pointer = ctypes.pythonapi.PyCapsule_IsValid, ctypes.pythonapi.PyCapsule_GetPointer
@@ -132,5 +143,7 @@ def _leaves(leaves: Sequence[Leaf]) -> list[int]:
 
 
 def python_unpacker(pack: Callable[[Any], bytes | None], size: int) -> Unpacker:
-    """What a Python callable makes of the value: `size` bytes of slots, or None to decline."""
+    """Return an unpacker that calls `pack(value)`: it returns `size` bytes of slots, or None to
+    reject the value.
+    """
     return Unpacker(unpacker("python"), (id(pack), size), (pack,))

@@ -1,4 +1,4 @@
-"""From a compilation to its native call: which arguments, guards and results go where.
+"""The native call of a compilation: the table of its arguments, code and results.
 
 A function gets a native entry on the second call of one of its variants; a `Compiled` gets its own.
 Where some argument type has no unpacker, calls stay in Python and mean the same.
@@ -49,9 +49,11 @@ def native_variant(
     *,
     accepting: bool = False,
 ) -> NativeVariant | None:
-    """The table for a call with these argument types, of which `values` are an example; None
-    where the call must stay in Python. Parameters left out of `values` take no storage. With
-    `accepting` it takes values of other types too, where these say that they accept them.
+    """Return the table for calls with these argument types; None where calls must stay in Python.
+
+    `parameters`, `arguments` and `values` have one item for each parameter of the native call;
+    `values` are those of one valid call, on which each unpacker is compared with `pack`. With
+    `accepting` the table takes all values that the types' `accepts` takes.
     """
     if runtime() is None:
         return None
@@ -87,7 +89,7 @@ def _unpacker(
 def _number(
     language: DeclaresArguments, argument: NumericArgument, annotation: Any, name: str
 ) -> Unpacker | None:
-    """For the Python numbers, exactly, that become this type under this annotation."""
+    """Return an unpacker of the Python numbers that become this type under this annotation."""
     kinds = set()
     for sample in _NUMBERS:
         try:
@@ -120,7 +122,7 @@ def _tuple(
 
 
 def _agrees(unpacker: Unpacker, argument: Any, value: Any) -> bool:
-    """Whether native code makes of `value` what `pack` makes, byte for byte."""
+    """Return True if the unpacker writes the same bytes for `value` as `argument.pack`."""
     format_ = slot_format(argument.formats)
     wanted = struct.pack(format_, *argument.pack(value))
     slots = ctypes.create_string_buffer(max(len(wanted), 1))

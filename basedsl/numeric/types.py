@@ -91,7 +91,7 @@ class Numeric(metaclass=NumericMeta):
     divby: int
     place: Any
 
-    def __new__(cls: type[N], value: Any) -> N:
+    def __new__(cls: type[N], value: Any, *, loc: Any = None, ip: Any = None) -> N:
         if "format" not in cls.__dict__:
             raise DSLTypeError(
                 f"{cls.__name__} is an abstract number type",
@@ -202,13 +202,13 @@ class Numeric(metaclass=NumericMeta):
         """The same as `ptr`."""
         return self.ptr
 
-    def to(self, target: type[N]) -> N:
+    def to(self, target: type[N], *, loc: Any = None, ip: Any = None) -> N:
         """Convert this number to the numeric type `target`; the result is not weak.
 
             Float32(2.75).to(Int32)         # Int32(2)
 
         Integers wrap, floats saturate and round: the table in `basedsl.numeric.conversion`. Raises
-        DSLTypeError if `target` is no numeric type.
+        DSLTypeError if `target` is no numeric type. `loc` and `ip` are taken and ignored.
         """
         if not (isinstance(target, type) and issubclass(target, Numeric)):
             raise DSLTypeError(f".to() takes a numeric type, not {target!r}", hint=".to(Float32)")
@@ -369,6 +369,7 @@ class Integer(Numeric):
     __slots__ = ()
 
     is_integer = True
+    zero = 0
 
     @property
     def numerator(self: N) -> N:
@@ -412,6 +413,8 @@ class Float(Numeric):
     __slots__ = ()
 
     is_float = True
+    zero = 0.0
+    inf = math.inf
 
 
 def _define(name: str, base: type[Numeric], doc: str) -> Any:

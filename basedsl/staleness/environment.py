@@ -24,7 +24,7 @@ class Environment:
         self._holds = self.holds  # native code has its address
 
     def holds(self) -> bool:
-        """Whether no variable has changed since."""
+        """Return True if no variable has changed since."""
         if os.environ is not self._owner:
             return False
         if self._offset is not None and object_layout.word(self._at) == self._version:
@@ -32,7 +32,9 @@ class Environment:
         return bool(self._copy == (os.environ if self._table is None else self._table))
 
     def native_conditions(self) -> list[Row]:
-        """Sufficient conditions for `holds`, for native code: addresses in this object."""
+        """Return sufficient conditions for `holds` that native code can check. They compare
+        addresses of values that this object keeps alive.
+        """
         if self._offset is None:
             return [(CALL, id(self._holds), 0, 0)]
         owner = (ITEM, id(vars(os)), id(_ENVIRON), id(self._owner))

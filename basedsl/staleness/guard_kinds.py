@@ -37,14 +37,16 @@ class Guard(Protocol):
     def recorded(self) -> Any: ...
 
     def holds(self) -> bool:
-        """Whether the value is still the recorded one."""
+        """Return True if the value is still the recorded one."""
 
     def native_conditions(self) -> list[Row] | None:
         """Sufficient conditions for `holds`; None if native code cannot check them."""
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether code that was traced with `a` is right for `b`: identity, or equal plain values."""
+    """Return True if code that was traced with `a` is valid for `b`: the same object, or equal
+    plain values of the same class.
+    """
     if a is b:
         return True
     if type(a) is not type(b):

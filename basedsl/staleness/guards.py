@@ -101,7 +101,7 @@ class Guards:
         return len(self._guards)
 
     def holds(self) -> bool:
-        """Whether every guarded value is still the recorded one."""
+        """Return True if every guarded value is still the recorded one."""
         for guard in self._guards.values():
             if not guard.holds():
                 return False
@@ -380,7 +380,7 @@ class Guards:
                     yield name, slot
 
     def _foreign(self, module: str | None) -> bool:
-        """Whether a module is a library's, other than the one whose functions these are."""
+        """Return True if a module is a library's, other than the one that defines the functions."""
         if module and module.partition(".")[0] in self._own:
             return is_internal(getattr(sys.modules.get(module), "__file__", None) or "")
         return digest.is_library(module)
@@ -427,7 +427,7 @@ def _inner(value: Any) -> list[tuple[str, Any]]:
 
 
 def _dataclass_part(value: Any) -> list[tuple[str, Any]]:
-    """What `dataclass` leaves in a class: its fields and parameters."""
+    """Return the named parts of a `dataclasses` object in a class: a Field, or its parameters."""
     if not isinstance(value, dataclasses.Field):
         return [("content", repr(value))]
     missing = dataclasses.MISSING

@@ -244,6 +244,15 @@ class Trace:
         finally:
             self.forbidden = outer
 
+    @contextlib.contextmanager
+    def allowing(self) -> Iterator[None]:
+        """While in the block, emit even inside a construct that forbids it."""
+        outer, self.forbidden = self.forbidden, None
+        try:
+            yield
+        finally:
+            self.forbidden = outer
+
     def checkpoint(self) -> Callable[[], None]:
         """A function that takes away everything emitted from now on in the current block, and in
         the blocks made behind it.

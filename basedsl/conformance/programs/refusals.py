@@ -1,4 +1,4 @@
-"""What is refused although Python does it, with a message that says what to write."""
+"""Programs that are valid Python but rejected, with a message that says what to write."""
 
 # mypy: ignore-errors
 # ruff: noqa

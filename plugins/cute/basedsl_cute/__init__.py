@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _loading = False
 # Public modules are found by name without loading the other names, which may be what is loading.
 _MODULES = (
-    "algebra", "arch", "core", "cuda", "cute", "cutlass_dsl", "dialect", "jax", "math", "nvgpu",
-    "pipeline", "runtime", "testing", "torch", "typing", "utils",
+    "_mlir", "algebra", "arch", "base_dsl", "core", "cuda", "cute", "cutlass_dsl", "dialect",
+    "experimental", "jax", "math", "nvgpu", "pipeline", "runtime", "testing", "torch", "typing",
+    "utils",
 )  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
@@ -34,6 +35,10 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
         global _loading
         if name in _MODULES:
             return importlib.import_module(f"{__name__}.{name}")
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("basedsl-cute")
         if _loading or name.startswith("__"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         _loading = True

@@ -1,4 +1,4 @@
-"""How the conformance programs run on cute: as host code, and in one thread of a kernel."""
+"""The conformance suite on cute: each program runs as host code, and in one thread of a kernel."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _store(result: Any, ints: Any, floats: Any) -> tuple[Node | None, list[Any]]
 
 
 class _Place:
-    """Where a leaf of the result is."""
+    """The location of one leaf of the result."""
 
     __dsl_leaf__ = True
 

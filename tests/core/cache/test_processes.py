@@ -72,10 +72,10 @@ def test_damaged_files_count_as_absent(program: Any, damage: str) -> None:
 
 
 def test_a_whole_file_that_is_no_entry_counts_as_absent(program: Any) -> None:
-    from basedsl.cache import Store
+    from basedsl.cache import CacheStore
 
     program.run()
-    store = Store(program.cache, 10**9)
+    store = CacheStore(program.cache, 10**9)
     for one in store.entries():
         store.write(one.key, b"not json\nat all")
     assert program.run() == FIRST
@@ -105,10 +105,10 @@ def test_sixteen_processes_at_once(program: Any) -> None:
 KILLED = """
 import os, signal
 from pathlib import Path
-from basedsl.cache import Store
+from basedsl.cache import CacheStore
 
 Path.replace = lambda self, target: os.kill(os.getpid(), signal.SIGKILL)
-Store(Path({folder!r}), 10**9).write("a" * 64, b"x" * 100000)
+CacheStore(Path({folder!r}), 10**9).write("a" * 64, b"x" * 100000)
 """
 
 
@@ -137,7 +137,7 @@ def test_a_folder_that_cannot_be_written_gives_one_warning(program: Any) -> None
 def test_a_full_disk_gives_one_warning(
     program: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from basedsl.cache import CacheWarning, Store
+    from basedsl.cache import CacheStore, CacheWarning
 
     def full(self: Path, data: bytes) -> int:
         with self.open("wb") as file:
@@ -146,8 +146,8 @@ def test_a_full_disk_gives_one_warning(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.warns(CacheWarning, match="No space left") as caught:
-        assert not Store(cache_folder, 10**9).write("a", b"data")
-        assert not Store(cache_folder, 10**9).write("b", b"data")
+        assert not CacheStore(cache_folder, 10**9).write("a", b"data")
+        assert not CacheStore(cache_folder, 10**9).write("b", b"data")
     assert len(caught) == 1
     assert list(cache_folder.iterdir()) == []
 

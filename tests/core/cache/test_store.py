@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from basedsl import DSL, Constexpr, Language, cli
-from basedsl.cache import Store
+from basedsl.cache import CacheStore
 from basedsl.plugin import PluginManager
 
 
@@ -27,7 +27,7 @@ def scale(x: Any, pair: Any, n: Constexpr = 2) -> Any:
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
-    store = Store(tmp_path, 10**6)
+    store = CacheStore(tmp_path, 10**6)
     for i, key in enumerate("abcd"):
         store.write(key, bytes(1000))
         os.utime(tmp_path / f"{key}.code", (i, i))
@@ -38,7 +38,7 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
 
 
 def test_one_entry_larger_than_the_limit_does_not_stay(tmp_path: Path) -> None:
-    store = Store(tmp_path, 500)
+    store = CacheStore(tmp_path, 500)
     store.write("a", bytes(1000))
     assert store.entries() == []
 
@@ -84,7 +84,7 @@ def test_what_has_no_text_stays_off_the_disk(cache_folder: Path, thing: Any) -> 
 
     dsl = DSL(Plain())
     assert dsl.jit(f, preprocess=False)(3) == 3
-    assert Store(cache_folder, 10**9).entries() == [] or thing is open
+    assert CacheStore(cache_folder, 10**9).entries() == [] or thing is open
 
 
 def test_function_found_only_by_tracing_disables_the_disk_cache(cache_folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_function_found_only_by_tracing_disables_the_disk_cache(cache_folder: Pa
         assert dsl.jit(f, preprocess=False)(3) == 4
     finally:
         del f.__globals__["hidden"]
-    assert Store(cache_folder, 10**9).entries() == []
+    assert CacheStore(cache_folder, 10**9).entries() == []
 
 
 def test_the_command_lists_and_clears(
@@ -126,4 +126,4 @@ def test_compile_compiles(cache_folder: Path) -> None:
     for _ in range(2):
         assert dsl.compile(dsl.jit(scale), 3, (1, 2))(3, (1, 2))["x"] == 6
     assert dsl.counts["loaded"] == 0
-    assert Store(cache_folder, 10**9).entries() == []
+    assert CacheStore(cache_folder, 10**9).entries() == []

@@ -218,6 +218,6 @@ def test_inline_ptx_of_one_instruction_runs(target, text, x, expected):
 
 
 def test_inline_ptx_that_the_simulator_does_not_know_names_the_text(sim):
-    with pytest.raises(Exception, match=r"of PTX text: 'bar.warp.sync -1; mov.b32 \$0, \$1;'"):
-        text = "bar.warp.sync -1; mov.b32 $0, $1;"
+    with pytest.raises(Exception, match=r"the instruction bar.sync in PTX text: 'bar.sync 0; "):
+        text = "bar.sync 0; mov.b32 $0, $1;"
         per_thread(lambda v: arch.inline_ptx(text, [v], cute.Int32), BITS, out=np.int32)

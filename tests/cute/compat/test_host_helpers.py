@@ -81,7 +81,8 @@ def test_a_user_operation_gets_its_callers_location(sim):
 
 def test_the_simulator_as_hardware(sim):
     info = cutlass.utils.HardwareInfo()
-    assert info.get_device_multiprocessor_count() == info.get_max_active_clusters(4) == 1
+    assert info.get_device_multiprocessor_count() == info.get_max_active_clusters(1) == 132
+    assert info.get_max_active_clusters(4, loc=None) == 33
     assert cutlass.utils.get_smem_capacity_in_bytes("sm_80") == 163 * 1024
     assert cutlass.utils.get_smem_capacity_in_bytes() == 227 * 1024
     with pytest.raises(DSLError, match="1 to 16 blocks"):

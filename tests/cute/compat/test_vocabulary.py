@@ -156,23 +156,18 @@ MODULES = """typing core runtime testing math arch nvgpu nvgpu.warp nvgpu.warpgr
     cute.typing cute.math cute.arch
     base_dsl.typing base_dsl.arch base_dsl.dsl base_dsl.runtime.cuda"""
 
-INTERNAL = """FrontendNext arch.Arch arch.nvvm_wrappers arch.sext_unpacked_i4_i8_intrinsic
-    base_dsl.arch.Arch base_dsl.dsl.set_dynamic_debug cutlass_dsl.if_generate
-    cutlass_dsl.while_generate cutlass_dsl.yield_out pipeline.PipelineOp"""
+INTERNAL = """FrontendNext arch.nvvm_wrappers arch.sext_unpacked_i4_i8_intrinsic
+    base_dsl.dsl.set_dynamic_debug"""
 
 BLACKWELL = {
-    "nvgpu.tcgen05": "MmaF16BF16Op CtaGroup Ld32x32bOp make_tmem_copy",
+    "nvgpu.tcgen05": "MmaMXF4NVF4Op LdRed32x32bOp Cp4x32x128bOp make_s2t_copy",
     "nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field",
-    "arch": """alloc_tmem dealloc_tmem retrieve_tmem_ptr relinquish_tmem_alloc_permit
-        get_max_tmem_alloc_cols get_min_tmem_alloc_cols fence_view_async_tmem_load
-        fence_view_async_tmem_store""",
     "pipeline": """PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma PipelineClcFetchAsync
         PipelineTmaMultiConsumersAsync""",
     "utils": """TmemAllocator get_num_tmem_alloc_cols ClcDynamicPersistentTileScheduler
         ClcDynamicPersistentTileSchedulerParams""",
-    "utils.blackwell_helpers": "make_trivial_tiled_mma make_smem_layout_a",
-    "utils.sm100": "make_trivial_tiled_mma",
-    "utils.blockscaled_layout": "tile_atom_to_shape_SF",
+    "utils.blackwell_helpers": "make_blockscaled_trivial_tiled_mma cluster_shape_to_tma_atom_A",
+    "utils.blockscaled_layout": "sm120_make_smem_layout_sfa",
     "utils.gemm": "sm100",
     "utils.distributed": "spin_lock_multimem_arrive",
     "utils.mixed_input_helpers": "transform",
@@ -198,20 +193,22 @@ def test_modules_can_be_imported_by_path(name):
     ("path", "name"), [(path, name) for path, names in BLACKWELL.items() for name in names.split()]
 )
 def test_what_is_for_blackwell_says_so(path, name):
+    stand_in = getattr(place(path), name)
     with pytest.raises(DSLError, match=rf"{name}.*sm_1[02]0"):
-        getattr(place(path), name)
+        stand_in()
 
 
 @pytest.mark.parametrize("path", INTERNAL.split())
 def test_what_is_internal_elsewhere_says_what_to_write(path):
     module, _, name = path.rpartition(".")
     where = importlib.import_module(f"basedsl_cute.{module}".rstrip("."))
+    stand_in = getattr(where, name)
     with pytest.raises(DSLError, match=rf"{name} is internal to CuTe's own DSL") as error:
-        getattr(where, name)
+        stand_in()
     assert error.value.hint
 
 
-@pytest.mark.parametrize("path", ["_mlir", "_mlir.dialects", "experimental", "cute.experimental"])
+@pytest.mark.parametrize("path", ["experimental", "cute.experimental"])
 def test_modules_that_are_not_offered_say_what_there_is(path):
     with pytest.raises(ModuleNotFoundError, match=r"not offered; .*cute\.arch"):
         importlib.import_module(f"basedsl_cute.{path}")

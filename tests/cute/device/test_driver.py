@@ -102,7 +102,7 @@ def host(x: cute.Tensor):
 
 x = np.zeros(4, np.float32)
 host(x)
-assert (x == 1).all() and HardwareInfo().get_device_multiprocessor_count() == 1
+assert (x == 1).all() and HardwareInfo().get_device_multiprocessor_count() == 132
 """
 
 
@@ -213,7 +213,7 @@ def put():
 
 @pytest.fixture
 def stream():
-    stream = driver.Stream()
+    stream = driver.CudaStream()
     yield stream
     stream.destroy()
 

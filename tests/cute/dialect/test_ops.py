@@ -40,6 +40,16 @@ def replace(
     return f"({at}, {value}) {attributes} : ({place}, {kind}) -> ()"
 
 
+def tmem(way: str, address: str = "!llvm.ptr<6>", **changes: str) -> str:
+    """A `cute.tmem_load` or `cute.tmem_store` of two registers, with some attributes changed."""
+    attributes = {"shape": '"32x32b"', "repeat": "2 : i64", "steps": "array<i64: 0>"} | changes
+    text = "{" + ", ".join(f"{name} = {value}" for name, value in attributes.items()) + "}"
+    at = "%t" if address == "!llvm.ptr<6>" else "%p"
+    if way == "load":
+        return f"({at}) {text} : ({address}) -> vector<2xi32>"
+    return f"({at}, %w) {text} : ({address}, vector<2xi32>) -> ()"
+
+
 # Per op: generic text after the op's name, and what the message must say.
 REFUSED = {
     "load": [
@@ -131,6 +141,16 @@ REFUSED = {
         ("(%c, %p, %i) : (!llvm.ptr<7>, !llvm.ptr<1>, i32) -> ()", "the barrier is !llvm.ptr<1>"),
         ("(%c, %c, %x) : (!llvm.ptr<7>, !llvm.ptr<7>, f32) -> ()", "the value is f32, not i32"),
     ],
+    "tmem_load": [
+        (tmem("load", shape='"8x8b"'), "the shape '8x8b' is none of 32x32b"),
+        (tmem("load", repeat="3 : i64"), "a power of two times up to 128, not 3"),
+        (tmem("load", "!llvm.ptr<1>"), "the address is !llvm.ptr<1>, not !llvm.ptr<6>"),
+        (tmem("load", repeat="4 : i64"), "vector<2xi32>, not vector<4xi32>"),
+    ],
+    "tmem_store": [
+        (tmem("store", shape='"16x256b"', repeat="64 : i64"), "up to 32, not 64"),
+        (tmem("store", steps="array<i64: 0, 2>"), "vector<2xi32>, not vector<4xi32>"),
+    ],
     "tensormap_replace": [
         (replace('"global_dim"', "%i", "i32", "%g", G), "map is !cute.memref<f32"),
         (replace('"box_dim"', "%i", "i32"), "'box_dim' is none of the fields global_address"),
@@ -145,7 +165,8 @@ REFUSED = {
 }
 
 ARGUMENTS = f"""%g: {G}, %g16: {G16}, %s: {S}, %s16: {S16}, %r: {R}, %n: {I}, %i: i32, %x: f32,
-  %h: f16, %d: i64, %a: !llvm.ptr, %p: !llvm.ptr<1>, %c: !llvm.ptr<7>,
+  %h: f16, %d: i64, %a: !llvm.ptr, %p: !llvm.ptr<1>, %c: !llvm.ptr<7>, %t: !llvm.ptr<6>,
+  %w: vector<2xi32>,
   %bad: !cute.memref<f32, "moon", "(1):(0)">"""
 
 

@@ -129,7 +129,7 @@ def test_versions_are_compared_as_numbers():
     assert cute.target_version(min_version="12.0")
     assert not cute.target_version(min_version="99.10", max_version="99.9")
     assert not cute.target_version(max_version="9.9")
-    with pytest.raises(DSLError, match="is no version"):
+    with pytest.raises(DSLError, match="is not a CUDA version"):
         cute.target_version(min_version="new")
 
 

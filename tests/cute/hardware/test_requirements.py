@@ -15,6 +15,7 @@ from basedsl_cute.hardware.requirements import (
     INSTRUCTIONS,
     MMA_SYNC,
     SETMAXNREG,
+    TCGEN05,
     TRY_WAIT,
     WGMMA,
     Requirement,
@@ -26,8 +27,10 @@ from basedsl_cute.hardware.targets import SIM, TARGETS
 ROWS = [
     CLUSTERS,
     SETMAXNREG,
+    TCGEN05,
     TRY_WAIT,
     WGMMA,
+    *instruction_requirements("nvvm.tcgen05.alloc"),
     *(row for rows in INSTRUCTIONS.values() for row in rows),
     *COPIES.values(),
     *CONVERSIONS.values(),
@@ -71,6 +74,16 @@ def test_the_error_names_the_target_the_feature_and_where_it_is(row):
             SETMAXNREG,
             "sm_90",
             "sm_90 has no setmaxnreg: only sm_90a and the families of sm_100f and sm_120f have it",
+        ),
+        (
+            instruction_requirements("nvvm.tcgen05.ld")[0],
+            "sm_100",
+            "sm_100 has no tcgen05.ld: only the family of sm_100f has it",
+        ),
+        (
+            instruction_requirements("nvvm.tcgen05.shift")[0],
+            "sm_100f",
+            "sm_100f has no tcgen05.shift: only sm_100a and sm_103a have it",
         ),
         (
             INSTRUCTIONS["nvvm.redux.sync"][0],

@@ -62,6 +62,12 @@ def test_rows_agree_with_the_programming_guide(name):
         assert target.smem_per_block == target.smem_per_sm - SYSTEM_SMEM
 
 
+def test_tensor_memory_is_of_data_center_blackwell():
+    for target in TARGETS.values():
+        has_it = target.capability[0] == 10 or not target.is_gpu
+        assert target.tmem_columns == (512 if has_it else 0)
+
+
 def test_constants_of_every_architecture():
     assert (WARP_SIZE, WARPS_PER_WARPGROUP, MAX_THREADS_PER_BLOCK) == (32, 4, 1024)
     assert (REGISTERS_PER_SM, MAX_REGISTERS_PER_THREAD) == (65536, 255)

@@ -102,7 +102,7 @@ def test_compiled_functions_take_other_objects_of_the_kind(target):
     "pointers, types, message",
     [
         ([1, 2], [cute.Int32], "gives 2 pointers, __get_mlir_types__ 1 types"),
-        ([1], ["i32"], "gives 'i32', which is no type of a number"),
+        ([1], ["i32"], "gives 'i32', which is not a numeric type"),
     ],
 )
 def test_what_does_not_fit(sim, pointers, types, message):

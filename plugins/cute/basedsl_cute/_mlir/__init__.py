@@ -1,7 +1,5 @@
-"""`_mlir`: MLIR's internals, not offered; importing it is an error that says what there is."""
+"""`_mlir`: MLIR's Python bindings, for programs that build operations themselves.
 
-raise ModuleNotFoundError(
-    f"No module named {__name__!r}: MLIR's internals are not offered; inline PTX is "
-    "cute.arch.inline_ptx(template, inputs, output_types)",
-    name=__name__,
-)
+`ir` is the bindings' own module; the modules in `dialects` take numbers, vectors and pointers of
+cute in place of SSA values, and the arguments of other MLIR versions.
+"""

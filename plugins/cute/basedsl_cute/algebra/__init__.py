@@ -5,7 +5,8 @@ The package imports nothing but the standard library. It works on Python ints, o
 `loc` and `ip`. Files, bottom up: `errors`, `frozen`, `ignored_location`, `dynamic`, `basis`,
 `int_tuple`, `coordinates`, `layout`, `composed`, `modes`, `compose`, `inverse`, `division`,
 `products`, `recast`, `vectorize`, `partition`, `text`; on top of them hardware facts (`gmma`,
-`atom_tables`), tiled operations (`tv_mma`, `tv_copy`), drawing (`draw`), and `late_methods`.
+`atom_tables`, `tmem`, `scale_factors`), tiled operations (`tv_mma`, `tv_copy`, `umma`,
+`tmem_copy`), drawing (`draw`), and `late_methods`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from .division import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .draw import draw, print_latex, print_latex_tv, to_latex, to_svg, to_text
 from .dynamic import Dyn, assume, divisibility, is_dynamic_int, sym_int
 from .errors import LayoutError
-from .gmma import SMEM_ATOM_KINDS, gmma_smem_atom, gmma_smem_swizzle
+from .gmma import SMEM_ATOM_32B, SMEM_ATOM_KINDS, gmma_smem_atom, gmma_smem_swizzle
 from .int_tuple import (
     IntTuple,
     ceil_div,
@@ -111,7 +112,35 @@ from .products import (
 )
 from .queries import find, find_if, front, has_underscore, is_major, leading_dim
 from .recast import downcast, recast_layout, upcast
+from .scale_factors import (
+    SCALE_COLUMNS,
+    SCALE_ROWS,
+    scale_atom,
+    smem_scales,
+    tile_scale_tensor,
+    tile_scales,
+    warp_scales,
+)
 from .text import parse, parse_layout
+from .tmem import (
+    TmemAllocation,
+    TmemFragment,
+    lane_stride,
+    scale_fragment,
+    tmem_address,
+    tmem_columns,
+    tmem_fragment_ws,
+)
+from .tmem_copy import (
+    TMEM_SHAPES,
+    blackwell_copy_atom,
+    make_cp_copy,
+    make_tmem_copy,
+    tmem_copy_atom,
+    tmem_cp_atom,
+    tmem_warp_partition,
+    widest_repeat,
+)
 from .tv_copy import (
     CopyTiling,
     make_copy_tiling_C_atom,
@@ -121,12 +150,27 @@ from .tv_copy import (
     make_cotiled_copy,
 )
 from .tv_mma import MmaTiling, make_mma_tiling
+from .umma import (
+    OperandDescriptor,
+    accumulator_fragment,
+    cp_descriptors,
+    descriptor_layout,
+    operand_descriptor,
+    tcgen05_mma,
+    tile_to_mma_shape,
+    tmem_operand_fragment,
+    widest_smem_atom,
+)
 from .vectorize import max_alignment, max_common_layout, max_common_vector
 
 from . import late_methods  # noqa: F401 # isort: skip - last: it completes classes above
 
 __all__ = [
+    "SCALE_COLUMNS",
+    "SCALE_ROWS",
+    "SMEM_ATOM_32B",
     "SMEM_ATOM_KINDS",
+    "TMEM_SHAPES",
     "ComposedLayout",
     "CopyAtomLayout",
     "CopyTiling",
@@ -137,13 +181,18 @@ __all__ = [
     "LayoutError",
     "MmaAtomLayout",
     "MmaTiling",
+    "OperandDescriptor",
     "Ratio",
     "ScaledBasis",
     "Swizzle",
+    "TmemAllocation",
+    "TmemFragment",
+    "accumulator_fragment",
     "add_offset",
     "append",
     "append_ones",
     "assume",
+    "blackwell_copy_atom",
     "blocked_product",
     "byte_matrix_copy",
     "ceil_div",
@@ -155,9 +204,11 @@ __all__ = [
     "copy_atom",
     "coshape",
     "cosize",
+    "cp_descriptors",
     "crd2crd",
     "crd2idx",
     "depth",
+    "descriptor_layout",
     "dice",
     "divisibility",
     "domain_distribute",
@@ -187,6 +238,7 @@ __all__ = [
     "is_layout",
     "is_major",
     "is_static",
+    "lane_stride",
     "leading_dim",
     "left_inverse",
     "local_partition",
@@ -199,6 +251,7 @@ __all__ = [
     "make_copy_tiling_of_mma",
     "make_copy_tiling_tv",
     "make_cotiled_copy",
+    "make_cp_copy",
     "make_fragment_like",
     "make_identity_layout",
     "make_layout",
@@ -210,12 +263,14 @@ __all__ = [
     "make_mma_tiling",
     "make_ordered_layout",
     "make_swizzle",
+    "make_tmem_copy",
     "matrix_copy",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
     "mma_atom",
     "nullspace",
+    "operand_descriptor",
     "outer_partition",
     "parse",
     "parse_layout",
@@ -234,6 +289,8 @@ __all__ = [
     "repeat_like",
     "right_inverse",
     "round_up",
+    "scale_atom",
+    "scale_fragment",
     "select",
     "shape",
     "shape_div",
@@ -241,13 +298,25 @@ __all__ = [
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
+    "smem_scales",
     "sym_int",
     "take",
+    "tcgen05_mma",
     "thread_copy",
     "thread_mma",
+    "tile_scale_tensor",
+    "tile_scales",
+    "tile_to_mma_shape",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "tmem_address",
+    "tmem_columns",
+    "tmem_copy_atom",
+    "tmem_cp_atom",
+    "tmem_fragment_ws",
+    "tmem_operand_fragment",
+    "tmem_warp_partition",
     "to_latex",
     "to_svg",
     "to_text",
@@ -255,8 +324,11 @@ __all__ = [
     "unflatten",
     "upcast",
     "warp_mma",
+    "warp_scales",
     "warpgroup_mma",
     "weakly_congruent",
+    "widest_repeat",
+    "widest_smem_atom",
     "with_shape",
     "zipped_divide",
     "zipped_product",

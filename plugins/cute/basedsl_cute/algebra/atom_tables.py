@@ -47,7 +47,8 @@ class CopyAtomLayout:
     """The layouts of a copy instruction, in bits or, after `in_elements`, in elements.
 
     The source and destination layouts map (thread, value) to a common numbering; ``ref`` is the
-    side whose values are what a tiled copy distributes.
+    side whose values are what a tiled copy distributes. ``tmem`` is, of a copy to or from tensor
+    memory, value bit -> bit of tensor memory (`tmem_copy`), also in elements.
     """
 
     thr_id: Layout
@@ -55,6 +56,7 @@ class CopyAtomLayout:
     layout_dst_tv: Layout
     layout_ref_tv: Layout
     name: str = field(default="", compare=False)
+    tmem: Layout | None = None
 
     def in_elements(self, bits: int) -> CopyAtomLayout:
         """Return the same instruction counted in elements of ``bits``."""
@@ -64,6 +66,7 @@ class CopyAtomLayout:
             recast_layout(bits, 1, self.layout_dst_tv),
             recast_layout(bits, 1, self.layout_ref_tv),
             self.name,
+            self.tmem,
         )
 
 
@@ -72,7 +75,7 @@ def _layout(thr: Any, val: Any) -> Layout:
     return Layout((thr[0], val[0]), (thr[1], val[1]))
 
 
-def _value_modes(*modes: tuple[int, int]) -> tuple[Any, Any]:
+def value_modes(*modes: tuple[int, int]) -> tuple[Any, Any]:
     """Value modes (extent, stride) without those of extent 1; a single one is no tuple."""
     kept = [mode for mode in modes if mode[0] != 1]
     if not kept:
@@ -89,7 +92,7 @@ def _warp_operand(rows: int, k: int, bits: int) -> Layout:
     elements along K, then the row 8 below if there is one, then the same again along K.
     """
     packed = max(32 // bits, 1)
-    values = _value_modes((packed, rows), (rows // 8, 8), (k // (4 * packed), 4 * packed * rows))
+    values = value_modes((packed, rows), (rows // 8, 8), (k // (4 * packed), 4 * packed * rows))
     if bits == 4 and not isinstance(values[0], tuple):
         values = ((values[0],), (values[1],))  # as the headers nest it
     return _layout(((4, 8), (packed * rows, 1)), values)
@@ -97,7 +100,7 @@ def _warp_operand(rows: int, k: int, bits: int) -> Layout:
 
 def _warp_accumulator(rows: int) -> Layout:
     """Return the layout of C: four threads share a row of 8, two neighbours each; then 8 below."""
-    return _layout(((4, 8), (2 * rows, 1)), _value_modes((2, rows), (rows // 8, 8)))
+    return _layout(((4, 8), (2 * rows, 1)), value_modes((2, rows), (rows // 8, 8)))
 
 
 @takes_location
@@ -131,7 +134,7 @@ def warpgroup_mma(n: int, k: int, a_in_registers: bool = False) -> MmaAtomLayout
     packed = k // 8
     threads = (4, 8, 4)
     if a_in_registers:
-        values = _value_modes((packed, 64), (2, 8), (2, 64 * 4 * packed))
+        values = value_modes((packed, 64), (2, 8), (2, 64 * 4 * packed))
         a = _layout((threads, (64 * packed, 1, 16)), values)
     else:
         a = Layout((128, (64, k)), (0, (1, 64)))
@@ -239,9 +242,9 @@ def matrix_copy(matrices: int, transpose: bool = False, store: bool = False) -> 
     thr = (32, 128) if matrices == 4 else ((rows, 32 // rows), (128, 0))
     memory = _layout(thr, (128, 1))
     if transpose:
-        registers = _layout(((4, 8), (256, 16)), _value_modes((16, 1), (2, 128), (matrices, 1024)))
+        registers = _layout(((4, 8), (256, 16)), value_modes((16, 1), (2, 128), (matrices, 1024)))
     else:
-        registers = _layout((32, 32), _value_modes((32, 1), (matrices, 1024)))
+        registers = _layout((32, 32), value_modes((32, 1), (matrices, 1024)))
     source, target = (registers, memory) if store else (memory, registers)
     return CopyAtomLayout(make_layout(32), source, target, registers)
 
@@ -254,7 +257,7 @@ def byte_matrix_copy(matrices: int, store: bool = False) -> CopyAtomLayout:
     if matrices not in ((1, 2, 4) if store else (1, 2)):
         raise LayoutError(f"no transposing 8-bit matrix copy of {matrices} matrices")
     repeats = matrices if store else 2 * matrices
-    values = _value_modes((8, 1), (2, 128), (2, 64), (repeats, 1024))
+    values = value_modes((8, 1), (2, 128), (2, 64), (repeats, 1024))
     registers = _layout(((4, 8), (256, 8)), values)
     if store:
         memory = matrix_copy(matrices).layout_src_tv

@@ -58,7 +58,7 @@ def takes_location(function: Callable[P, R]) -> TakesLocation[P, R]:
 
 
 def takes_location_untyped(function: F) -> F:
-    """As `takes_location`, for constructors, class methods and static methods. Type checkers bind
+    """Accept `loc` and `ip` in constructors, class methods and static methods. Type checkers bind
     these only where they are plain functions, and so report `loc` and `ip` in calls of them.
     """
     return cast("F", takes_location(function))

@@ -95,6 +95,7 @@ class Layout(Frozen):
     def __len__(self) -> int:
         return tuple_rank(self.shape)
 
+    @takes_location
     def get_hier_coord(self, index: Any) -> Any:
         """Return the coordinate, in the layout's own profile, of a linear index into its codomain.
 
@@ -119,6 +120,7 @@ class Layout(Frozen):
 
         return transform_leaf(digit, self.shape, self.stride)
 
+    @takes_location
     def get_flat_coord(self, index: Any) -> Any:
         """Return the coordinate of an index as `get_hier_coord`, with one integer per top-level
         mode.
@@ -128,6 +130,7 @@ class Layout(Frozen):
             return coord
         return tuple(coordinates.crd2idx(c, s) for c, s in zip(coord, self.shape, strict=True))
 
+    @takes_location
     def get_1d_coord(self, index: Any) -> Any:
         """Return the linear (colexicographic) coordinate of an index into the codomain."""
         return coordinates.crd2idx(self.get_hier_coord(index), self.shape)

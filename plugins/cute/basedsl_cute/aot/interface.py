@@ -30,7 +30,7 @@ LLVM_TYPES = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CParameter:
     """One C parameter. `kind` is tensor, pointer, stream or number; `formats` are its `struct`
     codes, of a tensor those of its address and its dynamic extents and strides.
     """
@@ -46,7 +46,7 @@ class Parameter:
         return len(self.formats) - 1 - self.extents
 
 
-def parameters_of(names: Sequence[str], arguments: Sequence[Any]) -> list[Parameter]:
+def parameters_of(names: Sequence[str], arguments: Sequence[Any]) -> list[CParameter]:
     """The C parameters of a compiled function; DSLCallError for one without a C type."""
     return [
         one
@@ -55,7 +55,7 @@ def parameters_of(names: Sequence[str], arguments: Sequence[Any]) -> list[Parame
     ]
 
 
-def _parameters(name: str, argument: Any) -> Iterator[Parameter]:
+def _parameters(name: str, argument: Any) -> Iterator[CParameter]:
     if isinstance(argument, StaticArgument):
         return
     if isinstance(argument, AdaptedArgument):
@@ -66,13 +66,13 @@ def _parameters(name: str, argument: Any) -> Iterator[Parameter]:
             yield from _parameters(path, part)
     elif isinstance(argument, TensorArgument):
         extents = sum(n is None for n in argument.shape)
-        yield Parameter(_c_name(name), "tensor", argument.formats, extents, str(argument))
+        yield CParameter(_c_name(name), "tensor", argument.formats, extents, str(argument))
     elif isinstance(argument, PointerArgument):
-        yield Parameter(_c_name(name), "pointer", ("Q",), text=str(argument))
+        yield CParameter(_c_name(name), "pointer", ("Q",), text=str(argument))
     elif isinstance(argument, StreamArgument):
-        yield Parameter(_c_name(name), "stream", ("Q",))
+        yield CParameter(_c_name(name), "stream", ("Q",))
     elif isinstance(argument, NumericArgument) and argument.formats[0] in C_TYPES:
-        yield Parameter(_c_name(name), "number", argument.formats, text=str(argument))
+        yield CParameter(_c_name(name), "number", argument.formats, text=str(argument))
     else:
         raise DSLCallError(f"'{name}' is {argument}, which has no C type")
 
@@ -81,7 +81,9 @@ def _c_name(path: str) -> str:
     return re.sub(r"\W+", "_", path).strip("_")
 
 
-def header(prefix: str, title: str, parameters: Sequence[Parameter], results: Sequence[str]) -> str:
+def header(
+    prefix: str, title: str, parameters: Sequence[CParameter], results: Sequence[str]
+) -> str:
     """The text of the C header."""
     module = f"{prefix}_Kernel_Module_t"
     lines = [
@@ -127,7 +129,7 @@ def header(prefix: str, title: str, parameters: Sequence[Parameter], results: Se
     )
 
 
-def _tensor_struct(kind: str, one: Parameter) -> list[str]:
+def _tensor_struct(kind: str, one: CParameter) -> list[str]:
     integer = C_TYPES[one.formats[1]] if len(one.formats) > 1 else ""
     fields = ["  void *data;"]
     if one.extents:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from basedsl_cute.aot.interface import LLVM_TYPES, Parameter, wrapper_name
+from basedsl_cute.aot.interface import LLVM_TYPES, CParameter, wrapper_name
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import launch_llvmir
 from basedsl_cute.hardware.launch_limits import LaunchLimits
@@ -179,7 +179,7 @@ def _loading(prefix: str, table: LaunchTable) -> str:
     return "\n".join(lines)
 
 
-def wrapper(prefix: str, parameters: Sequence[Parameter], results: Sequence[str]) -> str:
+def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str]) -> str:
     """LLVM IR of the C function: it fills the slots of `objectstage.entry_thunk`, calls the host
     code and stores the results.
     """

@@ -104,6 +104,18 @@ from basedsl_cute.arch.packed import (
     sub_packed_f32x2,
 )
 from basedsl_cute.arch.sync import barrier, barrier_arrive, sync_threads, sync_warp
+from basedsl_cute.arch.tensor_memory import (
+    alloc_tmem,
+    dealloc_tmem,
+    fence_view_async_tmem_load,
+    fence_view_async_tmem_store,
+    get_max_tmem_alloc_cols,
+    get_min_tmem_alloc_cols,
+    relinquish_tmem_alloc_permit,
+    retrieve_tmem_ptr,
+    tcgen05_after_thread_sync,
+    tcgen05_before_thread_sync,
+)
 from basedsl_cute.arch.warp_roles import (
     elect_one,
     elect_sync,
@@ -115,6 +127,7 @@ from basedsl_cute.arch.warp_roles import (
     warpgroup_reg_alloc,
     warpgroup_reg_dealloc,
 )
+from basedsl_cute.hardware.arch_enum import Arch
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.hardware.unsupported import unsupported_names
 
@@ -124,10 +137,12 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "Arch",
     "ProxyKind",
     "SharedSpace",
     "add_packed_f32x2",
     "alloc_smem",
+    "alloc_tmem",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -156,6 +171,7 @@ __all__ = [
     "cp_async_commit_group",
     "cp_async_mbarrier_arrive_noinc",
     "cp_async_wait_group",
+    "dealloc_tmem",
     "dynamic_smem_size",
     "elect_one",
     "elect_sync",
@@ -167,10 +183,14 @@ __all__ = [
     "fence_acq_rel_sys",
     "fence_proxy",
     "fence_view_async_shared",
+    "fence_view_async_tmem_load",
+    "fence_view_async_tmem_store",
     "fma_packed_f32x2",
     "fmax",
     "fmin",
     "get_dyn_smem_size",
+    "get_max_tmem_alloc_cols",
+    "get_min_tmem_alloc_cols",
     "grid_dim",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
@@ -193,6 +213,8 @@ __all__ = [
     "popc",
     "prmt",
     "rcp_approx",
+    "relinquish_tmem_alloc_permit",
+    "retrieve_tmem_ptr",
     "setmaxregister_decrease",
     "setmaxregister_increase",
     "shuffle_sync",
@@ -205,6 +227,8 @@ __all__ = [
     "sub_packed_f32x2",
     "sync_threads",
     "sync_warp",
+    "tcgen05_after_thread_sync",
+    "tcgen05_before_thread_sync",
     "thread_idx",
     "vote_all_sync",
     "vote_any_sync",

@@ -1,5 +1,5 @@
-"""PTX instructions as text, for those that have no name here. The simulator runs text that is one
-common instruction (`sim.translate.ptx_text`), and refuses other text.
+"""PTX instructions as text, for those that have no name here. The simulator runs text without waits
+and jumps (`sim.translate.ptx_text`), and refuses other text.
 """
 
 from __future__ import annotations

@@ -63,6 +63,8 @@ class elect_one:
 
     __dsl_staged__ = True
 
+    def __init__(self, *, loc: Any = None, ip: Any = None) -> None: ...
+
     def __enter__(self) -> None:
         trace = in_kernel("elect_one()")
         span = user_span()

@@ -51,6 +51,8 @@ def _with_parts(scope: Any, seen: dict[int, Any]) -> Iterator[Any]:
 
 def _extent(value: Any) -> Range | None:
     """The memory of a NumPy array, a tensor of PyTorch on the CPU or a ctypes array."""
+    if isinstance(value, type):  # a class has the names of its objects' attributes
+        return None
     module = type(value).__module__.partition(".")[0]
     if module == "numpy" and hasattr(value, "__array_interface__") and hasattr(value, "base"):
         while type(value.base) is type(value):

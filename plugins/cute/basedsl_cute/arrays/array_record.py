@@ -35,6 +35,7 @@ _NAMED_TYPES = {
     "float8_e5m2fnuz": (13, 8, 1),
     "float8_e8m0fnu": (14, 8, 1),
     # PyTorch's names.
+    "float4_e2m1fn_x2": (17, 4, 1),
     "half": (2, 16, 1),
     "float": (2, 32, 1),
     "double": (2, 64, 1),
@@ -238,10 +239,27 @@ def _read_torch(tensor: Any, name: str) -> ArrayRecord:
     return ArrayRecord(
         tensor.data_ptr(),
         _torch_type(tensor.dtype),
-        tuple(tensor.shape),
-        tuple(tensor.stride()),
+        *_torch_extents(tensor, name),
         (kind, device.index or 0),
         owner=tensor,
+    )
+
+
+def _torch_extents(tensor: Any, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape and the strides, in elements: a `float4_e2m1fn_x2` of PyTorch is two of them."""
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    if not str(tensor.dtype).endswith("_x2"):
+        return shape, strides
+    units = [i for i, d in enumerate(strides) if d == 1]
+    leading = ([i for i in units if shape[i] > 1] or units or [-1])[-1]
+    if leading < 0:
+        raise DSLTypeError(
+            f"{_called(name)}has pairs of elements in bytes, and no mode of stride 1",
+            hint="copy it: x.contiguous()",
+        )
+    return (
+        tuple(2 * n if i == leading else n for i, n in enumerate(shape)),
+        tuple(d if i == leading else 2 * d for i, d in enumerate(strides)),
     )
 
 

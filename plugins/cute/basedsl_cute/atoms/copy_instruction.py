@@ -138,8 +138,8 @@ def as_predicate(value: Any) -> Any:
 
 
 class _Missing(NamedTuple):
-    """What an instruction needs that is not proven, and what to write; the instruction's name is
-    the subject of `need`.
+    """An unproven requirement of an instruction, and a hint. The instruction's name is the subject
+    of `need`.
     """
 
     need: str

@@ -1,1 +1,10 @@
 """`base_dsl`: where CuTe's DSL keeps what other modules of this package have."""
+
+import importlib
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("arch", "dsl", "enums", "runtime", "typing"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,8 +15,8 @@ ROOT = "basedsl_cute"
 
 #: The modules of this package that users import by their paths.
 PUBLIC = (
-    "arch", "core", "cuda", "cutlass_dsl", "math", "nvgpu", "pipeline", "runtime", "testing",
-    "torch", "typing", "utils",
+    "arch", "base_dsl", "core", "cuda", "cutlass_dsl", "math", "nvgpu", "pipeline", "runtime",
+    "testing", "torch", "typing", "utils",
 )  # fmt: skip
 
 

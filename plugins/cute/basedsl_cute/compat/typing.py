@@ -32,6 +32,7 @@ from basedsl.numeric import (
     Int128,
     Integer,
     Numeric,
+    NumericMeta,
     TFloat32,
     Uint4,
     Uint8,
@@ -42,10 +43,15 @@ from basedsl.numeric import (
 )
 from basedsl_cute.algebra import ComposedLayout, Layout, ScaledBasis, Swizzle
 from basedsl_cute.arrays.placeholders import SymInt
+from basedsl_cute.compat.base_dsl import JitArgument
+from basedsl_cute.compat.mlir_types import T
+from basedsl_cute.compat.mlir_values import get_c_pointers, get_mlir_types
 from basedsl_cute.hardware.address_space import AddressSpace
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.tensor_ssa import TensorSSA
 
+Vector = TensorSSA
 Int: TypeAlias = int | Integer
 IntTuple: TypeAlias = int | Integer | tuple["IntTuple", ...]
 Shape: TypeAlias = IntTuple
@@ -82,13 +88,16 @@ __all__ = [
     "Int128",
     "IntTuple",
     "Integer",
+    "JitArgument",
     "Layout",
     "Numeric",
+    "NumericMeta",
     "Pointer",
     "Shape",
     "Stride",
     "Swizzle",
     "SymInt",
+    "T",
     "TFloat32",
     "Tensor",
     "Tile",
@@ -99,4 +108,7 @@ __all__ = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "Vector",
+    "get_c_pointers",
+    "get_mlir_types",
 ]

@@ -377,7 +377,7 @@ def stream_handle(stream: Any) -> int:
     )
 
 
-class Stream:
+class CudaStream:
     """A new stream that does not block on the default stream; `handle` is its CUstream."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The `cute` MLIR dialect, defined from Python: tensors in memory and the ops that touch them."""
 
-from basedsl_cute.dialect import cluster, ops, tensor_map, warpgroup
+from basedsl_cute.dialect import cluster, ops, tensor_map, tensor_memory, warpgroup
 from basedsl_cute.dialect.declare import OPS, OpView
 from basedsl_cute.dialect.definition import CuteDialect, define, load, note_access
 from basedsl_cute.dialect.types import SPACES, MemRef, Space
@@ -18,5 +18,6 @@ __all__ = [
     "note_access",
     "ops",
     "tensor_map",
+    "tensor_memory",
     "warpgroup",
 ]

@@ -11,7 +11,7 @@ from basedsl_cute.hardware.requirements import COPIES, MMA_SYNC, Requirement, mm
 
 
 @dataclass(frozen=True)
-class CopyAtom:
+class CopyAtomRow:
     """An instruction that copies. Empty `sources`, `targets` or `bits` allow anything;
     `requirement` says which architectures have it, None that all have.
     """
@@ -43,13 +43,15 @@ COPY_ATOMS = {
     atom.name: atom
     for atom in (
         # An ordinary load and store; bits as PTX ISA 9.7.9.8 (ld) has vectors of.
-        CopyAtom("universal", bits=(8, 16, 32, 64, 128, 256), caches=("ca", "cg", "cs", "nc")),
+        CopyAtomRow("universal", bits=(8, 16, 32, 64, 128, 256), caches=("ca", "cg", "cs", "nc")),
         # PTX ISA 9.7.9.25.3, cp.async: global to shared, past the registers.
-        CopyAtom("cp_async", ("gmem",), ("smem",), (32, 64, 128), ("ca", "cg"), COPIES["cp_async"]),
+        CopyAtomRow(
+            "cp_async", ("gmem",), ("smem",), (32, 64, 128), ("ca", "cg"), COPIES["cp_async"]
+        ),
         # PTX ISA 9.7.14.5.15, ldmatrix, and 9.7.14.5.16, stmatrix: each lane gives the address of
         # a row of 128 bits in shared memory.
         *(
-            CopyAtom(f"{stem}_x{number}{turned}", *spaces, bits=(128,), requirement=COPIES[stem])
+            CopyAtomRow(f"{stem}_x{number}{turned}", *spaces, bits=(128,), requirement=COPIES[stem])
             for stem, spaces in (
                 ("ldmatrix", (("smem",), ("rmem",))),
                 ("stmatrix", (("rmem",), ("smem",))),
@@ -59,7 +61,9 @@ COPY_ATOMS = {
         ),
         # The same section, shape m16n16: 16 rows of 16 bytes each, which it transposes.
         *(
-            CopyAtom(f"ldmatrix_b8_x{n}", ("smem",), ("rmem",), (128,), (), COPIES["ldmatrix_b8"])
+            CopyAtomRow(
+                f"ldmatrix_b8_x{n}", ("smem",), ("rmem",), (128,), (), COPIES["ldmatrix_b8"]
+            )
             for n in (1, 2)
         ),
     )
@@ -67,7 +71,7 @@ COPY_ATOMS = {
 
 
 @dataclass(frozen=True)
-class MmaAtom:
+class MmaAtomRow:
     """A matrix instruction. `elements` are its element types in the order d, a, b, c; None if it
     takes any type that is the same for all four. `requirement` says which architectures
     have it, None that all have.
@@ -92,11 +96,11 @@ class MmaAtom:
 _ELEMENTS = {"s8": "i8", "u8": "i8", "s32": "i32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
 
 
-def _warp_mma(shape: str, d: str, a: str, b: str) -> MmaAtom:
+def _warp_mma(shape: str, d: str, a: str, b: str) -> MmaAtomRow:
     """The atom of an mma.sync (PTX ISA 9.7.14.5), by PTX's names of its element types."""
     elements = tuple(_ELEMENTS.get(x, x) for x in (d, a, b, d))
     name = f"mma_{shape}_{d}{a}{b}{d}"
-    return MmaAtom(name, elements, mma_sync(shape, a, b))  # type: ignore[arg-type]
+    return MmaAtomRow(name, elements, mma_sync(shape, a, b))  # type: ignore[arg-type]
 
 
 # By the type of A in `MMA_SYNC`: the types of D and C that go with it, and those of B.
@@ -110,7 +114,7 @@ _FACTORS = {**dict.fromkeys(_F8, _F8), **dict.fromkeys(_I8, _I8)}
 MMA_ATOMS = {
     atom.name: atom
     for atom in (
-        MmaAtom("universal_fma"),
+        MmaAtomRow("universal_fma"),
         *(
             _warp_mma(shape, d, a, b)
             for a, shape in MMA_SYNC

@@ -11,7 +11,7 @@ from basedsl.tracing import Trace
 
 @dataclass(eq=False, repr=False)
 class CuteTrace:
-    """What one compilation remembers of its kernels and its host code."""
+    """The record of one compilation's kernels and host code."""
 
     #: The `gpu.module` of the kernels, made with the first one.
     gpu_module: Any = None

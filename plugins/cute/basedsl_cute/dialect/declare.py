@@ -35,7 +35,7 @@ TypeOf = Callable[["CuteDialect", Mapping[str, Any]], Any]
 _REQUIRED: Any = object()
 
 
-class Field:
+class FieldSpec:
     """A field of an operation. `alias` is its parameter of the builder; with a `default` it is
     optional there and in the operation.
     """
@@ -54,7 +54,7 @@ class Field:
         return self.default is _REQUIRED
 
 
-class Operand(Field):
+class OperandSpec(FieldSpec):
     """An SSA value that the operation takes. Only the last one may be optional."""
 
     index: int
@@ -68,7 +68,7 @@ class Operand(Field):
         return operands[self.index]
 
 
-class Result(Field):
+class Result(FieldSpec):
     """An SSA value that the operation returns. The builder takes its type, or infers it by
     `factory`.
     """
@@ -83,7 +83,7 @@ class Result(Field):
         return self if view is None else view.op.results[self.index]
 
 
-class Attribute(Field):
+class Attribute(FieldSpec):
     """An attribute. `kind` is its class in the bindings, `what` its name in messages."""
 
     kind: ClassVar[str]
@@ -144,7 +144,7 @@ class IntegersField(Attribute):
 
 def operand(*, default: Any = _REQUIRED) -> Any:
     """Declare an operand; `default=None` makes it optional."""
-    return Operand(default)
+    return OperandSpec(default)
 
 
 def result(*, alias: str | None = None, factory: TypeOf | None = None) -> Any:
@@ -179,7 +179,7 @@ def _parameter(*, kw_only: bool = True, default: Any = None) -> Any:
     return default
 
 
-class Refused(Exception):
+class InvalidOp(Exception):
     """Raised within `verify`: the operation is invalid, for the reason given."""
 
 
@@ -208,16 +208,16 @@ class OpView(_Declaration):
         loc: Any = _parameter(default=None)
 
     op_name: ClassVar[str] = ""
-    operand_fields: ClassVar[tuple[Operand, ...]] = ()
+    operand_fields: ClassVar[tuple[OperandSpec, ...]] = ()
     result_fields: ClassVar[tuple[Result, ...]] = ()
     attribute_fields: ClassVar[tuple[Attribute, ...]] = ()
-    _parameters: ClassVar[dict[str, Field]] = {}  # of the builder, in order
+    _parameters: ClassVar[dict[str, FieldSpec]] = {}  # of the builder, in order
 
     def __init_subclass__(cls, *, name: str = "") -> None:
         """Declare `cute.<name>`. Without a name, a class is a base of declarations with fields."""
-        own = [field for field in vars(cls).values() if isinstance(field, Field)]
+        own = [field for field in vars(cls).values() if isinstance(field, FieldSpec)]
         for field in own:
-            if isinstance(field, Operand):
+            if isinstance(field, OperandSpec):
                 field.index = len(cls.operand_fields)
                 cls.operand_fields = (*cls.operand_fields, field)
             elif isinstance(field, Result):
@@ -322,7 +322,7 @@ class OpView(_Declaration):
                     return f"the attribute '{field.name}' is missing"
         try:
             return cls.of(dialect, op).verify()
-        except Refused as wrong:
+        except InvalidOp as wrong:
             return str(wrong)
 
     @classmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from basedsl_cute.dialect.declare import OPS, Field, OpView
+from basedsl_cute.dialect.declare import OPS, FieldSpec, OpView
 
 _MEMREF = """\
 irdl.type @memref {
@@ -30,7 +30,7 @@ def text() -> str:
 def _operation(name: str, op: type[OpView]) -> str:
     lines: list[str] = []
 
-    def anything(fields: Iterable[Field]) -> list[tuple[Field, str]]:
+    def anything(fields: Iterable[FieldSpec]) -> list[tuple[FieldSpec, str]]:
         # A constraint of each one's own: one that is shared would mean that they are equal.
         made = [(field, f"%{len(lines) + i}") for i, field in enumerate(fields)]
         lines.extend(f"{value} = irdl.any" for _, value in made)

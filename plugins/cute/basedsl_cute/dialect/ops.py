@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from basedsl.errors import DSLError
 from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
 from basedsl_cute.dialect.declare import (
+    InvalidOp,
     OpView,
-    Refused,
     Value,
     flag,
     integer,
@@ -365,9 +365,9 @@ def _memref(op: OpView, value: Value) -> MemRef:
     try:
         record = op.dialect.record(value.type)
     except DSLError as error:
-        raise Refused(error.message) from None
+        raise InvalidOp(error.message) from None
     if record is None:
-        raise Refused(f"{value.type} is no tensor (!cute.memref)")
+        raise InvalidOp(f"{value.type} is no tensor (!cute.memref)")
     return record
 
 

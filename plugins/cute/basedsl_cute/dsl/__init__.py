@@ -1,1 +1,1 @@
-"""The compiler's face: the DSL object, its options, its pipelines, and compiled functions."""
+"""The DSL cute: its language, options, pipelines, and compiled functions."""

@@ -14,7 +14,9 @@ from basedsl_cute.dsl.cute import CUTE
 
 
 class CompileOption:
-    """One option with its value. `kind` is the type of the value, `option` the field it sets."""
+    """The base of compile options. `kind` is the type of the value, `option` the field of
+    `CuteOptions` that it sets. Raises OptionError for a value of another type.
+    """
 
     kind: ClassVar[type] = bool
     option: ClassVar[str]
@@ -32,12 +34,12 @@ class CompileOption:
         return f"{type(self).__name__}({self.value!r})"
 
     def apply(self, settings: Any) -> Any:
-        """`settings` with this option."""
+        """Return the record of options `settings` with this option set."""
         return settings.replace(**{self.option: self.value})
 
 
 class _Keep(CompileOption):
-    """An artifact that is also written to the folder of dumps."""
+    """The base of options that write an artifact to the folder `dump_dir`; False writes none."""
 
     def apply(self, settings: Any) -> Any:
         names = tuple(name for name in settings.keep if name != self.option)
@@ -45,65 +47,65 @@ class _Keep(CompileOption):
 
 
 class KeepPTX(_Keep):
-    """Save the PTX."""
+    """Write the kernels' PTX to a file in `dump_dir`."""
 
     option = "ptx"
 
 
 class KeepCUBIN(_Keep):
-    """Save the machine code."""
+    """Write the kernels' machine code to a file in `dump_dir`; needs ptxas."""
 
     option = "cubin"
 
 
 class KeepSASS(_Keep):
-    """Save the machine code as text; takes nvdisasm."""
+    """Write the kernels' machine code as text to a file in `dump_dir`; needs nvdisasm."""
 
     option = "sass"
 
 
 class OptLevel(CompileOption):
-    """How much LLVM and ptxas optimise kernels: 0 to 3."""
+    """The optimisation level of LLVM and ptxas for kernels: 0 to 3."""
 
     kind = int
     option = "opt_level"
 
 
 class EnableAssertions(CompileOption):
-    """Keep assertions in kernels on the GPU."""
+    """Compile assertions in kernels for the GPU too (the simulator always checks them)."""
 
     option = "enable_assertions"
 
 
 class GenerateLineInfo(CompileOption):
-    """Line tables for profilers."""
+    """Emit line tables, by which profilers map machine code to Python lines."""
 
     option = "lineinfo"
 
 
 class PtxasOptions(CompileOption):
-    """Further options of ptxas."""
+    """Further command-line arguments of ptxas, as one string."""
 
     kind = str
     option = "ptxas_options"
 
 
 class NvdisasmOptions(CompileOption):
-    """Options of nvdisasm."""
+    """Command-line arguments of nvdisasm, as one string."""
 
     kind = str
     option = "nvdisasm_options"
 
 
 class GPUArch(CompileOption):
-    """What code is made for: sm_90a, ..., or sim."""
+    """The target architecture: "sm_80", "sm_90a", ..., or "sim", the simulator."""
 
     kind = str
     option = "arch"
 
 
 class EnableTVMFFI(CompileOption):
-    """Accepted for programs that ask: compiled functions take arrays directly in any case."""
+    """Accepted without effect: compiled functions take arrays directly in any case."""
 
     option = "enable_tvm_ffi"
 
@@ -121,15 +123,31 @@ class Compile:
     def __call__(
         self, function: Any, *args: Any, options: Any = None, **kwargs: Any
     ) -> CuteCompiled:
-        """Compile a @jit function for arguments like these; always compiles, caches nothing.
+        """Compile a @jit function for arguments of the types of `args` and `kwargs`, without a
+        cache.
 
-        `function` is a @jit function, a bound method, or an object whose `__call__` is one;
-        `options` is text as on a command line.
+        `function` is a @jit function, a bound method of one, or an object whose class has a @jit
+        `__call__`. `options` is text as on a command line ("--opt-level 2 --keep-ptx"), or a record
+        of options. Returns the compiled function. Raises DSLCallError for anything else than a @jit
+        function, OptionError for a wrong option, and the errors of a first call.
+
+        >>> import basedsl_cute as cute
+        >>> @cute.jit
+        ... def add(a: cute.Int32, b: cute.Int32):
+        ...     return a + b
+        >>> cute.compile(add, 1, 2)(3, 4)
+        7
         """
         with users_frames():
             settings = CUTE.settings(options)
             for option in self._options:
                 settings = option.apply(settings)
+            tuned = getattr(function, "__cute_tuned__", None)  # of `testing.autotune_jit`
+            if tuned is not None:
+                instance = getattr(function, "__self__", None)
+                args = args if instance is None else (instance, *args)
+                function, complete = tuned
+                kwargs = complete(args, kwargs)
             return CUTE.compile(function, *args, options=settings, **kwargs)
 
 

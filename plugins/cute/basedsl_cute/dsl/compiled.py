@@ -1,4 +1,4 @@
-"""What `cute.compile` returns: a compiled function with its kernels' code to look at."""
+"""`CuteCompiled`: the result of `cute.compile`, with the PTX and machine code of its kernels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from basedsl_cute.lowering.ptx.sass import disassemble
 
 
 class CuteCompiled(Compiled):
-    """A compiled function. Its kernels' PTX, machine code and SASS are None where none were made:
-    on the simulator.
+    """A compiled function. The PTX, machine code and SASS of its kernels are None where it was
+    compiled for the simulator.
     """
 
     @property
@@ -20,12 +20,12 @@ class CuteCompiled(Compiled):
 
     @property
     def __cubin__(self) -> bytes | None:
-        """The machine code of the kernels; None as well where there is no ptxas."""
+        """The machine code of the kernels (a cubin file); also None if ptxas was not found."""
         return self.stages.binary("cubin") if "cubin" in self.stages else None
 
     @property
     def __sass__(self) -> str | None:
-        """The machine code as text, by nvdisasm."""
+        """The machine code of the kernels as text. Raises DSLRuntimeError without nvdisasm."""
         if "sass" in self.stages:
             return self.stages.text("sass")
         cubin = self.__cubin__
@@ -39,9 +39,12 @@ class CuteCompiled(Compiled):
         *,
         function_name: str | None = None,
     ) -> tuple[Path, Path]:
-        """Write `NAME.o` and `NAME.h`, with which C programs call this function; their paths.
-        `file_path` is a folder, or the object's path if there is no `file_name`; `function_prefix`
-        (or `function_name`) begins the names in the header. See `basedsl_cute.aot`.
+        """Write an object file and a C header, by which C programs call this function.
+
+        `file_path` is a folder and `file_name` the name of both files without suffix; without
+        `file_name`, `file_path` is the path of the object file. The C names begin with
+        `function_prefix` (or `function_name`). Returns the paths of the object file and the header.
+        See `basedsl_cute.aot`.
         """
         from basedsl_cute import aot
 

@@ -1,7 +1,8 @@
-"""The language cute and its DSL: types, targets and pipelines for the core's driver."""
+"""The language cute and its DSL: argument types, targets and pipelines for the core's driver."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
@@ -35,16 +36,20 @@ location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole 
 
 
 class Cute(Language):
-    """Kernels for NVIDIA GPUs, or for the CPU simulator."""
+    """The language of kernels for NVIDIA GPUs and for the CPU simulator."""
 
     name = "cute"
     default_int = Int32
     default_float = Float32
     dialects = (*COMPANIONS, "irdl")
     options_class = CuteOptions
+    stands_for = ("cutlass",)
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def install_as(self, name: str) -> None:
+        importlib.import_module("basedsl_cute.compat.install").install_as(name)
 
     def emitter(self, trace: Trace) -> Emitter:
         return CuteEmitter(trace)
@@ -78,7 +83,7 @@ class Cute(Language):
         return KernelCall(kernel, args, kwargs)
 
     def target(self, settings: Any) -> Target:
-        """What code is made for: the option `arch`, else this machine's GPU, else the simulator."""
+        """Return the target of the options: `arch`, else this machine's GPU, else the simulator."""
         return target_of(settings.arch) if settings.arch else detect()
 
     def target_key(self, settings: Any) -> str:
@@ -108,7 +113,7 @@ class Cute(Language):
 
 
 def _check_host_access(trace: Trace, span: Any) -> None:
-    """Elements of tensors that kernels on the GPU reach cannot be had on the host."""
+    """Raise DSLError for host code that accesses an element of a tensor in GPU memory."""
     record = cute_trace(trace)
     name = record.on_gpu
     if name is None and record.gpu_module is None:
@@ -144,7 +149,12 @@ class CuteDSL(DSL[Cute]):
     def jit(
         self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
     ) -> Any:
-        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        """Decorate a function that Python calls: each new tuple of argument types compiles it.
+
+        With `preprocess=False` (or `preprocessor=False`) the function is traced as written: then a
+        dynamic value cannot be the condition of an `if` or `while`, or a bound of a `for`. Raises
+        DSLTypeError for anything but a Python function.
+        """
         return super().jit(fn, preprocess=preprocess if preprocessor is None else preprocessor)
 
     @overload
@@ -159,7 +169,11 @@ class CuteDSL(DSL[Cute]):
     def kernel(
         self, fn: Any = None, *, preprocess: bool = True, preprocessor: bool | None = None
     ) -> Any:
-        """As every DSL's; `preprocessor` is another spelling of `preprocess`."""
+        """Decorate a kernel, which a @jit function launches: `kernel(a).launch(grid=, block=)`.
+
+        `preprocess` and `preprocessor` are those of `jit`. Raises DSLTypeError for anything but a
+        Python function.
+        """
         return super().kernel(fn, preprocess=preprocess if preprocessor is None else preprocessor)
 
 

@@ -1,4 +1,4 @@
-"""Control flow as `scf`, and which of Python's run-time errors are checked.
+"""The emitter of control flow, which also decides which run-time errors of Python are checked.
 
 Host code raises what Python raises. In kernels floats follow IEEE 754, as the hardware does: a
 division by zero gives an infinity, the root of a negative number NaN.
@@ -16,7 +16,7 @@ _FULL = "#llvm.loop_annotation<unroll = <full = true>>"
 
 
 class CuteEmitter(ScfEmitter):
-    """The core's emitter; in host code floats are checked too."""
+    """The core's emitter over `scf`, with checks of float operations in host code."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace)
@@ -24,12 +24,12 @@ class CuteEmitter(ScfEmitter):
 
     @property
     def float_checks(self) -> bool:
-        """Whether a float operation that Python refuses stops the program."""
+        """True if a float operation that raises in Python, such as x / 0.0, stops the program."""
         return self.trace.function_kind != "kernel"
 
     def loop_traced(self, op: Any, hints: LoopHints) -> None:
-        """A loop over registers is unrolled unless a hint says how: only then they are registers
-        and no memory.
+        """Unroll a loop that indexes registers, unless the loop has a hint: an index known at run
+        time would put the registers into memory.
         """
         hinted = hints != LoopHints()
         if self.trace.function_kind == "kernel" and not hinted and indexes_registers(op):

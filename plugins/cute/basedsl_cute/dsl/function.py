@@ -7,7 +7,7 @@ from basedsl_cute.dsl.compiled import CuteCompiled
 
 
 class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):
-    """A @jit or @kernel function."""
+    """A function decorated with @jit or @kernel."""
 
     name_prefix = ""
     name_tag = True
@@ -21,10 +21,11 @@ class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):
     def set_name_prefix(
         self, prefix: str, remove_cutlass_symbol: bool = False, keep_mangled_name: bool = True
     ) -> None:
-        """Put `prefix` before the function's name in the IR and in profilers.
+        """Put `prefix` before the function's name in the IR and in profilers, and drop what was
+        compiled under another name.
 
-        `remove_cutlass_symbol` leaves out the DSL's name, which host functions carry; arguments
-        are in no name, so there is nothing that `keep_mangled_name=False` would leave out.
+        `remove_cutlass_symbol` leaves out the DSL's name, which symbols of host functions begin
+        with. `keep_mangled_name` has no effect, because symbols do not contain arguments.
         """
         changed = (prefix, not remove_cutlass_symbol)
         if changed != (self.name_prefix, self.name_tag):

@@ -1,4 +1,6 @@
-"""What host code asks of the device before it launches; the simulator counts as a small one."""
+"""Properties of the device for host code that plans a launch. The simulator reports those of an
+H100 with SXM5.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import functools
 from typing import Any
 
 from basedsl.errors import DSLCallError
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import CLUSTERS
@@ -17,6 +20,10 @@ from basedsl_cute.hardware.targets import (
     target_of,
 )
 
+# NVIDIA H100 Tensor Core GPU Architecture, table 4: the SXM5 board.
+SIMULATED_MULTIPROCESSORS = 132
+SIMULATED_L2_CACHE = 50 << 20
+
 _EMPTY_KERNEL = """
 .version {version}
 .target {name}
@@ -26,9 +33,9 @@ _EMPTY_KERNEL = """
 
 
 class HardwareInfo:
-    """The device `device_id`, by default the current one."""
+    """The properties of the CUDA device number `device_id`, by default the current device."""
 
-    def __init__(self, device_id: int | None = None) -> None:
+    def __init__(self, device_id: int | None = None, *, loc: Any = None, ip: Any = None) -> None:
         self.device_id = device_id
 
     @property
@@ -38,33 +45,37 @@ class HardwareInfo:
         number = driver.current_device() if self.device_id is None else self.device_id
         return driver.device(number)
 
+    @takes_location
     def get_device_multiprocessor_count(self) -> int:
-        """The number of multiprocessors; 1 on the simulator."""
+        """Return the number of multiprocessors; 132 on the simulator."""
         device = self._device
-        return 1 if device is None else device.multiprocessors
+        return SIMULATED_MULTIPROCESSORS if device is None else device.multiprocessors
 
+    @takes_location
     def get_max_active_clusters(self, cluster_size: int) -> int:
-        """How many clusters of `cluster_size` blocks, each with all shared memory of a
-        multiprocessor, the device runs at once; 1 on the simulator.
+        """Return the number of clusters of `cluster_size` blocks that the device runs at once,
+        each block with all shared memory of a multiprocessor; on the simulator, as many as fit
+        132 blocks. Raises DSLCallError for a size that no target has.
         """
         if type(cluster_size) is not int or not 1 <= cluster_size <= MAX_CLUSTER:
             raise DSLCallError(f"a cluster has 1 to {MAX_CLUSTER} blocks, not {cluster_size!r}")
         device = self._device
         if device is None:
-            return 1
+            return SIMULATED_MULTIPROCESSORS // cluster_size
         if not CLUSTERS.is_met_by(target_for_capability(*device.capability)):
             return device.multiprocessors // cluster_size
         return _active_clusters(device.number, cluster_size)
 
+    @takes_location
     def get_l2_cache_size_in_bytes(self) -> int:
-        """The size of the L2 cache; 0 on the simulator."""
+        """Return the size of the L2 cache in bytes; 50 MiB on the simulator."""
         device = self._device
-        return 0 if device is None else device.l2_cache
+        return SIMULATED_L2_CACHE if device is None else device.l2_cache
 
 
 @functools.cache
 def _active_clusters(number: int, cluster_size: int) -> int:
-    """By the driver's occupancy calculation (CUDA driver API, cuOccupancyMaxActiveClusters)."""
+    """Ask the driver's occupancy calculation (CUDA driver API, cuOccupancyMaxActiveClusters)."""
     driver.ensure_context()
     device = driver.device(number)
     target = target_for_capability(*device.capability)
@@ -79,9 +90,10 @@ def _active_clusters(number: int, cluster_size: int) -> int:
     return clusters
 
 
+@takes_location
 def get_smem_capacity_in_bytes(compute_capability: str | None = None) -> int:
-    """The shared memory that one block may have, in bytes: of a target such as "sm_90", by default
-    of the current one.
+    """Return the most shared memory of one block in bytes, of a target such as "sm_90" or, by
+    default, of the current one.
     """
     target: Target = current_target() if compute_capability is None else _target(compute_capability)
     return target.smem_per_block

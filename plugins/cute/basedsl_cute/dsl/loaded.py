@@ -1,4 +1,4 @@
-"""`load_module`: an exported object, or a library linked of one, in Python."""
+"""`load_module`: calling the functions of an exported object file or shared library from Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _META = "_basedsl_meta"
 
 
 class LoadedModule:
-    """The functions of an exported object, as attributes by their prefixes."""
+    """The functions of an exported object file, as attributes named by their prefixes."""
 
     def __init__(self, functions: dict[str, LoadedFunction]) -> None:
         self._functions = functions
@@ -29,15 +29,16 @@ class LoadedModule:
             return self.__dict__["_functions"][name]  # type: ignore[no-any-return]
         except KeyError:
             known = ", ".join(self.__dict__.get("_functions", ()))
-            raise AttributeError(f"no exported function {name!r}; there is {known}") from None
+            raise AttributeError(f"no exported function {name!r}, only: {known}") from None
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._functions]
 
 
 class LoadedFunction:
-    """An exported function. It takes its run-time arguments by position, checked as a compiled
-    function's are; its kernels are loaded on the first call.
+    """An exported function. Calls pass the run-time arguments by position and raise DSLCallError
+    for an argument of another type than the function was compiled for; a failing CUDA call raises
+    DSLCudaRuntimeError. The first call loads the kernels.
     """
 
     def __init__(self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]) -> None:
@@ -114,8 +115,12 @@ def _checked(value: Any, name: str, expected: ArgumentType) -> ArgumentType:
 
 
 def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModule:
-    """The functions of an object file that `export_to_c` wrote, or of a shared library of such
-    objects, as attributes by prefix. Only load files that you trust: they are code.
+    """Load the functions of an object file that `export_to_c` wrote, or of a shared library (".so")
+    linked from such files. `enable_tvm_ffi` has no effect.
+
+    Returns a module with each function as the attribute of its prefix. Raises DSLRuntimeError for
+    a file without exported functions. Only load files that you trust: they contain machine code
+    and a pickle.
     """
     path = Path(path)
     data = path.read_bytes()
@@ -149,5 +154,5 @@ def load_module(path: str | Path, *, enable_tvm_ffi: bool = False) -> LoadedModu
 
 
 def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
-    """What an exported object is linked with besides libcuda: nothing."""
+    """Return the libraries that an exported object is linked with besides libcuda: none."""
     return []

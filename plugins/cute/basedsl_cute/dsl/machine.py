@@ -1,4 +1,4 @@
-"""What a program asks of the machine it runs on, whichever target that is."""
+"""Questions of a program about the machine that it runs on, a GPU or the simulator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from basedsl_cute.hardware.targets import Target
 
 
 def current_target() -> Target:
-    """The target that a call now compiles for."""
+    """Return the target that a call compiles for at this moment."""
     return CUTE.language.target(CUTE.options)
 
 
 def target_description() -> str:
-    """The target in words, for reports."""
+    """Return the target in words, for reports."""
     target = current_target()
     if not target.is_gpu:
         return "the CPU simulator (no CUDA driver and device here, or CUTE_DSL_ARCH=sim)"
@@ -24,7 +24,7 @@ def target_description() -> str:
 
 
 def synchronize() -> None:
-    """Wait until all launched kernels have finished. The simulator has always finished."""
+    """Wait until all launched kernels have finished. On the simulator, launches return finished."""
     if current_target().is_gpu:
         from basedsl_cute.device import driver
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from basedsl.options import Options, option
 
-# What programs call an artifact, where the pipeline's stage has another name.
+# Names of artifacts in programs for CuTe -> names of the pipeline's stages.
 _STAGES = {"ir": "cute", "ir-debug": "cute"}
 
 
@@ -22,7 +22,7 @@ def _kept(artifact: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, kw_only=True)
 class CuteOptions(Options, prefix="CUTE_DSL_"):
-    """What `cute.compile(..., options="...")` and the environment can set."""
+    """The options that `cute.compile(..., options="...")` and environment variables set."""
 
     SPELLINGS: ClassVar[Mapping[str, tuple[str, str | None]]] = {
         "generate-line-info": ("lineinfo", None),
@@ -42,7 +42,10 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
     opt_level: int = option(
-        3, "how much LLVM and ptxas optimise kernels", affects_output=True, choices=(0, 1, 2, 3)
+        3,
+        "optimisation level of LLVM and ptxas for kernels",
+        affects_output=True,
+        choices=(0, 1, 2, 3),
     )
     enable_assertions: bool = option(
         False,
@@ -51,25 +54,25 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     )
     lineinfo: bool = option(
         False,
-        "line tables for profilers, mapping machine code to Python lines",
+        "emit line tables, by which profilers map machine code to Python lines",
         affects_output=True,
     )
     contract: bool = option(
         False,
-        "let a * b + c in kernels round once (FMA), which is faster and not what Python computes",
+        "let a * b + c in kernels round once (FMA): faster, but rounded differently than in Python",
         affects_output=True,
     )
     ptxas_options: str = option("", "further options for ptxas", affects_output=True)
     nvdisasm_options: str = option(
-        "-g -c", "what nvdisasm is told where machine code is shown as text", affects_output=False
+        "-g -c", "arguments of nvdisasm when machine code is shown as text", affects_output=False
     )
     enable_tvm_ffi: bool = option(
         False,
-        "accepted for programs that ask: compiled functions take arrays directly in any case",
+        "accepted without effect: compiled functions take arrays directly in any case",
         affects_output=False,
     )
     log_autotune: bool = option(
-        False, "print what tuning measures, and what it picks", affects_output=False
+        False, "print the times that tuning measures, and its choice", affects_output=False
     )
     check_races: bool = option(
         False, "the simulator reports unordered accesses to shared memory", affects_output=True

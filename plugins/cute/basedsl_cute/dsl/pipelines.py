@@ -1,6 +1,6 @@
-"""The pipelines of cute, from the module that tracing built to what runs: read from top to bottom.
+"""The pipelines of cute, from the traced module to code that runs, for the GPU and the simulator.
 
-Passes are as few as kernels need, since each one costs every compilation.
+They have as few passes as kernels need, because each pass costs time in every compilation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from basedsl_cute.lowering.ptx.sass import Disassemble
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """How kernels are compiled for a GPU. `ptxas` are further options of ptxas; `sass` are options
-    of nvdisasm, None where machine code is not shown as text.
+    """The options of compiling kernels for a GPU. `ptxas` are further arguments of ptxas; `sass`
+    are arguments of nvdisasm, None if machine code is not shown as text.
     """
 
     assertions: bool = False
@@ -41,7 +41,7 @@ class KernelOptions:
 
     @classmethod
     def of(cls, settings: CuteOptions) -> KernelOptions:
-        """The options that the user's settings ask for."""
+        """Select the options of kernels from the user's."""
         return cls(
             assertions=settings.enable_assertions,
             line_info=settings.lineinfo,
@@ -53,10 +53,11 @@ class KernelOptions:
 
 
 def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pipeline:
-    """Kernels to PTX and machine code, host code to native code that launches them.
+    """Compile kernels to PTX and machine code, and host code to native code that launches them.
 
-    Where there is no ptxas, PTX is the end, for the driver to compile. ptxas works in a process of
-    its own, from the step `ptx` until `cubin` waits for it: host code is compiled meanwhile.
+    Without ptxas the kernels end as PTX, which the driver compiles when it loads them. ptxas runs
+    in a process of its own: the step `ptx` starts it and `cubin` waits for it, and host code is
+    compiled meanwhile.
     """
     assemble = Assemble(target, options.line_info, options.ptxas)
     has_ptxas = ptxas.find_ptxas() is not None
@@ -64,13 +65,13 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     return Pipeline(
         "cute-to-nvvm",
         (
-            # Loads of loops with prefetch_stages= run ahead.
+            # Loops with prefetch_stages=: issue the loads of later iterations ahead.
             Step("pipeline-loops", pipeline_loops),
             # cute -> scf, arith, math, vector, llvm, nvvm, gpu
             Step("lower-cute", LowerCute(target.name)),
             # The kernels' parameters and shared memory, for the launcher.
             Step("launches", launch_records),
-            # What PTX says in its own way: math instructions, narrow floats, cache operators.
+            # Math, narrow floats and cache operators -> PTX instructions that NVVM has no op for.
             Step("ptx-only", PtxOnly(target, options.assertions)),
             # -> llvm and nvvm
             Step("nvvm", TO_NVVM + LINE_TABLES if options.line_info else TO_NVVM),
@@ -93,17 +94,19 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
 
 
 def simulator_pipeline(target: Target) -> Pipeline:
-    """Kernels to programs of the CPU simulator, host code to native code that launches them."""
+    """Compile kernels to Python for the CPU simulator, and host code to native code that launches
+    them.
+    """
     return Pipeline(
         "cute-to-sim",
         (
-            # Loads of loops with prefetch_stages= run ahead.
+            # Loops with prefetch_stages=: issue the loads of later iterations ahead.
             Step("pipeline-loops", pipeline_loops),
             # cute -> scf, arith, math, vector, llvm, nvvm, gpu
             Step("lower-cute", LowerCute(target.name)),
             # The kernels' parameters and shared memory, for the launcher.
             Step("launches", launch_records),
-            # Kernels as plain records, and these as Python.
+            # Kernels -> plain records -> Python source of the simulator.
             Step("kernels", simulator_records),
             Step("programs", simulator_programs),
             # Launches in host code -> calls of the launcher; then host code -> native code.

@@ -1,5 +1,6 @@
-"""Which loops index registers: those with static bounds whose index picks elements of tensors in
-registers. Registers have no addresses, so such a loop has to be unrolled completely.
+"""Detection of loops that index tensors in registers by the loop's index.
+
+Registers have no addresses, so such a loop has to be unrolled completely.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-# The most iterations, and operations after unrolling, for which that is done without being asked.
+# The most iterations, and operations after unrolling, that are unrolled without a hint.
 MOST_TRIPS = 512
 MOST_OPERATIONS = 1 << 15
 
@@ -15,7 +16,7 @@ _ACCESSES = {"cute.load": 1, "cute.store": 2, "cute.view": 1}  # op -> place of 
 
 
 def indexes_registers(loop: Any) -> bool:
-    """Whether an `scf.for` has static bounds, few iterations, and an index that picks registers."""
+    """Return True for an `scf.for` with static bounds and few iterations that indexes registers."""
     trips = _trips(loop)
     if trips is None or not 1 < trips <= MOST_TRIPS:
         return False
@@ -36,7 +37,7 @@ def indexes_registers(loop: Any) -> bool:
 
 
 def _operations(block: Any) -> Iterator[Any]:
-    """The operations of a block and of all regions in it, each before what is in it."""
+    """Yield the operations of a block and of its nested regions, outer ones first."""
     for op in block.operations:
         inner = op.operation
         yield inner
@@ -46,7 +47,7 @@ def _operations(block: Any) -> Iterator[Any]:
 
 
 def _trips(loop: Any) -> int | None:
-    """How often the loop runs, if its bounds are constants."""
+    """Return the trip count of a loop; None unless its bounds are constants."""
     start, stop, step = map(_constant, list(loop.operands)[:3])
     if start is None or stop is None or step is None:
         return None

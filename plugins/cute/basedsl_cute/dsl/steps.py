@@ -1,4 +1,4 @@
-"""Steps of cute's pipelines that hand out data: tables for the launcher, programs, reports."""
+"""Pipeline steps that produce data beside IR: launch tables, simulator programs, reports."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def simulator_records(op: Any, context: PipelineContext) -> bytes:
 
 
 def simulator_programs(op: Any, context: PipelineContext) -> bytes:
-    """Translate the records to Python. A kernel that the simulator has no rule for is left out: the
-    error comes if it is launched.
+    """Translate the records to Python. A kernel with an operation that the simulator has no rule
+    for is left out; launching it raises the error.
     """
     from basedsl_cute.sim import SimKernel, SimOptions
 
@@ -37,14 +37,14 @@ def simulator_programs(op: Any, context: PipelineContext) -> bytes:
 def launch_records(op: Any, context: PipelineContext) -> bytes:
     """List the kernels that host code launches, with their parameters and shared memory.
 
-    In NVVM, parameters that are passed by value no longer show, so this step comes before.
+    This step precedes the lowering to NVVM, which hides parameters that are passed by value.
     """
     table = kernel_build(context).launches = launch_table(op, context.bindings)
     return pickle.dumps(table)
 
 
 def resource_report(op: Any, context: PipelineContext) -> str:
-    """Report what each kernel takes by ptxas: registers, spills, shared memory."""
+    """Report the registers, spills and shared memory of each kernel, as ptxas prints them."""
     made = kernel_build(context).assembly
     assert made is not None
     lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]

@@ -1,4 +1,4 @@
-"""Which CUDA toolkit compiles here: what programs ask to find out if a feature is there."""
+"""The CUDA version that compiles kernels here, by which programs decide on features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from basedsl_cute.lowering.ptx.ptxas import toolkit_version
 
 
 class Version(NamedTuple):
-    """A version of CUDA."""
+    """A CUDA version, such as 12.9."""
 
     major: int
     minor: int
@@ -22,14 +22,16 @@ class Version(NamedTuple):
 
 @functools.cache
 def cuda_version() -> Version:
-    """That of ptxas; without it the driver compiles PTX, and its version counts."""
+    """Return the CUDA version of ptxas; without ptxas, that of the driver, which compiles PTX then.
+    Raises DSLRuntimeError without both.
+    """
     found = toolkit_version()
     if found is None and driver.is_available():
         number = driver.driver_version()
         found = number // 1000, number % 1000 // 10
     if found is None:
         raise DSLRuntimeError(
-            "there is neither ptxas nor a driver, so no version of CUDA",
+            "no CUDA version: neither ptxas nor a CUDA driver was found",
             hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
         )
     return Version(*found)
@@ -41,7 +43,10 @@ def target_version(
     max_version: str | None = None,
     exact_version: str | None = None,
 ) -> bool:
-    """Whether CUDA's version is in a range, bounds included; they are text such as "12.9"."""
+    """Return True if `cuda_version()` is in a range or, with `exact_version`, equal.
+
+    Bounds are text such as "12.9" and are included. Raises DSLTypeError for other text.
+    """
     version = cuda_version()
     if exact_version is not None:
         return version == _parsed(exact_version)
@@ -54,11 +59,13 @@ def _parsed(text: str) -> Version:
     try:
         return Version(int(major), int(minor or 0))
     except ValueError:
-        raise DSLTypeError(f"{text!r} is no version of CUDA", hint='write it as "12.9"') from None
+        raise DSLTypeError(f"{text!r} is not a CUDA version", hint='write it as "12.9"') from None
 
 
 class CudaVersion:
-    """`CUDA_VERSION.major`, `.minor`: found when first asked for."""
+    """The object `CUDA_VERSION`, which looks for the CUDA version at the first use of `major` or
+    `minor`.
+    """
 
     @property
     def major(self) -> int:

@@ -6,7 +6,9 @@ import enum
 
 
 class AddressSpace(enum.StrEnum):
-    """Where data lives. A member equals its name: `t.memspace == "smem"` holds as well."""
+    """The address space of a pointer or tensor; a member equals its name: `x.memspace ==
+    "smem"`.
+    """
 
     generic = "generic"
     gmem = "gmem"

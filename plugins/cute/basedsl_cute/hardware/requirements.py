@@ -70,6 +70,7 @@ _CLUSTER = ("scope", "cluster")
 CLUSTERS = _since("cluster of several blocks", _HOPPER)
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
+TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
 # Of several rows of an op, the first that the target does not meet is reported.
@@ -104,6 +105,11 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.griddepcontrol": (_since("griddepcontrol", _HOPPER),),
     "nvvm.setmaxregister": (SETMAXNREG,),
     "nvvm.prefetch": (_since("prefetch.tensormap", _HOPPER, ("tensormap", "unit")),),
+    "nvvm.tcgen05.mma": (
+        TCGEN05,
+        Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),)),
+    ),
+    "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a")),),
     "nvvm.redux.sync": (
         Requirement("redux.sync.f32", ("sm_100f",), where=(("kind", "fm"),)),
         _since("redux.sync", _AMPERE),
@@ -145,7 +151,7 @@ CONVERSIONS = {
     "f8E5M2": _since("cvt.e5m2x2", _ADA),
 }
 
-_SPECIAL = "nvvm.read.ptx.sreg."
+_SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."
 _OF_CLUSTERS = ("cluster", "nclusterid")
 
 
@@ -160,6 +166,8 @@ def instruction_requirements(op: str) -> tuple[Requirement, ...]:
     register = op.removeprefix(_SPECIAL)
     if register != op and register.startswith(_OF_CLUSTERS):
         return (_since(f"register %{register.replace('.', '_')}", _HOPPER),)
+    if op.startswith(_BLACKWELL) and op not in INSTRUCTIONS:
+        return (Requirement(op.removeprefix("nvvm."), TCGEN05.architectures),)
     return INSTRUCTIONS.get(op, ())
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from basedsl.errors import DSLError
+from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
 
 ENVIRONMENT_VARIABLE = "CUTE_DSL_ARCH"
 SIM = "sim"
@@ -37,7 +38,8 @@ class Target:
     Memory sizes are bytes of shared memory: of an SM, and the most one block can opt into (CUDA C++
     Programming Guide, "Technical Specifications per Compute Capability"). `ptx` is the PTX ISA
     version that the code is written in: 8.4 (CUDA 12.4), or the first that knows the architecture
-    (PTX ISA, "Release Notes").
+    (PTX ISA, "Release Notes"). `tmem_columns` are the columns of tensor memory of an SM; code has
+    it only on targets with tcgen05 (`requirements`).
     """
 
     name: str
@@ -46,6 +48,7 @@ class Target:
     smem_per_block: int
     max_warps_per_sm: int
     max_blocks_per_sm: int
+    tmem_columns: int = 0
 
     @property
     def is_gpu(self) -> bool:
@@ -116,18 +119,20 @@ TARGETS = {
         Target("sm_89", 84, _kib(100), _kib(99), 48, 24),
         Target("sm_90", 84, _kib(228), _kib(227), 64, 32),
         Target("sm_90a", 84, _kib(228), _kib(227), 64, 32),
-        Target("sm_100", 86, _kib(228), _kib(227), 64, 32),
-        Target("sm_100a", 86, _kib(228), _kib(227), 64, 32),
-        Target("sm_100f", 88, _kib(228), _kib(227), 64, 32),
-        Target("sm_103", 88, _kib(228), _kib(227), 64, 32),
-        Target("sm_103a", 88, _kib(228), _kib(227), 64, 32),
-        Target("sm_103f", 88, _kib(228), _kib(227), 64, 32),
+        Target("sm_100", 86, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_100a", 86, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_100f", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_103", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_103a", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
+        Target("sm_103f", 88, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
         Target("sm_120", 87, _kib(100), _kib(99), 48, 24),
         Target("sm_120a", 87, _kib(100), _kib(99), 48, 24),
+        Target("sm_120f", 88, _kib(100), _kib(99), 48, 24),
         Target("sm_121", 88, _kib(100), _kib(99), 48, 24),
         Target("sm_121a", 88, _kib(100), _kib(99), 48, 24),
+        Target("sm_121f", 88, _kib(100), _kib(99), 48, 24),
         # The simulator promises what the largest of them have.
-        Target(SIM, 0, _kib(228), _kib(227), 64, 32),
+        Target(SIM, 0, _kib(228), _kib(227), 64, 32, TMEM_COLUMNS),
     )
 }
 

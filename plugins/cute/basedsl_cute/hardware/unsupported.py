@@ -1,13 +1,19 @@
 """Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
 `TABLE` and `GEFORCE` have the names, module by module, that belong to Blackwell GPUs; of the
-modules in `MODULES` nothing is offered. `INSTEAD` has names that are internal to CuTe's own DSL,
-with what programs write here. Programs may import all of these: only using them is an error.
+modules in `MODULES` and those below them nothing is offered. `INSTEAD` has names that are internal
+to CuTe's own DSL, with what programs write here. Programs may import all of these: they get a
+stand-in, and only using that is an error.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -17,19 +23,21 @@ _DATACENTER = "data-center Blackwell GPUs (sm_100)"
 _GEFORCE = "GeForce Blackwell GPUs (sm_120)"
 
 MODULES = (
-    "nvgpu.tcgen05",
-    "utils.blackwell_helpers",
-    "utils.blockscaled_layout",
     "utils.distributed",
     "utils.gemm",
     "utils.mixed_input_helpers",
-    "utils.sm100",
 )
 
 TABLE = {
-    "arch": """alloc_tmem dealloc_tmem retrieve_tmem_ptr relinquish_tmem_alloc_permit
-        get_max_tmem_alloc_cols get_min_tmem_alloc_cols fence_view_async_tmem_load
-        fence_view_async_tmem_store""",
+    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp Cp4x32x128bOp Cp128x256bOp Cp128x128bOp
+        Cp4x256bOp Cp2x64x128b0213Op Cp2x64x128b0123Op MmaMXF8Op MmaMXF8F6F4Op MmaF8F6F4Op
+        MmaMXF4Op MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op make_s2t_copy
+        get_s2t_smem_desc_tensor make_umma_smem_desc""",
+    "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma cluster_shape_to_tma_atom_A
+        cluster_shape_to_tma_atom_B cluster_shape_to_tma_atom_SFB compute_epilogue_tile_size
+        make_smem_layout get_permutation_mnk get_layoutSFA_TV get_layoutSFB_TV
+        partition_fragment_SFA partition_fragment_SFB""",
+    "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
     "pipeline": """PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma PipelineClcFetchAsync
         PipelineTmaMultiConsumersAsync ClcState""",
     "utils": """TmemAllocator get_num_tmem_alloc_cols ClcDynamicPersistentTileScheduler
@@ -37,20 +45,13 @@ TABLE = {
 }
 GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 
-_BY_HAND = "write if, while and `not` as in Python: they work on run-time values"
 _DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
 INSTEAD = {
     "FrontendNext": "leave the option out: there is one front end",
-    "arch.Arch": "pass what depends on the GPU as a Constexpr, or see target_version()",
     "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
-    "cutlass_dsl.if_generate": _BY_HAND,
-    "cutlass_dsl.not_": _BY_HAND,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
-    "cutlass_dsl.while_generate": _BY_HAND,
-    "cutlass_dsl.yield_out": _BY_HAND,
-    "pipeline.PipelineOp": "derive a pipeline of your own from pipeline.PipelineAsync",
 }
 
 _NEEDED = {
@@ -66,11 +67,69 @@ class NotOfferedError(DSLError):
     """A name of CuTe's DSL that this package knows and does not have."""
 
 
+class NotOffered:
+    """A stand-in for a name that is not offered: programs may import it, and any use raises."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        vars(self).update(_message=message, _hint=hint)
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotOfferedError(self._message, hint=self._hint)
+
+    __call__ = __getitem__ = __mro_entries__ = __iter__ = __setattr__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by Python itself, such as by inspect
+            raise AttributeError(name)
+        return self._refuse()
+
+    def __repr__(self) -> str:
+        return f"<not offered: {self._message}>"
+
+
+class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """A finder of every module below one of `MODULES`: what is imported from it is not offered."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if getattr(parent, "__not_offered__", None) is None:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        parent, _, child = module.__name__.rpartition(".")
+        inner = f"{sys.modules[parent].__not_offered__}.{child}"
+        module.__not_offered__ = inner  # type: ignore[attr-defined]
+        module.__getattr__ = _names_of(inner)  # type: ignore[method-assign]
+
+
+sys.meta_path.append(_Submodules())
+
+
+def _names_of(inner: str) -> Callable[[str], Any]:
+    def find(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _for_gpus(f"{inner}.{name}", _DATACENTER)
+
+    return find
+
+
+def _for_gpus(name: str, gpus: str) -> NotOffered:
+    return NotOffered(
+        f"{name} is for {gpus}, which are not supported",
+        "on Hopper (sm_90a) use nvgpu.warpgroup with TMA, elsewhere nvgpu.warp",
+    )
+
+
 def unsupported_names(module: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of `module`: NotOfferedError for a name that this table knows,
+    """Return the `__getattr__` of `module`: a stand-in for a name that this table knows,
     AttributeError for any other. Type checkers must not see it, or they would report no name.
     """
     inner = module.removeprefix(_ROOT).lstrip(".")
+    if inner in MODULES:  # any submodule can be imported
+        itself: Any = sys.modules[module]
+        itself.__path__, itself.__not_offered__ = [], inner
 
     def find(name: str) -> Any:
         whole = f"{inner}.{name}" if inner else name
@@ -80,14 +139,11 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
         if inner in MODULES and not name.startswith("__"):
             gpus = _DATACENTER
         if whole in INSTEAD:
-            raise NotOfferedError(
-                f"{whole} is internal to CuTe's own DSL, and not offered", hint=INSTEAD[whole]
+            return NotOffered(
+                f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
             )
         if gpus is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        raise NotOfferedError(
-            f"{whole} is for {gpus}, which are not supported",
-            hint="on Hopper (sm_90a) use nvgpu.warpgroup with TMA, elsewhere nvgpu.warp",
-        )
+        return _for_gpus(whole, gpus)
 
     return find

@@ -1,1 +1,1 @@
-"""Host code of `@jit` functions: the types of its arguments, and the launches that it traces."""
+"""Host code of `@jit` functions: argument types, and kernel launches."""

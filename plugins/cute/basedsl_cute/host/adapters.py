@@ -1,4 +1,4 @@
-"""`register_jit_arg_adapter`: how a program passes its own types to `@jit` functions."""
+"""`register_jit_arg_adapter`: passing a program's own classes to `@jit` functions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _adapters: dict[type, Callable[[Any], Any]] = {}
 
 
 def register_jit_arg_adapter(*kinds: type) -> Callable[[F], F]:
-    """Decorator of a function that makes an argument of a value of one of `kinds`.
+    """Decorate a function that converts values of the classes `kinds` to arguments.
 
-    It gives something that `@jit` functions take: a number, an array or `from_dlpack` of one, a
-    pointer, a tuple, NamedTuple or dataclass of these. It is called at every call; what it gives
-    has one type for all values that are to share compiled code.
+    The function takes one value and returns a number, an array or `from_dlpack` of one, a pointer,
+    or a tuple, NamedTuple or dataclass of these. It runs at every call. Values share compiled code
+    if their results have one argument type. Raises DSLTypeError unless `kinds` are classes.
 
         @cute.register_jit_arg_adapter(MyBuffer)
         def adapt(buffer):
@@ -35,7 +35,7 @@ def register_jit_arg_adapter(*kinds: type) -> Callable[[F], F]:
 
 
 def adapter_of(kind: type) -> Callable[[Any], Any] | None:
-    """The adapter registered for a type or a base of it."""
+    """Return the adapter registered for a class or for the nearest base of it; None without one."""
     if not _adapters:
         return None
     return next((_adapters[base] for base in kind.__mro__ if base in _adapters), None)

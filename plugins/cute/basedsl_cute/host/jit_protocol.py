@@ -1,12 +1,12 @@
-"""Objects that say by methods what they are as arguments of `@jit` functions.
+"""The argument protocol: objects whose methods describe them as arguments of `@jit` functions.
 
-    __c_pointers__(self)                   where the C storage of each value is: addresses
-    __get_mlir_types__(self)               what each value is: `T.i32()`, `Int32`, ...
-    __new_from_mlir_values__(self, values) what the function sees, made of the traced values
+    __c_pointers__(self)                   returns the address of each value's C storage
+    __get_mlir_types__(self)               returns the type of each value: `T.i32()`, `Int32`, ...
+    __new_from_mlir_values__(self, values) returns the object that the traced function gets
 
-A tensor or pointer of `cute.runtime` has these methods too, so that an object made of some passes
-theirs on. Attributes that are plain values (numbers, texts, types) are static: objects that differ
-in one compile their own code.
+A tensor or pointer of `cute.runtime` has these methods too, so that an object made of several can
+concatenate their results. Attributes that are plain values (numbers, strings, classes) are static:
+objects that differ in one compile their own code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _BUILT_IN = (HostTensor, HostPointer, Numeric)
 
 
 def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
-    """The argument type of an object with the protocol's methods; None for others."""
+    """Return the argument type of an object with the protocol's methods; None for others. Raises
+    DSLCallError if the methods contradict each other.
+    """
     kind = type(value)
     if isinstance(value, _BUILT_IN) or not all(hasattr(kind, method) for method in _METHODS):
         return None
@@ -51,7 +53,7 @@ def _part(pointer: Any, type_: Any, name: str) -> Any:
     if isinstance(type_, type) and issubclass(type_, Numeric):
         return NumericArgument(type_)
     raise DSLCallError(
-        f"'{name}': __get_mlir_types__ gives {type_!r}, which is no type of a number",
+        f"'{name}': __get_mlir_types__ gives {type_!r}, which is not a numeric type",
         hint="cute.cutlass_dsl.T.i32() and the like, a numeric type as Int32, or what "
         "__get_mlir_types__ of a tensor gives",
     )
@@ -71,7 +73,9 @@ def _is_plain(leaf: Any) -> bool:
 
 
 class ProtocolArgument(PartsArgument):
-    """Of an object with the protocol's methods. `template` is one; `parts` are its values'."""
+    """The argument type of an object with the protocol's methods. `template` is such an object,
+    `parts` are the argument types of its values.
+    """
 
     def __init__(self, template: Any, parts: tuple[Any, ...], facts: tuple[Any, ...]) -> None:
         super().__init__((type(template), parts, facts), parts)
@@ -99,7 +103,7 @@ class ProtocolArgument(PartsArgument):
 
 
 def _read(kind: Any, pointer: Any) -> Any:
-    """The number of type `kind` at an address, an int or a ctypes pointer."""
+    """Read the number of type `kind` at an address, an int or a ctypes pointer."""
     address = pointer if isinstance(pointer, int) else ctypes.cast(pointer, ctypes.c_void_p).value
     dtype = kind.numpy_dtype
     raw = ctypes.string_at(address or 0, dtype.itemsize)

@@ -39,7 +39,7 @@ _NO_EVENTS = "record an event on the stream after the launch, or use use_pdl=Tru
 
 
 class KernelCall:
-    """A kernel with its arguments, to be launched."""
+    """A kernel with its arguments, on which the program calls `launch`."""
 
     __dsl_leaf__ = True
 
@@ -52,7 +52,7 @@ class KernelCall:
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLCallError(
-            f"{self.kernel.__name__}(...) is a kernel with its arguments, which is launched",
+            f"{self.kernel.__name__}(...) already has its arguments: launch it",
             hint="kernel(a, b).launch(grid=(n, 1, 1), block=(128, 1, 1))",
         )
 
@@ -79,16 +79,23 @@ class KernelCall:
         programmatic_event_trigger_at_block_start: Any = 0,
         **unknown: Never,
     ) -> None:
-        """Run the kernel on `grid` blocks of `block` threads (up to three numbers each).
+        """Launch the kernel on `grid` blocks of `block` threads, each one to three integers.
 
-        `cluster` is a static shape of blocks that run together (sm_90 and later); `smem` is
-        shared memory in bytes for a block, by default what the kernel allocates, and never less;
-        `stream` is a CUDA stream, by default the default stream; `max_number_threads` (instead of
-        the exact size of the block) and `min_blocks_per_mp` bound register allocation; `use_pdl`
-        lets the kernel start while its predecessor ends, until `griddepcontrol_wait`; `cooperative`
-        asks that all blocks run at once; `preferred_smem_carveout` is a percentage of the L1 cache
-        that had better be shared memory. `hint_smem_base_uniform` changes nothing. What the other
-        arguments ask for is not there, and an error.
+        `cluster`: the static shape of clusters in blocks (sm_90 and later).
+        `smem`: bytes of shared memory of a block, at least what the kernel allocates (the default).
+        `stream`: a CUDA stream; by default the default stream.
+        `max_number_threads`: up to three static integers, whose product bounds the threads of a
+        block for register allocation, instead of the block's exact size.
+        `min_blocks_per_mp`: blocks on one multiprocessor for which registers must suffice.
+        `use_pdl`: programmatic dependent launch: the kernel may start before its predecessor ends,
+        and waits in `griddepcontrol_wait`.
+        `cooperative`: all blocks run at once, or the launch fails.
+        `preferred_smem_carveout`: the percentage of the L1 cache to use as shared memory, a hint.
+        `hint_smem_base_uniform` and the `..._flags` have no effect. The other arguments are not
+        supported and raise DSLCallError.
+
+        Raises DSLCallError for a missing `grid` or `block` and for sizes over the target's limits,
+        DSLTypeError for sizes that are not integers.
         """
         _check_named(unknown, grid, block)
         asked = {
@@ -118,10 +125,12 @@ class KernelCall:
             min_blocks_per_mp,
             preferred_smem_carveout,
         )
-        name, operands = _trace_kernel(trace, self, attributes, span)
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
-        _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+        # A `with` of host code, such as a profiler's range, says nothing about the kernel.
+        with trace.allowing():
+            name, operands = _trace_kernel(trace, self, attributes, span)
+            _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
 
 
 def _cluster(given: Any, span: Span | None) -> list[int]:
@@ -140,7 +149,7 @@ def _known(extents: list[Any]) -> list[int | None]:
 
 
 def check_launched(trace: Any) -> None:
-    """DSLCallError for a kernel that was called and not launched: it would do nothing."""
+    """Raise DSLCallError for a kernel that was called but not launched: it would never run."""
     for call in cute_trace(trace).kernel_calls:
         if not call.launched:
             raise DSLCallError(
@@ -156,7 +165,7 @@ def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
         near = difflib.get_close_matches(name, known, 1)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
-            hint=f"did you mean {near[0]}=?" if near else "grid= and block= are what it needs",
+            hint=f"did you mean {near[0]}=?" if near else "it needs grid= and block=",
         )
     for name, value in (("grid", grid), ("block", block)):
         if value is None:
@@ -166,7 +175,7 @@ def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
 
 
 def _extents(given: Any, name: str, span: Span | None) -> list[Any]:
-    """Three extents: ints where they are static."""
+    """Return three extents, the static ones as ints."""
     extents = three_extents(name, given, _is_integer)
     if isinstance(extents, LaunchProblem):
         raise DSLTypeError(extents.message, span, hint=extents.hint)
@@ -185,7 +194,7 @@ def _kernel_attributes(
     min_blocks: int,
     carveout: int | None,
 ) -> dict[str, Any]:
-    """What the launch says of the kernel itself: MLIR's NVVM dialect, "kernel attributes"."""
+    """Return the kernel attributes that the launch implies, as MLIR's NVVM dialect names them."""
     _check_bounds(most_threads, min_blocks, carveout)
     ir = trace.ir
     attributes: dict[str, Any] = {}
@@ -243,7 +252,9 @@ def _check_bounds(
 def _trace_kernel(
     trace: Any, call: KernelCall, attributes: dict[str, Any], span: Span | None
 ) -> tuple[str, list[Any]]:
-    """Trace the kernel into the module's gpu.module; its symbol and the launch's operands."""
+    """Trace the kernel into the module's gpu.module; return its symbol and the launch's
+    operands.
+    """
     ir = trace.ir
     kernel = call.kernel
     parameters = kernel.signature.parameters
@@ -306,7 +317,9 @@ def _trace_kernel(
 
 
 def _parameter_marks(ir: Any, kinds: list[Any]) -> list[Any]:
-    """The attributes of the kernel's parameters: a leaf's class may have `parameter_marks`."""
+    """Return the attributes of the kernel's parameters, `parameter_marks` of the leaves'
+    classes.
+    """
     texts = [getattr(kind, "parameter_marks", {}) for kind in kinds if kind is not None]
     return [
         ir.DictAttr.get({name: ir.Attribute.parse(text) for name, text in marks.items()})
@@ -315,7 +328,7 @@ def _parameter_marks(ir: Any, kinds: list[Any]) -> list[Any]:
 
 
 def _declared(value: Any, parameter: Any) -> Any:
-    """A number under a numeric annotation."""
+    """Return the value, a Python number converted to a numeric annotation."""
     kind = parameter.annotation
     if isinstance(kind, Each):
         return kind.convert(value, _number)
@@ -329,7 +342,9 @@ def _number(value: Any, kind: Any) -> Any:
 
 
 def _as_dynamic(leaf: Any, path: str) -> Any:
-    """The dynamic form of a leaf that travels to the kernel; None for one that stays static."""
+    """Return the dynamic form of a leaf that the kernel takes as a parameter; None for a static
+    one.
+    """
     if isinstance(leaf, Numeric):
         return leaf
     if hasattr(type(leaf), "with_ir_value"):

@@ -1,7 +1,7 @@
 """CUDA streams as arguments of @jit functions and of `launch(stream=...)`.
 
-Any stream of PyTorch, CuPy, cuda.bindings or cuda.core, or anything with `__cuda_stream__`, is an
-argument known at run time. The simulator has only one stream.
+A stream of PyTorch, CuPy, cuda.bindings or cuda.core, and any object with `__cuda_stream__`, is
+passed at run time. The simulator has only one stream.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from basedsl_cute.device.driver import stream_handle
 
 
 class Stream:
-    """A stream inside a compiled function; its handle is known at run time."""
+    """A CUDA stream in compiled code, whose handle is known at run time. As the annotation of a
+    parameter of a @jit function, it also takes a handle (CUstream) as an integer.
+    """
 
     __dsl_leaf__ = True
 
@@ -42,7 +44,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class StreamArgument(ArgumentType):
-    """A stream as a parameter: its CUstream."""
+    """The argument type of a stream, passed as its CUstream."""
 
     formats = ("Q",)
 
@@ -56,7 +58,7 @@ class StreamArgument(ArgumentType):
         return (stream_handle(value),)
 
     def unpacker(self) -> Unpacker | None:
-        """As `pack`, for what is a stream under any annotation."""
+        """Return the native form of `pack` for objects that are a stream under any annotation."""
 
         def pack(value: Any) -> bytes | None:
             return as_bytes(self.formats, self.pack(value)) if is_stream(value) else None
@@ -69,7 +71,9 @@ class StreamArgument(ArgumentType):
 
 @dataclass(frozen=True)
 class EnvironmentStreamArgument(StreamArgument):
-    """The stream that the framework has made current when a compiled function is called."""
+    """The argument type of the stream that is current in PyTorch when a compiled function is
+    called; calls leave it out.
+    """
 
     implicit = True
 
@@ -87,13 +91,15 @@ class EnvironmentStreamArgument(StreamArgument):
 
 
 def stream_argument(value: Any) -> StreamArgument:
-    """The argument type of a stream."""
+    """Return the argument type of a stream or of a placeholder of one."""
     implicit = isinstance(value, FakeStream) and value.implicit
     return EnvironmentStreamArgument() if implicit else StreamArgument()
 
 
 def is_stream(value: Any) -> bool:
-    """True for what a caller may pass as a stream (an array's `ptr` does not make it one)."""
+    """Return True for an object that is a stream under any annotation: of PyTorch, CuPy,
+    cuda.bindings, cuda.core, or with `__cuda_stream__`.
+    """
     kind = type(value)
     if hasattr(kind, "__cuda_stream__") or kind.__name__ in ("CUstream", "cudaStream_t"):
         return True
@@ -103,7 +109,7 @@ def is_stream(value: Any) -> bool:
 
 
 def stream_value(stream: Any) -> Any:
-    """The stream of a launch as an i64; None for the default stream."""
+    """Return the handle of a launch's stream as an i64 value; None for the default stream."""
     if stream is None:
         return None
     if isinstance(stream, Stream):

@@ -1,9 +1,9 @@
-"""Arrays and pointers as arguments: what of them compiled code depends on, and what travels.
+"""The argument types of arrays and pointers: the parts known while compiling, and those passed.
 
-An array passed as it is gets a dynamic layout: shape and strides at run time, but for the unit
-stride of the contiguous mode, which is static. `runtime.from_dlpack` makes layouts static, and
-dynamic again with promises. Extents and strides are 32-bit where every offset fits 31 bits, else
-64-bit: the two are compiled apart.
+A plain array has a dynamic layout: shape and strides are passed at run time, but the unit stride of
+the contiguous mode is static. `runtime.from_dlpack` makes layouts static, or dynamic with known
+divisors. Extents and strides are 32-bit where every offset fits 31 bits, else 64-bit; each of the
+two compiles its own code.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ _ON_SOME_GPU = "cuda"  # the device of a placeholder: any GPU
 
 @dataclass(frozen=True)
 class TensorArgument(ArgumentType):
-    """A tensor as a parameter. In `shape` and `stride`, None is a leaf known at run time, of which
-    `divisors` (one for each dynamic leaf, or empty) are promised to be divisors and `symbols` the
-    names: equal names are equal numbers. `profile` is how the modes are nested in the kernel, None
-    if they are not: an array has a mode for each leaf.
+    """The argument type of a tensor.
+
+    In `shape` and `stride` (in elements), None is a leaf that is known at run time. `divisors` and
+    `symbols` have one item for each such leaf, or none: a number that divides it, and its name;
+    leaves of equal names are equal. `profile` is the nesting of the modes in the kernel, None for
+    one mode for each leaf. `align` is the alignment of the address in bytes; `wide` means 64-bit
+    extents and strides.
     """
 
     dtype: Any
@@ -122,7 +125,7 @@ class TensorArgument(ArgumentType):
         return (host.address, *leaves)
 
     def unpacker(self) -> Unpacker | None:
-        """As `pack`, for values of exactly this type."""
+        """Return the native form of `pack` for values of exactly this type."""
         leading = self.stride.index(1) if 1 in self.stride else None
         vector = _row_vector(self.dtype, len(self.shape), leading)
         divisor = vector if self.divisors else 1
@@ -141,7 +144,7 @@ class TensorArgument(ArgumentType):
         return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
 
     def accepting_unpacker(self) -> Unpacker | None:
-        """As `pack`, for values that `accepts` takes."""
+        """Return the native form of `pack` for values that `accepts` takes."""
 
         def make(value: Any) -> bytes | None:
             return self._bytes(value) if self.accepts(value, self.name) else None
@@ -152,8 +155,8 @@ class TensorArgument(ArgumentType):
         return as_bytes(self.formats, self.pack(value))
 
     def accepts(self, value: Any, name: str) -> bool:
-        """Whether code compiled for this may be called with `value`; DSLCallError, saying what it
-        violates, if not.
+        """Return True if code compiled for this type may be called with `value`. If not, raises
+        DSLCallError, which names the first violated property.
         """
         host = host_tensor(value, name)
         dtype = value.element_type if isinstance(value, HostTensor) else None
@@ -194,7 +197,9 @@ class TensorArgument(ArgumentType):
         return None
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
-        """The lowest and one past the highest byte that the layout reaches, from packed values."""
+        """Return the address of the lowest byte that the layout reaches and that past the highest,
+        from the packed values.
+        """
         address, *numbers = packed
         dynamic = iter(numbers)
         shape = [next(dynamic) if n is None else n for n in self.shape]
@@ -212,7 +217,9 @@ class TensorArgument(ArgumentType):
 
 
 def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
-    """The number of a symbol: of one met before, that one, and a check that they agree."""
+    """Return the number of a symbolic extent: for a symbol that was seen before, the first number,
+    after emitting a check that the two are equal.
+    """
     if symbol is None:
         return number
     trace = require("a tensor argument")
@@ -231,7 +238,7 @@ def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
 
 @dataclass(frozen=True)
 class PointerArgument(ArgumentType):
-    """A pointer as a parameter."""
+    """The argument type of a pointer. `align` is the alignment of the address in bytes."""
 
     dtype: Any
     space: str
@@ -257,7 +264,7 @@ class PointerArgument(ArgumentType):
         return (value.address,)
 
     def unpacker(self) -> Unpacker | None:
-        """As `pack`, for values of exactly this type."""
+        """Return the native form of `pack` for values of exactly this type."""
 
         def pack(value: Any) -> bytes | None:
             fits = type(value) is HostPointer and pointer_argument(value, self.name) == self
@@ -266,7 +273,7 @@ class PointerArgument(ArgumentType):
         return slots_unpacker(self.formats, pack)
 
     def accepting_unpacker(self) -> Unpacker | None:
-        """As `pack`, for values that `accepts` takes."""
+        """Return the native form of `pack` for values that `accepts` takes."""
 
         def pack(value: Any) -> bytes | None:
             fits = type(value) is HostPointer and self.accepts(value, self.name)
@@ -275,8 +282,9 @@ class PointerArgument(ArgumentType):
         return slots_unpacker(self.formats, pack)
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
-        """The memory behind the pointer: what `make_ptr(num_bytes=)` said, else the array that it
-        points into, where a variable names that.
+        """Return the first address of the memory behind the pointer and the one past it: the bytes
+        that `make_ptr(num_bytes=)` declared, else those of the array that the address lies in.
+        Raises DSLCallError if no array is found.
         """
         (address,) = packed
         size = _sizes.get(address)
@@ -291,27 +299,40 @@ class PointerArgument(ArgumentType):
         return owner
 
     def accepts(self, value: Any, name: str) -> bool:
-        if not isinstance(value, HostPointer) or pointer_argument(value, name) != self:
-            aligned = isinstance(value, HostPointer) and value.align >= self.align
-            if aligned and (value.dtype, value.space) == (self.dtype, self.space):
-                return True
-            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}")
+        problem = self._violated(value)
+        if problem is not None:
+            raise DSLCallError(f"'{name}' was compiled as {self}, got {value}: {problem}")
         return True
+
+    def _violated(self, value: Any) -> str | None:
+        if not isinstance(value, HostPointer):
+            return "it is no pointer"
+        if value.dtype is not self.dtype:
+            return f"its elements are {value.dtype.__name__}"
+        if value.space != self.space and not {value.space, self.space} <= _OF_THE_HOST:
+            return f"it points to {value.space}"
+        if value.address % self.align:
+            return f"its address is not aligned to {self.align} bytes"
+        return None
 
     def __str__(self) -> str:
         return f"Pointer[{self.dtype.__name__}] to {self.space}, align {self.align}"
 
 
-_sizes: dict[int, int] = {}  # address -> bytes, of pointers whose maker said so
+# Host code has addresses of global memory alone, whichever of these names they are written with.
+_OF_THE_HOST = {"gmem", "generic"}
+_sizes: dict[int, int] = {}  # address -> bytes, of pointers that were made with `num_bytes=`
 
 
 def pointer_argument(value: HostPointer, name: str) -> PointerArgument:
-    """The argument type of a pointer."""
+    """Return the argument type of a pointer."""
     return PointerArgument(value.dtype, value.space, value.align, name)
 
 
 def host_tensor(value: Any, name: str = "") -> ArrayRecord:
-    """An array, or what `from_dlpack` made of one, as a record."""
+    """Return the record of an array or of a `from_dlpack` of one. Raises DSLCallError for a
+    placeholder, which has no data.
+    """
     if isinstance(value, HostTensor):
         return value.host
     if isinstance(value, FakeTensor):
@@ -322,7 +343,11 @@ def host_tensor(value: Any, name: str = "") -> ArrayRecord:
 
 
 def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | None:
-    """The argument type of an array, a tensor or a pointer, or None if `value` is none."""
+    """Return the argument type of an array, tensor or pointer; None for other values.
+
+    Raises DSLCallError for a value that the annotation `Tensor[...]` excludes. `name` is the
+    parameter's.
+    """
     if isinstance(value, HostPointer):
         return pointer_argument(value, name)
     declared = annotation is Tensor or isinstance(annotation, DeclaredTensor)
@@ -355,7 +380,9 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | No
 
 
 def _row_vector(dtype: Any, rank: int, leading: int | None) -> int:
-    """The elements of the widest access, where the strides beside the leading one matter to it."""
+    """Return the number of elements of the widest access, which the other strides must be multiples
+    of; 1 without a leading mode or with a single mode.
+    """
     if leading is None or rank < 2:
         return 1
     return max(1, MAX_ALIGN * 8 // storage_bits(dtype))
@@ -372,9 +399,9 @@ def _plain(
     writable: bool,
     name: str = "",
 ) -> TensorArgument:
-    """The type of an array of which nothing was promised. `divisor` divides all strides but that
-    of the leading mode: 1, or the elements of the widest access, and no number between, so that
-    there are two types of arrays of each rank and order.
+    """Return the type of a plain array. `divisor` divides all strides but that of the leading mode:
+    it is 1 or the elements of the widest access, and never between, so that only two types of code
+    are compiled for arrays of one rank and order.
     """
     shape: tuple[int | None, ...] = (None,) * rank
     stride = tuple(1 if i == leading else None for i in range(rank))
@@ -385,7 +412,9 @@ def _plain(
 
 
 def _keeping(make: Callable[[Any], bytes | None]) -> Callable[[Any], bytes | None]:
-    """`make`, asked only once about a `runtime.Tensor` until its argument type changes."""
+    """Wrap `make` so that its result for a `runtime.Tensor` is reused until the tensor's argument
+    type changes.
+    """
 
     def pack(value: Any) -> bytes | None:
         if type(value) is not HostTensor:
@@ -450,8 +479,8 @@ def _of_fake(value: FakeTensor, annotation: Any, name: str) -> TensorArgument:
 
 
 def _leading_mode(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """The mode whose stride is static: the one of stride 1, among several the only one with an
-    extent over 1. No such mode, or no single one: every stride is dynamic.
+    """Return the mode whose stride is static: the one of stride 1; of several, the only one with an
+    extent over 1. None if there is no such mode or no single one: then every stride is dynamic.
     """
     units = [i for i, d in enumerate(strides) if d == 1]
     if len(units) > 1:

@@ -1,7 +1,8 @@
 """Tensor maps in compiled code: host code encodes one, and a kernel takes it as a parameter.
 
-The 128 bytes lie on the host's stack, 64-byte aligned, and travel by value as a `__grid_constant__`
-parameter, whose address the TMA unit takes (CUDA C++ Programming Guide, "Tensor Memory Access").
+The 128 bytes lie on the host's stack, 64-byte aligned, and are passed by value as a
+`__grid_constant__` parameter, whose address the TMA unit reads (CUDA C++ Programming Guide, "Tensor
+Memory Access").
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from basedsl_cute.hardware.tensor_map_format import (
     SWIZZLE_NONE,
 )
 
-_FAILED = "the driver has refused to make a tensor map of this tensor (cuTensorMapEncodeTiled)"
+_FAILED = "the driver rejected the tensor map of this tensor (cuTensorMapEncodeTiled)"
 _MAX_EXTENT, _MAX_STRIDE = 1 << 32, 1 << 40  # elements, bytes (CUDA driver API, tensor maps)
 
 
@@ -70,10 +71,11 @@ def encode_tensor_map(
 ) -> TensorMapValue:
     """Encode a tensor map in host code.
 
-    `address` is an integer; `extents` and `strides` are in elements, mode 0 contiguous and its
-    stride not among the strides. `box` is what one copy moves, up to 256 a mode. `modes` are what
-    messages call the modes. What TMA cannot copy is an error: when compiling if that is known
-    then, else when the host code runs.
+    `address` is an integer; `extents` and `strides` are in elements. Mode 0 is contiguous, and its
+    stride is left out of `strides`. `box` is the shape that one copy moves, in elements, up to 256
+    in each mode. `modes` are the names of the modes in messages. A tensor that TMA cannot copy
+    raises an error: DSLTypeError while compiling if that is known then, else an error when the host
+    code runs.
     """
     trace = require("a tensor map")
     if trace.function_kind == "kernel":
@@ -107,7 +109,7 @@ def encode_tensor_map(
 
 def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> None:
     if dtype.__name__ not in DATA_TYPES:
-        raise DSLTypeError(f"TMA does not know elements of {dtype.__name__}")
+        raise DSLTypeError(f"TMA cannot copy elements of {dtype.__name__}")
     if not 1 <= len(extents) <= MAX_RANK or len(strides) != len(extents) - 1:
         raise DSLTypeError(
             f"a tensor map has 1 to {MAX_RANK} modes, and a stride for each but the contiguous "
@@ -124,7 +126,9 @@ def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> No
 
 
 def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
-    """The strides, but 0 in modes of one element, where arrays may have any."""
+    """Return the strides, with 0 for modes of one element, whose strides are arbitrary in
+    arrays.
+    """
     steps: list[Any] = []
     for extent, stride in zip(extents[1:], strides, strict=True):
         is_one = extent == 1
@@ -138,7 +142,7 @@ def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
 def _check_tensor(
     host: _Host, address: Any, extents: Any, strides: Any, size: int, modes: Sequence[Any]
 ) -> None:
-    """The rules of cuTensorMapEncodeTiled for what may be known at run time only."""
+    """Check the rules of cuTensorMapEncodeTiled for numbers that may be known at run time only."""
     _demand(host, (address & 15) == 0, "its first element is not at a multiple of 16 bytes")
     for mode, extent in zip(modes, extents, strict=True):
         _demand(host, extent > 0, f"mode {mode} has no elements: copy nothing instead")
@@ -170,7 +174,7 @@ def _int64(value: Any) -> Any:
 
 
 class _Host:
-    """Building in a host function."""
+    """A builder of IR in a host function."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -192,7 +196,7 @@ class _Host:
         return self.emit("arith.constant", [], [kind], value=attribute).result
 
     def slot(self, element: str, count: int, alignment: int = 8) -> Any:
-        """Memory on the stack, taken once at the function's entry."""
+        """Allocate `count` elements on the stack, at the function's entry; return the address."""
         ir = self.ir
         block = ir.InsertionPoint.current.block
         while block.owner.operation.name != "func.func":
@@ -210,7 +214,7 @@ class _Host:
             ).result
 
     def array(self, element: str, values: Sequence[Any]) -> Any:
-        """The values in memory."""
+        """Store the values in an array on the stack; return its address."""
         ir = self.ir
         slot = self.slot(element, max(1, len(values)))
         for i, value in enumerate(values):
@@ -225,7 +229,7 @@ class _Host:
         return slot
 
     def call(self, operands: Sequence[Any]) -> Any:
-        """Call the encoder, declared once in the module."""
+        """Call the encoder, which is declared at its first use in the module; return the status."""
         ir, trace = self.ir, self.trace
         if ENCODE_SYMBOL not in trace.declared:
             trace.declared.add(ENCODE_SYMBOL)

@@ -17,6 +17,7 @@ from basedsl.tracing import current
 from basedsl_cute import algebra, arch
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph
+from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target, synchronize
@@ -166,7 +167,7 @@ def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterat
     """
     if one_workspace_bytes < 1:
         raise DSLCallError(f"a workspace has at least one byte, not {one_workspace_bytes}")
-    needed = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
+    needed: int = HardwareInfo().get_l2_cache_size_in_bytes() // one_workspace_bytes + 1
     return max(1, min(needed, warmup_iterations + iterations))
 
 
@@ -183,21 +184,38 @@ def tune(
 ) -> dict[str, Any]:
     """Find the fastest combination of parameters, and return it as keyword arguments of `func`.
 
-    `params_dict` maps the names of parameters to the values to try. `func(**config)` returns the
-    function that is timed with `kernel_arguments`, as by `benchmark`. A combination that raises is
-    skipped; if all raise, the first error is raised, and DSLCallError if there is none at all.
+    `params_dict` maps the names of parameters to the values to try. `func` gets `kernel_arguments`,
+    if it takes them, and a combination by name; it returns the function that is timed, as by
+    `benchmark`, with `kernel_arguments` unless `func` has got them and the function needs none. A
+    combination that raises is skipped; if all raise, the first error is raised, and DSLCallError
+    if there is none at all.
     """
+    given = kernel_arguments or JitArguments()
 
     def time(config: dict[str, Any]) -> float:
+        takes = _takes(func, given.args, {**given.kwargs, **config})
+        timed = func(*given.args, **given.kwargs, **config) if takes else func(**config)
         return benchmark(
-            func(**config),
+            timed,
             warmup_iterations=warmup_iterations,
             iterations=iterations,
             stream=stream,
-            kernel_arguments=kernel_arguments,
+            kernel_arguments=None if takes and _needs_nothing(timed) else kernel_arguments,
         )
 
     return _fastest(params_dict or {}, time)
+
+
+def _takes(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _needs_nothing(timed: Callable[..., Any]) -> bool:
+    return not isinstance(timed, CuteCompiled) and _takes(timed, (), {})
 
 
 def _fastest(
@@ -244,15 +262,18 @@ def autotune_jit(
     `params_dict` maps the names of parameters to the values to try. The first call times every
     combination, as by `tune`; so does each call for which the arguments named in `update_on_change`
     have new values (of arrays, a new shape or type). A parameter that a call passes is not tuned.
+    `cute.compile` takes the decorated function too, and compiles it for the fastest values.
     """
 
     def decorate(function: Any) -> Callable[..., Any]:
         known: dict[Any, dict[str, Any]] = {}
 
-        @functools.wraps(function.fn)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            params = {k: v for k, v in (params_dict or {}).items() if k not in kwargs}
+        def tuned(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+            """The keyword arguments of a call, with the best values of what it does not give."""
             given = inspect.signature(function.fn).bind_partial(*args, **kwargs)
+            params = {k: v for k, v in (params_dict or {}).items() if k not in given.arguments}
+            if not params:
+                return kwargs
             given.apply_defaults()
             changing = tuple(_kind(name, given.arguments) for name in update_on_change or ())
             key = (tuple(params), changing)
@@ -267,8 +288,13 @@ def autotune_jit(
                     )
 
                 known[key] = _fastest(params, time)
-            return function(*args, **kwargs, **known[key])
+            return {**kwargs, **known[key]}
 
+        @functools.wraps(function.fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **tuned(args, kwargs))
+
+        call.__cute_tuned__ = (function, tuned)  # type: ignore[attr-defined]
         return call
 
     return decorate

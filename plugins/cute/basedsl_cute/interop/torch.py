@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
+from basedsl.numeric import Boolean
 from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream
@@ -52,7 +55,7 @@ def dtype(kind: Any) -> Any:
 
 
 class TensorInitType(enum.Enum):
-    """How a new tensor is filled: not at all, with a value, or with random numbers."""
+    """The initial contents of a new tensor: none, one value, or random numbers."""
 
     SKIP = "skip"
     SCALAR = "scalar"
@@ -161,23 +164,47 @@ def cute_tensor_like(
     """Copy a torch tensor to the device, with its strides and with elements of `cutlass_dtype`.
 
     Returns a host tensor, the argument for `@jit` functions, and the torch tensor that owns its
-    memory. With `is_dynamic_layout`, shape and strides are dynamic but for the leading stride 1.
-    `assumed_align` is in bytes. Raises DSLTypeError for elements narrower than a byte.
+    memory: of bytes for fp8 and narrower elements. Elements of less than a byte are packed at the
+    start of it. With `is_dynamic_layout`, shape and strides are dynamic but for the leading stride
+    1. `assumed_align` is in bytes.
     """
-    if cutlass_dtype.width < 8:
-        raise DSLTypeError(
-            f"elements of {cutlass_dtype.__name__} are less than a byte, which torch cannot stride",
-            hint="pack them into a tensor of bytes, and set element_type",
-        )
     torch = _torch()
-    stored = dtype(cutlass_dtype)
-    made = data_ref.to(device=device()).to(stored)
-    seen = made.view(torch.uint8) if is_fp8_dtype(cutlass_dtype) else made
-    tensor = from_dlpack(seen, assumed_align=assumed_align)
+    if cutlass_dtype.width < 8 and cutlass_dtype is not Boolean:
+        made = _packed(data_ref, cutlass_dtype).to(device=device())
+    else:
+        made = data_ref.detach().to(device=device(), dtype=dtype(cutlass_dtype), copy=True)
+        if is_fp8_dtype(cutlass_dtype):
+            made = made.view(torch.uint8)
+    tensor = from_dlpack(made, assumed_align=assumed_align)
     tensor.element_type = cutlass_dtype
     if is_dynamic_layout:
         tensor.mark_layout_dynamic(leading_dim=get_leading_dim(data_ref))
     return tensor, made
+
+
+def _packed(data: Any, kind: Any) -> Any:
+    """A torch tensor of bytes with the shape and strides of `data`, at whose start the elements of
+    `data` are packed as `kind`, in the order of the memory and the lowest bits first.
+    """
+    torch = _torch()
+    source = data.detach().cpu()
+    made = torch.empty_strided(source.shape, source.stride(), dtype=torch.uint8).zero_()
+    dense = torch.empty_strided(source.shape, source.stride(), dtype=torch.float32).zero_()
+    dense.copy_(source)
+    cells = dense.untyped_storage().nbytes() // 4
+    values = dense.as_strided((cells,), (1,)).numpy()
+    codes = _codes(values, kind).astype(np.uint8)
+    bits = (codes[:, None] >> np.arange(kind.width, dtype=np.uint8)) & 1
+    packed = np.packbits(bits.reshape(-1), bitorder="little")
+    made.as_strided((len(packed),), (1,)).copy_(torch.from_numpy(packed))
+    return made
+
+
+def _codes(values: Any, kind: Any) -> Any:
+    if kind.is_integer:
+        return values.astype(np.int64) & (1 << kind.width) - 1
+    most = float(kind.max)
+    return np.clip(values, -most, most).astype(kind.numpy_dtype).view(np.uint8)
 
 
 def convert_cute_tensor(
@@ -192,6 +219,10 @@ def convert_cute_tensor(
 
     if cute_tensor.element_type is not dtype:
         raise DSLTypeError(f"the tensor's elements are {cute_tensor.element_type}, not {dtype}")
+    if dtype.width < 8 and dtype is not Boolean:  # threads of a kernel would share bytes
+        owner = cute_tensor.host.owner
+        owner.copy_(_packed(f32_torch_tensor, dtype).view(owner.dtype))
+        return cute_tensor
     source = from_dlpack(f32_torch_tensor.to(device=device()))
     if is_dynamic_layout:
         source.mark_layout_dynamic(leading_dim=get_leading_dim(f32_torch_tensor))

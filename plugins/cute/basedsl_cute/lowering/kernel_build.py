@@ -13,7 +13,7 @@ from basedsl_cute.lowering.ptx.ptxas import Assembly, Running
 
 @dataclass(eq=False, repr=False)
 class KernelBuild:
-    """What is known of the kernels of one run, None before the step that finds it."""
+    """The state of one compilation's kernels; a field is None before the step that sets it."""
 
     #: The kernels that host code launches.
     launches: LaunchTable | None = None

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from basedsl_cute.hardware.unsupported import unsupported_names
-from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
+from basedsl_cute.nvgpu import cpasync, tcgen05, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,
     CopyG2ROp,
@@ -34,6 +34,7 @@ __all__ = [
     "cpasync",
     "make_tiled_tma_atom_A",
     "make_tiled_tma_atom_B",
+    "tcgen05",
     "tma",
     "warp",
     "warpgroup",

@@ -44,6 +44,8 @@ class CooperativeGroup:
     def __post_init__(self) -> None:
         if not isinstance(self.agent, Agent):
             raise DSLTypeError(f"a group is of Agent.Thread or Agent.Warp, not {self.agent!r}")
+        if type(self.size) is float and self.size.is_integer():  # such as threads / 32
+            object.__setattr__(self, "size", int(self.size))
         if type(self.size) is not int or self.size < 1:
             raise DSLTypeError(f"a group has a static size from 1, not {self.size!r}")
 

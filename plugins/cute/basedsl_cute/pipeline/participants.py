@@ -94,6 +94,7 @@ class PipelineProducer(_Participant):
     """The participant that fills stages; `pipeline.make_participants()` makes it."""
 
     user_type = PipelineUserType.Producer
+    ImmutableResourceHandle = ProducerHandle
 
     def _handle(self) -> ProducerHandle:
         state = self.state
@@ -139,6 +140,7 @@ class PipelineConsumer(_Participant):
     """The participant that reads stages; `pipeline.make_participants()` makes it."""
 
     user_type = PipelineUserType.Consumer
+    ImmutableResourceHandle = ConsumerHandle
 
     def _handle(self) -> ConsumerHandle:
         state = self.state

@@ -23,6 +23,7 @@ from basedsl_cute.sim.machine.races import check_visits
 from basedsl_cute.sim.machine.schedule import run_together
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.state import Block, Cluster, Group, Lanes, SimLaunch
+from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.machine.wgmma_queue import check_warpgroups_agree
 from basedsl_cute.sim.options import LockstepWidth
@@ -181,6 +182,8 @@ def _run_groups(
         finish_bulk_stores(group)
         if group.first_warp == 0:
             check_visits(group.block)
+            if group.block.has_tensor_memory:
+                check_freed(group.block)
 
 
 # Blocks in lock step -----------------------------------------------------------------------------

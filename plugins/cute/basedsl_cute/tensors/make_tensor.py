@@ -94,11 +94,11 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
     """Make an uninitialised tensor in the thread's registers.
 
     `shape_or_layout` must be static; the elements are of type `dtype`. Raises DSLTypeError for a
-    dynamic layout and for more than the 512 KiB of a thread's local memory, DSLError outside of a
-    kernel.
+    dynamic layout and for more than the 512 KiB of a thread's local memory. In host code it is
+    memory of the function, on its stack.
     """
     _numeric_class(dtype, "make_rmem_tensor()")
-    trace = in_kernel("make_rmem_tensor()")
+    trace = require("make_rmem_tensor()")
     layout = _static(as_layout(shape_or_layout), "a register tensor")
     nbytes = max(1, _bytes(dtype, layout))
     if nbytes > _LOCAL_BYTES:

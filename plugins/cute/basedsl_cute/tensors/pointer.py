@@ -409,6 +409,7 @@ class Pointer:
 
     def _load(self, if_used: bool = False) -> Any:
         trace = require("reading through a pointer")
+        refuse_tensor_memory(self.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -426,6 +427,7 @@ class Pointer:
         Raises DSLTypeError for a number of another type.
         """
         trace = require("writing through a pointer")
+        refuse_tensor_memory(self.space, "write")
         number = as_element(self.dtype, value)
         note_access()
         Store(
@@ -434,6 +436,15 @@ class Pointer:
             memref=self.address.ir_value(),
             index=index_value(self.index(0)),
             loc=trace.loc(),
+        )
+
+
+def refuse_tensor_memory(space: str, verb: str) -> None:
+    """Raise DSLTypeError for an access of one thread to tensor memory, which only warps access."""
+    if space == "tmem":
+        raise DSLTypeError(
+            f"one thread cannot {verb} tensor memory: a warp copies it from or to registers",
+            hint="cute.copy with an atom of nvgpu.tcgen05, Ld32x32bOp or St32x32bOp",
         )
 
 
@@ -446,13 +457,22 @@ def alignment_after(align: int, offset: Any, dtype: Any) -> int:
     return max(known & -known, 1)
 
 
+def same_bits(one: Any, other: Any) -> bool:
+    """Return True for the signed and the unsigned integer of one width."""
+    return bool(one.is_integer and other.is_integer and one.width == other.width > 1)
+
+
 def as_element(kind: Any, value: Any) -> Any:
-    """The value as an element of type `kind`: Python numbers convert, other types must match."""
+    """The value as an element of type `kind`: Python numbers convert, other types must match. An
+    integer of the same width is the same bits, as in CuTe's DSL.
+    """
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
         return value
     if isinstance(value, Numeric) and value.weak and (kind.is_float or not type(value).is_float):
+        return value.to(kind)
+    if isinstance(value, Numeric) and same_bits(type(value), kind):
         return value.to(kind)
     raise DSLTypeError(
         f"{with_article(type(value))} is stored into a tensor of {kind.__name__}",

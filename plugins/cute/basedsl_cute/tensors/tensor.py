@@ -8,7 +8,7 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
 from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
@@ -20,7 +20,16 @@ from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known
 from basedsl_cute.tensors.index_arithmetic import as_int
-from basedsl_cute.tensors.pointer import Pointer, as_element, index_value, memref_type
+from basedsl_cute.tensors.pointer import (
+    Pointer,
+    as_element,
+    index_value,
+    memref_type,
+    refuse_tensor_memory,
+)
+
+if TYPE_CHECKING:
+    from basedsl_cute.tensors.tensor_ssa import TensorSSA
 
 Iterator = Pointer
 
@@ -175,7 +184,7 @@ class Tensor(NoVector):
         """The element type, a numeric class; Int32 of a coordinate tensor."""
         return self._start.dtype if isinstance(self._start, Pointer) else Int32
 
-    dtype = element_type
+    dtype = _dtype = element_type
 
     @property
     def memspace(self) -> Any:
@@ -228,6 +237,7 @@ class Tensor(NoVector):
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
         trace = require("reading a tensor")
+        refuse_tensor_memory(self._start.space, "read")
         note_access()
         load = Load(
             define(trace.bindings),
@@ -249,6 +259,7 @@ class Tensor(NoVector):
             self[coord].store(value)
             return
         start = self.pointer
+        refuse_tensor_memory(start.space, "write")
         number = as_element(self.element_type, value)
         note_access()
         Store(
@@ -261,54 +272,19 @@ class Tensor(NoVector):
 
     # Vectors ------------------------------------------------------------------------------------
 
-    @takes_location
-    def load(self) -> Any:
-        """Load all elements as a `TensorSSA`, in the widest accesses that contiguity and alignment
-        prove. Raises DSLTypeError for a dynamic shape, and for one without elements.
-        """
-        from basedsl_cute.tensors.tensor_ssa import TensorSSA
-        from basedsl_cute.tensors.vectorized_access import load_vector
+    if TYPE_CHECKING:  # `late_methods` has these three
 
-        return TensorSSA(load_vector(self), self.shape, self.element_type)
+        @takes_location
+        def load(self) -> TensorSSA:
+            """Load all elements as a vector."""
 
-    @takes_location
-    def store(self, value: Any) -> None:
-        """Store all elements from a `TensorSSA` of the same shape and element type, in the widest
-        accesses that contiguity and alignment prove. Raises DSLTypeError for anything else.
-        """
-        from basedsl_cute.tensors.tensor_ssa import TensorSSA
-        from basedsl_cute.tensors.vectorized_access import store_vector
+        @takes_location
+        def store(self, value: TensorSSA) -> None:
+            """Store all elements from a vector of the same shape and element type."""
 
-        if not isinstance(value, TensorSSA):
-            raise DSLTypeError(
-                f"store() takes a vector, got {type(value).__name__}", hint="t.fill(x) for numbers"
-            )
-        if value.dtype is not self.element_type:
-            raise DSLTypeError(
-                f"a vector of {value.dtype.__name__} is stored into a tensor of "
-                f"{self.element_type.__name__}",
-                hint=f"convert it with .to({self.element_type.__name__})",
-            )
-        if not _same_extents(value.shape, self.shape):
-            raise DSLTypeError(
-                f"a vector of shape {value.shape} is stored into a tensor of shape {self.shape}",
-                hint="x.broadcast_to(shape) stretches, x.reshape(shape) keeps the order",
-            )
-        store_vector(self, value.ir_value())
-
-    @takes_location
-    def fill(self, value: Any) -> None:
-        """Set all elements to a number: a Python number, or one of the element type.
-
-        Raises DSLTypeError for a dynamic shape or a number of another type.
-        """
-        from basedsl_cute.tensors.tensor_ssa import full
-        from basedsl_cute.tensors.vectorized_access import store_vector
-
-        number = as_element(self.element_type, value)
-        if algebra.is_static(self.shape) and algebra.size(self.shape) == 0:
-            return
-        store_vector(self, full(self.shape, number, self.element_type).ir_value())
+        @takes_location
+        def fill(self, value: Any) -> None:
+            """Set all elements to one number."""
 
     def _checked(self, coord: Any) -> Any:
         coord = as_coordinate(coord)
@@ -409,7 +385,7 @@ def leading_dim(layout: Any) -> Any:
     return units[0] if len(units) == 1 else None
 
 
-def _same_extents(a: Any, b: Any) -> bool:
+def same_extents(a: Any, b: Any) -> bool:
     """True if two static shapes agree mode by mode, however the modes are nested."""
     if a == b:
         return True

@@ -21,7 +21,7 @@ from basedsl_cute.algebra.coordinates import compact_col_major
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.ops import Load, Store
-from basedsl_cute.tensors.pointer import index_value, storage_bits
+from basedsl_cute.tensors.pointer import index_value, refuse_tensor_memory, storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vector_ops import extract, from_elements, pick, splat, to_elements
 
@@ -199,6 +199,7 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
     shape, and for one without elements.
     """
     trace = require("loading a tensor")
+    refuse_tensor_memory(tensor.memspace, "read")
     if not algebra.is_static(tensor.shape):
         accesses(tensor)  # raises
     n = int(algebra.size(tensor.shape))
@@ -223,6 +224,7 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
 def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
     """Emit the stores of all elements from a vector; the last element at an address counts."""
     trace = require("storing a tensor")
+    refuse_tensor_memory(tensor.memspace, "write")
     dialect = define(trace.bindings)
     for access in accesses(tensor):
         order = [positions[-1] for positions in access.positions]

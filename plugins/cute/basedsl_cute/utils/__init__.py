@@ -7,6 +7,8 @@ from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_by
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 from basedsl_cute.utils import (
+    blackwell_helpers,
+    blockscaled_layout,
     epilogue,
     hardware_info,
     hopper_helpers,
@@ -32,6 +34,7 @@ from basedsl_cute.utils.tile_scheduler import (
 from basedsl_cute.utils.vector_width import common_vector
 
 sm90 = hopper_helpers
+sm100 = blackwell_helpers
 static_persistent_tile_scheduler = tile_scheduler
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
@@ -50,6 +53,8 @@ __all__ = [
     "TensorMapManager",
     "TensorMapUpdateMode",
     "WorkTileInfo",
+    "blackwell_helpers",
+    "blockscaled_layout",
     "common_vector",
     "create_cute_tensor_for_fp8",
     "create_initial_search_state",
@@ -61,6 +66,7 @@ __all__ = [
     "print_latex",
     "print_latex_tv",
     "sm90",
+    "sm100",
     "smem_report",
     "static_persistent_tile_scheduler",
     "tensor_helpers",

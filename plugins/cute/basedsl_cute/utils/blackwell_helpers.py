@@ -1,8 +1,232 @@
-"""`utils.blackwell_helpers`: for Blackwell GPUs, not offered; every name is an error."""
+"""`utils.blackwell_helpers` (= `utils.sm100`): layouts, tiles and instructions that kernels for
+data-center Blackwell share.
+"""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import (
+    BFloat16,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Int8,
+    Numeric,
+    TFloat32,
+    Uint8,
+)
+from basedsl_cute import algebra
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.atoms.copy import CopyAtom, TiledCopy, make_copy_atom
+from basedsl_cute.atoms.mma import TiledMma, make_tiled_mma
+from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.hardware.unsupported import unsupported_names
+from basedsl_cute.nvgpu import tcgen05
+from basedsl_cute.nvgpu.common import CopyUniversalOp
+from basedsl_cute.nvgpu.tcgen05 import CtaGroup, OperandMajorMode, OperandSource
+from basedsl_cute.nvgpu.warp import StMatrix8x8x16bOp
+from basedsl_cute.utils import blackwell_choices as choices
+from basedsl_cute.utils.layout_enum import LayoutEnum
 
-if not TYPE_CHECKING:
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
+
+__all__ = [
+    "compute_epilogue_tile_shape",
+    "get_smem_store_op",
+    "get_tmem_load_op",
+    "make_smem_layout_a",
+    "make_smem_layout_b",
+    "make_smem_layout_epi",
+    "make_trivial_tiled_mma",
+]
+
+_LOADS = {
+    op.shape: op
+    for op in (
+        tcgen05.Ld32x32bOp,
+        tcgen05.Ld16x256bOp,
+        tcgen05.Ld16x128bOp,
+        tcgen05.Ld16x64bOp,
+        tcgen05.Ld16x32bx2Op,
+    )
+}
+
+
+@takes_location
+def make_trivial_tiled_mma(
+    a_dtype: type[Numeric], *args: Any, a_source: OperandSource = OperandSource.SMEM
+) -> TiledMma:
+    """Return the tiled tcgen05.mma of one instruction for these element types.
+
+    Arguments are `(a_dtype, b_dtype, a_major, b_major, acc_dtype, cta_group, mma_tiler_mn[,
+    a_source])`, or without `b_dtype` where A and B have the same. M and N of the instruction are
+    `mma_tiler_mn`. Raises DSLTypeError if there is no such instruction.
+    """
+    rest = list(args)
+    one_type = isinstance(rest[0], OperandMajorMode)
+    b_dtype = a_dtype if one_type else rest.pop(0)
+    if len(rest) == 6:
+        a_source = rest.pop()
+    a_major, b_major, acc_dtype, cta_group, (m, n) = rest
+    where = (CtaGroup(cta_group), a_source, a_major, b_major)
+    op: Any
+    if a_dtype in (Float8E4M3FN, Float8E5M2):
+        op = tcgen05.MmaFP8Op(a_dtype, b_dtype, acc_dtype, (m, n, 32), *where)
+    elif a_dtype is not b_dtype:
+        raise DSLTypeError(
+            f"tcgen05.mma does not mix operands of {a_dtype.__name__} and {b_dtype.__name__}"
+        )
+    elif a_dtype in (Float16, BFloat16):
+        op = tcgen05.MmaF16BF16Op(a_dtype, acc_dtype, (m, n, 16), *where)
+    elif a_dtype in (TFloat32, Float32):
+        op = tcgen05.MmaTF32Op((m, n, 8), *where)
+    elif a_dtype in (Int8, Uint8):
+        op = tcgen05.MmaI8Op(a_dtype, (m, n, 32), *where)
+    else:
+        raise DSLTypeError(f"no tcgen05.mma is offered for operands of {a_dtype.__name__}")
+    return make_tiled_mma(op)
+
+
+@takes_location
+def make_smem_layout_a(
+    tiled_mma: TiledMma,
+    mma_tiler_mnk: tuple[int, int, int],
+    a_dtype: type[Numeric],
+    num_stages: int,
+    *,
+    is_k_major: bool | None = None,
+) -> Any:
+    """Return the layout ((M, K), MMA_M, MMA_K, stage) of one block's A in shared memory, with the
+    widest swizzle that divides its contiguous extent.
+
+    `is_k_major` is by default that of the MMA's operation. Raises LayoutError for a tile that is no
+    multiple of 16 bytes.
+    """
+    m, _, k = mma_tiler_mnk
+    return _operand("A", tiled_mma, (m, k), a_dtype, num_stages, is_k_major)
+
+
+@takes_location
+def make_smem_layout_b(
+    tiled_mma: TiledMma,
+    mma_tiler_mnk: tuple[int, int, int],
+    b_dtype: type[Numeric],
+    num_stages: int,
+    *,
+    is_k_major: bool | None = None,
+) -> Any:
+    """Return the layout ((N, K), MMA_N, MMA_K, stage) of one block's B, as `make_smem_layout_a`."""
+    _, n, k = mma_tiler_mnk
+    return _operand("B", tiled_mma, (n, k), b_dtype, num_stages, is_k_major)
+
+
+def _operand(
+    operand: str,
+    tiled_mma: TiledMma,
+    tile: tuple[int, int],
+    dtype: type[Numeric],
+    stages: int,
+    is_k_major: bool | None,
+) -> Any:
+    op: Any = tiled_mma.op
+    major = op.a_major_mode if operand == "A" else op.b_major_mode
+    is_k = major is OperandMajorMode.K if is_k_major is None else is_k_major
+    shape = tiled_mma.tiling.partition_shape(operand, tile)
+    extents = tuple(shape[0][i] * algebra.size(shape[1 + i]) for i in (0, 1))
+    kind = algebra.widest_smem_atom(is_k, dtype.width, extents)
+    atom = tcgen05.make_smem_layout_atom(kind, dtype)
+    # Atoms go along the strided mode first, so that one TMA box reaches as far as it can.
+    order = (0, 1, 2) if is_k else (1, 0, 2)
+    return algebra.tile_to_mma_shape(atom, (*shape, stages), order)
+
+
+def _output(layout: LayoutEnum, dtype: type[Numeric]) -> choices.Output:
+    return choices.Output(dtype.width, layout.is_m_major_c())
+
+
+@takes_location
+def make_smem_layout_epi(
+    epi_dtype: type[Numeric], epi_layout: LayoutEnum, epi_tile: Any, epi_stage: int
+) -> Any:
+    """Return the layout (EPI_M, EPI_N, stage) of the epilogue's tiles in shared memory, swizzled as
+    TMA and matrix stores know it.
+    """
+    kind = choices.epilogue_smem_atom(_output(epi_layout, epi_dtype), epi_tile)
+    extents = (*(int(algebra.size(x)) for x in epi_tile), epi_stage)
+    order = (1, 0, 2) if epi_layout.is_m_major_c() else (0, 1, 2)
+    atom = tcgen05.make_smem_layout_atom(kind, epi_dtype)
+    return algebra.tile_to_shape(atom, extents, order)
+
+
+@takes_location
+def compute_epilogue_tile_shape(
+    cta_tile_shape: tuple[int, int, int],
+    use_2cta_instrs: bool,
+    layout_d: LayoutEnum,
+    elem_ty_d: type[Numeric],
+    *,
+    layout_c: LayoutEnum | None = None,
+    elem_ty_c: type[Numeric] | None = None,
+) -> Any:
+    """Return the tile (M, N) that an epilogue does at once, as layouts.
+
+    `cta_tile_shape` is the tile of one block; C is the matrix that the epilogue reads, if any.
+    """
+    m, n = cta_tile_shape[:2]
+    warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * m)
+    c = None
+    if elem_ty_c is not None:
+        c = _output(layout_d if layout_c is None else layout_c, elem_ty_c)
+    return choices.epilogue_tile((m, n), warps, _output(layout_d, elem_ty_d), c)
+
+
+@takes_location
+def get_tmem_load_op(
+    cta_tile_shape: tuple[int, int, int],
+    layout_d: LayoutEnum,
+    elem_ty_d: type[Numeric],
+    elem_ty_acc: type[Numeric],
+    epi_tile: Any,
+    use_2cta_instrs: bool,
+) -> CopyAtom:
+    """Return the tcgen05.ld of an epilogue tile whose registers store to shared memory widest.
+
+    `epi_tile` is that of `compute_epilogue_tile_shape`. Raises LayoutError for widths without one.
+    """
+    m_warps, n_warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * cta_tile_shape[0])
+    rows, columns = (int(algebra.size(x)) for x in epi_tile)
+    lanes = min(rows // m_warps, WARP_SIZE)
+    d = _output(layout_d, elem_ty_d)
+    shape, packed = choices.tmem_load(elem_ty_acc.width, d, lanes)
+    repeat = algebra.widest_repeat(shape, columns // n_warps * elem_ty_acc.width)
+    pack = tcgen05.Pack.PACK_16b_IN_32b if packed else tcgen05.Pack.NONE
+    return make_copy_atom(_LOADS[shape](tcgen05.Repetition(repeat), pack), elem_ty_acc)
+
+
+@takes_location
+def get_smem_store_op(
+    layout_d: LayoutEnum,
+    elem_ty_d: type[Numeric],
+    elem_ty_acc: type[Numeric],
+    tiled_tmem_load: TiledCopy,
+) -> CopyAtom:
+    """Return the copy atom that stores what `tiled_tmem_load` loaded, converted to `elem_ty_d`.
+
+    It is stmatrix of 16-bit elements where the registers lie as that takes them, else ordinary
+    stores.
+    """
+    load: Any = tiled_tmem_load.op
+    found = choices.matrix_store(
+        elem_ty_acc.width,
+        _output(layout_d, elem_ty_d),
+        load.shape,
+        int(load.repeat),
+        load.is_packed,
+    )
+    if found is None or found.bits == 8:  # 8-bit matrices would spare instructions, no more
+        return make_copy_atom(CopyUniversalOp(), elem_ty_d)
+    return make_copy_atom(StMatrix8x8x16bOp(found.transposed, found.matrices), elem_ty_d)

@@ -1,8 +1,100 @@
-"""`utils.blockscaled_layout`: for Blackwell GPUs, not offered; every name is an error."""
+"""`utils.blockscaled_layout`: layouts of scale factors for block-scaled matrix instructions.
 
-from typing import TYPE_CHECKING
+A factor of 8 bits scales `sf_vec_size` elements along K. Layouts have a mode of stride 0 for these
+elements, so that they partition as the operand does; `cute.filter_zeros` drops it.
+"""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from basedsl_cute import algebra
+from basedsl_cute.algebra import TmemAllocation
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.atoms.mma import TiledMma
 from basedsl_cute.hardware.unsupported import unsupported_names
 
-if not TYPE_CHECKING:
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
+
+__all__ = [
+    "make_smem_layout_sfa",
+    "make_smem_layout_sfb",
+    "make_tmem_layout_sfa",
+    "make_tmem_layout_sfb",
+    "tile_atom_to_shape_SF",
+]
+
+
+@takes_location
+def tile_atom_to_shape_SF(shape: Any, sf_vec_size: int) -> Any:
+    """Return the layout of the factors of a matrix (M or N, K, L) in global memory.
+
+    Chunks of 128 rows and 4 factors follow each other along K, then rows, then L.
+
+    >>> sf = cute.utils.blockscaled_layout
+    >>> print(sf.tile_atom_to_shape_SF((256, 128, 1), 16))
+    (((32,4),2),((16,4),2),(1,1)):(((16,4),1024),((0,1),512),(0,0))
+    """
+    return algebra.tile_scales(shape, sf_vec_size)
+
+
+def _blocks(tiled_mma: TiledMma) -> int:
+    return int(algebra.size(tiled_mma.thr_id))
+
+
+@takes_location
+def make_smem_layout_sfa(
+    tiled_mma: TiledMma, mma_tiler_mnk: tuple[int, int, int], sf_vec_size: int, num_stages: int
+) -> Any:
+    """Return the layout (MMA, 1, MMA_K, stage) of one block's factors of A in shared memory.
+
+    Raises LayoutError for a tile whose K is no whole number of 4 factors.
+    """
+    m, _, k = mma_tiler_mnk
+    rows, mma_k = m // _blocks(tiled_mma), tiled_mma.shape_mnk[2]
+    return algebra.smem_scales(rows, k, sf_vec_size, mma_k, num_stages)
+
+
+@takes_location
+def make_smem_layout_sfb(
+    tiled_mma: TiledMma, mma_tiler_mnk: tuple[int, int, int], sf_vec_size: int, num_stages: int
+) -> Any:
+    """Return the layout (MMA, 1, MMA_K, stage) of the factors of B in shared memory.
+
+    Both blocks of a pair have those of all of N, rounded up to 128. Raises LayoutError for a tile
+    whose K is no whole number of 4 factors.
+    """
+    _, n, k = mma_tiler_mnk
+    return algebra.smem_scales(n, k, sf_vec_size, tiled_mma.shape_mnk[2], num_stages)
+
+
+@takes_location
+def make_tmem_layout_sfa(
+    tiled_mma: TiledMma,
+    mma_tiler_mnk: tuple[int, int, int],
+    sf_vec_size: int,
+    smem_layout: Any,
+) -> Any:
+    """Return the layout (MMA, MMA_M, MMA_K) in tensor memory of the factors of A, whose layout of
+    one stage in shared memory is `smem_layout`. Each quarter of the lanes has a copy.
+    """
+    return algebra.scale_fragment(smem_layout.shape, "SFA")
+
+
+@takes_location
+def make_tmem_layout_sfb(
+    tiled_mma: TiledMma,
+    mma_tiler_mnk: tuple[int, int, int],
+    sf_vec_size: int,
+    smem_layout: Any,
+) -> Any:
+    """Return the layout (MMA, MMA_N, MMA_K) in tensor memory of the factors of B, whose layout of
+    one stage in shared memory is `smem_layout`.
+
+    Each quarter of the lanes has a copy; where an MMA of two blocks has 128 rows, the two halves of
+    N lie in the two halves of the lanes.
+    """
+    halves = _blocks(tiled_mma) == 2 and tiled_mma.shape_mnk[0] == 128
+    where = TmemAllocation.SCALES_2X2 if halves else TmemAllocation.SCALES_4X1
+    return algebra.scale_fragment(smem_layout.shape, "SFB", where)

@@ -1,8 +1,8 @@
-"""`utils.sm100`: for Blackwell GPUs, not offered; every name is an error."""
+"""The public path of `basedsl_cute.utils.blackwell_helpers`: both names are one module."""
 
-from typing import TYPE_CHECKING
+import sys
 
-from basedsl_cute.hardware.unsupported import unsupported_names
+from basedsl_cute.utils import blackwell_helpers
+from basedsl_cute.utils.blackwell_helpers import *  # noqa: F403
 
-if not TYPE_CHECKING:
-    __getattr__ = unsupported_names(__name__)
+sys.modules[__name__] = blackwell_helpers

@@ -16,7 +16,8 @@ def create_cute_tensor_for_fp8(
     """Return a torch tensor as an argument with a dynamic layout and elements of `dtype`.
 
     For an fp8 `dtype`, `storage_tensor` is one of bytes, which `source_f32_tensor`, if given,
-    fills. `leading_dim` is the mode of stride 1. Raises DSLTypeError for fp8 in wider elements.
+    fills. `leading_dim` is the mode of stride 1; the memory is aligned to 16 bytes. Raises
+    DSLTypeError for fp8 in wider elements.
     """
     from basedsl_cute.interop.torch import convert_cute_tensor
 
@@ -27,7 +28,7 @@ def create_cute_tensor_for_fp8(
         import torch  # type: ignore[import-not-found, unused-ignore]
 
         seen = storage_tensor.view(torch.uint8)
-    tensor = from_dlpack(seen)
+    tensor = from_dlpack(seen, assumed_align=16)
     tensor.element_type = dtype
     tensor.mark_layout_dynamic(leading_dim=leading_dim)
     if is_fp8_dtype(dtype) and source_f32_tensor is not None:

@@ -1,1 +1,1 @@
-"""Where the bindings look for a Python module for each dialect they meet; see `cute` in here."""
+"""The package in which the MLIR bindings look for each dialect's Python module; see `cute`."""

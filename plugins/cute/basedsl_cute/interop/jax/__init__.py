@@ -31,7 +31,7 @@ def _jax() -> Any:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """How a JAX array is passed to the `@jit` function of `cutlass_call`.
+    """The passing of one JAX array to the `@jit` function of `cutlass_call`.
 
     `mode` lists the array's axes in the order of the tensor's modes, by default their own order.
     `static` makes shape and strides static. `divisibility` is promised to divide the extent of the

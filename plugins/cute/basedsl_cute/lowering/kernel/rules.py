@@ -12,6 +12,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.objectstage import Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
+from basedsl_cute.algebra.tmem import TMEM_COLUMN_BITS
 from basedsl_cute.dialect import OpView
 from basedsl_cute.dialect.atoms import COPY_ATOMS
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE
@@ -149,6 +150,8 @@ def atomic_cas(b: Rewriter, op: AtomicCAS) -> RuleResult:
 @RULES.register("cute.view")
 def view(b: Rewriter, op: View) -> RuleResult:
     """Lower to `llvm.getelementptr`, which canonicalisation removes for a constant zero."""
+    if op.dialect.record_of(op.view).space == "tmem":
+        return Replace(_tensor_memory_view(b, op))
     stored = storage_type(b, op.dialect.record_of(op.view).element)
     if packed.is_packed(stored):
         return Replace(packed.pointer(b, op.source, op.offset, stored))
@@ -317,7 +320,12 @@ def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
 
 
 @RULES.register(
-    "cute.ptx_wgmma", "cute.dsmem_store", "cute.tensormap_replace", "cute.tensormap_release"
+    "cute.ptx_wgmma",
+    "cute.dsmem_store",
+    "cute.tensormap_replace",
+    "cute.tensormap_release",
+    "cute.tmem_load",
+    "cute.tmem_store",
 )
 def instruction(b: Rewriter, op: OpView) -> RuleResult:
     """Keep an instruction on addresses: the simulator runs it, `ptx-only` writes it as PTX."""
@@ -356,6 +364,22 @@ class LowerCute:
 
 
 # What rules share --------------------------------------------------------------------------------
+
+
+def _tensor_memory_view(b: Rewriter, op: View) -> Any:
+    """Compute an address in tensor memory: it counts columns of 32 bits, not bytes, and the place
+    within a column in its top bits.
+    """
+    bits = op.dialect.record_of(op.view).element_bits
+    offset = op.offset
+    if offset.type != b.i32:
+        offset = b.emit("arith.trunci", [b.i32], [offset])
+    inside = (TMEM_COLUMN_BITS // bits).bit_length() - 1
+    if inside > 0:
+        below = b.emit("arith.shrui", [b.i32], [offset, b.constant(inside)])
+        above = b.emit("arith.shli", [b.i32], [offset, b.constant(32 - inside)])
+        offset = b.emit("arith.ori", [b.i32], [below, above])
+    return b.element_pointer(op.source, offset, b.i8)
 
 
 def retype_operands(b: Rewriter, op: OpView, lowered: type[OpView]) -> None:

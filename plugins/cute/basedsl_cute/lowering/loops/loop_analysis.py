@@ -22,7 +22,7 @@ from basedsl_cute.dialect import CuteDialect
 PREFETCH = "basedsl.prefetch_stages"
 
 
-class Refused(Exception):
+class UnsupportedLoop(Exception):
     """Raised where a loop cannot be pipelined, with the reason and the op that is in the way."""
 
     def __init__(self, why: str, op: Any = None, hint: str | None = None) -> None:
@@ -89,7 +89,7 @@ def defining(value: Any) -> Any:
 
 
 def analyse(dialect: CuteDialect, loop: Any) -> CopyLoop:
-    """Find the parts of a loop that can be pipelined. Raises Refused for another."""
+    """Find the parts of a loop that can be pipelined. Raises UnsupportedLoop for another."""
     return _Analysis(dialect, loop).run()
 
 
@@ -107,13 +107,13 @@ class _Analysis:
     def run(self) -> CopyLoop:
         roots = [op for op in self.ops if self._has_copies(op)]
         if not roots:
-            raise Refused("it copies nothing from global to shared memory")
+            raise UnsupportedLoop("it copies nothing from global to shared memory")
         for op in roots:
             self._check_copies(op)
         waits = [op for op in self.ops if op.name in _WAITS]
         for op in waits:
             if op.name == "nvvm.cp.async.wait.group" and self._number(op, "n"):
-                raise Refused("it leaves copies pending: it is a pipeline already", op)
+                raise UnsupportedLoop("it leaves copies pending: it is a pipeline already", op)
         for tile in self.plan.tiles:
             self._follow(tile)
         self._slice(roots)
@@ -157,10 +157,10 @@ class _Analysis:
             if inner.name in ("scf.if", "scf.for"):
                 bounds = list(inner.operands)[: 1 if inner.name == "scf.if" else 3]
                 if inner.results:
-                    raise Refused("its copies are mixed with computations", inner)
+                    raise UnsupportedLoop("its copies are mixed with computations", inner)
                 for value in bounds:
                     if not self._is_fixed(value):
-                        raise Refused(
+                        raise UnsupportedLoop(
                             "which parts are copied depends on the iteration, so a part may be "
                             "left from an earlier one",
                             inner,
@@ -169,12 +169,12 @@ class _Analysis:
             elif self._is_copy(inner):
                 self._check_copy(inner, inner is op or inner == op)
             elif not (is_pure(inner) or inner.name in ("scf.yield", "cute.load")):
-                raise Refused("its copies are mixed with computations", inner)
+                raise UnsupportedLoop("its copies are mixed with computations", inner)
 
     def _check_copy(self, op: Any, at_top: bool) -> None:
         if op.name == TMA_LOAD:
             if not at_top:
-                raise Refused(
+                raise UnsupportedLoop(
                     "not all threads of the block call this TMA copy",
                     op,
                     "take it out of the branch: one thread of the block issues it",
@@ -187,7 +187,7 @@ class _Analysis:
             predicate = list(op.operands)[2:]
             zeros = self.ir.StringAttr(op.attributes["atom"]).value == "cp_async"
             if predicate and not zeros and not self._is_fixed(predicate[0]):
-                raise Refused(
+                raise UnsupportedLoop(
                     "whether a part is copied depends on the iteration",
                     op,
                     "let cp.async write zeros instead: CopyG2SOp(zero_fill=True)",
@@ -197,23 +197,23 @@ class _Analysis:
             target = op.operands[1]
             bits = self.plan.bits(load)
             if not at_top or len(list(load.results[0].uses)) > 1 or load not in self.place:
-                raise Refused("a value that it copies is used for something else too", op)
+                raise UnsupportedLoop("a value that it copies is used for something else too", op)
             for access in (load, op):
                 if self._alignment(access) * 8 < bits:
-                    raise Refused(
+                    raise UnsupportedLoop(
                         f"this access is not known to be aligned to {bits // 8} bytes", op
                     )
             if not self._is_fixed(op.operands[2]):
-                raise Refused("where it copies to depends on the iteration", op)
+                raise UnsupportedLoop("where it copies to depends on the iteration", op)
             self.plan.stores[op] = load
         if bits not in _COPY_BITS:
-            raise Refused(
+            raise UnsupportedLoop(
                 f"a copy of {bits} bits cannot run ahead: cp.async has 32, 64 and 128",
                 op,
                 "copy several elements at once",
             )
         if not self._is_fixed(target):
-            raise Refused("where it copies to depends on the iteration", op)
+            raise UnsupportedLoop("where it copies to depends on the iteration", op)
         self._add_tile(target, op)
 
     def _alignment(self, access: Any) -> int:
@@ -230,7 +230,7 @@ class _Analysis:
             value = defining(value).operands[0]
         made = defining(value)
         if made is None or made.name != "cute.alloc_smem":
-            raise Refused(
+            raise UnsupportedLoop(
                 "where it copies to is not plainly a tile allocated in this kernel",
                 op,
                 "allocate the tile with SmemAllocator.allocate_tensor before the loop",
@@ -291,13 +291,15 @@ class _Analysis:
                                 self.plan.derived_outside.add(result)
                     continue
                 if not self._is_inside(op):
-                    raise Refused("a tile that it copies into is used outside of the loop too", op)
+                    raise UnsupportedLoop(
+                        "a tile that it copies into is used outside of the loop too", op
+                    )
                 reads = (op.name == "cute.load" and use.operand_number == 0) or (
                     op.name == "cute.copy" and use.operand_number == 0
                 )
                 reads = reads or (op.name == "cute.wgmma" and use.operand_number in (1, 2))
                 if not reads and not self._is_copy(op):
-                    raise Refused("it changes a tile that it copies into", op)
+                    raise UnsupportedLoop("it changes a tile that it copies into", op)
 
     def _slice(self, roots: list[Any]) -> None:
         """Collect the ops of the body that the copies need, in order."""
@@ -312,7 +314,9 @@ class _Analysis:
             values = {value for inner in walk(op) for value in inner.operands}
             for value in values:
                 if value in arguments[1:]:
-                    raise Refused("what it copies depends on what an iteration has computed", op)
+                    raise UnsupportedLoop(
+                        "what it copies depends on what an iteration has computed", op
+                    )
                 made = defining(value)
                 if made is None or made not in self.place:
                     continue
@@ -321,13 +325,17 @@ class _Analysis:
                 elif made.name == "cute.alloc_rmem":
                     pass
                 elif not (is_pure(made) or made.name.startswith("nvvm.read.ptx.sreg")):
-                    raise Refused("what it copies depends on what an iteration has computed", made)
+                    raise UnsupportedLoop(
+                        "what it copies depends on what an iteration has computed", made
+                    )
                 left.append(made)
         for op in self.private:
             for result in op.results:
                 for use in result.uses:
                     if self._top(use.owner.operation) not in needed:
-                        raise Refused("registers that its copies depend on are used elsewhere", op)
+                        raise UnsupportedLoop(
+                            "registers that its copies depend on are used elsewhere", op
+                        )
         loads = set(self.plan.stores.values())
         self.plan.copying = [op for op in self.ops if op in needed and op not in loads]
         for op in loads:  # their operands are needed, they are not
@@ -339,9 +347,9 @@ class _Analysis:
         """
         space = self._space(op.operands[0])
         if is_strong(op):
-            raise Refused("what it copies depends on what others write", op)
+            raise UnsupportedLoop("what it copies depends on what others write", op)
         if space not in ("gmem", "rmem"):
-            raise Refused("what it copies depends on shared memory", op)
+            raise UnsupportedLoop("what it copies depends on shared memory", op)
         if space == "gmem":
             return []
         root = op.operands[0]
@@ -349,7 +357,7 @@ class _Analysis:
             root = defining(root).operands[0]
         made = defining(root)
         if made is None or made.name != "cute.alloc_rmem":
-            raise Refused("what it copies depends on registers of unknown origin", op)
+            raise UnsupportedLoop("what it copies depends on registers of unknown origin", op)
         users = [user for user in self._users(root) if self._is_inside(user)]
         if all(user.name == "cute.load" for user in users) and not self._is_inside(made):
             return []
@@ -361,7 +369,9 @@ class _Analysis:
                     inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
                 )
                 if not (plain or is_pure(inner) or self._is_copy(inner)):
-                    raise Refused("registers that its copies depend on are used elsewhere", inner)
+                    raise UnsupportedLoop(
+                        "registers that its copies depend on are used elsewhere", inner
+                    )
         self.private |= tops
         return list(tops)
 
@@ -393,7 +403,7 @@ class _Analysis:
                 self.plan.barrier = op
                 break
         else:
-            raise Refused(
+            raise UnsupportedLoop(
                 "there is no barrier of all threads between its copies and their use",
                 None,
                 "write cute.arch.sync_threads() after the copies",
@@ -405,7 +415,7 @@ class _Analysis:
             for inner in walk(op):
                 touches = any(value in self.plan.derived for value in inner.operands)
                 if touches and not is_pure(inner):
-                    raise Refused(
+                    raise UnsupportedLoop(
                         "it reads a tile before the barrier that the copies end at", inner
                     )
 
@@ -425,7 +435,7 @@ class _Analysis:
                     smem = [v for v in inner.operands if self._is_shared(v)]
                     other |= any(value not in self.plan.derived for value in smem)
         if pending is not None:
-            raise Refused(
+            raise UnsupportedLoop(
                 "a wgmma that reads a tile may go on into the next iteration",
                 pending,
                 "end the iteration with warpgroup.wait_group(0)",
@@ -443,21 +453,21 @@ class _Analysis:
 
 
 def check_effect(dialect: CuteDialect, op: Any) -> None:
-    """Raise Refused if an op beside the copies has an effect that they could observe."""
+    """Raise UnsupportedLoop if an op beside the copies has an effect that they could observe."""
     if is_pure(op) or op.name.startswith("nvvm.read.ptx.sreg"):
         return
     if op.name not in _HARMLESS:
-        raise Refused(f"it does more than copy and compute: {op.name}", op)
+        raise UnsupportedLoop(f"it does more than copy and compute: {op.name}", op)
     if op.name == "nvvm.barrier" or (op.name == "cute.barrier" and "id" in op.attributes):
         return
     if op.name == "cute.load" and is_strong(op):
-        raise Refused("it waits for what others write, which its copies may depend on", op)
+        raise UnsupportedLoop("it waits for what others write, which its copies may depend on", op)
     memory = {"cute.store": 1, "cute.copy": 1}.get(op.name)
     if memory is None:
         return
     record = dialect.record(op.operands[memory].type)
     if record is None or record.space not in ("rmem", "smem"):
-        raise Refused(
+        raise UnsupportedLoop(
             "it writes global memory, which a copy that runs ahead might have to see",
             op,
             "write the results after the loop, or write the pipeline by hand",

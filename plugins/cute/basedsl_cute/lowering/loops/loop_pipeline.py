@@ -37,7 +37,7 @@ from basedsl_cute.lowering.loops.loop_analysis import (
     PREFETCH,
     TMA_LOAD,
     CopyLoop,
-    Refused,
+    UnsupportedLoop,
     analyse,
     defining,
     walk,
@@ -79,7 +79,7 @@ def pipeline_loops(op: Any, context: PipelineContext) -> None:
         if stages:
             try:
                 _run_ahead(define(bindings), loop, stages)
-            except Refused as refused:
+            except UnsupportedLoop as refused:
                 raise _error(loop, refused) from None
         else:
             del loop.attributes[PREFETCH]
@@ -105,7 +105,7 @@ def _check_place(load: Any, ir: Any) -> None:
         )
 
 
-def _error(loop: Any, refused: Refused) -> DSLTypeError:
+def _error(loop: Any, refused: UnsupportedLoop) -> DSLTypeError:
     where = loop.location if refused.op is None else refused.op.location
     return DSLTypeError(
         f"this loop cannot run its copies ahead (prefetch_stages=): {refused.why}",

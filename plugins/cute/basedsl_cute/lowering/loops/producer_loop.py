@@ -28,7 +28,7 @@ from basedsl_cute.dialect.attributes import ACQUIRES, UNBOUND_BYTES
 from basedsl_cute.lowering.loops.loop_analysis import (
     ADDRESSES,
     TMA_LOAD,
-    Refused,
+    UnsupportedLoop,
     check_effect,
     defining,
     is_pure,
@@ -53,7 +53,7 @@ def has_producer(loop: Any) -> bool:
 
 
 class ProducerLoop(LoopBuilder):
-    """One such loop: finds its two parts (or raises Refused), and builds the new one."""
+    """One such loop: finds its two parts (or raises UnsupportedLoop), and builds the new one."""
 
     def __init__(self, dialect: CuteDialect, loop: Any) -> None:
         super().__init__(dialect, loop)
@@ -93,7 +93,7 @@ class ProducerLoop(LoopBuilder):
             moves |= inner.name == "cute.store" and self._space(inner.operands[1]) == "rmem"
             moves |= inner.name in ("cute.alloc_rmem", "scf.if", "scf.yield")
             if self._acts(inner) and not moves:
-                raise Refused(
+                raise UnsupportedLoop(
                     "it does something else before its TMA loads",
                     inner,
                     "begin the iteration with producer.acquire_and_advance() and the copies; "
@@ -106,7 +106,7 @@ class ProducerLoop(LoopBuilder):
         rings = {_root(op.operands[0]) for op in inside if ACQUIRES in op.attributes}
         for op in inside:
             if op.name == TMA_LOAD and rings.isdisjoint(map(_root, op.operands)):
-                raise Refused(
+                raise UnsupportedLoop(
                     "its TMA copies complete a barrier of the program's own",
                     op,
                     "leave tma_bar_ptr= out, and have all threads of the block call the copy; or "
@@ -116,13 +116,13 @@ class ProducerLoop(LoopBuilder):
     def _check_producer(self, op: Any) -> None:
         for inner in walk(op):
             if inner.name == TMA_LOAD and UNBOUND_BYTES in inner.attributes:
-                raise Refused(
+                raise UnsupportedLoop(
                     "some of its TMA copies complete a barrier of the program's own, and some none",
                     inner,
                     "give all of them tma_bar_ptr=, or none",
                 )
             if inner.name in _WAITS and ACQUIRES not in inner.attributes:
-                raise Refused(
+                raise UnsupportedLoop(
                     "before its TMA loads it waits for something that is not known to be an empty "
                     "stage",
                     inner,
@@ -133,7 +133,7 @@ class ProducerLoop(LoopBuilder):
             if reads and not is_strong(inner):
                 continue
             if self._acts(inner) and inner.name not in _PRODUCES | _FLOW:
-                raise Refused("its TMA loads are mixed with other work", inner)
+                raise UnsupportedLoop("its TMA loads are mixed with other work", inner)
 
     def _check_rest(self) -> None:
         for op in self.ops:
@@ -188,7 +188,7 @@ class ProducerLoop(LoopBuilder):
         if loads and not is_strong(made):
             return
         waits = made.name in _WAITS
-        raise Refused(
+        raise UnsupportedLoop(
             "what it copies depends on what an iteration has computed",
             made,
             "ask producer.try_acquire() at the beginning of the iteration" if waits else None,
@@ -196,7 +196,7 @@ class ProducerLoop(LoopBuilder):
 
     def _check_here(self, made: Any) -> None:
         if made in self.produces:
-            raise Refused(
+            raise UnsupportedLoop(
                 "what it computes needs a result of the part that loads ahead",
                 made,
                 "read stages by the consumer's own state: full.index of "
@@ -206,7 +206,7 @@ class ProducerLoop(LoopBuilder):
     # The loop --------------------------------------------------------------------------------
 
     def build(self, iterations: int) -> None:
-        """Replace the old loop by the new one. Raises Refused if there are too few stages."""
+        """Replace the old loop by the new one. Raises UnsupportedLoop for too few stages."""
         self._check_stages(iterations)
         ir, loop = self.ir, self.loop
         here, ahead = self.here, self.ahead
@@ -240,7 +240,7 @@ class ProducerLoop(LoopBuilder):
                     continue
                 stages = self.ir.IntegerAttr(inner.attributes[ACQUIRES]).value
                 if iterations >= stages:
-                    raise Refused(
+                    raise UnsupportedLoop(
                         f"a load {iterations} iterations ahead waits for a stage that is still "
                         f"being read, as the pipeline has {stages}",
                         inner,

@@ -31,13 +31,20 @@ from basedsl.tracing import spoken
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
+from basedsl_cute.dialect.tensor_memory import TmemLoad, TmemStore
 from basedsl_cute.dialect.warpgroup import PtxWgmma
-from basedsl_cute.hardware.requirements import CLUSTERS, TRY_WAIT, missing_requirement
+from basedsl_cute.hardware.requirements import CLUSTERS, TCGEN05, TRY_WAIT, missing_requirement
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
-from basedsl_cute.lowering.ptx import before_hopper, narrow_floats, tensor_map_update, warpgroup
+from basedsl_cute.lowering.ptx import (
+    before_hopper,
+    narrow_floats,
+    tensor_map_update,
+    tensor_memory,
+    warpgroup,
+)
 from basedsl_cute.lowering.required import require
 
 # A rule takes the operation: a cute one as an instance of the class that declares it.
@@ -439,6 +446,22 @@ def restore_parameters(op: Any) -> None:
 def wgmma(b: PtxRewriter, op: PtxWgmma) -> RuleResult:
     """Replace by `wgmma.mma_async` as inline PTX, one block for all steps."""
     warpgroup.to_ptx(b, op)
+    return Erase()
+
+
+@RULES.register("cute.tmem_load")
+def tmem_load(b: PtxRewriter, op: TmemLoad) -> RuleResult:
+    """Replace by `tcgen05.ld` and the wait for it as inline PTX."""
+    require(TCGEN05, b.target, op.op)
+    tensor_memory.load_to_ptx(b, op)
+    return Erase()
+
+
+@RULES.register("cute.tmem_store")
+def tmem_store(b: PtxRewriter, op: TmemStore) -> RuleResult:
+    """Replace by `tcgen05.st` as inline PTX."""
+    require(TCGEN05, b.target, op.op)
+    tensor_memory.store_to_ptx(b, op)
     return Erase()
 
 

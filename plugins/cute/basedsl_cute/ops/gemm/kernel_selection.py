@@ -35,7 +35,7 @@ Matrices = tuple[
 
 @dataclass
 class OperandInfo:
-    """What the choice of a kernel needs to know of an operand."""
+    """The properties of an operand that the choice of a kernel depends on."""
 
     host: ArrayRecord
     dtype: Any

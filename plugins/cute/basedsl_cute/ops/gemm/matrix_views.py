@@ -19,7 +19,7 @@ Extents = tuple[int, ...]
 
 @dataclass(frozen=True)
 class MatrixView:
-    """How to see an array as a matrix.
+    """A view of an array as a matrix.
 
     With `is_same`, the array is used as it is. With `copied=(extents, strides)` it is seen so and
     copied row-major first, with rows `pitch` elements apart if that is not 0. Then `shape` and

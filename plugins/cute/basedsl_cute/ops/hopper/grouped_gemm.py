@@ -161,11 +161,11 @@ def grouped_kernel(
             producer_warp(loads, scheduler, tables, own, kinds, cfg)
     else:
         arch.setmaxregister_increase(cfg.consumer_registers)
-        tile = TileParams(load_pipeline, turn_order, sa, sb, sc, store_c)
+        tile = GroupTileParams(load_pipeline, turn_order, sa, sb, sc, store_c)
         consumer_warpgroup(tile, scheduler, tables, own, kinds, cfg)
 
 
-class TileParams(NamedTuple):
+class GroupTileParams(NamedTuple):
     """The parameters of the consumers: stages of A and B with their pipeline, slots of C with the
     TMA store, and the barrier of `pingpong` or None.
     """

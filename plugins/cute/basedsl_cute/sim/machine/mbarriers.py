@@ -183,6 +183,22 @@ def arrive_after_copies(g: Group, address: Any, counted: bool, m: Mask, site: Si
         send_to_mbarrier(g.block, at, _arrival_after_copies(g, serial, lane, at, site))
 
 
+def arrive_later(
+    g: Group, address: int, lane: int, site: Site, complete: Callable[[], None]
+) -> None:
+    """Arrive once at an mbarrier when `complete` has been called, which is when somebody looks."""
+    at = address - SHARED_WINDOW if address >= SHARED_WINDOW else address
+    find_mbarrier(g.block, at, g, site, lane)
+
+    def land() -> None:
+        complete()
+        _count_arrivals(g, find_mbarrier(g.block, at, g, site, lane), 1, site, lane)
+        if g.shadow is not None:
+            g.shadow.order.release(_token(g.block, at), g.agent)
+
+    send_to_mbarrier(g.block, at, land)
+
+
 def _arrival_after_copies(
     g: Group, serial: int, lane: int, at: int, site: Site
 ) -> Callable[[], None]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from basedsl_cute.device.tensor_map import TensorMap
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM, WARP_SIZE
+from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import Thread
 from basedsl_cute.sim.machine.access import MemoryAccess, RegisterArray
 from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private_segment
@@ -127,6 +128,41 @@ class MBarrier:
         return f"{text}; initialised at {self.site.line}"
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class PendingMma:
+    """A tcgen05.mma that was issued: `perform` executes it, `mask` has the words that it writes."""
+
+    perform: Callable[[], None]
+    mask: Any  # (lanes, columns)
+    columns: range
+    site: Site
+
+
+class PendingTmemStore(NamedTuple):
+    """A tcgen05.st that a warp has issued: words for lanes and columns, all `(words, 32)`."""
+
+    lanes: Any
+    columns: Any
+    words: Any
+    site: Site
+
+
+class TensorMemory:
+    """The tensor memory of a block: words of 32 bits by lane and column, and which are written.
+
+    `allocated` has columns and the place of each alloc, by the first column; `pending` the matrix
+    instructions that are not complete, of `issued` ones.
+    """
+
+    def __init__(self) -> None:
+        self.words = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.uint32)
+        self.written = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
+        self.allocated: dict[int, tuple[int, Site]] = {}
+        self.relinquished: Site | None = None
+        self.pending: list[PendingMma] = []
+        self.issued = 0
+
+
 class RegisterPool:
     """Registers per thread that each of a block's `warps` holds, and the block's total.
 
@@ -169,8 +205,21 @@ class Block:
         self.tensor_maps: dict[int, TensorMap] = {}  # by address, as the block last acquired them
         self.cluster = Cluster([self], self.warps)
         self.registers = RegisterPool(self.warps)
+        self._tensor_memory: TensorMemory | None = None
         # By the address of an mbarrier: calls that let something arrive which counts there.
         self.in_flight: dict[int, list[Callable[[], None]]] = {}
+
+    @property
+    def tensor_memory(self) -> TensorMemory:
+        """The block's tensor memory, made when first asked for."""
+        if self._tensor_memory is None:
+            self._tensor_memory = TensorMemory()
+        return self._tensor_memory
+
+    @property
+    def has_tensor_memory(self) -> bool:
+        """True if an instruction has used tensor memory."""
+        return self._tensor_memory is not None
 
 
 class Lanes:
@@ -311,6 +360,7 @@ class Group:
         self.copies = CopyQueue(shape.size)
         self.bulk = BulkQueue(shape.size)
         self.wgmmas = WgmmaQueue()
+        self.tmem_stores: list[PendingTmemStore] = []
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
         self.cluster_waits = 0  # and waited there
         self.block_dim = launch.block

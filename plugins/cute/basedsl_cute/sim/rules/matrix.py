@@ -1,4 +1,4 @@
-"""Rules of matrix instructions of warps, and of inline PTX."""
+"""Rules of matrix instructions of warps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import matrix
 from basedsl_cute.sim.rules.memory import access_of
-from basedsl_cute.sim.translate import ptx_text
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op
 from basedsl_cute.sim.translate.rule_table import never, rule
@@ -34,45 +33,11 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     a, b = (kind[1] if kind is not None else "" for kind in kinds)
     if shape is None or not {d, a, b} <= matrix.TYPES:
         raise MissingRuleError(op.site, f"with {op.attributes}")
-    _multiply(e, op, (tuple(map(int, shape.groups())), d, a, b), op.operands, sizes)
+    multiply(e, op, (tuple(map(int, shape.groups())), d, a, b), op.operands, sizes)
 
 
-_TEXT = re.compile(
-    r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.\4 [{}$\d, ]+;"
-)
-
-
-@rule("llvm.inline_asm", uniform=never)
-def _mma_text(e: PythonEmitter, op: Op) -> None:
-    """The mma.sync of shapes and types that the nvvm dialect lacks, and the PTX of `ptx_text`."""
-    text = op.string("asm_string")
-    match = _TEXT.fullmatch(text)
-    if match is None or not set(match.group(4, 5, 6)) <= matrix.TYPES:
-        _one_instruction(e, op, text)
-        return
-    m, n, k = shape = tuple(map(int, match.group(1, 2, 3)))
-    d, a, b = match.group(4, 5, 6)
-    sizes = [matrix.registers(count, kind) for count, kind in ((m * k, a), (n * k, b), (m * n, d))]
-    _multiply(e, op, (shape, d, a, b), op.operands, sizes)
-
-
-def _one_instruction(e: PythonEmitter, op: Op, text: str) -> None:
-    found = ptx_text.parse_instruction(text, len(op.operands)) if len(op.results) == 1 else None
-    if found is None:
-        raise MissingRuleError(op.site, f"of PTX text: {text.strip()!r}")
-    name, sources = found
-    e.globals["ptx_text"] = ptx_text
-    # A number as written is one value for all lanes; the truth table of lop3 stays a number.
-    arguments = [
-        e.lanes(op.operands[source])
-        if isinstance(source, int)
-        else (source if name.startswith("lop3") else f"np.full(1, {source}).astype(np.int32)")
-        for source in sources
-    ]
-    e.let(op.results[0], f"ptx_text.execute_instruction({name!r}, {', '.join(arguments)})")
-
-
-def _multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
+def multiply(e: PythonEmitter, op: Op, what: Any, operands: Any, sizes: Any) -> None:
+    """Write a matrix instruction of the shape and types `what`: (m, n, k), d, a, b."""
     e.globals["matrix"] = matrix
     shape, d, a, b = what
     record = e.const(matrix.MmaInstruction(shape, d, a, b, op.site), "mma")

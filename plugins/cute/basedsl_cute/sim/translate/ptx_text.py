@@ -1,135 +1,247 @@
-"""Inline PTX of one instruction, executed in NumPy: those that `arch.inline_ptx` is used for most.
+"""Inline PTX as a program of the simulator: the parser of its text.
 
-Approximate instructions give the exact result rounded once, which is within their error (PTX ISA
-9.7.3 says how large it may be). An instruction that is not in the table runs on GPUs only.
+The text is that of LLVM's inline assembly: `$0`, `$1`, ... are first the outputs, then the inputs;
+`$$` is a dollar. It declares registers in braces and may guard instructions with predicates. What
+waits or jumps is not parsed: the error names the instruction.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import struct
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from basedsl_cute.sim.machine import ptx_program as ptx
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.ptx_arithmetic import DTYPES, Arithmetic, arithmetic_of
+from basedsl_cute.sim.site import Site
 
-from basedsl_cute.sim import numerics as num
-
-Array = Any
-_INSTRUCTION = re.compile(r"\s*([a-z][\w.:]*)\s+(.*?)\s*;\s*")
-
-
-def _exactly(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Compute `function` in float64, rounded to the type of its arguments."""
-
-    def apply(*args: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return function(*(x.astype(np.float64) for x in args)).astype(args[0].dtype)
-
-    return apply
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_REGISTERS = re.compile(r"\.reg\s+(\.v[24]\s+)?\.(\w+)\s+(.*)", re.DOTALL)
+_GUARD = re.compile(r"@(!?)\s*([%$\w.]+)\s+(.*)", re.DOTALL)
+_NAME = re.compile(r"[%$A-Za-z_][%$\w.]*")
+_SPACES = {"global": 1, "shared": 3, "shared::cta": 3, "shared::cluster": 7}
+_BITS = {"r": 32, "f": 32, "h": 16, "l": 64, "d": 64, "b": 1}
 
 
-def _in_halves(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Compute `function` of float16 that is passed as its bits, in int16."""
-    inner = _exactly(function)
-    return lambda *args: inner(*(x.view(np.float16) for x in args)).view(np.int16)
+class UnknownPtxError(Exception):
+    """An instruction, or a form of one, that the parser does not know."""
 
 
-def _unsigned(function: Callable[..., Array]) -> Callable[..., Array]:
-    return lambda *args: num.signed(function(*map(num.unsigned, args)))
-
-
-def _shift(x: Array, by: Array, left: bool) -> Array:
-    """Shift by unsigned amounts; those beyond the width give 0 (PTX ISA, shl, shr)."""
-    bits, amount = num.unsigned(x), num.unsigned(by).astype(np.uint64)
-    width = bits.dtype.itemsize * 8
-    fitting = np.minimum(amount, width - 1).astype(bits.dtype)
-    moved = bits << fitting if left else bits >> fitting
-    return num.signed(np.where(amount < width, moved, np.zeros_like(moved)))
-
-
-def _lop3(a: Array, b: Array, c: Array, table: int) -> Array:
-    """Apply a truth table of three bits to every bit (PTX ISA, lop3)."""
-    out = np.zeros_like(a | b | c)
-    for row in range(8):
-        if table >> row & 1:
-            parts = (x if row >> bit & 1 else ~x for x, bit in ((a, 2), (b, 1), (c, 0)))
-            first, second, third = parts
-            out = out | (first & second & third)
-    return out
-
-
-_UNARY: dict[str, Callable[..., Array]] = {
-    "tanh.approx": np.tanh,
-    "ex2.approx": np.exp2,
-    "ex2.approx.ftz": np.exp2,
-    "lg2.approx": np.log2,
-    "lg2.approx.ftz": np.log2,
-    "rcp.approx": lambda x: 1.0 / x,
-    "rcp.approx.ftz": lambda x: 1.0 / x,
-    "rsqrt.approx": lambda x: 1.0 / np.sqrt(x),
-    "rsqrt.approx.ftz": lambda x: 1.0 / np.sqrt(x),
-    "sqrt.approx": np.sqrt,
-    "sqrt.rn": np.sqrt,
-    "sin.approx": np.sin,
-    "cos.approx": np.cos,
-    "abs": np.abs,
-    "neg": np.negative,
-}
-TABLE: dict[str, Callable[..., Array]] = {
-    **{f"{name}.f32": _exactly(f) for name, f in _UNARY.items()},
-    **{f"{name}.f16": _in_halves(_UNARY[name]) for name in ("tanh.approx", "ex2.approx")},
-    **{f"{op}{rn}.f32": f for rn in ("", ".rn") for op, f in (
-        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply))},
-    "fma.rn.f32": num.fma_f32,
-    "min.f32": num.minnum,
-    "max.f32": num.maxnum,
-    **{f"{op}.{kind}32": f for kind in "su" for op, f in (("add", np.add), ("sub", np.subtract))},
-    **{f"mul.lo.{kind}32": np.multiply for kind in "su"},
-    "mul.hi.u32": _unsigned(lambda a, b: (a.astype(np.uint64) * b >> 32).astype(np.uint32)),
-    "mad.lo.s32": lambda a, b, c: a * b + c,
-    "mad.lo.u32": lambda a, b, c: a * b + c,
-    "min.s32": np.minimum,
-    "max.s32": np.maximum,
-    "min.u32": _unsigned(np.minimum),
-    "max.u32": _unsigned(np.maximum),
-    "and.b32": np.bitwise_and,
-    "or.b32": np.bitwise_or,
-    "xor.b32": np.bitwise_xor,
-    "not.b32": np.invert,
-    "shl.b32": lambda x, by: _shift(x, by, left=True),
-    "shr.u32": lambda x, by: _shift(x, by, left=False),
-    "popc.b32": num.popcount,
-    "clz.b32": num.leading_zeros,
-    "brev.b32": num.reverse_bits,
-    "prmt.b32": num.permute_bytes,
-    "lop3.b32": _lop3,
-    **{f"mov.{kind}": lambda x: x for kind in ("b32", "u32", "s32", "f32", "b64", "u64", "b16")},
-}  # fmt: skip
-
-
-def execute_instruction(name: str, *arguments: Array) -> Array:
-    """The result of the instruction `name`, a key of `TABLE`, `(lanes,)`."""
-    return TABLE[name](*arguments)
-
-
-def parse_instruction(text: str, operands: int) -> tuple[str, list[int | str]] | None:
-    """The instruction in `text` and its sources: numbers of operands, or integers as written.
-
-    None for more than one instruction, for one that is not in the table, and for one whose first
-    operand is not `$0`, the result.
+def parse_ptx(
+    text: str, constraints: str, outputs: Sequence[Any], inputs: int, site: Site
+) -> ptx.PtxProgram:
+    """The program of inline assembly with these constraints. `outputs` are the NumPy types of its
+    results, `inputs` the number of its inputs. Raises UnknownPtxError, which names what is unknown.
     """
-    match = _INSTRUCTION.fullmatch(text)
-    if match is None or match[1] not in TABLE:
+    letters = [c for c in constraints.split(",") if c and not c.startswith("~")]
+    given = letters[len(outputs) :]
+    if len(given) != inputs or any(not c.startswith("=") for c in letters[: len(outputs)]):
+        raise UnknownPtxError(f"the constraints {constraints!r}")
+    arguments, tied = [], []
+    for number, letter in enumerate(given, start=len(outputs)):
+        if letter.isdigit():
+            tied.append((f"${letter}", f"${number}"))
+            letter = letters[int(letter)].lstrip("=&")
+        if letter not in _BITS:
+            raise UnknownPtxError(f"the constraint {letter!r}")
+        arguments.append((f"${number}", _BITS[letter]))
+    return ptx.PtxProgram(
+        tuple(_instructions(text, site)),
+        tuple(arguments),
+        tuple((f"${i}", dtype) for i, dtype in enumerate(outputs)),
+        tuple(tied),
+        site,
+    )
+
+
+def _instructions(text: str, site: Site) -> list[ptx.Instruction]:
+    text = re.sub(r"\$\{(\d+)(:\w+)?\}", r"$\1", _COMMENT.sub(" ", text).replace("$$", "%%"))
+    vectors: dict[str, int] = {}
+    found = []
+    for piece in text.split(";"):
+        statement = piece.strip().lstrip("{} \t\n")  # braces before an instruction are scopes
+        if not statement:
+            continue
+        declared = _REGISTERS.fullmatch(statement)
+        if declared is not None:
+            if declared[1]:
+                width = int(declared[1].strip()[2:])
+                vectors |= {name.strip(): width for name in declared[3].split(",")}
+            continue
+        found.append(_instruction(statement, vectors, site))
+    return found
+
+
+def _instruction(statement: str, vectors: dict[str, int], site: Site) -> ptx.Instruction:
+    guard = None
+    match = _GUARD.fullmatch(statement)
+    if match is not None:
+        guard = ptx.Register(match[2], bool(match[1]))
+        statement = match[3].strip()
+    opcode, *more = re.split(r"\s+", statement, maxsplit=1)
+    rest = more[0] if more else ""
+    if not re.fullmatch(r"[a-z][\w.:]*", opcode):
+        raise UnknownPtxError(repr(statement.split()[0]))
+    operands = tuple(_operand(part, vectors) for part in _split(rest))
+    arithmetic = arithmetic_of(opcode)
+    effect = None if arithmetic is not None else _effect(opcode, site)
+    if not _fits(arithmetic, effect, len(operands)):
+        raise UnknownPtxError(f"the instruction {opcode}")
+    return ptx.Instruction(opcode, effect, operands, guard)
+
+
+def _fits(arithmetic: Arithmetic | None, effect: ptx.Effect | None, operands: int) -> bool:
+    if arithmetic is not None:
+        return operands == 1 + len(arithmetic.sources)
+    if effect is None:
+        return False
+    counts = _OPERANDS.get(effect.run)
+    return counts is None or operands in counts
+
+
+def _split(text: str) -> list[str]:
+    """The operands of an instruction: commas in braces and brackets do not separate."""
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += (char in "{[") - (char in "}]")
+        if char == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
+
+
+def _operand(text: str, vectors: dict[str, int]) -> Any:
+    if text.startswith("{"):
+        return ptx.Vector(tuple(_operand(part, vectors) for part in _split(text.strip("{}"))))
+    if text.startswith("["):
+        base, _, offset = text.strip("[] ").partition("+")
+        return ptx.Address(_operand(base.strip(), vectors), int(offset.strip() or "0", 0))
+    if "|" in text:
+        first, second = (_operand(part.strip(), vectors) for part in text.split("|"))
+        return (first, second)
+    if text in vectors:
+        return ptx.Vector(tuple(ptx.Register(f"{text}.{c}") for c in "xyzw"[: vectors[text]]))
+    special = text.lstrip("%")
+    if text.startswith("%") and special in ptx.SPECIAL_REGISTERS:
+        return ptx.Special(special)
+    negated = text.startswith("!")
+    if _NAME.fullmatch(text.lstrip("!")):
+        return ptx.Register(text.lstrip("!"), negated)
+    return _number(text)
+
+
+def _number(text: str) -> int | float:
+    bits = re.fullmatch(r"0([fFdD])([0-9a-fA-F]+)", text)
+    try:
+        if bits is not None and len(bits[2]) in (8, 16):
+            raw = bytes.fromhex(bits[2])
+            return float(struct.unpack(">f" if len(raw) == 4 else ">d", raw)[0])
+        return float(text) if "." in text else int(text.rstrip("uU"), 0)
+    except ValueError:
+        raise UnknownPtxError(f"the operand {text!r}") from None
+
+
+# Instructions with effects -----------------------------------------------------------------------
+
+_OPERANDS: dict[Any, tuple[int, ...]] = {
+    ptx.vote: (3,), ptx.elect: (2,), ptx.shuffle: (5,), ptx.reduce: (3,), ptx.load: (2,),
+    ptx.store: (2,), ptx.update: (2, 3), ptx.map_address: (3,), ptx.store_async: (3,),
+    ptx.active_mask: (1,), ptx.sync_warp: (1,),
+}  # fmt: skip
+_SILENT = re.compile(
+    r"(fence|membar)(\..*)?|prefetch(u)?\..*|nanosleep\.u32|griddepcontrol\.launch_dependents|"
+    r"discard\..*|applypriority\..*"
+)
+_ATOMIC = {
+    "exch": 0, "add": 1, "and": 3, "or": 5, "xor": 6, "max": 7, "min": 8, "inc": 15, "dec": 16,
+}  # fmt: skip
+_REDUX = {"add": "add", "and": "and", "or": "or", "xor": "xor", "min": "min", "max": "max"}
+_ORDERS = {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "cta", "cluster",
+           "gpu", "sys", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate",
+           "L1::evict_first", "L1::evict_last", "L2::64B", "L2::128B", "L2::256B"}  # fmt: skip
+
+
+def _effect(opcode: str, site: Site) -> ptx.Effect | None:
+    base, *rest = opcode.split(".")
+    if _SILENT.fullmatch(opcode):
+        return ptx.Effect(ptx.nothing)
+    if base == "vote" and rest[:1] == ["sync"] and len(rest) == 3:
+        return ptx.Effect(ptx.vote, detail=rest[1])
+    if opcode == "bar.warp.sync":
+        return ptx.Effect(ptx.sync_warp)
+    if opcode == "activemask.b32":
+        return ptx.Effect(ptx.active_mask)
+    if opcode == "elect.sync":
+        return ptx.Effect(ptx.elect)
+    if base == "shfl" and rest[:1] == ["sync"] and rest[2:] == ["b32"]:
+        return ptx.Effect(ptx.shuffle, detail=rest[1])
+    if base == "redux" and rest[:1] == ["sync"] and len(rest) == 3 and rest[1] in _REDUX:
+        unsigned = rest[2] == "u32" and rest[1] in ("min", "max")
+        kind = "s32" if rest[2] == "u32" else rest[2]
+        return ptx.Effect(ptx.reduce, detail=("u" * unsigned + _REDUX[rest[1]], kind))
+    if base == "mapa" and rest[-1:] in (["u32"], ["u64"]) and "shared::cluster" in rest:
+        return ptx.Effect(ptx.map_address, detail=rest[-1])
+    if opcode.startswith("st.async."):
+        return _store_async(rest[1:])
+    if base in ("ld", "st"):
+        return _access(base, rest, site)
+    if base in ("atom", "red"):
+        return _update(rest, site)
+    return None
+
+
+def _store_async(rest: list[str]) -> ptx.Effect | None:
+    *modifiers, kind = rest
+    known = {"shared::cluster", "mbarrier::complete_tx::bytes", "weak", "v2", "v4"}
+    if kind not in DTYPES or not set(modifiers) <= known:
         return None
-    target, *sources = (part.strip() for part in match[2].split(","))
-    if target != "$0":
+    count = next((int(m[1]) for m in modifiers if m in ("v2", "v4")), 1)
+    return ptx.Effect(ptx.store_async, detail=(kind, count))
+
+
+def _access(base: str, rest: list[str], site: Site) -> ptx.Effect | None:
+    *modifiers, kind = rest
+    space = [m for m in modifiers if m in _SPACES]
+    width = [m for m in modifiers if m in ("v2", "v4")]
+    others = set(modifiers) - set(space) - set(width)
+    if kind not in DTYPES or kind == "pred" or not others <= _ORDERS or len(space) > 1:
         return None
-    found: list[int | str] = []
-    for source in sources:
-        if re.fullmatch(r"\$\d+", source) and 1 <= int(source[1:]) <= operands:
-            found.append(int(source[1:]) - 1)
-        elif re.fullmatch(r"-?(0x[0-9a-fA-F]+|\d+)", source):
-            found.append(source)
-        else:
-            return None
-    return match[1], found
+    shape = (int(width[0][1]),) if width else ()
+    verb = "read" if base == "ld" else "write"
+    access = _memory(kind, shape, _SPACES[space[0]] if space else 0, site, verb)
+    return ptx.Effect(ptx.load if base == "ld" else ptx.store, access, kind)
+
+
+def _update(rest: list[str], site: Site) -> ptx.Effect | None:
+    *modifiers, operation, kind = rest
+    space = [m for m in modifiers if m in _SPACES]
+    if operation not in _ATOMIC or kind not in DTYPES or not set(modifiers) - set(space) <= _ORDERS:
+        return None
+    number = _ATOMIC[operation]
+    if kind[0] == "f":
+        number = {1: 11}.get(number, -1)
+    if kind[0] == "u":
+        number = {7: 9, 8: 10}.get(number, number)
+        kind = f"s{kind[1:]}"
+    if number < 0:
+        return None
+    access = _memory(kind, (), _SPACES[space[0]] if space else 0, site, "atomic update")
+    return ptx.Effect(ptx.update, access, (number, kind))
+
+
+def _memory(kind: str, shape: tuple[int, ...], space: int, site: Site, verb: str) -> MemoryAccess:
+    dtype = DTYPES[kind]
+    count = shape[0] if shape else 1
+    return MemoryAccess(
+        dtype=dtype,
+        shape=shape,
+        align=dtype.itemsize * count,
+        space=space,
+        root=None,
+        site=site,
+        element=kind,
+        verb=verb,
+    )

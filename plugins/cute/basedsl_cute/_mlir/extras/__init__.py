@@ -1,0 +1,1 @@
+"""`_mlir.extras`: has `types`."""

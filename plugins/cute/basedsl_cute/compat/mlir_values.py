@@ -1,0 +1,46 @@
+"""The SSA values in a tree of numbers, tensors and objects, taken out and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from basedsl.numeric import Numeric
+from basedsl.pytree import flatten, rebuild
+
+
+def extract_mlir_values(value: Any) -> list[Any]:
+    """The SSA values in a tree, in order.
+
+    A tree is a number, a tensor, or a tuple, list, dict or object of trees.
+    """
+    return [leaf.ir_value() for leaf in flatten(value)[1] if _is_dynamic(leaf)]
+
+
+def new_from_mlir_values(value: Any, values: Sequence[Any]) -> Any:
+    """A tree like `value` with other SSA values, as many as `extract_mlir_values` returns."""
+    node, leaves = flatten(value)
+    new = iter(values)
+    return rebuild(node, [_with(leaf, next(new)) if _is_dynamic(leaf) else leaf for leaf in leaves])
+
+
+def _is_dynamic(leaf: Any) -> bool:
+    if isinstance(leaf, Numeric):
+        return leaf.is_dynamic
+    return hasattr(type(leaf), "with_ir_value")
+
+
+def _with(leaf: Any, value: Any) -> Any:
+    return type(leaf).from_value(value) if isinstance(leaf, Numeric) else leaf.with_ir_value(value)
+
+
+def get_mlir_types(value: Any) -> list[Any]:
+    """Return the result of an argument's `__get_mlir_types__`; nothing for one without the
+    method.
+    """
+    return list(value.__get_mlir_types__()) if hasattr(value, "__get_mlir_types__") else []
+
+
+def get_c_pointers(value: Any) -> list[Any]:
+    """Return the result of an argument's `__c_pointers__`; nothing for one without the method."""
+    return list(value.__c_pointers__()) if hasattr(value, "__c_pointers__") else []

@@ -1,0 +1,82 @@
+"""The operations that move tensor memory to and from registers (PTX ISA 9.7.16.8, "tcgen05.ld" and
+"tcgen05.st").
+
+The step `lower-cute` keeps them: the simulator runs them, `ptx-only` makes instructions of them.
+The other instructions of tcgen05 are operations of the nvvm dialect.
+"""
+
+from __future__ import annotations
+
+from basedsl_cute.algebra import TMEM_SHAPES
+from basedsl_cute.dialect.declare import (
+    OpView,
+    Value,
+    flag,
+    integer,
+    integers,
+    operand,
+    result,
+    text,
+)
+
+ADDRESS = "!llvm.ptr<6>"
+# Registers of one repetition of each shape.
+WORDS = {"32x32b": 1, "16x256b": 4, "16x128b": 2, "16x64b": 1, "16x32bx2": 1}
+
+
+def _refused(
+    shape: str, repeat: int, steps: list[int], address: Value, values: Value
+) -> str | None:
+    """Return why the fields do not describe instructions; None if they do."""
+    most = TMEM_SHAPES.get(shape)
+    if most is None:
+        return f"the shape {shape!r} is none of {', '.join(TMEM_SHAPES)}"
+    if repeat < 1 or repeat > most or repeat & (repeat - 1):
+        return f"{shape} is repeated a power of two times up to {most}, not {repeat}"
+    if str(address.type) != ADDRESS:
+        return f"the address is {address.type}, not {ADDRESS}"
+    wanted = f"vector<{len(steps) * WORDS[shape] * repeat}xi32>"
+    if str(values.type) != wanted:
+        return f"the registers are {values.type}, not {wanted}"
+    return None
+
+
+class TmemLoad(OpView, name="tmem_load"):
+    """Load registers from tensor memory by a warp, in one instruction for each step, and wait.
+
+        %v = "cute.tmem_load"(%address) {shape = "32x32b", repeat = 8 : i64,
+            steps = array<i64: 0, 8>} : (!llvm.ptr<6>) -> vector<16xi32>
+
+    An instruction reads at the address plus its step (`lane << 16 | column`). With `packed` each
+    column holds 16 bits, and a register two of them. All threads of the warp give one address.
+    """
+
+    address: Value = operand()
+    values: Value = result(alias="type")
+    shape: str = text()
+    repeat: int = integer()
+    steps: list[int] = integers()
+    packed: bool = flag(default=False)
+
+    def verify(self) -> str | None:
+        return _refused(self.shape, self.repeat, self.steps, self.address, self.values)
+
+
+class TmemStore(OpView, name="tmem_store"):
+    """Store registers to tensor memory by a warp, in one instruction for each step.
+
+        "cute.tmem_store"(%address, %v) {shape = "32x32b", repeat = 8 : i64,
+            steps = array<i64: 0, 8>} : (!llvm.ptr<6>, vector<16xi32>) -> ()
+
+    Fields are those of `cute.tmem_load`. Nothing is complete before `tcgen05.wait::st`.
+    """
+
+    address: Value = operand()
+    values: Value = operand()
+    shape: str = text()
+    repeat: int = integer()
+    steps: list[int] = integers()
+    packed: bool = flag(default=False)
+
+    def verify(self) -> str | None:
+        return _refused(self.shape, self.repeat, self.steps, self.address, self.values)

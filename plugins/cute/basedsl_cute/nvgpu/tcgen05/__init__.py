@@ -1,0 +1,77 @@
+"""`nvgpu.tcgen05`: the fifth generation of tensor cores and its memory (sm_100 and its family).
+
+`cute.gemm` with a tiled MMA of an operation from here multiplies matrices of shared memory into
+tensor memory, `commit` says to whom when that is complete, and copies made by `make_tmem_copy`
+bring the accumulators to registers.
+"""
+
+from typing import TYPE_CHECKING
+
+from basedsl_cute.hardware.unsupported import unsupported_names
+from basedsl_cute.nvgpu.operand_modes import OperandMajorMode
+from basedsl_cute.nvgpu.tcgen05 import copy, mma
+from basedsl_cute.nvgpu.tcgen05.copy import (
+    Ld16x32bx2Op,
+    Ld16x64bOp,
+    Ld16x128bOp,
+    Ld16x256bOp,
+    Ld32x32bOp,
+    St16x32bx2Op,
+    St16x64bOp,
+    St16x128bOp,
+    St16x256bOp,
+    St32x32bOp,
+    find_tmem_tensor_col_offset,
+    is_tmem_load,
+    is_tmem_store,
+    make_tmem_copy,
+)
+from basedsl_cute.nvgpu.tcgen05.mma import MmaF16BF16Op, MmaFP8Op, MmaI8Op, MmaTF32Op, commit
+from basedsl_cute.nvgpu.tcgen05.modes import (
+    CtaGroup,
+    Field,
+    OperandSource,
+    Pack,
+    Repetition,
+    SmemLayoutAtomKind,
+    Unpack,
+    make_smem_layout_atom,
+    tile_to_mma_shape,
+)
+
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names(__name__)
+
+__all__ = [
+    "CtaGroup",
+    "Field",
+    "Ld16x32bx2Op",
+    "Ld16x64bOp",
+    "Ld16x128bOp",
+    "Ld16x256bOp",
+    "Ld32x32bOp",
+    "MmaF16BF16Op",
+    "MmaFP8Op",
+    "MmaI8Op",
+    "MmaTF32Op",
+    "OperandMajorMode",
+    "OperandSource",
+    "Pack",
+    "Repetition",
+    "SmemLayoutAtomKind",
+    "St16x32bx2Op",
+    "St16x64bOp",
+    "St16x128bOp",
+    "St16x256bOp",
+    "St32x32bOp",
+    "Unpack",
+    "commit",
+    "copy",
+    "find_tmem_tensor_col_offset",
+    "is_tmem_load",
+    "is_tmem_store",
+    "make_smem_layout_atom",
+    "make_tmem_copy",
+    "mma",
+    "tile_to_mma_shape",
+]

@@ -1,0 +1,235 @@
+"""Copies between tensor memory and registers: tcgen05.ld and tcgen05.st (PTX ISA 9.7.16.8).
+
+A warp reaches only its own quarter of the lanes, those from 32 * (warp % 4); `make_tmem_copy` gives
+each of four warps its part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from basedsl.errors import DSLTypeError
+from basedsl.numeric import mlir_type
+from basedsl.tracing import require
+from basedsl_cute import algebra
+from basedsl_cute.algebra import CopyAtomLayout
+from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.atoms.copy import CopyAtom, CopyOp, TiledCopy
+from basedsl_cute.dialect import define
+from basedsl_cute.dialect.tensor_memory import WORDS, TmemLoad, TmemStore
+from basedsl_cute.nvgpu.tcgen05.modes import Pack, Repetition, Unpack
+from basedsl_cute.tensors.pointer import storage_bits
+from basedsl_cute.tensors.tensor import Tensor
+from basedsl_cute.tensors.vector_ops import bits_as
+from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
+
+
+class _TmemCopy(CopyOp):
+    """The base of loads and stores: `shape`, repeated along the columns."""
+
+    takes_whole_tensors = True
+    shape: ClassVar[str]
+    is_store: ClassVar[bool]
+    repeat: Repetition | int
+
+    def __post_init__(self) -> None:
+        most = algebra.TMEM_SHAPES[self.shape]
+        if int(self.repeat) not in [int(n) for n in Repetition if n <= most]:
+            raise DSLTypeError(
+                f"{type(self).__name__} is repeated a power of two times up to {most}, not "
+                f"{self.repeat}"
+            )
+
+    @property
+    def is_packed(self) -> bool:
+        raise NotImplementedError
+
+    def bits_layout(self) -> CopyAtomLayout:
+        """The thread-value layouts of a warp in bits, with the places in tensor memory."""
+        return algebra.tmem_copy_atom(self.shape, int(self.repeat), self.is_store, self.is_packed)
+
+    def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
+        if self.is_packed and width != 16:
+            raise DSLTypeError(f"{self} packs elements of 16 bits, not of {width}")
+        return self.bits_layout().in_elements(width)
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit all instructions that the tensors need; loads are complete behind them."""
+        if pred is not None:
+            raise DSLTypeError(f"{type(self).__name__} takes no pred: whole warps copy")
+        tmem, registers = (dst, src) if self.is_store else (src, dst)
+        if (tmem.memspace, registers.memspace) != ("tmem", "rmem"):
+            raise DSLTypeError(
+                f"{type(self).__name__} copies between tensor memory and registers",
+                notes=((f"the source is {src}", None), (f"the destination is {dst}", None)),
+            )
+        steps = _steps(atom, tmem)
+        count = len(steps) * WORDS[self.shape] * int(self.repeat)
+        if int(algebra.size(registers.shape)) * storage_bits(atom.dtype) != 32 * count:
+            raise DSLTypeError(
+                f"{type(self).__name__}: {registers} is not {count} registers of 32 bits",
+                notes=((f"tensor memory is {tmem}", None),),
+                hint="make it of the shape that partition_D (of a load) or partition_S gives",
+            )
+        trace = require("a copy of tensor memory")
+        ir, dialect = trace.ir, define(trace.bindings)
+        word = ir.IntegerType.get_signless(32)
+        common = {
+            "address": tmem.pointer.llvm_ptr, "shape": self.shape, "repeat": int(self.repeat),
+            "steps": steps, "packed": self.is_packed, "loc": trace.loc(),
+        }  # fmt: skip
+        if self.is_store:
+            values = bits_as(load_vector(registers), word, count)
+            TmemStore(dialect, values=values, **common)
+            return
+        loaded = TmemLoad(dialect, type=ir.VectorType.get([count], word), **common)
+        element, n = mlir_type(atom.dtype, ir), int(algebra.size(registers.shape))
+        store_vector(registers, bits_as(loaded.values, element, n))
+
+
+def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:
+    """Return where each instruction begins, as a distance of addresses. Raises DSLTypeError for a
+    tensor that is not whole instructions.
+    """
+    bits = atom.width
+    n = int(algebra.size(atom.tv.layout_ref_tv, 1))
+    layout = tmem.layout
+    size = int(algebra.size(layout)) if algebra.is_static(layout.shape) else 0
+    places = atom.tv.tmem
+    assert places is not None
+    if size == 0 or size % n or not layout.is_static:
+        raise DSLTypeError(f"{atom.op}: {tmem} is no whole number of instructions of {n} elements")
+    wanted = algebra.coalesce(algebra.upcast(places, bits))
+    first = algebra.coalesce(algebra.composition(layout, algebra.Layout(n, 1)))
+    if first != wanted:
+        raise DSLTypeError(
+            f"{atom.op} does not fit this tensor in tensor memory",
+            notes=((f"one instruction is {wanted}, the tensor {tmem}", None),),
+            hint="partition it by tcgen05.make_tmem_copy(atom, tensor).get_slice(thread)",
+        )
+    offsets = [int(layout(i)) for i in range(0, size, n)]
+    return [algebra.tmem_address(0, offset, bits) for offset in offsets]
+
+
+@dataclass(frozen=True)
+class _Load(_TmemCopy):
+    """The base of tcgen05.ld."""
+
+    repeat: Repetition | int = Repetition.x1
+    pack: Pack = Pack.NONE
+    is_store: ClassVar[bool] = False
+
+    @property
+    def is_packed(self) -> bool:
+        return self.pack is Pack.PACK_16b_IN_32b
+
+
+@dataclass(frozen=True)
+class _Store(_TmemCopy):
+    """The base of tcgen05.st."""
+
+    repeat: Repetition | int = Repetition.x1
+    unpack: Unpack = Unpack.NONE
+    is_store: ClassVar[bool] = True
+
+    @property
+    def is_packed(self) -> bool:
+        return self.unpack is Unpack.UNPACK_32b_IN_16b
+
+
+class Ld32x32bOp(_Load):
+    """The load of 32 lanes by 32 bits a repetition: a lane of tensor memory for each thread."""
+
+    shape: ClassVar[str] = "32x32b"
+
+
+class Ld16x256bOp(_Load):
+    """The load of 16 lanes by 256 bits a repetition: four threads share a lane, as in stmatrix."""
+
+    shape: ClassVar[str] = "16x256b"
+
+
+class Ld16x128bOp(_Load):
+    """The load of 16 lanes by 128 bits a repetition."""
+
+    shape: ClassVar[str] = "16x128b"
+
+
+class Ld16x64bOp(_Load):
+    """The load of 16 lanes by 64 bits a repetition."""
+
+    shape: ClassVar[str] = "16x64b"
+
+
+class Ld16x32bx2Op(_Load):
+    """The load of 16 lanes by two pieces of 32 bits a repetition, for both halves of the warp."""
+
+    shape: ClassVar[str] = "16x32bx2"
+
+
+class St32x32bOp(_Store):
+    """The store that mirrors Ld32x32bOp."""
+
+    shape: ClassVar[str] = "32x32b"
+
+
+class St16x256bOp(_Store):
+    """The store that mirrors Ld16x256bOp."""
+
+    shape: ClassVar[str] = "16x256b"
+
+
+class St16x128bOp(_Store):
+    """The store that mirrors Ld16x128bOp."""
+
+    shape: ClassVar[str] = "16x128b"
+
+
+class St16x64bOp(_Store):
+    """The store that mirrors Ld16x64bOp."""
+
+    shape: ClassVar[str] = "16x64b"
+
+
+class St16x32bx2Op(_Store):
+    """The store that mirrors Ld16x32bx2Op."""
+
+    shape: ClassVar[str] = "16x32bx2"
+
+
+def is_tmem_load(atom: CopyAtom) -> bool:
+    """Return True for the atom of a load from tensor memory."""
+    return isinstance(atom.op, _Load)
+
+
+def is_tmem_store(atom: CopyAtom) -> bool:
+    """Return True for the atom of a store to tensor memory."""
+    return isinstance(atom.op, _Store)
+
+
+@takes_location
+def make_tmem_copy(atom: CopyAtom, tmem_tensor: Tensor) -> TiledCopy:
+    """Make the tiled copy of a tile in tensor memory by four warps, threads 0 to 127.
+
+    `tmem_tensor` (M, N) is that tile; warps reach lanes by their number, so that thread 0 is lane 0
+    of a warp whose number is a multiple of 4. Raises DSLTypeError for another atom or tensor.
+    """
+    if not isinstance(atom, CopyAtom) or not isinstance(atom.op, _TmemCopy):
+        raise DSLTypeError(f"make_tmem_copy takes the atom of a tcgen05.ld or st, got {atom}")
+    if not isinstance(tmem_tensor, Tensor) or tmem_tensor.memspace != "tmem":
+        raise DSLTypeError(f"make_tmem_copy takes a tensor in tensor memory, got {tmem_tensor}")
+    if storage_bits(tmem_tensor.element_type) != atom.width:
+        raise DSLTypeError(
+            f"make_tmem_copy: the atom copies elements of {atom.width} bits, the tensor has "
+            f"{tmem_tensor.element_type.__name__}"
+        )
+    tiling = algebra.make_tmem_copy(atom.op.bits_layout(), atom.width, tmem_tensor.layout)
+    return TiledCopy(atom, tiling)
+
+
+@takes_location
+def find_tmem_tensor_col_offset(tmem_tensor: Tensor) -> int:
+    """Return the number of columns that a tensor in tensor memory reaches from its start."""
+    bits = storage_bits(tmem_tensor.element_type)
+    return algebra.tmem_columns(tmem_tensor.layout, bits)

@@ -1,0 +1,141 @@
+"""Inline PTX of several instructions: registers of its own, predicates, vectors, memory."""
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl import DSLError
+
+LANES = np.arange(32, dtype=np.int32)
+
+
+def run(text, inputs, kind, more=()):
+    """The result in each lane of a warp. `inputs(t, x, s)` gets the lane, and global and shared
+    memory of 64 integers, whose contents are their positions.
+    """
+    kinds = [kind, *more] if more else kind
+
+    @cute.kernel
+    def kernel(out: cute.Tensor, x: cute.Tensor):
+        t = cute.arch.thread_idx()[0]
+        s = cute.arch.alloc_smem(cute.Int32, 64)
+        shared = cute.make_tensor(s, 64)
+        shared[t] = t
+        shared[t + 32] = t + 32
+        cute.arch.sync_threads()
+        made = cute.arch.inline_ptx(text, inputs(t, x.iterator, s), kinds)
+        cute.arch.sync_threads()
+        if cute.const_expr(kinds == ()):
+            out[t] = shared[t]
+        elif cute.const_expr(isinstance(made, tuple)):
+            out[t] = sum(made[1:], made[0])
+        else:
+            out[t] = made
+
+    @cute.jit
+    def launch(out: cute.Tensor, x: cute.Tensor):
+        kernel(out, x).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    out = np.zeros(32, np.int32 if kind == () else kind.numpy_dtype)
+    x = np.arange(64, dtype=np.int32)
+    launch(out, x)
+    return out, x
+
+
+def number(t, x, s):
+    return [t]
+
+
+PROGRAMS = {
+    "ballot": (
+        "{ .reg .pred p; setp.lt.s32 p, $1, 10; vote.sync.ballot.b32 $0, p, -1; }",
+        number,
+        np.full(32, 1023),
+    ),
+    "guards": (
+        "{\n\t.reg .pred p, q;\n\t.reg .b32 r;\n\tmov.b32 r, 5;\n\tsetp.ge.u32 p|q, $1, 16;\n\t"
+        "@p add.s32 r, r, $1;\n\t@!p sub.s32 r, r, $1; // comment\n\t"
+        "@q shl.b32 r, r, 1;\n\tmov.b32 $0, r;\n\t}",
+        number,
+        np.where(LANES >= 16, 5 + LANES, (5 - LANES) * 2),
+    ),
+    "wide": (
+        "{ .reg .b64 w; .reg .b32 lo, hi; mul.wide.u32 w, $1, 0x40000001; "
+        "mov.b64 {lo, hi}, w; mov.b64 w, {hi, lo}; cvt.u32.u64 hi, w; add.u32 $0, hi, lo; }",
+        number,
+        ((LANES.astype(np.uint64) * 0x40000001 >> 32) + (LANES.astype(np.uint64) * 0x40000001))
+        .astype(np.uint32)
+        .view(np.int32),
+    ),
+    "shuffle": (
+        "{ .reg .pred p; .reg .b32 r; shfl.sync.bfly.b32 r|p, $1, 1, 31, 0xffffffff; "
+        "selp.b32 $0, r, -1, p; }",
+        number,
+        LANES ^ 1,
+    ),
+    "reduce": ("redux.sync.max.u32 $0, $1, 0xffffffff;", number, np.full(32, 31)),
+    "special": ("{ .reg .u32 a; mov.u32 a, %laneid; mad.lo.s32 $0, a, 3, $1; }", number, LANES * 4),
+    "bits": (
+        "{ .reg .b32 a; bfe.u32 a, $1, 1, 2; prmt.b32 $0, a, $1, 0x4440; }",
+        number,
+        ((LANES >> 1 & 3) | LANES << 8 | LANES << 16 | LANES << 24),
+    ),
+    "rounding": (
+        "{ .reg .f32 f; cvt.rn.f32.s32 f, $1; mul.f32 f, f, 0f3F000000; cvt.rpi.s32.f32 $0, f; }",
+        number,
+        -(-LANES // 2),
+    ),
+    "global": (
+        "{ .reg .v2 .b32 v; ld.global.v2.b32 v, [$1+8]; add.s32 $0, v.x, v.y; }",
+        lambda t, x, s: [x + (t - t % 2)],
+        2 * (LANES - LANES % 2) + 5,
+    ),
+    "shared": (
+        "{ .reg .b32 a, b; ld.shared.b32 a, [$1+4]; mov.b32 $0, a; }",
+        lambda t, x, s: [s + t],
+        LANES + 1,
+    ),
+    "atomic": (
+        "atom.global.add.u32 $0, [$1], 2;",
+        lambda t, x, s: [x + t],
+        LANES,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_run(target, name):
+    text, inputs, expected = PROGRAMS[name]
+    out, x = run(text, inputs, cute.Int32)
+    np.testing.assert_array_equal(out, np.asarray(expected).astype(np.int32))
+    if name == "atomic":
+        np.testing.assert_array_equal(x[:32], LANES + 2)
+
+
+def test_several_results(target):
+    text = "{ .reg .pred p; setp.eq.s32 p, $2, 3; selp.b32 $0, 1, 0, p; add.s32 $1, $2, $2; }"
+    out, _ = run(text, number, cute.Int32, (cute.Int32,))
+    np.testing.assert_array_equal(out, 2 * LANES + (LANES == 3))
+
+
+def test_stores_have_no_result(target):
+    def inputs(t, x, s):
+        return [s + t, t * 3]
+
+    out, _ = run("{ .reg .pred p; setp.lt.s32 p, $1, 60; @p st.shared.b32 [$0], $1; }", inputs, ())
+    np.testing.assert_array_equal(out, np.where(3 * LANES < 60, 3 * LANES, LANES))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("{ .reg .pred p; L: setp.ne.b32 p, $1, 0; @p bra L; mov.b32 $0, $1; }", "'L:'"),
+        ("mov.b32 $0, $1; barrier.sync 1;", "the instruction barrier.sync"),
+        ("add.rz.f32 $0, $1, $1;", "the instruction add.rz.f32"),
+        ("add.s32 $0, $1;", "the instruction add.s32"),
+        ("add.s32 $0, $1, what?;", "the operand 'what\\?'"),
+    ],
+)
+def test_the_error_names_what_the_simulator_does_not_run(sim, text, named):
+    with pytest.raises(DSLError, match=named):
+        run(text, number, cute.Int32)
