@@ -201,7 +201,11 @@ from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop import cuda, testing, torch
 from basedsl_cute.nvgpu.tma import prefetch
 from basedsl_cute.tensors import math
-from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor, fast_divmod_create_divisor
+from basedsl_cute.tensors.fast_divmod import (
+    FastDivmodDivisor,
+    FastDivmodDivisorV2,
+    fast_divmod_create_divisor,
+)
 from basedsl_cute.tensors.make_tensor import (
     make_fragment_like,
     make_identity_tensor,
@@ -263,6 +267,7 @@ __all__: list[str] = [
     "EnableAssertions",
     "EnableTVMFFI",
     "FastDivmodDivisor",
+    "FastDivmodDivisorV2",
     "Float",
     "Float4E2M1FN",
     "Float6E2M3FN",

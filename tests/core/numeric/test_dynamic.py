@@ -53,7 +53,8 @@ def samples(T: type[Numeric], count: int, rng: random.Random) -> list[Any]:
         edges = [n for n in (0, 1, 2, 3, 7, -1, -2, -7, T.min, T.max, T.max - 1) if T.min <= n]
         wide = [rng.randint(int(T.min), int(T.max)) >> rng.randrange(T.width) for _ in range(count)]
         return [int(rng.choice(edges)) if rng.random() < 0.4 else n for n in wide]
-    edges_ = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, math.inf, -math.inf, math.nan, 1e-30, 1e30]
+    edges_ = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, math.inf, -math.inf, math.nan, 1e-30]
+    edges_.append(min(1e30, float(T.max)))
     wide_ = [
         rng.choice((-1, 1)) * math.ldexp(rng.random(), rng.randint(-12, 12)) for _ in range(count)
     ]

@@ -43,6 +43,30 @@ def test_fast_division_is_division(target, d):
         assert (out == wanted).all()
 
 
+@cute.kernel
+def floor_divide_kernel(x: cute.Tensor, out: cute.Tensor, divisor: cute.FastDivmodDivisorV2):
+    i = cute.arch.thread_idx()[0]
+    out[i, 0], out[i, 1] = divmod(x[i], divisor)
+
+
+@cute.jit
+def floor_divide(x: cute.Tensor, out: cute.Tensor, d: cutlass.Int32):
+    floor_divide_kernel(x, out, cute.FastDivmodDivisorV2(d)).launch(
+        grid=(1, 1, 1), block=(cute.size(x), 1, 1)
+    )
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32])
+@pytest.mark.parametrize("d", [1, 3, 641, 2**31 - 1])
+def test_fast_division_of_either_sign_rounds_down(target, d, kind):
+    info = np.iinfo(kind)
+    x = np.array([info.min, info.max, 0, 1, info.max // 2, d, d - 1, info.min + 5], kind)
+    out = np.zeros((8, 2), kind)
+    floor_divide(x, out, d)
+    wide = x.astype(np.int64)
+    assert (out == np.stack([wide // d, wide % d], axis=1)).all()
+
+
 def test_a_divisor_is_positive():
     with pytest.raises(DSLError, match="at least 1"):
         cute.FastDivmodDivisor(0)

@@ -201,7 +201,7 @@ class ComposedLayout(Frozen):
         """Return the same function of another domain."""
         return ComposedLayout(self.inner, self.offset, outer)
 
-    def __call__(self, *coord: Any) -> Any:
+    def __call__(self, *coord: Any, loc: Any = None, ip: Any = None) -> Any:
         c = coord[0] if len(coord) == 1 else coord
         if has_none(c):
             return slice_and_offset(c, self)[0]

@@ -80,7 +80,7 @@ class Layout(Frozen):
         """True if every leaf is known while tracing."""
         return is_static(self.shape) and is_static(self.stride)
 
-    def __call__(self, *coord: Any) -> Any:
+    def __call__(self, *coord: Any, loc: Any = None, ip: Any = None) -> Any:
         c = coord[0] if len(coord) == 1 else coord
         if has_none(c):
             return Layout(slice_tuple(c, self.shape), slice_tuple(c, self.stride))

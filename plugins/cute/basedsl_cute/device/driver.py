@@ -115,7 +115,7 @@ def describe_error(code: int) -> tuple[str, str]:
     """The name of a CUresult and its description."""
     bindings = _bindings()
     if bindings is None:
-        return "", f"error {code}"
+        return f"error {code}", f"error {code}"
     try:
         result = bindings.CUresult(code)
     except ValueError:  # the driver is newer than the bindings

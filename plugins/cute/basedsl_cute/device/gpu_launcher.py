@@ -32,6 +32,7 @@ from basedsl_cute.hardware.launch_limits import LaunchLimits
 from basedsl_cute.hardware.targets import PORTABLE_CLUSTER
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL
 
+COOPERATIVE_LAUNCH_TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
 INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
 # Results of a launch in a thread without a context: CUDA_ERROR_NOT_INITIALIZED, INVALID_CONTEXT,
 # INVALID_HANDLE, CONTEXT_IS_DESTROYED.
@@ -153,6 +154,8 @@ def _failure(launch: Launch, limits: LaunchLimits, code: int) -> DSLRuntimeError
     if wrong is not None:
         return wrong
     name, meaning = driver.describe_error(code)
+    if code == COOPERATIVE_LAUNCH_TOO_LARGE:
+        meaning = "a cooperative launch has more blocks than run at once on this device"
     return driver.DSLCudaRuntimeError(
         f"launch of {launch.kernel.name} failed: {name}, {meaning} (grid={launch.grid}, "
         f"block={launch.block}, cluster={launch.cluster}, smem={launch.smem})",

@@ -36,9 +36,9 @@ class LoadedModule:
 
 
 class LoadedFunction:
-    """An exported function. Calls pass the run-time arguments by position and raise DSLCallError
-    for an argument of another type than the function was compiled for; a failing CUDA call raises
-    DSLCudaRuntimeError. The first call loads the kernels.
+    """An exported function. Calls pass the run-time arguments by position or name and raise
+    DSLCallError for an argument of another type than the function was compiled for; a failing CUDA
+    call raises DSLCudaRuntimeError. The first call loads the kernels.
     """
 
     def __init__(self, prefix: str, meta: dict[str, Any], address_of: Callable[[str], int]) -> None:
@@ -56,18 +56,21 @@ class LoadedFunction:
         shown = ", ".join(f"{name}: {kind}" for name, kind in self._parameters)
         return f"<exported {self._name}({shown})>"
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._call(args)
+            return self._call(args, kwargs)
         except Exception as error:
             raise hide_internal_frames(error)  # noqa: B904 - the same one, for users' eyes
 
-    def _call(self, args: tuple[Any, ...]) -> Any:
-        if len(args) != len(self._parameters):
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        rest = [name for name, _ in self._parameters[len(args) :]]
+        if set(rest) == set(kwargs):
+            args = (*args, *(kwargs[name] for name in rest))
+        if len(args) != len(self._parameters) or set(rest) != set(kwargs):
             names = ", ".join(name for name, _ in self._parameters)
             raise DSLCallError(
                 f"{self._name} takes {len(self._parameters)} arguments ({names}), got {len(args)}",
-                hint="defaults and keywords are not exported",
+                hint="defaults are not exported; keywords are the names of parameters",
             )
         packed: list[Any] = []
         formats: list[str] = []

@@ -68,7 +68,9 @@ class NotOfferedError(DSLError):
 
 
 class NotOffered:
-    """A stand-in for a name that is not offered: programs may import it, and any use raises."""
+    """A stand-in for a name that is not offered: programs may import it, name it in annotations and
+    defaults, and derive classes of it. Calling it, or making an object of such a class, raises.
+    """
 
     def __init__(self, message: str, hint: str) -> None:
         vars(self).update(_message=message, _hint=hint)
@@ -76,12 +78,26 @@ class NotOffered:
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise NotOfferedError(self._message, hint=self._hint)
 
-    __call__ = __getitem__ = __mro_entries__ = __iter__ = __setattr__ = _refuse
+    __call__ = __iter__ = __bool__ = __int__ = __index__ = __setattr__ = _refuse
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # asked by Python itself, such as by inspect
             raise AttributeError(name)
-        return self._refuse()
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self
+
+    def __or__(self, other: Any) -> Any:
+        return self
+
+    __ror__ = __or__
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+            return self._refuse()
+
+        return (type("NotOfferedBase", (), {"__new__": refuse}),)
 
     def __repr__(self) -> str:
         return f"<not offered: {self._message}>"

@@ -53,6 +53,11 @@ def stream_sync(stream: Any) -> None:
         driver.call("cuStreamSynchronize", driver.stream_handle(stream))
 
 
+def load_cubin_module_data(cubin: bytes) -> driver.Library:
+    """Load machine code, which stays loaded as long as the result. Raises DSLCudaRuntimeError."""
+    return driver.Library(cubin)
+
+
 def checkCudaErrors(result: Any) -> Any:
     """Check the result of a function of cuda-python, and return its values.
 
@@ -67,6 +72,9 @@ def checkCudaErrors(result: Any) -> Any:
     number = int(code)
     if number:
         name, meaning = driver.describe_error(number)
+        own = getattr(code, "name", "")  # of other libraries of cuda-python, with other numbers
+        if own and own != name:
+            name, meaning = own, f"error {number} of {type(code).__name__}"
         raise DSLCudaRuntimeError(f"{name}: {meaning}", number, name)
     if not values:
         return None
@@ -80,5 +88,6 @@ __all__ = [
     "checkCudaErrors",
     "default_stream",
     "initialize_cuda_context",
+    "load_cubin_module_data",
     "stream_sync",
 ]

@@ -15,6 +15,7 @@ from basedsl_cute.pipeline.groups import (
     pipeline_init_wait,
     sync,
 )
+from basedsl_cute.pipeline.mbarrier_array import MbarrierArray, PipelineOp, agent_sync
 from basedsl_cute.pipeline.mbarrier_pipelines import (
     PipelineAsync,
     PipelineCpAsync,
@@ -37,10 +38,12 @@ __all__ = [
     "Agent",
     "ConsumerHandle",
     "CooperativeGroup",
+    "MbarrierArray",
     "NamedBarrier",
     "PipelineAsync",
     "PipelineConsumer",
     "PipelineCpAsync",
+    "PipelineOp",
     "PipelineOrder",
     "PipelineProducer",
     "PipelineState",
@@ -48,6 +51,7 @@ __all__ = [
     "PipelineTmaStore",
     "PipelineUserType",
     "ProducerHandle",
+    "agent_sync",
     "arrive_and_wait",
     "make_pipeline_state",
     "pipeline_init_arrive",

@@ -18,11 +18,13 @@ from basedsl_cute.algebra.ignored_location import takes_location
 
 class Agent(enum.Enum):
     """The unit that arrives at a barrier: each thread by itself, or each warp once for its 32
-    lanes.
+    lanes; a block or a cluster for `agent_sync`.
     """
 
     Thread = "thread"
     Warp = "warp"
+    ThreadBlock = "block"
+    ThreadBlockCluster = "cluster"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class CooperativeGroup:
     alignment: Any = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.agent, Agent):
+        if self.agent not in (Agent.Thread, Agent.Warp):
             raise DSLTypeError(f"a group is of Agent.Thread or Agent.Warp, not {self.agent!r}")
         if type(self.size) is float and self.size.is_integer():  # such as threads / 32
             object.__setattr__(self, "size", int(self.size))

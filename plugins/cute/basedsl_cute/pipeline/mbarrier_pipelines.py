@@ -17,6 +17,7 @@ from basedsl_cute.algebra.ignored_location import takes_location, takes_location
 from basedsl_cute.arch import mbarrier
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
+from basedsl_cute.pipeline.mbarrier_array import PipelineOp, StageBarriers
 from basedsl_cute.pipeline.participants import PipelineConsumer, PipelineProducer
 from basedsl_cute.pipeline.state import PipelineState, check_stages
 from basedsl_cute.tensors.kernel_scope import block_threads
@@ -95,6 +96,26 @@ class PipelineAsync:
     def num_stages(self) -> int:
         """The number of stages of the ring, static."""
         return self._facts.num_stages
+
+    # What pipelines derived by programs use.
+
+    @property
+    def sync_object_full(self) -> StageBarriers:
+        """The full barriers as an object with `arrive` and `wait`."""
+        stages, tx_count = self.num_stages, getattr(self._facts, "tx_count", 0)
+        return StageBarriers(self.full, stages, self._filled_by, tx_count)
+
+    @property
+    def sync_object_empty(self) -> StageBarriers:
+        """The empty barriers as an object with `arrive` and `wait`."""
+        return StageBarriers(self.empty, self.num_stages, PipelineOp.AsyncThread)
+
+    @property
+    def producer_mask(self) -> None:
+        """None: a producer arrives at the barriers of its own block."""
+        return None
+
+    _filled_by = PipelineOp.AsyncThread
 
     @classmethod
     @takes_location_untyped
@@ -209,6 +230,8 @@ class PipelineCpAsync(PipelineAsync):
     `consumer_wait` makes them visible: no fence or barrier is needed besides.
     """
 
+    _filled_by = PipelineOp.AsyncLoad
+
     @classmethod
     def _producer_arrivals(cls, producers: CooperativeGroup) -> int:
         """Return the arrivals of a stage: each thread waits for its own copies, whatever the agent
@@ -234,6 +257,8 @@ class PipelineTmaAsync(PipelineAsync):
     the same row and column of the cluster, and released to all of those; the size is then the
     number of such warps in all of them.
     """
+
+    _filled_by = PipelineOp.TmaLoad
 
     @classmethod
     @takes_location_untyped

@@ -31,6 +31,11 @@ class PipelineState:
         self.index = index
         self.phase = phase
 
+    # Pipeline states derived by programs use these names.
+    _count = property(lambda self: self.count, lambda self, value: setattr(self, "count", value))
+    _index = property(lambda self: self.index, lambda self, value: setattr(self, "index", value))
+    _phase = property(lambda self: self.phase, lambda self, value: setattr(self, "phase", value))
+
     @takes_location
     def advance(self, steps: int | Integer = 1) -> None:
         """Advance by `steps` stages; `phase` flips each time the index wraps."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Numeric, Uint32, Uint64, as_numeric, is_dynamic
+from basedsl.numeric import Int32, Numeric, Uint32, Uint64, as_numeric, is_dynamic, select
 from basedsl_cute.algebra.ignored_location import takes_location
 
 
@@ -54,10 +54,31 @@ class FastDivmodDivisor:
 
     def __rdivmod__(self, n: Any) -> tuple[Any, Any]:
         quotient = n // self
-        return quotient, n - quotient * self.divisor
+        divisor = self.divisor
+        if is_dynamic(divisor) and is_dynamic(quotient):
+            divisor = divisor.to(type(quotient))  # of the dividend's sign
+        return quotient, n - quotient * divisor
 
     def __repr__(self) -> str:
         return f"FastDivmodDivisor({self.divisor})"
+
+
+class FastDivmodDivisorV2(FastDivmodDivisor):
+    """A `FastDivmodDivisor` for dividends of either sign: quotients are rounded down, as in Python.
+
+    >>> import basedsl_cute as cute
+    >>> divmod(-7, cute.FastDivmodDivisorV2(5))
+    (-2, 3)
+    """
+
+    def __rfloordiv__(self, n: Any) -> Any:
+        if self._high is None or not type(as_numeric(n)).signed:
+            return super().__rfloordiv__(n)
+        number = as_numeric(n).to(_kind(n))
+        # floor(n / d) is ~(~n // d) for negative n, and ~n is not negative then.
+        negative = number < 0
+        quotient = super().__rfloordiv__(select(negative, ~number, number))
+        return select(negative, ~quotient, quotient)
 
 
 def _kind(n: Any) -> Any:

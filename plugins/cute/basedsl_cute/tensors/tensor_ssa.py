@@ -147,6 +147,7 @@ class TensorSSA:
         converted: TensorSSA = elementwise(lambda x: x.to(dtype), self)
         return converted
 
+    @takes_location
     def bitcast(self, dtype: Any) -> TensorSSA:
         """The vector of the same bits as elements of `dtype`; DSLTypeError for another width."""
         if dtype.width != self.dtype.width:
@@ -178,6 +179,7 @@ class TensorSSA:
         layout = algebra.Layout(shape, strides)
         return pick(self.ir_value(), [layout(i) for i in range(algebra.size(layout))])
 
+    @takes_location
     def reshape(self, shape: Any) -> TensorSSA:
         """The same elements, in colexicographic order, with another shape of the same size.
 
@@ -374,6 +376,7 @@ def where(cond: Any, x: Any, y: Any) -> Any:
     return elementwise(select, cond, x, y)
 
 
+@takes_location
 def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
     """A vector of the static `shape` whose elements, of type `dtype`, are all `fill_value`."""
     shape = as_coordinate(shape)
@@ -382,6 +385,7 @@ def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
     return TensorSSA(value, shape, dtype)
 
 
+@takes_location
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
     """A vector filled with `fill_value`, of the shape of a vector or tensor, and by default of its
     element type.
@@ -389,21 +393,25 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
     return full(x.shape, fill_value, x.element_type if dtype is None else dtype)
 
 
+@takes_location
 def zeros_like(x: Any, dtype: Any = None) -> TensorSSA:
     """A vector of zeros, of the shape of a vector or tensor, and by default of its element type."""
     return full_like(x, 0, dtype)
 
 
+@takes_location
 def ones_like(x: Any, dtype: Any = None) -> TensorSSA:
     """A vector of ones, of the shape of a vector or tensor, and by default of its element type."""
     return full_like(x, 1, dtype)
 
 
+@takes_location
 def all_(x: TensorSSA) -> Any:
     """A Boolean: True if all elements of `x` are true (not 0)."""
     return x.to(Boolean)._fold(operator.and_, True)
 
 
+@takes_location
 def any_(x: TensorSSA) -> Any:
     """A Boolean: True if any element of `x` is true (not 0)."""
     return x.to(Boolean)._fold(operator.or_, False)

@@ -21,7 +21,7 @@ from basedsl_cute.utils.group_scheduler import (
     create_initial_search_state,
 )
 from basedsl_cute.utils.layout_enum import LayoutEnum
-from basedsl_cute.utils.smem_allocator import SmemAllocator
+from basedsl_cute.utils.smem_allocator import SmemAllocator, SmemPartition
 from basedsl_cute.utils.smem_report import SmemReport, smem_report
 from basedsl_cute.utils.tensor_helpers import create_cute_tensor_for_fp8
 from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
@@ -46,6 +46,7 @@ __all__ = [
     "LayoutEnum",
     "PersistentTileSchedulerParams",
     "SmemAllocator",
+    "SmemPartition",
     "SmemReport",
     "StaticPersistentGroupTileScheduler",
     "StaticPersistentRuntimeTileScheduler",

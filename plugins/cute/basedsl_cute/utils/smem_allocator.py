@@ -7,6 +7,7 @@ by itself; `smem_report` shows them.
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from basedsl.errors import DSLTypeError
@@ -23,6 +24,13 @@ from basedsl_cute.tensors.make_tensor import (
 from basedsl_cute.tensors.pointer import Pointer, element_bytes
 from basedsl_cute.tensors.smem_struct import StructType, array_bytes
 from basedsl_cute.tensors.tensor import Tensor
+
+
+class SmemPartition(enum.Enum):
+    """The part of shared memory that a program asks for; where it lies is decided here."""
+
+    DEFAULT = "default"
+    RESERVED = "reserved"
 
 
 class SmemAllocator:
@@ -45,12 +53,13 @@ class SmemAllocator:
     """
 
     @takes_location
-    def allocate(self, size_or_type: Any, byte_alignment: int = 1) -> Any:
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1, *, partition: Any = None) -> Any:
         """Allocate a struct, a number, or bytes, and return it or a pointer to it.
 
         - `size_or_type`: a `cute.struct` class (the result is its instance in memory), a numeric
           class (a pointer to one number), or a static number of bytes (a pointer to Uint8).
         - `byte_alignment`: a power of two; a type's own alignment counts too.
+        - `partition`: accepted and not used.
 
         Raises DSLTypeError for anything else.
         """

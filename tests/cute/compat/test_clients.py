@@ -1,0 +1,172 @@
+"""Small differences that programs written for CuTe's DSL met: each of these runs as written."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl import DSLError
+from basedsl_cute import pipeline, testing
+from basedsl_cute.arrays.address_owner import owner_of
+from basedsl_cute.base_dsl.enums import Arch
+from basedsl_cute.cutlass_dsl import BaseDSL
+from basedsl_cute.runtime import make_ptr
+
+
+@cute.jit
+def fill_ptr(ptr: cute.Pointer):
+    cute.make_tensor(ptr, cute.make_layout((8, 5), stride=(5, 1))).fill(1)
+
+
+def aligned(count):
+    raw = np.zeros(count + 16, np.float32)
+    return raw[-(raw.ctypes.data % -64) // 4 :][:count]
+
+
+def test_pointers_compare_by_address_and_what_they_point_to(sim):
+    a = aligned(40)
+    compiled = cute.compile(fill_ptr, make_ptr(cute.Float32, 16, cute.AddressSpace.gmem, 16))
+    compiled(make_ptr(cute.Float32, a.ctypes.data))
+    assert a.sum() == 40
+    with pytest.raises(DSLError, match="not aligned to 16 bytes"):
+        compiled(make_ptr(cute.Float32, a.ctypes.data + 4))
+    with pytest.raises(DSLError, match="its elements are Int32"):
+        compiled(make_ptr(cute.Int32, a.ctypes.data))
+
+
+def test_classes_own_no_memory():
+    """As `torch.Tensor`, whose class has the names of its tensors, a global of every program."""
+    of_torch = type("Meta", (type,), {"__module__": "torch"})
+    tensor_class = of_torch("Tensor", (), {"untyped_storage": lambda self: self, "is_cuda": False})
+    array = np.zeros(4)
+    assert owner_of(array.ctypes.data) == (array.ctypes.data, array.ctypes.data + 32)
+    assert owner_of(1) is None and tensor_class
+
+
+def test_a_register_tensor_in_host_code(sim):
+    @cute.jit
+    def host(n: cute.Int32):
+        r = cute.make_rmem_tensor((3,), cute.Int32)
+        r.fill(n)
+        r[1] = r[0] + 5
+        return r[0] + r[1] + r[2]
+
+    assert host(2) == 11
+
+
+def test_a_launch_inside_a_with_of_host_code(sim):
+    entered = []
+
+    @contextlib.contextmanager
+    def region():
+        entered.append(True)
+        yield
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        x[cute.arch.thread_idx()[0]] = 1.0
+
+    @cute.jit
+    def host(x: cute.Tensor):
+        with region():
+            kernel(x).launch(grid=(1, 1, 1), block=(4, 1, 1))
+
+    x = np.zeros(4, np.float32)
+    host(x)
+    assert entered and (x == 1).all()
+
+
+def test_integers_of_one_width_are_stored_as_their_bits(target):
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        r = cute.make_rmem_tensor((2,), cute.Uint32)
+        r[0] = cute.arch.prmt(cute.Int32(-1), cute.Int32(2), cute.Int32(0x3210))
+        x[0] = r[0]
+        x[1] = cute.Int32(-2)
+
+    @cute.jit
+    def host(x: cute.Tensor):
+        kernel(x).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+    x = np.zeros(2, np.uint32)
+    host(x)
+    assert x.tolist() == [2**32 - 1, 2**32 - 2]
+
+
+def test_tuning_passes_arguments_to_the_function_that_compiles(sim):
+    x, made = np.ones(4, np.float32), []
+
+    def compile_it(a, n=1):
+        made.append((a is x, n))
+        return lambda: None
+
+    arguments = testing.JitArguments(x)
+    best = testing.tune(compile_it, {"n": [1, 2]}, arguments, warmup_iterations=1, iterations=1)
+    assert made == [(True, 1), (True, 2)] and best["n"] in (1, 2)
+
+
+def test_an_autotuned_function_can_be_compiled(sim):
+    @testing.autotune_jit(params_dict={"n": [3, 4]}, warmup_iterations=1, iterations=1)
+    @cute.jit
+    def f(x: cute.Tensor, n: cute.Constexpr = 1):
+        x[0] = x[0] * 0 + n
+
+    x = np.ones(4, np.float32)
+    cute.compile(f, x, n=7)(x)
+    assert x[0] == 7
+    cute.compile(f, x)(x)
+    assert x[0] in (3, 4)
+
+
+def test_groups_handles_and_states_as_programs_use_them():
+    assert pipeline.CooperativeGroup(pipeline.Agent.Thread, 128 / 32).size == 4
+    with pytest.raises(DSLError, match="static size"):
+        pipeline.CooperativeGroup(pipeline.Agent.Thread, 4.5)
+    assert pipeline.PipelineConsumer.ImmutableResourceHandle is pipeline.ConsumerHandle
+
+    class Own(pipeline.PipelineState):
+        def skip(self, n):
+            self._count += n
+            self._index = (self._index + n) % self.stages
+
+    state = Own(4, 0, 1, 0)
+    state.skip(5)
+    assert (state.index, state.count) == (2, 5)
+
+
+def test_a_pipeline_of_the_programs_own(target):
+    class Own(pipeline.PipelineAsync):
+        def produce(self, state):
+            self.sync_object_full.arrive(state.index)
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        t = cute.arch.thread_idx()[0]
+        group = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+        storage = cute.arch.alloc_smem(cute.Int64, 2)
+        made = Own.create(
+            barrier_storage=storage, num_stages=1, producer_group=group, consumer_group=group
+        )
+        shared = cute.make_tensor(cute.arch.alloc_smem(cute.Int32, 32), 32)
+        producer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
+        shared[31 - t] = t
+        made.sync_object_empty.wait(producer.index, producer.phase)
+        made.produce(producer)
+        made.consumer_wait(pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1))
+        x[t] = shared[t]
+
+    @cute.jit
+    def host(x: cute.Tensor):
+        kernel(x).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    x = np.zeros(32, np.int32)
+    host(x)
+    assert (x == np.arange(32)[::-1]).all()
+
+
+def test_the_architecture_of_the_target(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_80")
+    assert BaseDSL._get_dsl().get_arch_enum() is Arch.sm_80 < Arch.sm_90a
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
+    assert BaseDSL._get_dsl().get_arch_enum() is cute.arch.Arch.sm_90a
