@@ -127,7 +127,5 @@ def test_a_kernel_with_its_arguments_is_launched(sim):
     def host():
         kernel()(grid=1, block=32)
 
-    with pytest.raises(
-        DSLError, match=r"kernel\(...\) is a kernel with its arguments, which is lau"
-    ):
+    with pytest.raises(DSLError, match=r"kernel\(...\) already has its arguments: launch it"):
         cute.compile(host)

@@ -25,7 +25,14 @@ PREAMBLE = """
 %d = llvm.mlir.zero : !llvm.ptr<7>
 %g = llvm.mlir.zero : !llvm.ptr<1>
 %p = llvm.mlir.zero : !llvm.ptr
+%t = llvm.mlir.zero : !llvm.ptr<6>
+%l = arith.constant 1 : i64
+%o = arith.constant true
 """
+TCGEN05_MMA = (
+    "nvvm.tcgen05.mma %t, %l, %l, %c, %o {{kind = #nvvm.tcgen05_mma_kind<{}>, "
+    "ctaGroup = #nvvm.cta_group<cta_1>}} : (!llvm.ptr<6>, i64, i64, i32, i1)"
+)
 # Op -> its text, for each row of the table in turn.
 TEXTS = {
     "nvvm.cp.async.shared.global": [
@@ -81,6 +88,8 @@ TEXTS = {
         "%r = nvvm.redux.sync fmax %f, %c : f32 -> f32",
         "%r = nvvm.redux.sync add %c, %c : i32 -> i32",
     ],
+    "nvvm.tcgen05.mma": [TCGEN05_MMA.format("i8"), TCGEN05_MMA.format("f16")],
+    "nvvm.tcgen05.shift": ["nvvm.tcgen05.shift %t : !llvm.ptr<6>"],
     "nvvm.read.ptx.sreg.clusterid.x": ["%s = nvvm.read.ptx.sreg.clusterid.x : i32"],
     "nvvm.read.ptx.sreg.cluster.ctarank": ["%s = nvvm.read.ptx.sreg.cluster.ctarank : i32"],
 }

@@ -106,8 +106,8 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.setmaxregister": (SETMAXNREG,),
     "nvvm.prefetch": (_since("prefetch.tensormap", _HOPPER, ("tensormap", "unit")),),
     "nvvm.tcgen05.mma": (
-        TCGEN05,
         Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),)),
+        TCGEN05,
     ),
     "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a")),),
     "nvvm.redux.sync": (

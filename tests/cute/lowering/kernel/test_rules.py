@@ -172,7 +172,24 @@ LOWERED = {
         """CHECK: %[[S:.*]] = llvm.mlir.addressof
            CHECK: "cute.tensormap_release"(%arg0, %[[S]])""",
     ),
+    "tmem_load": (
+        """%at = llvm.mlir.zero : !llvm.ptr<6>
+           %v = "cute.tmem_load"(%at) {shape = "32x32b", repeat = 2 : i64, steps = array<i64: 0>}
+               : (!llvm.ptr<6>) -> vector<2xi32>""",
+        """CHECK: "cute.tmem_load"(%{{.*}}) {{.*}} : (!llvm.ptr<6>) -> vector<2xi32>""",
+    ),
+    "tmem_store": (
+        """%at = llvm.mlir.zero : !llvm.ptr<6>
+           %v = arith.constant dense<0> : vector<2xi32>
+           "cute.tmem_store"(%at, %v) {shape = "32x32b", repeat = 2 : i64, steps = array<i64: 0>}
+               : (!llvm.ptr<6>, vector<2xi32>) -> ()""",
+        """CHECK: "cute.tmem_store"(%{{.*}}, %{{.*}}) {{.*}} : (!llvm.ptr<6>, vector<2xi32>)""",
+    ),
 }
+# Operations that the step `ptx-only` lowers, or that the simulator runs as they are.
+PTX_ONLY = (
+    "ptx_wgmma", "dsmem_store", "tensormap_replace", "tensormap_release", "tmem_load", "tmem_store",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LOWERED)
@@ -181,7 +198,7 @@ def test_lowering(lowering, name):
     text = lowering.lowered(body)
     left = text.replace('cute.cache = "', "")
     # `ptx-only` takes these.
-    for kept in ("ptx_wgmma", "dsmem_store", "tensormap_replace", "tensormap_release"):
+    for kept in PTX_ONLY:
         left = left.replace(f'"cute.{kept}"', "")
     assert "cute.memref" not in text and '"cute.' not in left
     filecheck(text, checks)
