@@ -23,6 +23,7 @@ from basedsl.numeric.literals import as_numeric
 from basedsl.numeric.mathematics import elementary
 from basedsl.numeric.operators import logical_not
 from basedsl.numeric.promotion import join_types, promote, promote_types, promotion_table
+from basedsl.numeric.python_class import ambiguous, is_ambiguous, python_class, type_of
 from basedsl.numeric.selection import in_common_type, maximum, minimum, select
 from basedsl.numeric.storage import from_storage
 from basedsl.numeric.types import (
@@ -57,15 +58,11 @@ from basedsl.numeric.types import (
     Uint32,
     Uint64,
     Uint128,
-    ambiguous,
     dtype,
     from_dlpack,
     from_numpy_dtype,
-    is_ambiguous,
     is_dynamic,
     mlir_type,
-    python_class,
-    type_of,
 )
 
 __all__ = [

@@ -6,20 +6,20 @@ Python's operators. Instances are immutable.
 
 from __future__ import annotations
 
-import linecache
 import math
 import sys
-from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 
-from basedsl.errors import DSLError, DSLTypeError, with_article
-from basedsl.location import asks_as_library, is_library, is_rewritten, user_frame
+from basedsl.errors import DSLTypeError, with_article
+from basedsl.location import asks_as_library
 from basedsl.numeric.conversion import convert_number, emit_conversion, integer_limits
 from basedsl.numeric.formats import FORMATS, Format, Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.kit import mlir_type as _mlir_type
+from basedsl.numeric.not_static import index_hint, not_static
+from basedsl.numeric.python_class import Numbers, python_class
 from basedsl.tracing import Region
 from basedsl.tracing import trace as tracing
 
@@ -28,7 +28,7 @@ Number = int | float
 _new = object.__new__
 
 
-class NumericMeta(type):
+class NumericMeta(Numbers):
     """The metaclass of the numeric classes: their short name and their MLIR type."""
 
     @property
@@ -38,16 +38,6 @@ class NumericMeta(type):
 
     def __repr__(cls) -> str:
         return cls.__name__
-
-    def __eq__(cls, other: object) -> bool:
-        if cls is other:
-            return True
-        if isinstance(other, type) and is_ambiguous(cls, other):
-            if not asks_as_library(sys._getframe(1)):
-                raise ambiguous(cls, other)
-        return NotImplemented
-
-    __hash__ = type.__hash__
 
 
 class Numeric(metaclass=NumericMeta):
@@ -263,12 +253,12 @@ class Numeric(metaclass=NumericMeta):
 
     def __bool__(self) -> bool:
         if self.region is not None:
-            raise _not_static(self, "is used as a Python condition")
+            raise not_static(self, "is used as a Python condition")
         return bool(self.value)
 
     def __int__(self) -> int:
         if self.region is not None:
-            raise _not_static(
+            raise not_static(
                 self, "cannot become a Python int",
                 "in a captured function int(x) converts at run time; elsewhere write x.to(Int32)",
             )  # fmt: skip
@@ -276,7 +266,7 @@ class Numeric(metaclass=NumericMeta):
 
     def __float__(self) -> float:
         if self.region is not None:
-            raise _not_static(
+            raise not_static(
                 self, "cannot become a Python float",
                 "in a captured function float(x) and math.* work at run time; elsewhere write "
                 "x.to(Float32)",
@@ -285,7 +275,7 @@ class Numeric(metaclass=NumericMeta):
 
     def __hash__(self) -> int:
         if self.region is not None:
-            raise _not_static(
+            raise not_static(
                 self, "is looked up in a dict or a set (hashed), which happens while compiling",
                 "compare it with each key (`x in (1, 2, 3)` does), or keep what is looked up in a "
                 "list or an array and index that",
@@ -400,9 +390,9 @@ class Integer(Numeric):
 
     def __index__(self) -> int:
         if self.region is not None:
-            raise _not_static(
+            raise not_static(
                 self, "is used where Python needs a number now (an index, a length, a bound)",
-                _index_hint(user_frame()),
+                index_hint(),
             )  # fmt: skip
         return int(self.value)
 
@@ -533,51 +523,6 @@ _BY_DLPACK: dict[tuple[int, int], type[Numeric]] = {
 }
 
 
-def python_class(T: type[Numeric]) -> type:
-    """Return the class of the Python numbers that a numeric type stands for."""
-    if T.kind is Kind.BOOLEAN:
-        return bool
-    return float if T.kind is Kind.FLOAT else int
-
-
-def type_of(x: Any) -> type:
-    """Return `type(x)` as a user's function means it: of a number of one of the DSL's default
-    types, which Python's numbers become, the Python class; of any other number, its own type.
-    """
-    T = type(x)
-    if isinstance(x, Numeric) and is_ambiguous(T, python_class(T)):
-        return python_class(T)
-    return T
-
-
-def is_ambiguous(a: type, b: type) -> bool:
-    """Return True for a default type of the running trace and the Python class that it stands
-    for.
-    """
-    if not isinstance(a, NumericMeta):
-        a, b = b, a
-    if b not in _PYTHON_CLASSES or not isinstance(a, NumericMeta):
-        return False
-    T: Any = a
-    trace = tracing.current()
-    if trace is None or T not in (Boolean, trace.default_int, trace.default_float):
-        return False
-    return b is python_class(T)
-
-
-def ambiguous(a: type, b: type) -> DSLError:
-    """Return the error for comparing a numeric type with the Python class that it stands for."""
-    own, python = (a, b) if isinstance(a, NumericMeta) else (b, a)
-    return DSLTypeError(
-        f"{own.__name__} is compared with {python.__name__}, which type(x) gives for both",
-        hint=f"x.dtype is {own.__name__} asks for the type of a number, isinstance(x, "
-        f"{python.__name__}) for its kind",
-    )
-
-
-_PYTHON_CLASSES: frozenset[type] = frozenset((bool, int, float))
-
-
 def mlir_type(T: type[Numeric], ir: Any) -> Any:
     """Return the MLIR type of `T` in the current context of the bindings whose `ir` is given."""
     return _mlir_type(T, ir)
@@ -675,52 +620,3 @@ def _surviving_divisor(number: Numeric, target: type[Numeric]) -> int:
 
 def _unpickle(T: type[Numeric], value: Any, weak: bool) -> Numeric:
     return T._known(value, weak)
-
-
-# Errors ---------------------------------------------------------------------------------------
-
-
-def _not_static(number: Numeric, problem: str, hint: str | None = None) -> DSLError:
-    frame = user_frame()
-    text = f"a dynamic {type(number).__name__} {problem}"
-    if hint is None:
-        hint = _condition_hint(frame)
-        if frame is not None and _is_in_case(frame):
-            text = "`match` needs a static subject, a number in this one is dynamic"
-            hint = "write it as if/elif/else"
-    error = DSLError(text, hint=hint)
-    trace = tracing.current()
-    if trace is None or frame is None or is_library(frame.f_code.co_filename):
-        return error  # a library may ask for the truth, catch the error and go on
-    return trace.refuse(error)
-
-
-def _index_hint(frame: FrameType | None) -> str:
-    if frame is not None and is_rewritten(frame.f_code):
-        return (
-            "the length of a list or a text (a slice, a repetition) is fixed while compiling: take "
-            "a value known then (Constexpr), or loop over the items with a condition"
-        )
-    return (
-        "take a value known while compiling (Constexpr), or decorate the function with @jit "
-        "(preprocess=True), which captures loops and indexing"
-    )
-
-
-def _is_in_case(frame: FrameType) -> bool:
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    return is_rewritten(frame.f_code) and line.lstrip().startswith("case ")
-
-
-def _condition_hint(frame: FrameType | None) -> str:
-    if frame is not None and is_rewritten(frame.f_code):
-        return (
-            "Python itself asks for the truth here, as comparing or sorting containers and the "
-            "`if` of a comprehension do: compare numbers one by one, choose with `a if c else b`"
-        )
-    helper = f"`{frame.f_code.co_name}`" if frame is not None else "the function"
-    return (
-        f"decorate {helper} with @jit, so that its conditions are captured (or switch "
-        "preprocess=True back on); a condition that is known while compiling must be "
-        "made of Constexpr values"
-    )

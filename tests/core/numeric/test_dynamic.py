@@ -59,7 +59,7 @@ def samples(T: type[Numeric], count: int, rng: random.Random) -> list[Any]:
         rng.choice((-1, 1)) * math.ldexp(rng.random(), rng.randint(-12, 12)) for _ in range(count)
     ]
     chosen = [rng.choice(edges_) if rng.random() < 0.4 else x for x in wide_]
-    return [T.concrete(x).value for x in chosen]
+    return [Float64.concrete(x).to(T).value for x in chosen]
 
 
 def agree(
