@@ -64,7 +64,7 @@ Key = tuple[str, str, str]  # DSL, symbol of the function, role
 
 @dataclass
 class Record:
-    """What one checkout makes. `texts` are by digest; `failed` are programs and tests."""
+    """The record of a checkout. `texts` are by digest; `failed` are programs and tests."""
 
     commit: str
     digests: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -80,7 +80,7 @@ class Record:
         partial.replace(path)
 
     def add_processes(self, folder: Path) -> None:
-        """What `stage_record.py` wrote, a file for each process."""
+        """Read the files that `stage_record.py` wrote, one for each process."""
         for path in folder.iterdir():
             with gzip.open(path, "rt") as file:
                 one = json.load(file)
@@ -170,7 +170,7 @@ def write_metadata(project: dict[str, object], folder: Path) -> None:
 
 
 def tests_of(checkout: Path) -> list[str]:
-    """What pytest is to run: the conformance programs, and files that name an architecture."""
+    """List the tests to run: the conformance programs, and files that name an architecture."""
     found = []
     config = tomllib.loads((checkout / "pyproject.toml").read_text())
     for name in config["tool"]["pytest"]["ini_options"]["testpaths"]:
@@ -208,7 +208,7 @@ def programs_of(checkout: Path) -> list[Path]:
 
 
 def run_program(checkout: Path, program: Path, env: dict[str, str]) -> str:
-    """What went wrong with it, "" if nothing."""
+    """Run a program; return the failure as a line, "" if there is none."""
     plugin = Path(env["PYTHONPATH"].partition(os.pathsep)[0], PLUGIN.name)
     done = subprocess.run(
         [sys.executable, str(plugin), str(program)],

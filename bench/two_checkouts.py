@@ -65,7 +65,7 @@ def run(checkout: Path, program: str, environment: dict[str, str]) -> dict[Figur
 def in_turns(
     checkouts: list[Path], environments: list[dict[str, str]], program: str, repeat: int
 ) -> list[dict[Figure, list[float]]]:
-    """What each checkout's program printed, run by run."""
+    """Run the program in both checkouts in turns; return the figures of each, run by run."""
     taken: list[dict[Figure, list[float]]] = [defaultdict(list), defaultdict(list)]
     for turn in range(repeat):
         for side in (1, 0) if turn % 2 else (0, 1):

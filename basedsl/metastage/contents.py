@@ -232,7 +232,7 @@ class Contents:
         """Follow what pickling would take of an object of a library."""
         try:
             parts = obj.__reduce_ex__(4)
-        except Exception:
+        except Exception:  # user code may raise anything: then the object counts as opaque
             return False
         if not isinstance(parts, tuple):
             return False

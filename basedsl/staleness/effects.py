@@ -126,7 +126,7 @@ def _alike(a: Any, b: Any) -> bool:
     try:
         if hash(a) == hash(b) and a == b:
             return True
-    except Exception:
+    except Exception:  # an __eq__ may refuse: then the two count as different
         return False
     parts, others = (tuple(getattr(one, "__dict__", {}).items()) for one in (a, b))
     return bool(parts) and _alike(parts, others)

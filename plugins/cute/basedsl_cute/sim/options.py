@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LockstepWidth = Literal["warp", "block", "grid"]
-"""How many lanes one call of the generated function runs in lock step: a warp, a block, or many
+"""The lanes that one call of the generated function runs in lock step: a warp, a block, or many
 blocks of the grid."""
 
 
