@@ -118,7 +118,7 @@ CHANGED = {
     "a_method_of_a_list": ("[0].append", "it(1)", "len(it.__self__)"),
     "a_method_of_an_array": (
         "np.zeros(2, np.int64).__setitem__",
-        "it(0, 1)",
+        "it(0, it.__self__[0] + 1)",
         "int(it.__self__[0])",
     ),
 }
