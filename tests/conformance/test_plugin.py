@@ -32,7 +32,7 @@ def test_runs_from_an_empty_folder(tmp_path: Path) -> None:
 def test_an_unknown_dsl_names_those_there_are(tmp_path: Path) -> None:
     done = run(tmp_path, "--dsl", "nothing")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "there is no such conformance" in done.stdout + done.stderr
+    assert "no such declaration" in done.stdout + done.stderr
     assert "toy" in done.stdout + done.stderr
 
 
