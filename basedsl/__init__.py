@@ -44,7 +44,7 @@ from basedsl.errors import (
 )
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import Span, assigned_name, called_from, span_of_function, user_span
+from basedsl.location import Span, assigned_name, called_from, span_of_function, span_of_return, user_span
 from basedsl.logs import configure as configure_logs
 from basedsl.logs import logger
 from basedsl.metastage import ScfEmitter, assert_showing
@@ -308,6 +308,7 @@ __all__ = [
     "select",
     "slot_format",
     "span_of_function",
+    "span_of_return",
     "span_of_location",
     "spoken",
     "static_key",

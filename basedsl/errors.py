@@ -150,7 +150,7 @@ def hide_internal_frames(error: Exception) -> Exception:
     if isinstance(error, DSLError):
         error.__cause__ = None
         error.__suppress_context__ = True
-    elif isinstance(error, _DEFECTS) and _was_raised_inside(error):
+    elif isinstance(error, _DEFECTS) and _is_unexplained(error) and _was_raised_inside(error):
         error.add_note(
             "This was raised inside the library: by an argument that it did not expect, or by a "
             f"defect of it. {SHOW_INTERNAL_FRAMES}=1 shows where."
@@ -162,6 +162,10 @@ def hide_internal_frames(error: Exception) -> Exception:
 
 # The library raises none of these on purpose.
 _DEFECTS = (AttributeError, KeyError, NameError, NotImplementedError, TypeError)
+
+
+def _is_unexplained(error: BaseException) -> bool:
+    return not getattr(error, "__dsl_explained__", False)
 
 
 def _was_raised_inside(error: BaseException) -> bool:

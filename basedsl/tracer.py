@@ -16,6 +16,7 @@ from basedsl.location import span_of_function
 from basedsl.mlir import Bindings, new_function
 from basedsl.pytree import Node, flatten, same_shape
 from basedsl.recursion_limit import deeper
+from basedsl.slips import EXPLAINED, explain
 from basedsl.stages import BoundCall, Rewritten, Traced
 from basedsl.tracing import Outside, Trace, activate
 
@@ -94,6 +95,9 @@ def _run(
         if isinstance(error, DSLError):
             raise
         raise placed(error) from None
+    except EXPLAINED as error:
+        explain(error, language.hint)
+        raise
 
 
 def _check_unchanged(

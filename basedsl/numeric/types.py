@@ -295,6 +295,9 @@ class Numeric(metaclass=NumericMeta):
     def __format__(self, spec: str) -> str:
         if self.region is None:
             return format(self.value, spec)
+        trace = tracing.current_trace_or_none()
+        if trace is not None:
+            trace.remark_on_text(sys._getframe(1))
         try:
             return format(str(self), spec)
         except ValueError:  # a format of numbers; a dynamic number shows as "?"
