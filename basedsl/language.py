@@ -11,13 +11,14 @@ A `Language` is passive: the driver calls its methods at each stage. Only `name`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.mlir import Bindings
 from basedsl.native_call.invoker import native_invoker
@@ -52,6 +53,12 @@ class Language:
     #: Classes of exceptions without a source location, such as those of a library that also works
     #: outside of compilations. Raised while tracing, they become DSLErrors at the user's line.
     plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
+
+    def findings(self, settings: Any) -> Iterable[Finding]:
+        """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
+        devices, libraries.
+        """
+        return ()
 
     def install_as(self, name: str) -> None:
         """Make `import name`, one of `stands_for`, give this DSL's package in this process."""

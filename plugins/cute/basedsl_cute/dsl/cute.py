@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from basedsl import DSL, DSLError, DSLFunction, Language, location, objectstage
 from basedsl.binding import AdaptedArgument, ArgumentType, Results, argument_type
+from basedsl.findings import Finding
 from basedsl.mlir import Bindings
 from basedsl.numeric import Float32, Int32
 from basedsl.objectstage import Pipeline
@@ -47,6 +48,11 @@ class Cute(Language):
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def findings(self, settings: Any) -> Iterable[Finding]:
+        from basedsl_cute.dsl.findings import findings
+
+        return findings()
 
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)
