@@ -33,6 +33,9 @@ class Language:
 
     #: The DSL's name, used in symbols and messages; hooks of other plugins get it as `dsl`.
     name: ClassVar[str]
+    #: The package whose files are the plugin's: their frames are hidden from users' error messages.
+    #: None is the package that the language's module is in.
+    package: ClassVar[str | None] = None
     #: The numeric types that a Python int and a Python float become.
     default_int: ClassVar[Any] = Int64
     default_float: ClassVar[Any] = Float64
@@ -66,7 +69,7 @@ class Language:
 
     # Arguments -----------------------------------------------------------------------------------
 
-    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+    def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         """Return the argument type of a value of the DSL's own kinds, such as an array, pointer or
         stream; None leaves the value to the core (numbers, static values, trees) and to adapters of
         plugins. `annotation` and `name` are the parameter's. May raise DSLCallError.

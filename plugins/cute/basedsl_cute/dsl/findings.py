@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from basedsl.errors import DSLError
-from basedsl.findings import Finding
+from basedsl import DSLError, Finding
 from basedsl_cute.device import driver
 from basedsl_cute.device.detect import detect
 from basedsl_cute.hardware.targets import target_for_capability

@@ -17,8 +17,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from basedsl.errors import DSLError, DSLRuntimeError
-from basedsl.location import Span
+from basedsl import DSLError, DSLRuntimeError, Span
 
 TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
 

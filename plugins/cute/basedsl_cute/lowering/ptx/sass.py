@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError
-from basedsl.objectstage import PipelineContext
+from basedsl import DSLRuntimeError, PipelineContext
 from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
 
 
