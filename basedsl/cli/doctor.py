@@ -11,7 +11,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import basedsl
 from basedsl.cache.store import default_folder
 from basedsl.cli import console
 from basedsl.errors import DSLError
@@ -67,7 +66,7 @@ def _core() -> Iterator[Finding]:
         f"{version}, {sys.executable}",
         f"use Python {'.'.join(map(str, _LEAST_PYTHON))} or later",
     )
-    yield Finding("basedsl", "ok", f"{_version('basedsl')}, {Path(basedsl.__file__).parent}")
+    yield Finding("basedsl", "ok", f"{_version('basedsl')}, {Path(__file__).parents[1]}")
     for name in ("numpy", "llvmlite"):
         found = _version(name)
         state = "ok" if found else "missing"
