@@ -109,7 +109,8 @@ class Compiled:
         Raises DSLRuntimeError, with the nearest name, for one that there is not.
         """
         if name == "python":
-            return self.function.written_source()
+            written: str = self.function.written_source()
+            return written
         if name == "source":
             return self.source
         if name in self.stages:

@@ -69,8 +69,9 @@ def _core() -> Iterator[Finding]:
     yield Finding("basedsl", "ok", f"{_version('basedsl')}, {Path(__file__).parents[1]}")
     for name in ("numpy", "llvmlite"):
         found = _version(name)
-        state = "ok" if found else "missing"
-        yield Finding(name, state, found or "not installed", f"pip install {name}")
+        yield Finding(
+            name, "ok" if found else "missing", found or "not installed", f"pip install {name}"
+        )
     yield _bindings()
     try:
         options = Options.from_environment()

@@ -32,8 +32,9 @@ def _run(parsed: argparse.Namespace) -> int:
     for name, record in records.items():
         if record is not Options:
             _section(name, _own(record), record)
-    for record in {Options, *records.values()}:
-        for variable, near in record.unknown_variables().items():
+    every: set[type[Options]] = {Options, *records.values()}
+    for one in sorted(every, key=lambda one: one.PREFIX):
+        for variable, near in one.unknown_variables().items():
             guess = f", did you mean {near}?" if near else ""
             print(f"warning: nothing reads the variable {variable}{guess}", file=sys.stderr)
     return 0

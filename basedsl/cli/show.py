@@ -98,7 +98,7 @@ def _list(parsed: argparse.Namespace, path: Path) -> int:
             [
                 {
                     "name": name,
-                    "dsl": one.language.name,  # type: ignore[attr-defined]
+                    "dsl": one.language.name,
                     "kind": one.kind,
                     "parameters": [parameter.name for parameter in one.signature.parameters],
                 }
@@ -117,7 +117,7 @@ def _list(parsed: argparse.Namespace, path: Path) -> int:
 def _compile(parsed: argparse.Namespace, path: Path, name: str, options: str) -> Compiled:
     module = program.load_program(path)
     function = program.find_function(module, name)
-    dsl = parsed.manager.get_dsl(program.dsl_function(function).language.name)  # type: ignore[attr-defined]
+    dsl = parsed.manager.get_dsl(program.dsl_function(function).language.name)
     args, kwargs = program.read_arguments(parsed.arg, vars(module))
     settings = dsl.settings(options).replace(
         pass_stages=parsed.passes or dsl.settings(options).pass_stages
