@@ -42,9 +42,18 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
+from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import Span, assigned_name, called_from, span_of_function, span_of_return, user_span
+from basedsl.location import (
+    Span,
+    assigned_name,
+    called_from,
+    is_internal_frame,
+    span_of_function,
+    span_of_return,
+    user_span,
+)
 from basedsl.logs import configure as configure_logs
 from basedsl.logs import logger
 from basedsl.metastage import ScfEmitter, assert_showing
@@ -140,6 +149,7 @@ from basedsl.objectstage import (
 from basedsl.options import OptionError, Options, option
 from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.slips import closest_name
 from basedsl.tracing import (
     Emitter,
     LoopHints,
@@ -192,6 +202,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "Finding",
     "Float",
     "Float4E2M1FN",
     "Float6E2M3FN",
@@ -263,6 +274,7 @@ __all__ = [
     "assert_showing",
     "assigned_name",
     "called_from",
+    "closest_name",
     "catching_fatal_errors",
     "compile_kept_llvmir",
     "compile_llvmir",
@@ -282,6 +294,7 @@ __all__ = [
     "hookimpl",
     "in_common_type",
     "is_dynamic",
+    "is_internal_frame",
     "is_plainly_static",
     "kit_of",
     "lanes",

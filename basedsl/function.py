@@ -144,9 +144,13 @@ class DSLFunction(Generic[P, R, C, K]):
     @property
     def source(self) -> str:
         """The rewritten function as Python text; as written with preprocess=False."""
+        return self.staged_source() if self.preprocess else self.written_source()
+
+    def written_source(self) -> str:
+        """Return the text of the function as its file has it."""
         import inspect
 
-        return self.staged_source() if self.preprocess else inspect.getsource(self.fn)
+        return inspect.getsource(self.fn)
 
     def staged_source(self) -> str:
         """The rewritten function as Python text; "" with preprocess=False."""

@@ -11,13 +11,14 @@ A `Language` is passive: the driver calls its methods at each stage. Only `name`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.mlir import Bindings
 from basedsl.native_call.invoker import native_invoker
@@ -65,6 +66,12 @@ class Language:
         leaves it to the core, which knows misspellings and signatures.
         """
         return None
+
+    def findings(self, settings: Any) -> Iterable[Finding]:
+        """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
+        devices, libraries.
+        """
+        return ()
 
     def install_as(self, name: str) -> None:
         """Make `import name`, one of `stands_for`, give this DSL's package in this process."""

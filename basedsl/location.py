@@ -68,8 +68,8 @@ def is_internal(filename: str) -> bool:
 
 
 def is_internal_frame(frame: FrameType) -> bool:
-    """True for a frame of such a file, and for methods that `dataclasses` generated: they have no
-    source to show.
+    """True for a frame of library code (`is_internal`), and for methods that `dataclasses`
+    generated: they have no source to show.
     """
     code = frame.f_code
     if code.co_filename == "<string>" and code.co_name.startswith("__"):

@@ -23,25 +23,25 @@ _CALL = re.compile(r"([\w.<>]+)\(\) (takes|got|missing)\b")
 EXPLAINED = (AttributeError, IndexError, NameError, TypeError)
 
 
-def closest(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the name among `known` that `name` is most likely a misspelling of, or None.
 
     Case and underscores count less than other letters.
 
-    >>> closest("MakeLayout", ["make_layout", "make_tensor"])
+    >>> closest_name("MakeLayout", ["make_layout", "make_tensor"])
     'make_layout'
-    >>> closest("lenght", ["length", "width"])
+    >>> closest_name("lenght", ["length", "width"])
     'length'
     """
     names = list(known)
-    folded = {fold(one): one for one in reversed(names)}
-    if fold(name) in folded:
-        return folded[fold(name)]
+    folded = {_fold(one): one for one in reversed(names)}
+    if _fold(name) in folded:
+        return folded[_fold(name)]
     near = difflib.get_close_matches(name, names, 1, 0.75)
     return near[0] if near else None
 
 
-def fold(name: str) -> str:
+def _fold(name: str) -> str:
     """Return a name without what people remember differently: case and underscores."""
     return name.replace("_", "").lower()
 
@@ -94,7 +94,7 @@ def _hint(error: Exception, frame: FrameType, source: str) -> str | None:
 
 
 def _did_you_mean(name: str | None, known: Iterable[str]) -> str | None:
-    near = None if name is None else closest(name, known)
+    near = None if name is None else closest_name(name, known)
     return None if near is None else f"did you mean {near}?"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from basedsl import (
@@ -14,6 +14,7 @@ from basedsl import (
     DSLError,
     DSLFunction,
     Emitter,
+    Finding,
     Float32,
     Int32,
     Language,
@@ -56,6 +57,11 @@ class Cute(Language):
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def findings(self, settings: Any) -> Iterable[Finding]:
+        from basedsl_cute.dsl.findings import findings
+
+        return findings()
 
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)

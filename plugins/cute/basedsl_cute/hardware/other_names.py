@@ -5,8 +5,6 @@ Keys are folded: without case and underscores, so `threadIdx` and `thread_idx` a
 
 from __future__ import annotations
 
-from basedsl.slips import fold
-
 _THREAD = "cute.arch.thread_idx(), a tuple (x, y, z)"
 _BLOCK = "cute.arch.block_idx(), a tuple (x, y, z)"
 _SHARED = "cute.utils.SmemAllocator().allocate_tensor(cute.Float32, layout)"
@@ -179,6 +177,12 @@ MODULES = {
     "cp": "CuPy",
     "torch": "PyTorch",
 }
+
+
+def fold(name: str) -> str:
+    """A name without what people remember differently: case and underscores."""
+    return name.replace("_", "").lower()
+
 
 _FOLDED = {fold(name): instead for name, instead in NAMES.items()}
 

@@ -475,6 +475,8 @@ def as_element(kind: Any, value: Any) -> Any:
     """The value as an element of type `kind`: Python numbers convert, other types must match. An
     integer of the same width is the same bits, as in CuTe's DSL.
     """
+    if not isinstance(value, Numeric | bool | int | float) and not hasattr(value, "__index__"):
+        raise _no_element(kind, value)
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
@@ -488,6 +490,20 @@ def as_element(kind: Any, value: Any) -> Any:
         hint=f"convert it with .to({kind.__name__})"
         if isinstance(value, Numeric)
         else "write an int, or convert it with int(...)",
+    )
+
+
+def _no_element(kind: Any, value: Any) -> DSLTypeError:
+    hints = {
+        "Tensor": "y[i] reads an element of the tensor; y.load() is the vector of all",
+        "TensorSSA": "x.store(vector) writes all elements, vector[i] is one of them",
+        "ndarray": "a @jit function takes the array as an argument, a cute.Tensor",
+    }
+    name = type(value).__name__
+    what = "None" if value is None else with_article(name)
+    return DSLTypeError(
+        f"{what} is stored into an element of {kind.__name__}",
+        hint=hints.get(name, f"store a number, or a {kind.__name__}"),
     )
 
 
