@@ -44,7 +44,8 @@ def with_article(noun: str | type) -> str:
     """The name of a type, or another noun, after "a" or "an", for messages: "an Int32"."""
     name = noun if isinstance(noun, str) else noun.__name__
     word = name.lower()
-    vowel = word.startswith(tuple("aeiou")) and not word.startswith(_SPOKEN_AS_YOU)
+    vowel = word.startswith(("a", "e", "i", "o", "u", "nd"))
+    vowel = vowel and not word.startswith(_SPOKEN_AS_YOU)
     return f"{'an' if vowel else 'a'} {name}"
 
 

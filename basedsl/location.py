@@ -6,12 +6,14 @@ plugin; plugins mark their own folder with `mark_internal`.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import linecache
 import os
 import re
 import sys
+import textwrap
 import time
 import unicodedata
 from collections.abc import Iterator

@@ -59,7 +59,8 @@ def explain(error: Exception, hint_of: Callable[[Exception, str], str | None]) -
         return
     frame = entry.tb_frame
     span = span_of_code(frame.f_code, entry.tb_lasti)
-    source = _text(span)
+    # Of a name that is missing, what is written after it says what is meant: `tl.load(x)`.
+    source = span.source_line[span.col :] if type(error) is NameError else _text(span)
     hint = hint_of(error, source) or _hint(error, frame, source)
     if hint is None:
         return

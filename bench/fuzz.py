@@ -1,7 +1,7 @@
 """Random programs in many processes: `python bench/fuzz.py toy --first 0 --count 10000 --jobs 16`.
 
 Prints each failure, made small, and a last line with what ran. The programs are those of
-`pytest --pyargs basedsl.conformance --dsl NAME --fuzz N`.
+`pytest --pyargs basedsl.conformance --basedsl-dsl NAME --basedsl-fuzz N`.
 """
 
 from __future__ import annotations

@@ -611,7 +611,8 @@ def _check_float(T: type[Numeric], value: Number) -> float:
 
 def _reject(T: type[Numeric], value: Any) -> Number:
     raise DSLTypeError(
-        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}"
+        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}",
+        hint="convert one element, or one number, at a time",
     )
 
 

@@ -13,9 +13,7 @@ _ATOMIC = "cute.arch.atomic_{}(x.iterator + i, value)"
 _LOAD = "x[i] reads an element of a tensor, x.load() all of them as a vector"
 _STORE = "x[i] = value writes an element of a tensor, x.store(vector) all of them"
 _REDUCE = "x.load().reduce(cute.ReductionOp.{}, init, 0) of a thread's values"
-_GLOBAL_THREAD = (
-    "cute.arch.block_idx()[0] * cute.arch.block_dim()[0] + cute.arch.thread_idx()[0]"
-)
+_GLOBAL_THREAD = "cute.arch.block_idx()[0] * cute.arch.block_dim()[0] + cute.arch.thread_idx()[0]"
 _NEW = "allocate arrays in Python and pass them; cute.make_rmem_tensor(shape, dtype) has registers"
 
 NAMES = {
@@ -188,7 +186,7 @@ _FOLDED = {fold(name): instead for name, instead in NAMES.items()}
 
 
 def instead_of(name: str) -> str | None:
-    """What to write for a name of the field that this package spells differently; None for
+    """Return what to write for a name of the field that this package spells differently; None for
     others.
 
     >>> instead_of("__syncthreads")

@@ -172,7 +172,7 @@ def _is_import(frame: FrameType | None) -> bool:
 def _suggestion(module: str, inner: str, name: str) -> str:
     instead = instead_of(name)
     if instead is not None:
-        return f"write {instead}"
+        return f"in cute: {instead}"
     shown = f"cute.{inner}" if inner else "cute"
     near = closest_name(name, _public(module))
     if near is not None:

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 from basedsl import (
     DSLAttributeError,
@@ -68,13 +68,15 @@ class KernelCall:
             hint="kernel(a, b).launch(grid=(n, 1, 1), block=(128, 1, 1))",
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise DSLAttributeError(
-            f"{self.kernel.__name__}(...) is a kernel with its arguments: it has no '{name}'",
-            hint=f"{self.kernel.__name__}(...).launch(grid=(n, 1, 1), block=(128, 1, 1))",
-        )
+    if not TYPE_CHECKING:  # a type checker reports attributes that do not exist
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise DSLAttributeError(
+                f"{self.kernel.__name__}(...) is a kernel with its arguments: it has no '{name}'",
+                hint=f"{self.kernel.__name__}(...).launch(grid=(n, 1, 1), block=(128, 1, 1))",
+            )
 
     def launch(
         self,
@@ -185,7 +187,11 @@ def check_launched(trace: Any) -> None:
 
 
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
-    known = [name for name in inspect.signature(KernelCall.launch).parameters if name not in ("self", "positional", "unknown")]
+    known = [
+        name
+        for name in inspect.signature(KernelCall.launch).parameters
+        if name not in ("self", "positional", "unknown")
+    ]
     for name in unknown:
         near = difflib.get_close_matches(name, known, 1)
         raise DSLCallError(

@@ -7,6 +7,7 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -20,6 +21,7 @@ from basedsl import (
     current_trace,
     current_trace_or_none,
     is_dynamic,
+    is_internal_frame,
     with_article,
 )
 from basedsl_cute import algebra
@@ -334,7 +336,23 @@ class Tensor(NoVector):
                 f"indexed with {len(coord)} coordinates",
                 hint="give one coordinate a mode, or a single linear index",
             )
+        if type(coord) is not tuple and coord is not None and algebra.rank(self.layout) > 1:
+            self._check_linear()
         return self._widened(coord)
+
+    def _check_linear(self) -> None:
+        """Raise DSLTypeError for one index into several modes, if the option asks for that."""
+        trace = current_trace_or_none()
+        if trace is None or not getattr(trace.options, "check_linear_index", False):
+            return
+        if is_internal_frame(sys._getframe(3)):
+            return
+        modes = ", ".join("ijklmnop"[: algebra.rank(self.layout)])
+        raise DSLTypeError(
+            f"a tensor with {algebra.rank(self.layout)} modes is indexed by one number",
+            hint=f"write x[{modes}]; a linear index (first mode fastest) is allowed without "
+            "check_linear_index",
+        )
 
     def _check_bounds(self, coord: Any) -> None:
         """In host code, emit a check that raises IndexError for a coordinate outside of the shape.
