@@ -127,6 +127,27 @@ class Compiled:
         return None
 
     @property
+    def ir_module(self) -> Any:
+        """The module that tracing built, an `ir.Module` of the DSL's bindings, parsed anew."""
+        return self.stages[self.stages.names[0]].module()
+
+    @property
+    def lowered_module(self) -> Any:
+        """The module as the last step left it that kept functions in MLIR, parsed anew."""
+        names = [name for name in self.stages.names if self.stages[name].kind == "mlir"]
+        return self.stages[names[-1]].module()
+
+    def get_constexpr_args(self) -> list[dict[str, Any]]:
+        """Return the parameters that are part of the code and left out of calls: dicts of
+        "argument_index", "argument_name" and "value".
+        """
+        return [
+            {"argument_index": i, "argument_name": self._parameters[i].name, "value": a.value}
+            for i, a in enumerate(self.arguments)
+            if isinstance(a, StaticArgument)
+        ]
+
+    @property
     def __mlir__(self) -> str:
         """The text of the IR that tracing made, in the DSL's own dialects."""
         return self.stages.text(self.stages.names[0])

@@ -12,6 +12,7 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from basedsl import logs, objectstage
@@ -20,12 +21,16 @@ from basedsl.binding.arguments import static_parts
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
+    check_kept,
     compilation_cost,
+    load_libraries,
     preload_libraries,
     report,
     report_loaded,
     shows_stages,
+    timed,
 )
+from basedsl.compile_hooks import observers_of
 from basedsl.compiled import Compiled
 from basedsl.errors import DSLError, DSLRuntimeError
 from basedsl.function import DSLFunction
@@ -34,12 +39,16 @@ from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
+from basedsl.options import Options
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
 from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
 from basedsl.tracer import trace_call
+from basedsl.warn import OptionWarning, warn
+
+_warned: set[tuple[str, bool]] = set()
 
 
 class Driver:
@@ -97,7 +106,8 @@ class Driver:
         clock = Clock()
         with clock("key"):
             guards = self._guards(call)
-            entry = self.disk.entry(call, guards)
+            observed = observers_of(self.language.name)
+            entry = None if observed else self.disk.entry(call, guards)
             compiled = self._from_disk(call, guards, entry)
         if compiled is not None:
             self.counts["loaded"] += 1
@@ -110,7 +120,7 @@ class Driver:
         with clock("keep"):
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             alike = not compiled.effects and compiled.guards.portable_text == text
-            if entry is not None and alike:
+            if entry is not None and alike and not shows_stages(call.settings):
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled
@@ -141,6 +151,7 @@ class Driver:
         that were collected before tracing, if the caller has them.
         """
         logs.configure(call.settings)
+        check_kept(self.language, call.settings)
         clock = Clock()
         is_first = self._mlir is None
         with compilation_cost(self.language, is_first):
@@ -168,7 +179,10 @@ class Driver:
             clock.seconds |= stages.seconds
             report(call, stages, clock)
             built = Built(stages, traced.results, guards, rewritten.source, changed)
-            return self._load(call, built, clock)
+            compiled = self._load(call, built, clock)
+        for observe in observers_of(self.language.name):
+            observe(compiled)
+        return compiled
 
     def _effects(
         self, call: BoundCall, traced: Traced, before: Guards, after: Guards
@@ -221,6 +235,8 @@ class Driver:
         that Python calls.
         """
         pipeline = self.language.pipeline(call.settings)
+        if call.settings.dryrun:
+            return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
             entry = objectstage.Step("entry", AddEntry(call.function.symbol))
             pipeline = pipeline.after("llvmir", entry)
@@ -228,10 +244,16 @@ class Driver:
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
+        settings = call.settings
+        if settings.dryrun:
+            return self.language.compiled_class(call, built, _do_nothing, clock.seconds)
         with clock("load"), uninterrupted():
+            load_libraries(settings)
             invoke = self.language.executor(
-                built.stages, call.function.symbol, call.arguments, built.results, call.settings
+                built.stages, call.function.symbol, call.arguments, built.results, settings
             )
+        if settings.time_stages:
+            invoke = timed(invoke, self.language, call)
         return self.language.compiled_class(call, built, invoke, clock.seconds)
 
     # What all calls share ------------------------------------------------------------------------
@@ -253,8 +275,19 @@ class Driver:
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
-            known = self._options = environment, self.language.options_class.from_environment()
+            record = self.language.options_class
+            known = self._options = environment, record.from_environment()
+            self._warn_of_unknown(record, known[1])
         return known[1]
+
+    def _warn_of_unknown(self, record: type[Options], options: Options) -> None:
+        """Warn of variables with the DSL's prefix that nothing reads, once for each."""
+        for name, near in record.unknown_variables().items():
+            if (name, options.warnings_as_errors) not in _warned:
+                _warned.add((name, options.warnings_as_errors))
+                hint = f"did you mean {near}?" if near else "`basedsl options` lists what there is"
+                message = f"nothing reads the environment variable {name}"
+                warn(options, message, OptionWarning, hint=hint)
 
     def start_preload(self) -> None:
         """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
@@ -262,6 +295,10 @@ class Driver:
             store = self.disk.store(self.options)
             if self._mlir is None and (store is None or store.is_empty()):
                 preload_libraries(self.language)
+
+
+def _do_nothing(packed: Sequence[Any]) -> None:
+    """Stand for code that a dry run has not compiled."""
 
 
 def _run_once(compiled: Compiled, call: BoundCall) -> Any:

@@ -171,6 +171,11 @@ class DSLFunction(Generic[P, R, C, K]):
         name: str = self.fn.__qualname__
         return symbol_of(name.replace("<lambda>", "lambda").replace("<locals>.", ""))
 
+    @property
+    def compilations(self) -> tuple[Any, ...]:
+        """The compilations of calls that this process has, `Compiled` objects."""
+        return tuple(self.variants)
+
     def forget(self) -> None:
         """Drop all compilations of the function that this process has."""
         with self.variants.lock:
