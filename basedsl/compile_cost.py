@@ -153,7 +153,7 @@ def _save(call: BoundCall, stages: Stages) -> None:
     settings, language = call.settings, call.function.language
     folder = settings.dump_dir or Path.cwd()
     names = None if "all" in settings.keep else settings.keep
-    target = language.target_name(settings)  # type: ignore[attr-defined]
+    target = language.target_name(settings)
     try:
         stages.save(folder, f"{call.function.plain_symbol}.{target}", names)
     except OSError as error:

@@ -100,7 +100,8 @@ def test_modules_constexpr_arguments_and_types(x):
     assert compiled.get_constexpr_args() == [
         {"argument_index": 1, "argument_name": "threads", "value": 64}
     ]
-    assert [str(one) for one in get_mlir_types(x)] == ["!llvm.ptr<1>", "i32"]
+    types = [str(one) for one in get_mlir_types(x)]
+    assert types == ['!cute.memref<f32, "gmem align<16>", "(?):(1)">', "i32"]
     assert [str(one) for one in get_mlir_types((cute.Int32(1), 2.0))] == ["i32", "f32"]
 
 
