@@ -21,6 +21,7 @@ from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
     compilation_cost,
+    gc_paused,
     preload_libraries,
     report,
     report_loaded,
@@ -88,7 +89,8 @@ class Driver:
             known = variants.find(call.key)
             if known is not None:
                 return known, False
-            made = self._load_or_compile(call)
+            with gc_paused(keep=self._mlir is None):
+                made = self._load_or_compile(call)
             return made if made.effects else variants.keep(call.key, made), True
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from basedsl.location import (
@@ -46,6 +46,13 @@ def with_article(noun: str | type) -> str:
     word = name.lower()
     vowel = word.startswith(tuple("aeiou")) and not word.startswith(_SPOKEN_AS_YOU)
     return f"{'an' if vowel else 'a'} {name}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is most like; None if none is near."""
+    from difflib import get_close_matches  # only errors ask
+
+    return next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
 class DSLError(Exception):

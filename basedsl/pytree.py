@@ -153,21 +153,21 @@ def fill_place(place: Any, node: Node, leaves: Sequence[Any]) -> None:
 
 
 def _parts(obj: Any) -> Parts | None:
-    cls = type(obj)
-    if isinstance(obj, _ATOMS):
+    cls = type(obj)  # `isinstance` asks a number for the Python class that it stands for
+    if issubclass(cls, _ATOMS):
         return None
     if hasattr(cls, "__dsl_leaves__"):
         parts = tuple(obj.__dsl_leaves__())
         static = obj.__dsl_static__() if hasattr(cls, "__dsl_static__") else None
         return "protocol", tuple(range(len(parts))), parts, static
-    if isinstance(obj, tuple):
+    if issubclass(cls, tuple):
         return "tuple", getattr(cls, "_fields", tuple(range(len(obj)))), obj, None
-    if isinstance(obj, list | deque):
+    if issubclass(cls, list | deque):
         return "list", tuple(range(len(obj))), obj, None
-    if isinstance(obj, dict):
+    if issubclass(cls, dict):
         return "dict", tuple(obj), obj.values(), None
-    if isinstance(obj, set | bytearray):
-        kept = frozenset(obj) if isinstance(obj, set) else bytes(obj)
+    if issubclass(cls, set | bytearray):
+        kept = frozenset(obj) if issubclass(cls, set) else bytes(obj)
         return "snapshot", ("contents",), (kept,), None
     if cls is types.CellType:
         return "cell", ("cell_contents",), (_cell_value(obj),), None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Any, Never, NoReturn
 
 from basedsl import DSLFunction
 from basedsl.binding import Each
-from basedsl.errors import DSLCallError, DSLTypeError
+from basedsl.errors import DSLCallError, DSLTypeError, nearest
 from basedsl.location import Span, span_of_function, user_span
 from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
@@ -162,10 +161,10 @@ def check_launched(trace: Any) -> None:
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
     known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
     for name in unknown:
-        near = difflib.get_close_matches(name, known, 1)
+        near = nearest(name, known)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
-            hint=f"did you mean {near[0]}=?" if near else "it needs grid= and block=",
+            hint=f"did you mean {near}=?" if near else "it needs grid= and block=",
         )
     for name, value in (("grid", grid), ("block", block)):
         if value is None:
