@@ -58,8 +58,8 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
     contract: bool = option(
-        False,
-        "let a * b + c in kernels round once (FMA): faster, but rounded differently than in Python",
+        True,
+        "round a * b + c in kernels once (FMA), as CUDA does; without, twice, as Python does",
         affects_output=True,
     )
     ptxas_options: str = option("", "further options for ptxas", affects_output=True)
