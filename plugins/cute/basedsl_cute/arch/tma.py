@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int16, Int64, as_numeric
+from basedsl import DSLTypeError, Int16, Int64, as_numeric
 from basedsl_cute.arch.cluster import block_idx_in_cluster, map_address
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import generic_address, tensor_map_address

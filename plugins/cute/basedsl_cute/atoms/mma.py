@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
 from basedsl_cute.algebra.draw import notebook_svg

@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.errors import DSLError
+from basedsl import DSLError
 
 _DATACENTER = "data-center Blackwell GPUs (sm_100)"
 _GEFORCE = "GeForce Blackwell GPUs (sm_120)"

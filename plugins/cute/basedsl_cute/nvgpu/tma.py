@@ -21,8 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int16, Int64, Numeric, as_numeric
+from basedsl import DSLTypeError, Int16, Int64, Numeric, as_numeric
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import ComposedLayout, Layout
 from basedsl_cute.algebra.ignored_location import takes_location

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Integer
+from basedsl import DSLTypeError, Integer
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
-from basedsl.numeric import Int32, is_dynamic, logical_not
+from basedsl import DSLTypeError, Int32, is_dynamic, logical_not, user_span
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.arch import mbarrier

@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Integer, is_dynamic, select
+from basedsl import DSLTypeError, Int32, Integer, is_dynamic, select
 from basedsl_cute.algebra.ignored_location import takes_location
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
+    DSLTypeError,
     Float8E4M3FN,
     Float8E5M2,
     Float16,

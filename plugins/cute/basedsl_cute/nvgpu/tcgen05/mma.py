@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
     Boolean,
+    DSLTypeError,
     Float8E4M3FN,
     Float8E5M2,
     Float16,
@@ -25,8 +25,8 @@ from basedsl.numeric import (
     TFloat32,
     Uint8,
     as_numeric,
+    current_trace,
 )
-from basedsl.tracing import require
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import MmaAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -361,10 +361,10 @@ def commit(mbar_ptr: Pointer, mask: Any = None, cta_group: CtaGroup = CtaGroup.O
     what = "tcgen05.commit()"
     operands = [shared_address(mbar_ptr, what)]
     if mask is not None:
-        trace = require(what)
+        trace = current_trace(what)
         number = i32(mask)
         small = trace.ir.IntegerType.get_signless(16)
-        operands.append(trace.value("arith.trunci", small, number))
+        operands.append(trace.emit_op("arith.trunci", small, number))
     attributes = {"group": f"#nvvm.cta_group<cta_{int(cta_group)}>"}
     with arch.elect_one():
         emit_op(what, "nvvm.tcgen05.commit", operands, attributes=attributes)
