@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int16
+from basedsl import DSLTypeError, Int16
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.atoms.copy_instruction import predicated

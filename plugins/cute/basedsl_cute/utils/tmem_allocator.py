@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Float32, Integer
+from basedsl import DSLTypeError, Float32, Integer
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy_instruction import predicated
