@@ -196,7 +196,7 @@ class PipelineUmmaAsync(PipelineOfMma):
 
     @classmethod
     @takes_location_untyped
-    def create(  # type: ignore[override]
+    def create(
         cls,
         *,
         barrier_storage: Any,
@@ -244,7 +244,7 @@ class PipelineAsyncUmma(PipelineOfMma):
 
     @classmethod
     @takes_location_untyped
-    def create(  # type: ignore[override]
+    def create(
         cls,
         *,
         barrier_storage: Any,
@@ -319,7 +319,7 @@ class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
         return made
 
     @takes_location
-    def consumer_release(  # type: ignore[override]
+    def consumer_release(
         self, state: PipelineState, op_type: PipelineOp = PipelineOp.TCGen05Mma
     ) -> None:
         """Release the stage of `state` for the MMAs so far (`PipelineOp.TCGen05Mma`), or for this
