@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -96,6 +97,34 @@ class Compiled:
             for p, a in zip(self.function.signature.parameters, self.arguments, strict=True)
         )
         return f"<compiled {self.function.fn.__qualname__}({kinds})>"
+
+    def views(self) -> tuple[str, ...]:
+        """Return the names of the texts that `view` gives: "python", "source" and every stage."""
+        return ("python", "source", *self.stages.names)
+
+    def view(self, name: str, *, locations: bool = False) -> str:
+        """Return a text about this compilation: "python", the function as written; "source", as
+        rewritten; or the output of a stage, with Python lines in MLIR if `locations`.
+
+        Raises DSLRuntimeError, with the nearest name, for one that there is not.
+        """
+        if name == "python":
+            written: str = self.function.written_source()
+            return written
+        if name == "source":
+            return self.source
+        if name in self.stages:
+            return self.stages.text(name, locations=locations)
+        known = self.views()
+        near = difflib.get_close_matches(name, known, n=1)
+        raise DSLRuntimeError(
+            f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
+            hint=f"did you mean {near[0]}?" if near else self.hint_for_stage(name),
+        )
+
+    def hint_for_stage(self, name: str) -> str | None:
+        """Return what to do to get a stage that other targets or options have."""
+        return None
 
     @property
     def __mlir__(self) -> str:

@@ -224,7 +224,7 @@ class Driver:
         if any(step.name == "llvmir" for step in pipeline):
             entry = objectstage.Step("entry", AddEntry(call.function.symbol))
             pipeline = pipeline.after("llvmir", entry)
-        return pipeline
+        return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""

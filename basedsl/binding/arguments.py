@@ -22,7 +22,7 @@ from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 class ArgumentType:
     """The base class of argument types. Instances are hashable; calls with equal ones share code.
 
-    A subclass gives `formats`, `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are
+    A subclass gives `storage`, `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are
     hashable, and have a `digest` where their fields are plain values.
     """
 
@@ -30,14 +30,14 @@ class ArgumentType:
     implicit: ClassVar[bool] = False
 
     @property
-    def formats(self) -> tuple[str, ...]:
+    def storage(self) -> tuple[str, ...]:
         """The `struct` format characters of the C storage, one for each IR value of the
         argument.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define formats")
+        raise NotImplementedError(f"{type(self).__name__} does not define storage")
 
     def ir_types(self, ir: Any) -> list[Any]:
-        """Return the MLIR types of the IR parameters, one for each of `formats`. `ir` is the module
+        """Return the MLIR types of the IR parameters, one for each of `storage`. `ir` is the module
         `ir` of the MLIR bindings.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define ir_types")
@@ -49,7 +49,7 @@ class ArgumentType:
         raise NotImplementedError(f"{type(self).__name__} does not define proxy")
 
     def pack(self, value: Any) -> tuple[Any, ...]:
-        """Return the C storage of a Python value of this type: one item for each of `formats`."""
+        """Return the C storage of a Python value of this type: one item for each of `storage`."""
         raise NotImplementedError(f"{type(self).__name__} does not define pack")
 
     def accepts(self, value: Any, name: str) -> bool:
@@ -87,7 +87,7 @@ class NumericArgument(ArgumentType):
     type: Any
 
     @property
-    def formats(self) -> tuple[str, ...]:
+    def storage(self) -> tuple[str, ...]:
         return (storage_format(self.type),)
 
     def ir_types(self, ir: Any) -> list[Any]:
@@ -113,7 +113,7 @@ class StaticArgument(ArgumentType):
     key: Any
     value: Any = None
 
-    formats = ()
+    storage = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticArgument) and self.key == other.key
@@ -153,8 +153,8 @@ class PartsArgument(ArgumentType):
         return hash(self.key)
 
     @property
-    def formats(self) -> tuple[str, ...]:
-        return tuple(f for part in self.parts for f in part.formats)
+    def storage(self) -> tuple[str, ...]:
+        return tuple(f for part in self.parts for f in part.storage)
 
     def ir_types(self, ir: Any) -> list[Any]:
         return [t for part in self.parts for t in part.ir_types(ir)]
@@ -170,7 +170,7 @@ class TreeArgument(PartsArgument):
     def proxy(self, values: Sequence[Any]) -> Any:
         leaves, at = [], 0
         for part in self.parts:
-            n = len(part.formats)
+            n = len(part.storage)
             leaves.append(part.proxy(values[at : at + n]))
             at += n
         return rebuild(self.node, leaves)
@@ -221,8 +221,8 @@ class AdaptedArgument(ArgumentType):
     adapt: Callable[[Any], Any]
 
     @property
-    def formats(self) -> tuple[str, ...]:
-        return tuple(self.inner.formats)
+    def storage(self) -> tuple[str, ...]:
+        return tuple(self.inner.storage)
 
     def ir_types(self, ir: Any) -> list[Any]:
         return list(self.inner.ir_types(ir))

@@ -86,13 +86,13 @@ class Results:
         return made
 
     @property
-    def formats(self) -> tuple[str, ...]:
+    def storage(self) -> tuple[str, ...]:
         """The `struct` code of each dynamic leaf."""
         return tuple(storage_format(t) for t in self.types)
 
     @property
-    def native_formats(self) -> tuple[str, ...] | None:
-        """`formats` with "?" for booleans; None if a leaf takes more than one C value to read."""
+    def native_storage(self) -> tuple[str, ...] | None:
+        """`storage` with "?" for booleans; None if a leaf takes more than one C value to read."""
         if any(t.width < 8 and t is not Boolean for t in self.types):
             return None
         if any(code == "16s" or (t.is_float and code not in "fd") for t, code in self._pairs()):
@@ -100,7 +100,7 @@ class Results:
         return tuple("?" if t is Boolean else code for t, code in self._pairs())
 
     def _pairs(self) -> Iterator[tuple[Any, str]]:
-        return zip(self.types, self.formats, strict=True)
+        return zip(self.types, self.storage, strict=True)
 
     @property
     def is_flat_tuple(self) -> bool:

@@ -90,7 +90,7 @@ _RULE_OF_KIND = {
 }
 
 _new = object.__new__
-_current = tracing.current
+_current = tracing.current_trace_or_none
 _PLANS: dict[Defaults, dict[Any, OperatorPlan]] = {}
 _PLAIN_PLANS = _PLANS.setdefault(PLAIN_PYTHON, {})
 _PYTHON = frozenset((int, float, bool))
@@ -129,7 +129,7 @@ def apply(op: Operator, a: Any, b: Any) -> Any:
     if a_known and b_known:
         return _known_result(op, plan, a, b)
     if kit is None:
-        return tracing.require("arithmetic on a dynamic value")
+        return tracing.current_trace("arithmetic on a dynamic value")
     return _emit(op, plan, kit, a, b, a_known, b_known)
 
 

@@ -1,7 +1,6 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import DSLRuntimeError, const_expr, range, range_constexpr
-from basedsl.numeric import dtype
+from basedsl import DSLRuntimeError, const_expr, dtype, range, range_constexpr
 from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,

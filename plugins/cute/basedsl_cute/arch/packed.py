@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Float32
+from basedsl import DSLTypeError, Float32
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors import math
 

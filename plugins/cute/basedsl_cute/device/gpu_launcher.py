@@ -13,9 +13,7 @@ import functools
 import math
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError
-from basedsl.native_call import compile_kept_llvmir
-from basedsl.objectstage import LoadedObject, load_object
+from basedsl import DSLRuntimeError, LoadedObject, compile_kept_llvmir, load_object
 from basedsl_cute.device import driver
 from basedsl_cute.device.launch_checks import (
     LAUNCH_SYMBOL,

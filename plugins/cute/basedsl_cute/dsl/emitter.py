@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.metastage import ScfEmitter
-from basedsl.tracing import LoopHints, Trace
+from basedsl import LoopHints, ScfEmitter, Trace
 from basedsl_cute.dsl.register_loops import indexes_registers
 
 _FULL = "#llvm.loop_annotation<unroll = <full = true>>"

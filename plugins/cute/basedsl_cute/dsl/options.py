@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from basedsl.options import Options, option
+from basedsl import Options, option
 
 # Names of artifacts in programs for CuTe -> names of the pipeline's stages.
 _STAGES = {"ir": "cute", "ir-debug": "cute"}

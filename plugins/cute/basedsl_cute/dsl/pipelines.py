@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from basedsl.objectstage import Pipeline, Step, native_steps
+from basedsl import Pipeline, Step, native_steps
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.steps import (
     launch_records,

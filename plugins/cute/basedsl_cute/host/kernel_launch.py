@@ -8,13 +8,24 @@ import math
 from collections.abc import Sequence
 from typing import Any, Never, NoReturn
 
-from basedsl import DSLFunction
-from basedsl.binding import Each
-from basedsl.errors import DSLCallError, DSLTypeError
-from basedsl.location import Span, span_of_function, user_span
-from basedsl.numeric import Int32, Numeric, as_numeric, is_dynamic
-from basedsl.pytree import Node, flatten, leaf_paths, rebuild
-from basedsl.tracing import require
+from basedsl import (
+    DSLCallError,
+    DSLFunction,
+    DSLTypeError,
+    Each,
+    Int32,
+    Node,
+    Numeric,
+    Span,
+    as_numeric,
+    current_trace,
+    flatten,
+    is_dynamic,
+    leaf_paths,
+    rebuild,
+    span_of_function,
+    user_span,
+)
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
@@ -49,7 +60,7 @@ class KernelCall:
         self.values = kernel.signature.bind(args, kwargs)
         self.span = user_span()
         self.launched = False
-        cute_trace(require("a kernel")).kernel_calls.append(self)
+        cute_trace(current_trace("a kernel")).kernel_calls.append(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise DSLCallError(
@@ -111,7 +122,7 @@ class KernelCall:
         for name, (is_asked, hint) in asked.items():
             if is_asked:
                 raise DSLCallError(f"launch({name}=...) is not supported", user_span(), hint=hint)
-        trace = require("launching a kernel")
+        trace = current_trace("launching a kernel")
         span = user_span()
         self.launched = True
         grid3 = _extents(grid, "grid", span)
@@ -408,8 +419,8 @@ def _emit_launch(
 
     def as_index(x: Any) -> Any:
         if not is_dynamic(x):
-            return trace.value("arith.constant", index, value=ir.IntegerAttr.get(index, int(x)))
-        return trace.value("arith.index_cast", index, x.ir_value())
+            return trace.emit_op("arith.constant", index, value=ir.IntegerAttr.get(index, int(x)))
+        return trace.emit_op("arith.index_cast", index, x.ir_value())
 
     sizes = [as_index(x) for x in (*grid, *block, *(cluster or ()))]
     dynamic = [] if smem is None else [Int32(smem).ir_value()]

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import CompilerBug
-from basedsl.objectstage import PipelineContext, span_of_location
+from basedsl import CompilerBug, PipelineContext, span_of_location
 from basedsl_cute.dialect.attributes import (
     BYVAL,
     CARVEOUT_ATTRIBUTE,

@@ -13,10 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import DSLError
-from basedsl.location import Span
-from basedsl.mlir import Bindings
-from basedsl.objectstage import Rule, RuleResult, RuleTable, apply_result, span_of_location
+from basedsl import (
+    Bindings,
+    DSLError,
+    Rule,
+    RuleResult,
+    RuleTable,
+    Span,
+    apply_result,
+    span_of_location,
+)
 from basedsl_cute.dialect import MemRef
 from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_ATTRIBUTE,

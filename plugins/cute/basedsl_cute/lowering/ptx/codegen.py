@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import CompilerBug, DSLError, DSLRuntimeError
-from basedsl.location import Span
-from basedsl.objectstage import (
+from basedsl import (
+    CompilerBug,
+    DSLError,
+    DSLRuntimeError,
     LLVMFatalError,
     PipelineContext,
+    Span,
     catching_fatal_errors,
     span_of_location,
 )
