@@ -76,9 +76,7 @@ def test_the_simulator_follows_the_option(sim, kind, options):
     cute.compile(run, from_dlpack(x), from_dlpack(out), options=options)(x, out)
     for column, want in enumerate(expected(x, fused=not options)):
         np.testing.assert_array_equal(out[:, column].astype(np.float32), np.float32(want))
-    assert any(
-        (p != q).any() for p, q in zip(expected(x, True), expected(x, False), strict=True)
-    )
+    assert any((p != q).any() for p, q in zip(expected(x, True), expected(x, False), strict=True))
 
 
 def ptx_of(options, dtype=cute.Float32):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl_cute.device import launch_checks
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.device import launch_checks
 from basedsl_cute.sim import DeadlockError, LaunchError
 
 

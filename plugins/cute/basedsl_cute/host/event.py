@@ -14,7 +14,6 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Int64, is_dynamic
 
 
-
 class Event:
     """A CUDA event in compiled code, whose handle is known at run time. As the annotation of a
     parameter of a @jit function, it also takes a handle (CUevent) as an integer.

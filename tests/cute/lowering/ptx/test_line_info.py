@@ -99,7 +99,8 @@ def test_machine_code_is_the_same_with_line_tables(name):
     without, with_lines = sections(plain.__cubin__), sections(lined.__cubin__)
     code = f".text.{name}"
     assert without[code] == with_lines[code] and len(without[code]) > 16 * 16
-    assert __file__.encode() in with_lines[".debug_line"] or b"test_line_info.py" in with_lines[
-        ".debug_line"
-    ]
+    assert (
+        __file__.encode() in with_lines[".debug_line"]
+        or b"test_line_info.py" in with_lines[".debug_line"]
+    )
     assert ".debug_line" not in without

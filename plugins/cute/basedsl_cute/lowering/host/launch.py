@@ -272,7 +272,7 @@ class _HostModule:
 
     def _events(self, op: Any, tokens: list[Any], config: Any) -> None:
         """Write the launch's events, which are casts of their handles to tokens."""
-        flags = {name: 0 for name in ("completion_event", "programmatic_event")}
+        flags = dict.fromkeys(("completion_event", "programmatic_event"), 0)
         given = dict.fromkeys(flags)
         if tokens:
             kept = self.ir.DictAttr(op.attributes[EVENTS_ATTRIBUTE])
