@@ -36,7 +36,7 @@ TO_NVVM = (
 )
 
 
-# Directives only: a line table would make a debug build, whose machine code ptxas does not optimise.
+# Directives only: with full tables ptxas would make a debug build, and optimise nothing.
 LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}"
 
 
