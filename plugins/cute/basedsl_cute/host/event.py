@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.binding import ArgumentType
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import Int64, is_dynamic
+from basedsl import ArgumentType, DSLTypeError, Int64, is_dynamic, with_article
 
 
 class Event:
