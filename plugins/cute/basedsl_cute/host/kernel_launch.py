@@ -429,7 +429,7 @@ def _emit_launch(
     recorded = {name: (event, n) for name, (event, n) in events.items() if event is not None}
     token = ir.Type.parse("!gpu.async.token")
     tokens = [
-        trace.value("builtin.unrealized_conversion_cast", token, event_value(event))
+        trace.emit_op("builtin.unrealized_conversion_cast", token, event_value(event))
         for event, _ in recorded.values()
     ]
     i64 = ir.IntegerType.get_signless(64)
