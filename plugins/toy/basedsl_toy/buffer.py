@@ -196,7 +196,7 @@ class BufferArgument(ArgumentType):
         return cls(dtype, value.ndim)
 
     def ir_types(self, ir: Any) -> list[Any]:
-        """The types of the values: the address, then each extent and each stride, 64-bit integers."""
+        """The types of the address, of each extent and of each stride (64-bit integers)."""
         return [ir.Type.parse("!llvm.ptr"), *[ir.IntegerType.get_signless(64)] * (2 * self.ndim)]
 
     def proxy(self, values: Sequence[Any]) -> Buffer:
