@@ -195,9 +195,9 @@ def _deserialize_type(packed: Any) -> Any:
 
 
 def _serialize_field(value: Any) -> Any:
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return {"tuple": [_serialize_field(one) for one in value]}
-    if isinstance(value, type) and numeric.TYPES.get(value.__name__) is value:
+    if isinstance(value, type) and issubclass(value, numeric.Numeric):
         return {"numeric": value.__name__}
     return _serialize_leaf(value)
 
