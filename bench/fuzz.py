@@ -22,7 +22,7 @@ def check(job: tuple[str, int]) -> str:
 
     warnings.simplefilter("ignore")  # random programs compare ints with `is`, and the like
     name, seed = job
-    adapter = plugin_manager().conformance_adapters()[name].load()
+    adapter = plugin_manager().conformances()[name].load()
     os.environ.update(adapter.environment)
     return check_seed(adapter, seed)
 

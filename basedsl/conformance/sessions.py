@@ -13,9 +13,9 @@ import linecache
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.conformance.adapter import Adapter
 from basedsl.conformance.cases import Buf
 from basedsl.conformance.compare import difference, run_dsl, run_python, same
+from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.variety import WRAP
 from basedsl.errors import DSLError
@@ -112,32 +112,32 @@ class SessionGenerator(Generator):
         return super().int_(scope, depth)
 
 
-def session_failure(adapter: Adapter, seed: int, text: str) -> str:
+def session_failure(conformance: Conformance, seed: int, text: str) -> str:
     """Return how a session differs from Python; "" if not."""
     python_module = _load(text, f"<session {seed} in Python>")
     dsl_module = _load(text, f"<session {seed}>")
-    compiled = adapter.entry(dsl_module["program"])
+    compiled = conformance.entry(dsl_module["program"])
     rows = inputs(seed)
     for number, which in enumerate(ORDER, 1):
         *scalars, items = rows[which]
         args = (*scalars, Buf(items))
         python = run_python(python_module["program"], args, {})
-        dsl = run_dsl(adapter, compiled, args, {})
+        dsl = run_dsl(conformance, compiled, args, {})
         if isinstance(dsl.error, DSLError) and any(one in str(dsl.error) for one in REFUSALS):
             return ""
-        found = difference(adapter, python, dsl)
+        found = difference(conformance, python, dsl)
         left, kept = python_module["state"](), dsl_module["state"]()
-        if not found and not same(adapter, left, kept):
-            found = f"Python leaves the state {left}, {adapter.name} leaves {kept}"
+        if not found and not same(conformance, left, kept):
+            found = f"Python leaves the state {left}, {conformance.name} leaves {kept}"
         if found:
             return f"call {number}, for {args}\n{found}"
     return ""
 
 
-def check_session_of_seed(adapter: Adapter, seed: int) -> str:
+def check_session_of_seed(conformance: Conformance, seed: int) -> str:
     """Return a report on the session of `seed`; "" if both agree."""
-    text = SessionGenerator(seed, exact=adapter.float_bits < 64).program()
-    found = session_failure(adapter, seed, text)
+    text = SessionGenerator(seed, exact=conformance.float_bits < 64).program()
+    found = session_failure(conformance, seed, text)
     return found and f"session {seed}: {found}\n\n{text}"
 
 
