@@ -78,7 +78,7 @@ def shows_stages(settings: Any) -> bool:
     cache, because only a compilation runs the stages.
     """
     shown = settings.print_ir or settings.print_after_preprocess or settings.keep
-    return bool(shown or settings.time_stages)
+    return bool(shown or settings.time_stages or settings.pass_stages)
 
 
 def report(call: BoundCall, stages: Stages, clock: Clock) -> None:

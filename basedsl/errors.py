@@ -117,6 +117,28 @@ class CompilerBug(DSLError):
     """A defect of a DSL or of basedsl, not of the program: the message names the stage."""
 
 
+def plugin_defect(
+    language: Any,
+    message: str,
+    span: Span | None = None,
+    hint: str | None = None,
+    notes: tuple[Note, ...] = (),
+) -> CompilerBug:
+    """Return the error for a plugin that breaks its contract: it names the plugin of `language`,
+    and `hint` says to its author what to write instead.
+    """
+    found = CompilerBug(f"{message} (in {plugin_of(language)})", span, hint, notes)
+    if hint is None:
+        found.hint = f"please report it to the authors of {plugin_of(language)}"
+    return found
+
+
+def plugin_of(language: Any) -> str:
+    """Return the name under which errors speak of the plugin that defines a language."""
+    package = getattr(language, "package", None) or type(language).__module__.partition(".")[0]
+    return f"the DSL '{language.name}' of {package}"
+
+
 # An error on its way out of the library --------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.numeric import Numeric, is_dynamic
-from basedsl.tracing import RUNNING, Trace, current
+from basedsl.tracing import RUNNING, Trace, current_trace_or_none
 from basedsl.variants import Variants
 
 if TYPE_CHECKING:  # a process that finds its code on the disk never imports the pre-stage
@@ -144,9 +144,13 @@ class DSLFunction(Generic[P, R, C, K]):
     @property
     def source(self) -> str:
         """The rewritten function as Python text; as written with preprocess=False."""
+        return self.staged_source() if self.preprocess else self.written_source()
+
+    def written_source(self) -> str:
+        """Return the text of the function as its file has it."""
         import inspect
 
-        return self.staged_source() if self.preprocess else inspect.getsource(self.fn)
+        return inspect.getsource(self.fn)
 
     def staged_source(self) -> str:
         """The rewritten function as Python text; "" with preprocess=False."""
@@ -214,7 +218,7 @@ class DSLFunction(Generic[P, R, C, K]):
         return self if instance is None else BoundFunction(self, instance)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None:
             return self._call_traced(trace, args, kwargs)
         with users_frames():

@@ -85,6 +85,9 @@ class Options:
     dump_dir: Path | None = option(  # noqa: RUF009
         None, "folder for saved stages; the current one if not set", affects_output=False
     )
+    pass_stages: bool = option(
+        False, "make every pass of MLIR's a stage of its own", affects_output=False
+    )
     full_traceback: bool = option(
         False, "keep the library's own frames in tracebacks", affects_output=False
     )
@@ -207,6 +210,15 @@ class Options:
         """Return all variables that `from_environment` reads."""
         known = tuple(variable for info in cls.describe() for variable in info.variables)
         return (*known, *(cls.PREFIX + suffix for suffix in cls.VARIABLES))
+
+    @classmethod
+    def spellings(cls) -> list[tuple[str, str]]:
+        """Return the other flags and variables of options, each with the option that it sets."""
+        flags = [
+            (f"--{flag}", f"{name}={fixed}" if fixed is not None else name)
+            for flag, (name, fixed) in cls.SPELLINGS.items()
+        ]
+        return flags + [(cls.PREFIX + suffix, name) for suffix, (name, _) in cls.VARIABLES.items()]
 
     @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -27,34 +27,34 @@ class Report(NamedTuple):
     refused: bool = False
 
 
-def adapter_of(name: str) -> Any:
-    """The conformance adapter of a DSL, ready to run."""
+def conformance_of(name: str) -> Any:
+    """The conformance declared by a DSL, ready to run."""
     from basedsl.plugin import plugin_manager
 
     warnings.simplefilter("ignore")  # random programs compare ints with `is`, and the like
-    adapter = plugin_manager().conformance_adapters()[name].load()
-    os.environ.update(adapter.environment)
-    return adapter
+    conformance = plugin_manager().conformances()[name].load()
+    os.environ.update(conformance.environment)
+    return conformance
 
 
 def check(job: tuple[str, int, bool]) -> Report:
     """The report on one seed."""
     name, seed, sessions = job
-    adapter = adapter_of(name)
+    conformance = conformance_of(name)
     if not sessions:
         from basedsl.conformance.fuzz import check_seed
 
-        return Report(check_seed(adapter, seed))
+        return Report(check_seed(conformance, seed))
     from basedsl.conformance.sessions import check_session
 
-    found = check_session(adapter, seed)
+    found = check_session(conformance, seed)
     return Report(found.failure, found.refused)
 
 
 def cost(name: str, seeds: range, sessions: bool) -> None:
     """Print the processor time of a program, and of each stage."""
-    adapter = adapter_of(name)
-    driver, stages = adapter.dsl.driver, Counter[str]()
+    conformance = conformance_of(name)
+    driver, stages = conformance.dsl.driver, Counter[str]()
     variant, count = driver.variant, Counter[str]()
 
     def measured(call: Any) -> Any:

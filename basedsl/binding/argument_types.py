@@ -38,7 +38,7 @@ class DeclaresArguments(Protocol):
     def default_int(self) -> Any: ...
     @property
     def default_float(self) -> Any: ...
-    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None: ...
+    def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None: ...
 
 
 def argument_type(
@@ -57,7 +57,7 @@ def argument_type(
                 hint=f"pass a value of type {static.__name__}, or change the annotation",
             )
         return StaticArgument(static_key(value, name), value)
-    found = language.argument_type_of(value, annotation, name)
+    found = language.argument_type(value, annotation, name)
     if found is None:
         found = numeric_argument(
             value, annotation, name, language.default_int, language.default_float

@@ -14,9 +14,9 @@ import linecache
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from basedsl.conformance.adapter import Adapter
 from basedsl.conformance.cases import Buf
 from basedsl.conformance.compare import difference, run_dsl, run_python, same
+from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.fuzz import quick_compiler
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.variety import WRAP
@@ -161,33 +161,33 @@ class SessionReport(NamedTuple):
     refused: bool = False
 
 
-def run_session(adapter: Adapter, seed: int, text: str) -> SessionReport:
+def run_session(conformance: Conformance, seed: int, text: str) -> SessionReport:
     """Run the calls of a session by Python and by a DSL, up to the first difference or refusal."""
     python_module = _load(text, f"<session {seed} in Python>")
     dsl_module = _load(text, f"<session {seed}>")
-    compiled = adapter.entry(dsl_module["program"])
+    compiled = conformance.entry(dsl_module["program"])
     rows = inputs(seed)
     for number, which in enumerate(ORDER, 1):
         *scalars, items = rows[which]
         args = (*scalars, Buf(items))
         python = run_python(python_module["program"], args, {})
-        dsl = run_dsl(adapter, compiled, args, {})
+        dsl = run_dsl(conformance, compiled, args, {})
         if isinstance(dsl.error, DSLError) and any(one in str(dsl.error) for one in REFUSALS):
             return SessionReport("", number, refused=True)
-        found = difference(adapter, python, dsl)
+        found = difference(conformance, python, dsl)
         left, kept = python_module["state"](), dsl_module["state"]()
-        if not found and not same(adapter, left, kept):
-            found = f"Python leaves the state {left}, {adapter.name} leaves {kept}"
+        if not found and not same(conformance, left, kept):
+            found = f"Python leaves the state {left}, {conformance.name} leaves {kept}"
         if found:
             return SessionReport(f"call {number}, for {args}\n{found}", number)
     return SessionReport("", len(ORDER))
 
 
-def check_session(adapter: Adapter, seed: int) -> SessionReport:
+def check_session(conformance: Conformance, seed: int) -> SessionReport:
     """Run the session of `seed`; the report on a difference shows its program."""
-    text = SessionGenerator(seed, exact=adapter.float_bits < 64).program()
-    with quick_compiler(adapter, seed):
-        report = run_session(adapter, seed, text)
+    text = SessionGenerator(seed, exact=conformance.float_bits < 64).program()
+    with quick_compiler(conformance, seed):
+        report = run_session(conformance, seed, text)
     if not report.failure:
         return report
     return report._replace(failure=f"session {seed}: {report.failure}\n\n{text}")

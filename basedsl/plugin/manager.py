@@ -24,8 +24,8 @@ from basedsl.plugin.hookspecs import (
     CONFORMANCE_GROUP,
     DSL_GROUP,
     GROUP,
-    AdapterEntry,
     Command,
+    ConformanceEntry,
     DSLEntry,
 )
 
@@ -241,13 +241,13 @@ class PluginManager:
         self.discover()
         return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
 
-    def conformance_adapters(self) -> dict[str, AdapterEntry]:
-        """Return the conformance adapters of all plugins, by name."""
+    def conformances(self) -> dict[str, ConformanceEntry]:
+        """Return the conformance declarations of all plugins, by name."""
         self.discover()
-        hook = "basedsl_conformance_adapters"
+        hook = "basedsl_conformances"
         found = {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
         for point in self._entry_points(CONFORMANCE_GROUP):
-            found.setdefault(point.name, AdapterEntry(point.name, point.load))
+            found.setdefault(point.name, ConformanceEntry(point.name, point.load))
         return found
 
     # Inside ------------------------------------------------------------------------------------

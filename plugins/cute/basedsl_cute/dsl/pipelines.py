@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from basedsl.objectstage import NativeTarget, Pipeline, Step, native_steps
+from basedsl import NativeTarget, Pipeline, Step, native_steps
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.steps import (
     launch_records,
@@ -34,7 +34,6 @@ class KernelOptions:
 
     assertions: bool = False
     line_info: bool = False
-    contract: bool = False
     opt_level: int = 3
     ptxas: tuple[str, ...] = ()
     sass: str | None = None
@@ -45,7 +44,6 @@ class KernelOptions:
         return cls(
             assertions=settings.enable_assertions,
             line_info=settings.lineinfo,
-            contract=settings.contract,
             opt_level=settings.opt_level,
             ptxas=tuple(shlex.split(settings.ptxas_options)),
             sass=settings.nvdisasm_options if "sass" in settings.keep else None,
@@ -61,7 +59,7 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     """
     assemble = Assemble(target, options.line_info, options.ptxas)
     has_ptxas = ptxas.find_ptxas() is not None
-    emit = EmitPTX(target, options.opt_level, options.contract, assemble if has_ptxas else None)
+    emit = EmitPTX(target, options.opt_level, assemble if has_ptxas else None)
     return Pipeline(
         "cute-to-nvvm",
         (
