@@ -154,7 +154,8 @@ def fill_place(place: Any, node: Node, leaves: Sequence[Any]) -> None:
 
 
 def _parts(obj: Any) -> Parts | None:
-    parts = _PARTS[_kind_of_class(type(obj))]
+    cls: Any = type(obj)
+    parts = _PARTS[_kind_of_class(cls)]
     return None if parts is None else parts(obj)
 
 
@@ -218,10 +219,11 @@ def _method_parts(obj: Any) -> Parts:
 
 
 def _object_parts(obj: Any) -> Parts | None:
+    cls: Any = type(obj)
     attributes = _attributes(obj)
     if attributes is None:
         return None
-    return _kind_of_class(type(obj)), tuple(attributes), attributes.values(), None
+    return _kind_of_class(cls), tuple(attributes), attributes.values(), None
 
 
 #: Kinds of nodes by classes whose subclasses are of them too, or which have none.
@@ -256,8 +258,9 @@ def _is_frozen(cls: type) -> bool:
 
 def _attributes(obj: Any) -> dict[str, Any] | None:
     """Return the instance attributes of an ordinary object; None for an object without any."""
+    cls: Any = type(obj)
     found: dict[str, Any] = {}
-    slots = _slots(type(obj))
+    slots = _slots(cls)
     for name in slots:
         value = getattr(obj, name, _EMPTY)
         if value is not _EMPTY:
