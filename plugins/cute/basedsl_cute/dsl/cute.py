@@ -111,7 +111,7 @@ class Cute(Language):
         target = self.target(settings)
         if target.is_gpu:
             return gpu_pipeline(target, KernelOptions.of(settings))
-        return simulator_pipeline(target)
+        return simulator_pipeline(target, settings.opt_level)
 
     def executor(
         self,

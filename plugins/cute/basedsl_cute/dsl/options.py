@@ -43,7 +43,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     )
     opt_level: int = option(
         3,
-        "optimisation level of LLVM and ptxas for kernels",
+        "optimisation level of LLVM and ptxas; host code is compiled with 2 at most",
         affects_output=True,
         choices=(0, 1, 2, 3),
     )
