@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import difflib
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from basedsl import logs
+from basedsl.errors import nearest
 from basedsl.language import Language
 from basedsl.mlir import libraries, preload
 from basedsl.objectstage import Stages, native
@@ -47,17 +47,17 @@ def compilation_cost(language: Language, is_first: bool) -> Iterator[None]:
     """Pause garbage collection during a compilation; before the first, start to preload
     libraries.
     """
-    with _gc_paused(keep=is_first):
+    with gc_paused(keep=is_first):
         if is_first:
             preload_libraries(language)
         yield
 
 
 @contextlib.contextmanager
-def _gc_paused(keep: bool) -> Iterator[None]:
-    """Disable the cyclic garbage collector during a compilation (it costs up to 20 %). With `keep`,
-    move the surviving objects to the oldest generation, so that the next collection does not
-    traverse them.
+def gc_paused(keep: bool) -> Iterator[None]:
+    """Disable the cyclic garbage collector while code is compiled (it costs up to 20 %) or loaded
+    (one full collection takes as long as the load). With `keep`, move the surviving objects to the
+    oldest generation, so that the next collection does not traverse them.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -93,10 +93,10 @@ def check_kept(language: Language, settings: Any) -> None:
     known = language.stage_names(settings)
     for name in wanted:
         if name.partition(".")[0] not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = nearest(name, known)
             raise OptionError(
                 f"the option keep names {name!r}, and {language.name} has no such stage",
-                hint=f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}",
+                hint=f"did you mean {near}?" if near else f"there is {', '.join(known)}",
             )
 
 

@@ -15,7 +15,6 @@ its environment variables; core options are then read under the DSL's prefix fir
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import shlex
 import types
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError, read_traceback_variables_of
+from basedsl.errors import DSLError, nearest, read_traceback_variables_of
 from basedsl.location import Span, span_of_frame, user_frames
 
 T = TypeVar("T")
@@ -397,8 +396,8 @@ def _nearest_variable(cls: type[Options], name: str) -> str:
         )
         known.setdefault(variable.removeprefix(prefix), variable)
     prefix = next(p for p in _prefixes(cls) if name.startswith(p))
-    near = _nearest(name.removeprefix(prefix), tuple(known))
-    return known.get(near, "")
+    near = nearest(name.removeprefix(prefix), known)
+    return "" if near is None else known[near]
 
 
 # Types of values -------------------------------------------------------------------------------
@@ -544,12 +543,8 @@ def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = 
     known = _kinds(cls)
     for name in values:
         if name not in known:
-            near = _nearest(name, tuple(known))
+            near = nearest(name, known)
             if near and shown:
                 near = "--" + near.replace("_", "-")
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"
             raise OptionError(f"there is no option {shown or name}", hint=hint)
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")
