@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from basedsl.cache.entry import deserialize, read_header
+from basedsl.cache.entry import read_header, read_stages
 from basedsl.cache.store import CacheStore, default_folder
 from basedsl.objectstage import Pipeline, Stages
 from basedsl.plugin import plugin_manager
@@ -39,7 +39,7 @@ class CachedCompilation:
         """The outputs of the stages. Printing a module loads the DSL."""
         if self._stages is None:
             context = lambda: plugin_manager().get_dsl(self.dsl).mlir  # noqa: E731
-            _, self._stages = deserialize(self._content, Pipeline("cached"), context)
+            self._stages = read_stages(self._content, Pipeline("cached"), context)
         return self._stages
 
     @property
