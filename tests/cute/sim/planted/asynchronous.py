@@ -264,7 +264,7 @@ def too_many_arrivals(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.
     arch.mbarrier_arrive(bar)
     if bug and t == 0:
         arch.mbarrier_arrive(bar)
-        for i in range(cute.Int32(64)):
+        for _i in range(cute.Int32(64)):
             arch.mbarrier_arrive(bar)
     arch.mbarrier_wait(bar, 0)
     y[t] = x[t]

@@ -34,7 +34,7 @@ def early_return(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Const
 @cute.kernel
 def barrier_in_a_loop(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr):
     t = arch.thread_idx()[0]
-    for i in range(t % 3 if bug else cute.Int32(3)):
+    for _i in range(t % 3 if bug else cute.Int32(3)):
         y[t] = y[t] + x[t]
         arch.sync_threads()
 

@@ -51,7 +51,7 @@ def vote_in_a_branch(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.C
 @cute.kernel
 def reduction_in_a_loop(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr):
     t = arch.thread_idx()[0]
-    for i in range(t % 4 if bug else cute.Int32(4)):
+    for _i in range(t % 4 if bug else cute.Int32(4)):
         y[t] = arch.warp_reduction_sum(x[t])
 
 
