@@ -43,17 +43,17 @@ def compilation_cost(language: Language, is_first: bool) -> Iterator[None]:
     """Pause garbage collection during a compilation; before the first, start to preload
     libraries.
     """
-    with _gc_paused(keep=is_first):
+    with gc_paused(keep=is_first):
         if is_first:
             preload_libraries(language)
         yield
 
 
 @contextlib.contextmanager
-def _gc_paused(keep: bool) -> Iterator[None]:
-    """Disable the cyclic garbage collector during a compilation (it costs up to 20 %). With `keep`,
-    move the surviving objects to the oldest generation, so that the next collection does not
-    traverse them.
+def gc_paused(keep: bool) -> Iterator[None]:
+    """Disable the cyclic garbage collector while code is compiled (it costs up to 20 %) or loaded
+    (one full collection takes as long as the load). With `keep`, move the surviving objects to the
+    oldest generation, so that the next collection does not traverse them.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -78,7 +78,7 @@ def shows_stages(settings: Any) -> bool:
     cache, because only a compilation runs the stages.
     """
     shown = settings.print_ir or settings.print_after_preprocess or settings.keep
-    return bool(shown or settings.time_stages)
+    return bool(shown or settings.time_stages or settings.pass_stages)
 
 
 def report(call: BoundCall, stages: Stages, clock: Clock) -> None:

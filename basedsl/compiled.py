@@ -8,11 +8,12 @@ from typing import Any
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
+    ReceiverArgument,
     StaticArgument,
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -67,7 +68,7 @@ class Compiled:
             i
             for i, a in enumerate(self.arguments)
             if isinstance(a, StaticArgument)
-            and not (self._parameters[i].is_constexpr or self._parameters[i].name == "self")
+            and not (self._parameters[i].is_constexpr or isinstance(a, ReceiverArgument))
         }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None
@@ -97,6 +98,34 @@ class Compiled:
         )
         return f"<compiled {self.function.fn.__qualname__}({kinds})>"
 
+    def views(self) -> tuple[str, ...]:
+        """Return the names of the texts that `view` gives: "python", "source" and every stage."""
+        return ("python", "source", *self.stages.names)
+
+    def view(self, name: str, *, locations: bool = False) -> str:
+        """Return a text about this compilation: "python", the function as written; "source", as
+        rewritten; or the output of a stage, with Python lines in MLIR if `locations`.
+
+        Raises DSLRuntimeError, with the nearest name, for one that there is not.
+        """
+        if name == "python":
+            written: str = self.function.written_source()
+            return written
+        if name == "source":
+            return self.source
+        if name in self.stages:
+            return self.stages.text(name, locations=locations)
+        known = self.views()
+        near = nearest(name, known)
+        raise DSLRuntimeError(
+            f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
+            hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
+        )
+
+    def hint_for_stage(self, name: str) -> str | None:
+        """Return what to do to get a stage that other targets or options have."""
+        return None
+
     @property
     def __mlir__(self) -> str:
         """The text of the IR that tracing made, in the DSL's own dialects."""
@@ -109,7 +138,7 @@ class Compiled:
             for i, argument in enumerate(self.arguments):
                 if i in given:
                     argument = self._expect(i, given[i])
-                packed += argument.pack(given.get(i))
+                packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
         if not self._tried_own:
             self._tried_own = True
@@ -185,9 +214,24 @@ class Compiled:
     def run(self, values: Sequence[Any]) -> Any:
         """Run on one value for each parameter, static ones included. The types are not checked."""
         packed: list[Any] = []
-        for argument, value in zip(self.arguments, values, strict=True):
-            packed += argument.pack(value)
+        for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
+            packed += self._pack(i, argument, value)
         return self._invoke(packed)
+
+    def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
+        """Return the C storage of an argument; an error if its type packs another number of items
+        than it declares, which would move those of the arguments behind it.
+        """
+        packed = argument.pack(value)
+        wanted = len(argument.storage)
+        if len(packed) != wanted:
+            raise plugin_defect(
+                self.function.language,
+                f"{type(argument).__name__}.pack returned {len(packed)} items for '"
+                f"{self._parameters[i].name}', whose storage has {wanted}",
+                hint=f"return one item for each of {argument.storage}",
+            )
+        return packed
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
         """Return the values of a call by the index of their parameter, in order. Raises

@@ -9,6 +9,8 @@ def f(x): ...
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -18,7 +20,7 @@ from basedsl.driver import Driver
 from basedsl.errors import DSLCallError, users_frames, with_article
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.language import Language
-from basedsl.location import is_internal
+from basedsl.location import is_internal, mark_internal
 from basedsl.mlir import MLIRContext
 from basedsl.options import Options
 
@@ -33,6 +35,7 @@ class DSL(Generic[L]):
     def __init__(self, language: L) -> None:
         self.language = language
         self.driver = Driver(language)
+        _hide_frames(type(language))
         self._has_decorated = False
 
     def __repr__(self) -> str:
@@ -132,6 +135,14 @@ class DSL(Generic[L]):
             self._has_decorated = True
             self.driver.start_preload()
         return made
+
+
+def _hide_frames(language: type[Language]) -> None:
+    """Mark the files of the package that defines a language as the library's, not the user's."""
+    package = sys.modules.get(language.package or language.__module__.rpartition(".")[0])
+    initial = getattr(package, "__file__", None)
+    if initial is not None:
+        mark_internal(os.path.dirname(initial))
 
 
 def _resolve_callable(function: Any, args: tuple[Any, ...]) -> tuple[DSLFunction, tuple[Any, ...]]:

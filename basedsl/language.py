@@ -11,13 +11,15 @@ A `Language` is passive: the driver calls its methods at each stage. Only `name`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
+from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.mlir import Bindings
 from basedsl.native_call.invoker import native_invoker
@@ -32,6 +34,9 @@ class Language:
 
     #: The DSL's name, used in symbols and messages; hooks of other plugins get it as `dsl`.
     name: ClassVar[str]
+    #: The package whose files are the plugin's: their frames are hidden from users' error messages.
+    #: None is the package that the language's module is in.
+    package: ClassVar[str | None] = None
     #: The numeric types that a Python int and a Python float become.
     default_int: ClassVar[Any] = Int64
     default_float: ClassVar[Any] = Float64
@@ -53,16 +58,29 @@ class Language:
     #: outside of compilations. Raised while tracing, they become DSLErrors at the user's line.
     plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
 
+    def findings(self, settings: Any) -> Iterable[Finding]:
+        """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
+        devices, libraries.
+        """
+        return ()
+
     def install_as(self, name: str) -> None:
         """Make `import name`, one of `stands_for`, give this DSL's package in this process."""
         raise DSLRuntimeError(f"the DSL '{self.name}' runs no programs of another")
 
     # Arguments -----------------------------------------------------------------------------------
 
-    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+    def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         """Return the argument type of a value of the DSL's own kinds, such as an array, pointer or
         stream; None leaves the value to the core (numbers, static values, trees) and to adapters of
         plugins. `annotation` and `name` are the parameter's. May raise DSLCallError.
+        """
+        return None
+
+    def result_type(self, value: Any) -> ResultType | None:
+        """Return how `value`, a leaf of what a traced function returns, comes back to Python: None
+        for numbers and static values, which the core returns. A value of the DSL's own kinds for
+        which this is None cannot be returned.
         """
         return None
 

@@ -12,6 +12,7 @@ import linecache
 import os
 import re
 import sys
+import time
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from types import CodeType, FrameType
 
 _internal_prefixes: list[str] = []
 _user_prefixes: list[str] = []
+STARTED = time.time()  # a file saved later need not be the text of the code that runs
 _STDLIB = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
 _PASS_ON = frozenset((contextlib.__file__, functools.__file__))
 

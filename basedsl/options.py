@@ -15,7 +15,6 @@ its environment variables; core options are then read under the DSL's prefix fir
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import shlex
 import types
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError
+from basedsl.errors import DSLError, nearest
 from basedsl.location import Span, span_of_frame, user_frames
 
 T = TypeVar("T")
@@ -84,6 +83,9 @@ class Options:
     )
     dump_dir: Path | None = option(  # noqa: RUF009
         None, "folder for saved stages; the current one if not set", affects_output=False
+    )
+    pass_stages: bool = option(
+        False, "make every pass of MLIR's a stage of its own", affects_output=False
     )
     full_traceback: bool = option(
         False, "keep the library's own frames in tracebacks", affects_output=False
@@ -209,6 +211,15 @@ class Options:
         return (*known, *(cls.PREFIX + suffix for suffix in cls.VARIABLES))
 
     @classmethod
+    def spellings(cls) -> list[tuple[str, str]]:
+        """Return the other flags and variables of options, each with the option that it sets."""
+        flags = [
+            (f"--{flag}", f"{name}={fixed}" if fixed is not None else name)
+            for flag, (name, fixed) in cls.SPELLINGS.items()
+        ]
+        return flags + [(cls.PREFIX + suffix, name) for suffix, (name, _) in cls.VARIABLES.items()]
+
+    @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return variables with this record's prefix that no option has, with the nearest that
         exists.
@@ -216,7 +227,7 @@ class Options:
         env = os.environ if environment is None else environment
         known = cls.environment_variables()
         return {
-            name: _nearest(name, known)
+            name: nearest(name, known) or ""
             for name in sorted(env)
             if name.startswith(cls.PREFIX) and name not in known
         }
@@ -365,12 +376,8 @@ def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = 
     known = _kinds(cls)
     for name in values:
         if name not in known:
-            near = _nearest(name, tuple(known))
+            near = nearest(name, known)
             if near and shown:
                 near = "--" + near.replace("_", "-")
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"
             raise OptionError(f"there is no option {shown or name}", hint=hint)
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")

@@ -17,29 +17,35 @@ from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl.numeric import Boolean, Numeric, mlir_type
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.tracing import current_trace
 
 
 class ArgumentType:
     """The base class of argument types. Instances are hashable; calls with equal ones share code.
 
-    A subclass gives `formats`, `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are
-    hashable, and have a `digest` where their fields are plain values.
+    A subclass gives `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are hashable, and
+    have a `digest` where their fields are plain values.
     """
 
     #: Calls of a `Compiled` leave the argument out; `pack(None)` finds its value.
     implicit: ClassVar[bool] = False
 
     @property
-    def formats(self) -> tuple[str, ...]:
-        """The `struct` format characters of the C storage, one for each IR value of the
-        argument.
+    def storage(self) -> tuple[str, ...]:
+        """The `struct` codes of the C storage, which is derived from `ir_types` when a function is
+        compiled: one code for each number or pointer. A memref takes 3 + 2 * rank of them: the
+        allocated and the aligned pointer, the offset in elements, each size, each stride, all "q".
+
+        Declare it only for types of the DSL's own dialect, whose storage MLIR does not know; it is
+        checked against what the compiled function takes.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define formats")
+        known: tuple[str, ...] | None = vars(self).get("_storage")
+        if known is None:
+            raise RuntimeError(f"the storage of {type(self).__name__} is not derived yet")
+        return known
 
     def ir_types(self, ir: Any) -> list[Any]:
-        """Return the MLIR types of the IR parameters, one for each of `formats`. `ir` is the module
-        `ir` of the MLIR bindings.
-        """
+        """Return the MLIR types of the IR parameters; `ir` is that module of the bindings."""
         raise NotImplementedError(f"{type(self).__name__} does not define ir_types")
 
     def proxy(self, values: Sequence[Any]) -> Any:
@@ -49,7 +55,7 @@ class ArgumentType:
         raise NotImplementedError(f"{type(self).__name__} does not define proxy")
 
     def pack(self, value: Any) -> tuple[Any, ...]:
-        """Return the C storage of a Python value of this type: one item for each of `formats`."""
+        """Return the C storage of a Python value of this type: one item for each of `storage`."""
         raise NotImplementedError(f"{type(self).__name__} does not define pack")
 
     def accepts(self, value: Any, name: str) -> bool:
@@ -87,7 +93,7 @@ class NumericArgument(ArgumentType):
     type: Any
 
     @property
-    def formats(self) -> tuple[str, ...]:
+    def storage(self) -> tuple[str, ...]:
         return (storage_format(self.type),)
 
     def ir_types(self, ir: Any) -> list[Any]:
@@ -113,7 +119,7 @@ class StaticArgument(ArgumentType):
     key: Any
     value: Any = None
 
-    formats = ()
+    storage = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticArgument) and self.key == other.key
@@ -137,6 +143,13 @@ class StaticArgument(ArgumentType):
         return f"static {self.value!r}"
 
 
+class ReceiverArgument(StaticArgument):
+    """The instance that a method is called on: static, and known by its identity."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(("receiver", id(value)), value)
+
+
 class PartsArgument(ArgumentType):
     """The base of composite types: the storage of `parts` in order. Types with equal `key`s are
     equal.
@@ -153,8 +166,8 @@ class PartsArgument(ArgumentType):
         return hash(self.key)
 
     @property
-    def formats(self) -> tuple[str, ...]:
-        return tuple(f for part in self.parts for f in part.formats)
+    def storage(self) -> tuple[str, ...]:
+        return tuple(f for part in self.parts for f in part.storage)
 
     def ir_types(self, ir: Any) -> list[Any]:
         return [t for part in self.parts for t in part.ir_types(ir)]
@@ -168,9 +181,9 @@ class TreeArgument(PartsArgument):
         self.node = node
 
     def proxy(self, values: Sequence[Any]) -> Any:
-        leaves, at = [], 0
+        leaves, at, ir = [], 0, current_trace("a tree of arguments").ir
         for part in self.parts:
-            n = len(part.formats)
+            n = len(part.ir_types(ir))
             leaves.append(part.proxy(values[at : at + n]))
             at += n
         return rebuild(self.node, leaves)
@@ -221,8 +234,8 @@ class AdaptedArgument(ArgumentType):
     adapt: Callable[[Any], Any]
 
     @property
-    def formats(self) -> tuple[str, ...]:
-        return tuple(self.inner.formats)
+    def storage(self) -> tuple[str, ...]:
+        return tuple(self.inner.storage)
 
     def ir_types(self, ir: Any) -> list[Any]:
         return list(self.inner.ir_types(ir))

@@ -11,7 +11,7 @@ class Unpacker:
     """A C function's address, its data, and what must stay alive for the two.
 
     The function is an `int64_t (PyObject *value, char *slots, const int64_t *data)`. It writes the
-    value's storage to `slots`, 8 bytes for each of the type's `formats` (16 for "16s"), and returns
+    value's storage to `slots`, 8 bytes for each of the type's `storage` (16 for "16s"), and returns
     1; or it returns 0 if the value is not exactly of the type, and raises nothing: the call then
     goes through Python, which finds another variant or the error.
     """

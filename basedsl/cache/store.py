@@ -3,6 +3,11 @@
 A file is a digest of its content, then the content. Readers accept a file if the digest confirms it
 and treat any other as absent, so writers need no lock: each writes a file of its own and renames
 it. The folder is kept below a size by removing the entries that were used longest ago.
+
+Entries are machine code that the reader runs, so they are trusted as far as the folder is: it is
+made for its owner alone, and a folder or entry that belongs to another user, or that others may
+write, is refused with a warning. Entries are opened without following links, and only if they are
+regular files.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import stat
 import threading
 import time
 import warnings
@@ -29,7 +35,11 @@ _warned: set[Path] = set()
 
 
 class CacheWarning(UserWarning):
-    """Warns that compiled code could not be kept on disk."""
+    """Warns that compiled code could not be kept on disk, or is not read from there."""
+
+
+class _Untrusted(OSError):
+    """The folder or an entry could have been written by somebody else."""
 
 
 def default_folder() -> Path:
@@ -62,43 +72,66 @@ class CacheStore:
         """Return the content under `key`; None if there is none, or none that is whole. `touch`
         marks it as the one used last.
         """
-        path = self.folder / (key + SUFFIX)
+        name = key + SUFFIX
         try:
-            raw = path.read_bytes()
+            with self._opened() as folder:
+                raw = _read_own(self.folder / name, folder)
+                content = raw[_HEAD:]
+                if raw[:_HEAD] != _MAGIC + hashlib.sha256(content).digest():
+                    os.unlink(name, dir_fd=folder)
+                    return None
+                if touch:
+                    with contextlib.suppress(OSError):
+                        os.utime(name, dir_fd=folder)
+        except _Untrusted as error:
+            self._warn(f"compiled code is not read from disk: {error}")
+            return None
         except OSError:
             return None
-        content = raw[_HEAD:]
-        if raw[:_HEAD] != _MAGIC + hashlib.sha256(content).digest():
-            with contextlib.suppress(OSError):
-                path.unlink()
-            return None
-        if touch:
-            with contextlib.suppress(OSError):
-                os.utime(path)
         return content
 
     def write(self, key: str, content: bytes) -> bool:
         """Keep `content` under `key`; return if that worked. A failure warns once per folder."""
         number = f"{os.getpid()}-{threading.get_ident()}-{next(_numbers)}"
-        partial = self.folder / f"{key}.{number}.partial"
+        partial = f"{key}.{number}.partial"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(_MAGIC + hashlib.sha256(content).digest() + content)
-            partial.replace(self.folder / (key + SUFFIX))
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._opened() as folder:
+                try:
+                    _write_new(partial, folder, _MAGIC + hashlib.sha256(content).digest() + content)
+                    os.replace(partial, key + SUFFIX, src_dir_fd=folder, dst_dir_fd=folder)
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        os.unlink(partial, dir_fd=folder)
+                    raise
+        except _Untrusted as error:
+            self._warn(f"compiled code is not kept on disk: {error}")
+            return False
         except OSError as error:
-            with contextlib.suppress(OSError):
-                partial.unlink()
-            if self.folder not in _warned:
-                _warned.add(self.folder)
-                warnings.warn(
-                    f"compiled code is not kept on disk: {self.folder} cannot be written "
-                    f"({error.strerror or error})",
-                    CacheWarning,
-                    stacklevel=2,
-                )
+            reason = error.strerror or error
+            self._warn(
+                f"compiled code is not kept on disk: {self.folder} cannot be written ({reason})"
+            )
             return False
         self.shrink(self.limit)
         return True
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        """Open the folder, if it is its owner's alone; files are then opened relative to it, so
+        that no other folder can take its place in between.
+        """
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _require_own(os.fstat(folder), "the folder", self.folder)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _warn(self, message: str) -> None:
+        if self.folder not in _warned:
+            _warned.add(self.folder)
+            warnings.warn(message, CacheWarning, stacklevel=3)
 
     def is_empty(self) -> bool:
         """Return True if the folder has no entry."""
@@ -110,7 +143,8 @@ class CacheStore:
 
     def entries(self) -> list[Found]:
         """Return all entries, most recently used first."""
-        found = [Found(path, stat.st_size, stat.st_mtime) for path, stat in self._files(SUFFIX)]
+        files = self._files(SUFFIX)
+        found = [Found(path, status.st_size, status.st_mtime) for path, status in files]
         return sorted(found, key=lambda one: (-one.used, one.path.name))
 
     def shrink(self, limit: int) -> int:
@@ -124,9 +158,9 @@ class CacheStore:
                 with contextlib.suppress(OSError):
                     one.path.unlink()
                     removed += 1
-        for path, stat in self._files(".partial"):
+        for path, status in self._files(".partial"):
             # Left by a writer that was killed: writing takes less than an hour.
-            if limit == 0 or time.time() - stat.st_mtime > _ABANDONED_SECONDS:
+            if limit == 0 or time.time() - status.st_mtime > _ABANDONED_SECONDS:
                 with contextlib.suppress(OSError):
                     path.unlink()
         return removed
@@ -143,4 +177,31 @@ class CacheStore:
             return
         for path in paths:
             with contextlib.suppress(OSError):
-                yield Path(path), os.stat(path)
+                yield Path(path), os.lstat(path)
+
+
+def _require_own(status: os.stat_result, kind: str, path: Path) -> None:
+    """Raise _Untrusted if a file or folder belongs to another user or others may write it."""
+    if status.st_uid != os.geteuid():
+        raise _Untrusted(
+            f"{kind} {path} belongs to another user; name a folder of yours in BASEDSL_CACHE_DIR"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _Untrusted(f"others may write {kind} {path}; `chmod go-w {path}` ends that")
+
+
+def _read_own(path: Path, folder: int) -> bytes:
+    # O_NONBLOCK: opening a FIFO would wait for a writer.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with os.fdopen(os.open(path.name, flags, dir_fd=folder), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is no regular file")
+        _require_own(status, "the file", path)
+        return file.read()
+
+
+def _write_new(name: str, folder: int, content: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
+        file.write(content)

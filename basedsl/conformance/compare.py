@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.conformance.adapter import Adapter
 from basedsl.conformance.cases import Buf, Case
+from basedsl.conformance.declaration import Conformance
 from basedsl.errors import DSLError
 
 
@@ -39,110 +39,110 @@ def run_python(fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
 
 
 def run_dsl(
-    adapter: Adapter, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    conformance: Conformance, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Outcome:
     """Run the compiled `fn`; buffers become the DSL's arrays."""
-    arrays = [adapter.buffer(a) if isinstance(a, Buf) else copy.deepcopy(a) for a in args]
+    arrays = [conformance.buffer(a) if isinstance(a, Buf) else copy.deepcopy(a) for a in args]
     try:
         value = fn(*arrays, **copy.deepcopy(kwargs))
     except Exception as error:
         return Outcome(error=error)
     pairs = zip(args, arrays, strict=True)
-    return Outcome(value, tuple(adapter.contents(b) for a, b in pairs if isinstance(a, Buf)))
+    return Outcome(value, tuple(conformance.contents(b) for a, b in pairs if isinstance(a, Buf)))
 
 
-def difference(adapter: Adapter, python: Outcome, dsl: Outcome) -> str:
+def difference(conformance: Conformance, python: Outcome, dsl: Outcome) -> str:
     """Return the difference of two outcomes in words; "" if there is none."""
     expected, found = python.error, dsl.error
     if expected is None and found is None:
-        if not same(adapter, python.value, dsl.value):
-            return f"Python gives {python.value!r}, {adapter.name} gives {dsl.value!r}"
-        if not same(adapter, python.buffers, dsl.buffers):
-            return f"Python leaves {python.buffers}, {adapter.name} leaves {dsl.buffers}"
+        if not same(conformance, python.value, dsl.value):
+            return f"Python gives {python.value!r}, {conformance.name} gives {dsl.value!r}"
+        if not same(conformance, python.buffers, dsl.buffers):
+            return f"Python leaves {python.buffers}, {conformance.name} leaves {dsl.buffers}"
         return ""
     if expected is None or found is None:
-        return f"Python: {python}\n{adapter.name}: {dsl}"
-    if adapter.raises and not isinstance(found, type(expected)):
-        return f"Python raises {expected!r}, {adapter.name} raises {found!r}"
-    if not adapter.raises and not isinstance(found, DSLError | type(expected)):
-        return f"Python raises {expected!r}, {adapter.name} fails with {found!r}"
+        return f"Python: {python}\n{conformance.name}: {dsl}"
+    if conformance.raises and not isinstance(found, type(expected)):
+        return f"Python raises {expected!r}, {conformance.name} raises {found!r}"
+    if not conformance.raises and not isinstance(found, DSLError | type(expected)):
+        return f"Python raises {expected!r}, {conformance.name} fails with {found!r}"
     if isinstance(expected, IndexError | ArithmeticError):
         return ""  # Python's own words differ from operation to operation
     if expected.args and str(expected.args[0]) not in str(found):
-        return f"the message of {expected!r} is not in that of {adapter.name}: {found}"
+        return f"the message of {expected!r} is not in that of {conformance.name}: {found}"
     return ""
 
 
-def same(adapter: Adapter, a: Any, b: Any) -> bool:
+def same(conformance: Conformance, a: Any, b: Any) -> bool:
     """True if two results are the same Python value, up to the width of the DSL's numbers."""
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
         if a == 0.0 and b == 0.0:
             return math.copysign(1.0, a) == math.copysign(1.0, b)
-        close = 1e-12 if adapter.float_bits == 64 else 2e-5
+        close = 1e-12 if conformance.float_bits == 64 else 2e-5
         return a == b or math.isclose(a, b, rel_tol=close, abs_tol=close)
     if type(a) is int and type(b) is int:
-        return (a - b) % (1 << adapter.int_bits) == 0
+        return (a - b) % (1 << conformance.int_bits) == 0
     if type(a) is not type(b):
         return False
     if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(same(adapter, x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(same(conformance, x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
-        return list(a) == list(b) and all(same(adapter, a[k], b[k]) for k in a)
+        return list(a) == list(b) and all(same(conformance, a[k], b[k]) for k in a)
     if dataclasses.is_dataclass(a) or hasattr(a, "__dict__"):
-        return same(adapter, dict(vars(a)), dict(vars(b)))
+        return same(conformance, dict(vars(a)), dict(vars(b)))
     return bool(a == b)
 
 
-def check(adapter: Adapter, case: Case) -> None:
+def check(conformance: Conformance, case: Case) -> None:
     """Run a case; AssertionError if the DSL does not do what it must."""
     if case.is_session:
-        check_session(adapter, case)
+        check_session(conformance, case)
         return
-    missing = sorted(case.tags & adapter.unsupported.keys())
+    missing = sorted(case.tags & conformance.unsupported.keys())
     if missing or case.message:
-        check_refused(adapter, case, missing)
+        check_refused(conformance, case, missing)
         return
     reference = case.build(lambda fn: fn)
-    compiled = adapter.entry(case.build(adapter.jit))
-    for args in case.arguments(adapter.int_bits):
+    compiled = conformance.entry(case.build(conformance.jit))
+    for args in case.arguments(conformance.int_bits):
         python = run_python(reference, args, case.kwargs)
-        dsl = run_dsl(adapter, compiled, args, case.kwargs)
-        found = difference(adapter, python, dsl)
+        dsl = run_dsl(conformance, compiled, args, case.kwargs)
+        found = difference(conformance, python, dsl)
         if found:
             error = AssertionError(f"{case.name}{args}: {found}")
             raise error from dsl.error
 
 
-def check_session(adapter: Adapter, case: Case) -> None:
+def check_session(conformance: Conformance, case: Case) -> None:
     """Make the calls of a session, and compare result and state after each."""
     made: Any = case.build
     reference, python_state = made(lambda fn: fn)
-    main, dsl_state = made(adapter.jit)
-    compiled = adapter.entry(main)
+    main, dsl_state = made(conformance.jit)
+    compiled = conformance.entry(main)
     for number, args in enumerate(case.inputs, 1):
         before = copy.deepcopy(dsl_state())
-        dsl = run_dsl(adapter, compiled, args, case.kwargs)
+        dsl = run_dsl(conformance, compiled, args, case.kwargs)
         what = f"{case.name}, call {number} of {case.inputs}"
         if case.message:
             if not isinstance(dsl.error, DSLError) or case.message not in str(dsl.error):
                 raise AssertionError(f"{what}: no {case.message!r}, but {dsl}") from dsl.error
             expected = before
         else:
-            found = difference(adapter, run_python(reference, args, case.kwargs), dsl)
+            found = difference(conformance, run_python(reference, args, case.kwargs), dsl)
             if found:
                 raise AssertionError(f"{what}: {found}") from dsl.error
             expected = python_state()
-        if not same(adapter, expected, dsl_state()):
+        if not same(conformance, expected, dsl_state()):
             raise AssertionError(f"{what} leaves {dsl_state()!r}, not {expected!r}")
 
 
-def check_refused(adapter: Adapter, case: Case, missing: Sequence[str]) -> None:
+def check_refused(conformance: Conformance, case: Case, missing: Sequence[str]) -> None:
     """Run a program that must fail with a DSLError that points into it."""
-    compiled = adapter.entry(case.build(adapter.jit))
-    args = case.arguments(adapter.int_bits)[0]
-    error = run_dsl(adapter, compiled, args, case.kwargs).error
+    compiled = conformance.entry(case.build(conformance.jit))
+    args = case.arguments(conformance.int_bits)[0]
+    error = run_dsl(conformance, compiled, args, case.kwargs).error
     what = f"{case.name}: {', '.join(missing) or repr(case.message)}"
     if error is None:
         raise AssertionError(f"{what}: no error")

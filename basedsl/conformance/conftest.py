@@ -16,7 +16,7 @@ def _no_disk_cache() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the adapter's environment variables."""
-    if "adapter" in request.fixturenames:
-        for name, value in request.getfixturevalue("adapter").environment.items():
+    """Set the declaration's environment variables."""
+    if "conformance" in request.fixturenames:
+        for name, value in request.getfixturevalue("conformance").environment.items():
             monkeypatch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""The pytest plugin: `--dsl NAME` runs the conformance tests on that DSL's adapter.
+"""The pytest plugin: `--dsl NAME` runs the conformance tests on that DSL.
 
 `--dsl` may be given several times; the ini option `conformance_dsls` gives the default. The number
 of random programs is `--fuzz N`, the first seed `--fuzz-seed S`.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from basedsl.conformance.adapter import Adapter
+    from basedsl.conformance.declaration import Conformance
 
 BATCH = 25
 
@@ -28,37 +28,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("conformance_dsls", "DSLs to run conformance on without --dsl", "args", [])
 
 
-def adapters(config: pytest.Config) -> list[Adapter]:
+def conformances(config: pytest.Config) -> list[Conformance]:
     """Return the adapters asked for; a usage error lists those that exist."""
     from basedsl.plugin import plugin_manager
 
-    known = plugin_manager().conformance_adapters()
+    known = plugin_manager().conformances()
     names = config.getoption("--dsl") or config.getini("conformance_dsls")
     found = []
     for name in names:
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
-            raise pytest.UsageError(f"--dsl {name}: there is no such adapter (there is: {there})")
+            raise pytest.UsageError(f"--dsl {name}: no such declaration (there is: {there})")
         found.append(known[name].load())
     return found
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.getoption("--dsl"):
-        adapters(session.config)  # an unknown name is a usage error, before anything is collected
+        conformances(session.config)  # an unknown name is an error before anything is collected
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not metafunc.module.__name__.startswith("basedsl.conformance."):
         return
-    if "adapter" in metafunc.fixturenames:
-        found = adapters(metafunc.config)
+    if "conformance" in metafunc.fixturenames:
+        found = conformances(metafunc.config)
         if "seeds" in metafunc.fixturenames:
             pairs = [(one, batch) for one in found for batch in _batches(metafunc.config, one)]
             ids = [f"{one.name}-{batch.start}-{batch.stop - 1}" for one, batch in pairs]
-            metafunc.parametrize(("adapter", "seeds"), pairs, ids=ids)
+            metafunc.parametrize(("conformance", "seeds"), pairs, ids=ids)
         else:
-            metafunc.parametrize("adapter", found, ids=[one.name for one in found])
+            metafunc.parametrize("conformance", found, ids=[one.name for one in found])
     if "case" in metafunc.fixturenames:
         from basedsl.conformance.programs import all_cases
 
@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("case", [c for _, c in cases], ids=[name for name, _ in cases])
 
 
-def _batches(config: Any, adapter: Adapter) -> list[range]:
+def _batches(config: Any, conformance: Conformance) -> list[range]:
     first: int = config.getoption("--fuzz-seed")
-    end = first + round(config.getoption("--fuzz") * adapter.fuzz_share)
+    end = first + round(config.getoption("--fuzz") * conformance.fuzz_share)
     return [range(at, min(at + BATCH, end)) for at in range(first, end, BATCH)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.fuzz import check_seed
-from basedsl.conformance.sessions import check_session_of_seed
+from basedsl.conformance.sessions import check_session
 
 
-def test_random_programs(adapter: Adapter, seeds: range) -> None:
-    reports = [report for seed in seeds if (report := check_seed(adapter, seed))]
+def test_random_programs(conformance: Conformance, seeds: range) -> None:
+    reports = [report for seed in seeds if (report := check_seed(conformance, seed))]
     assert not reports, "\n\n".join(reports)
 
 
-def test_random_sessions(adapter: Adapter, seeds: range) -> None:
+def test_random_sessions(conformance: Conformance, seeds: range) -> None:
     """Several calls with state between them: one session for every fifth program."""
     chosen = [seed for seed in seeds if seed % 5 == 0]
-    reports = [report for seed in chosen if (report := check_session_of_seed(adapter, seed))]
+    reports = [found for seed in chosen if (found := check_session(conformance, seed).failure)]
     assert not reports, "\n\n".join(reports)

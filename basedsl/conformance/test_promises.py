@@ -15,7 +15,7 @@ import pytest
 
 from basedsl import Constexpr, DSLCallError, DSLError, DSLTypeError, location, range_constexpr
 from basedsl.binding.calling_convention import CONVENTION, ERROR
-from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.declaration import Conformance
 from basedsl.numeric import Float32, Int8, Int32
 from basedsl.testing import TraceLog
 
@@ -25,8 +25,8 @@ SCALE = 3
 
 
 @pytest.fixture
-def jit(adapter: Adapter) -> Callable[..., Any]:
-    made: Callable[..., Any] = adapter.dsl.jit
+def jit(conformance: Conformance) -> Callable[..., Any]:
+    made: Callable[..., Any] = conformance.dsl.jit
     return made
 
 
@@ -41,7 +41,7 @@ def _scale() -> Iterator[None]:
 # Types ------------------------------------------------------------------------------------------
 
 
-def test_default_types(adapter: Adapter, jit: Any) -> None:
+def test_default_types(conformance: Conformance, jit: Any) -> None:
     seen: list[Any] = []
 
     @jit
@@ -49,8 +49,14 @@ def test_default_types(adapter: Adapter, jit: Any) -> None:
         seen.append((n.dtype, x.dtype, flag.dtype.__name__, type(plain_int)))
 
     types(1, 2.5, True, 4)
+    language = conformance.dsl.language
     assert seen == [
-        (adapter.dsl.language.default_int, adapter.dsl.language.default_float, "Boolean", int)
+        (
+            language.default_int,
+            language.default_float,
+            "Boolean",
+            int,
+        )
     ]
 
 
@@ -66,12 +72,12 @@ def test_declared_types(jit: Any) -> None:
     assert seen == [[Int8, Float32, Int32, Int8, Float32]]
 
 
-def test_an_int_that_does_not_fit_its_type_is_refused(adapter: Adapter, jit: Any) -> None:
+def test_an_int_that_does_not_fit_its_type_is_refused(conformance: Conformance, jit: Any) -> None:
     @jit
     def same(n):
         return n
 
-    top = 2 ** (adapter.int_bits - 1)
+    top = 2 ** (conformance.int_bits - 1)
     assert same(top - 1) == top - 1 and same(-top) == -top
     with pytest.raises((DSLTypeError, OverflowError, DSLError)):
         same(top)
@@ -232,7 +238,7 @@ def test_the_table_of_calls_is_complete() -> None:
     ]
 
 
-def test_jit_inlines_jit_and_python(adapter: Adapter, jit: Any) -> None:
+def test_jit_inlines_jit_and_python(conformance: Conformance, jit: Any) -> None:
     traced = TraceLog()
 
     @jit
@@ -258,21 +264,21 @@ def test_jit_inlines_jit_and_python(adapter: Adapter, jit: Any) -> None:
 
 
 @pytest.fixture
-def launched(adapter: Adapter, jit: Any) -> Callable[..., list[Any]]:
+def launched(conformance: Conformance, jit: Any) -> Callable[..., list[Any]]:
     """Runs a function of an int and a buffer as a kernel; what it leaves in the buffer."""
-    if not adapter.kernels:
-        pytest.skip(f"{adapter.name} has no kernels")
+    if not conformance.kernels:
+        pytest.skip(f"{conformance.name} has no kernels")
 
     def run(body: Callable[..., Any], n: Any) -> list[Any]:
-        kernel = adapter.dsl.kernel(body)
+        kernel = conformance.dsl.kernel(body)
 
         @jit
         def host(n, out):
-            adapter.launch(kernel(n, out))
+            conformance.launch(kernel(n, out))
 
-        out = adapter.buffer([0, 0, 0])
+        out = conformance.buffer([0, 0, 0])
         host(n, out)
-        return adapter.contents(out)
+        return conformance.contents(out)
 
     return run
 
@@ -305,8 +311,8 @@ def test_a_kernel_inlines_jit_and_python(launched: Any, jit: Any) -> None:
     assert launched(work, 2) == [2, 4, 4]
 
 
-def test_a_kernel_cannot_call_a_kernel(adapter: Adapter, launched: Any) -> None:
-    @adapter.dsl.kernel
+def test_a_kernel_cannot_call_a_kernel(conformance: Conformance, launched: Any) -> None:
+    @conformance.dsl.kernel
     def inner(out):
         out[0] = 1
 
@@ -320,11 +326,11 @@ def test_a_kernel_cannot_call_a_kernel(adapter: Adapter, launched: Any) -> None:
     assert "a kernel cannot launch a kernel" in text and os.path.basename(__file__) in text
 
 
-def test_a_dsl_without_kernels_says_so(adapter: Adapter, jit: Any) -> None:
-    if adapter.kernels:
-        pytest.skip(f"{adapter.name} has kernels")
+def test_a_dsl_without_kernels_says_so(conformance: Conformance, jit: Any) -> None:
+    if conformance.kernels:
+        pytest.skip(f"{conformance.name} has kernels")
 
-    @adapter.dsl.kernel
+    @conformance.dsl.kernel
     def work(n):
         pass
 
@@ -336,8 +342,8 @@ def test_a_dsl_without_kernels_says_so(adapter: Adapter, jit: Any) -> None:
         host(1)
 
 
-def test_python_cannot_call_a_kernel(adapter: Adapter) -> None:
-    @adapter.dsl.kernel
+def test_python_cannot_call_a_kernel(conformance: Conformance) -> None:
+    @conformance.dsl.kernel
     def work(n):
         pass
 
@@ -471,8 +477,8 @@ def test_a_value_does_not_outlive_its_compilation(jit: Any) -> None:
     assert kept == []
 
 
-def test_without_preprocessing_a_dynamic_condition_is_refused(adapter: Adapter) -> None:
-    @adapter.dsl.jit(preprocess=False)
+def test_without_preprocessing_a_dynamic_condition_is_refused(conformance: Conformance) -> None:
+    @conformance.dsl.jit(preprocess=False)
     def f(n):
         if n > 0:  # here
             return 1

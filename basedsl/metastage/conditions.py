@@ -7,7 +7,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric import Boolean, Numeric, is_dynamic, logical_not, python_class
-from basedsl.tracing import Trace, current
+from basedsl.tracing import Trace, current_trace_or_none
 
 
 def asked(value: Any) -> Any:
@@ -45,7 +45,7 @@ def length(obj: Any) -> Any:
     if not answer.is_integer:
         kind = python_class(type(answer)).__name__
         raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
-    trace = current()
+    trace = current_trace_or_none()
     assert trace is not None
     trace.emitter.assert_(
         (answer >= 0).ir_value(), "ValueError: __len__() should return >= 0", trace.loc()
@@ -55,7 +55,7 @@ def length(obj: Any) -> Any:
 
 def staged(value: Any) -> Trace | None:
     """Return the trace if `value` is a dynamic condition in it, else None."""
-    return current() if is_dynamic(value) else None
+    return current_trace_or_none() if is_dynamic(value) else None
 
 
 def truth(value: Any) -> Any:

@@ -29,7 +29,7 @@ from basedsl.metastage.namespaces import ONCE
 from basedsl.metastage.ranges import Range, integer_of
 from basedsl.metastage.state import Body, MaybeUnbound, State
 from basedsl.numeric import Boolean, Numeric, is_dynamic, resolve
-from basedsl.tracing import Trace, current, raised
+from basedsl.tracing import Trace, current_trace_or_none, raised
 
 Thunk = Callable[[], Any]
 Names = tuple[str, ...]
@@ -131,7 +131,7 @@ class StagedControlFlow:
         undef_ok: tuple[str, ...],
         exits: tuple[str, ...] = (),
     ) -> None:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None and isinstance(iterable, Range):
             stage_for(trace, iterable, body, names, undef_ok, exits)
         else:
@@ -156,7 +156,7 @@ class StagedControlFlow:
             if left is False:
                 body(item)
             else:  # whether an earlier iteration left the loop is known at run time only
-                trace = current()
+                trace = current_trace_or_none()
                 assert trace is not None
                 test = i1(negation(left))
                 run = _shared(functools.partial(body, item), [body])
@@ -174,7 +174,7 @@ class StagedControlFlow:
         undef_ok: tuple[str, ...],
         exits: tuple[str, ...] = (),
     ) -> None:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None:
             run_while(trace, test, truth, _both(names), body, names, undef_ok, exits)
             return
@@ -188,7 +188,7 @@ class StagedControlFlow:
 
     def assert_(self, test: Thunk, message: Thunk | None) -> None:
         condition = asked(test())
-        trace = current()
+        trace = current_trace_or_none()
         if not is_dynamic(condition):
             if condition:
                 return
@@ -202,7 +202,7 @@ class StagedControlFlow:
     AssertionError = AssertionError
 
     def raise_(self, error: Thunk, cause: Thunk | None = None) -> None:
-        trace = current()
+        trace = current_trace_or_none()
         made = error()
         if trace is None or not _in_staged_region(trace):
             if cause is not None:
@@ -218,7 +218,7 @@ class StagedControlFlow:
         try:
             found = value()
         except NameError:
-            if current() is None:
+            if current_trace_or_none() is None:
                 raise
             raise DSLNameError(
                 f"'{name}' is read here before it is bound",
@@ -229,7 +229,7 @@ class StagedControlFlow:
         return found
 
     def check_outer(self, name: str, value: Any, kind: str) -> None:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None and trace.region.kind not in ("function", "kernel"):
             raise DSLError(
                 f"the {kind} variable '{name}' is bound inside staged control flow",
@@ -245,7 +245,7 @@ class StagedControlFlow:
 
     def fn(self, function: Any) -> Any:
         """Return the DSL's version of a builtin or `math` function; other callables as they are."""
-        if current() is None:
+        if current_trace_or_none() is None:
             return function
         try:
             own = _BUILTINS.get(function)
@@ -280,13 +280,13 @@ class StagedControlFlow:
 
     def static_only(self, kind: str) -> AbstractContextManager[Any]:
         """Forbid dynamic operations inside `kind`: its meaning at run time could not be kept."""
-        trace = current()
+        trace = current_trace_or_none()
         if trace is None:
             return contextlib.nullcontext()
         return _StaticManager(contextlib.nullcontext(), trace, kind)
 
     def with_(self, manager: Any) -> Any:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is None or getattr(type(manager), "__dsl_staged__", False):
             return manager
         return _StaticManager(manager, trace, "with")
@@ -346,7 +346,7 @@ def _both(names: Names) -> Callable[[Any, Thunk], Any]:
     """Return a short-circuit `and` whose right side may bind `names`."""
 
     def both(value: Any, right: Thunk) -> Any:
-        trace = current()
+        trace = current_trace_or_none()
         assert trace is not None
         return _choose(trace, value, value, _shared(right, [right]), None, names, names)
 
@@ -385,7 +385,7 @@ def _print(
     flush: bool = False,
 ) -> None:
     """Python's `print` while tracing: dynamic values show as `?`."""
-    trace = current()
+    trace = current_trace_or_none()
     assert trace is not None
     text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
     target = file

@@ -19,7 +19,7 @@ from basedsl.metastage.contents import (
     may_change,
 )
 from basedsl.metastage.namespaces import ONCE, instructions, named_in
-from basedsl.tracing import current
+from basedsl.tracing import current_trace_or_none
 
 if TYPE_CHECKING:
     from basedsl.metastage.state import PlaceContents
@@ -43,7 +43,7 @@ class ForeignObjects:
     ) -> None:
         self._codes = [function.__code__ for function in functions]
         self._held: dict[int, tuple[str, Any, Contents, str]] = {}
-        trace = current()
+        trace = current_trace_or_none()
         self._outside = None if trace is None else trace.outside
         self._marks = None if self._outside is None else self._outside.mark(snapshot)
         used: set[str] | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from basedsl.metastage.branches import Branch
 from basedsl.metastage.state import Body
-from basedsl.tracing import require
+from basedsl.tracing import current_trace
 
 
 def check_index(items: Any, index: Any) -> None:
@@ -15,7 +15,7 @@ def check_index(items: Any, index: Any) -> None:
     length, kind = len(items), type(items).__name__
     if length == 0:
         raise IndexError(f"{kind} index out of range")
-    trace = require("an index known at run time only")
+    trace = current_trace("an index known at run time only")
     inside = (index >= -length) & (index < length)
     trace.emitter.assert_(inside.ir_value(), f"IndexError: {kind} index out of range", trace.loc())
 
@@ -26,7 +26,7 @@ def select_item(items: Any, index: Any) -> Any:
     length = len(items)
     if length == 1:
         return items[0]
-    trace = require("an index known at run time only")
+    trace = current_trace("an index known at run time only")
 
     def holder() -> Any:  # so that the branches see the items as objects from before
         return items

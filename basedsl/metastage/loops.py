@@ -30,7 +30,7 @@ from basedsl.numeric import (
     logical_not,
     promote,
 )
-from basedsl.tracing import Trace, require
+from basedsl.tracing import Trace, current_trace
 
 
 def stage_for(
@@ -249,7 +249,7 @@ def length_of(bounds: Range) -> Any:
     """Return the number of items of a range: an int, or a number of the loop variable's type."""
     if bounds.is_static:
         return len(bounds.as_builtin())
-    kind = _index_type(bounds, require("the length of a range"))
+    kind = _index_type(bounds, current_trace("the length of a range"))
     start, stop, step = (kind(bound) for bound in (bounds.start, bounds.stop, bounds.step))
     return _trip_count(kind, start, stop, step, bounds.step)[0].to(kind)
 
@@ -275,7 +275,7 @@ def _trip_count(kind: Any, low: Any, high: Any, by: Any, step: Any) -> tuple[Any
         if int(step) == 1:
             return _pick(low < high, high.to(counter) - low.to(counter), none), counter
         return (upward() if int(step) > 0 else downward()), counter
-    trace = require("a staged loop")
+    trace = current_trace("a staged loop")
     trace.emitter.assert_(
         (by != kind(0)).ir_value(), "ValueError: range() arg 3 must not be zero", trace.loc()
     )
@@ -286,6 +286,8 @@ def _trip_count(kind: Any, low: Any, high: Any, by: Any, step: Any) -> tuple[Any
 
 
 def _pick(condition: Any, a: Any, b: Any) -> Any:
-    trace = require("a staged loop")
+    trace = current_trace("a staged loop")
     yes, no = a.ir_value(), b.ir_value()
-    return type(a).from_value(trace.value("arith.select", yes.type, condition.ir_value(), yes, no))
+    return type(a).from_value(
+        trace.emit_op("arith.select", yes.type, condition.ir_value(), yes, no)
+    )

@@ -19,7 +19,7 @@ from basedsl.metastage.loops import length_of, stage_for
 from basedsl.metastage.ranges import Range
 from basedsl.metastage.state import Body
 from basedsl.numeric import as_numeric, is_dynamic, resolve
-from basedsl.tracing import LoopHints, require
+from basedsl.tracing import LoopHints, current_trace
 
 
 class RangeView(Range):
@@ -119,7 +119,7 @@ def _fold(items: Range, initial: Any, step: Callable[[Any, Any], Any]) -> Any:
         nonlocal result
         result = step(result, item)
 
-    stage_for(require("a staged loop"), items, body, ("result",), ("result",), ())
+    stage_for(current_trace("a staged loop"), items, body, ("result",), ("result",), ())
     return result
 
 
@@ -159,7 +159,7 @@ def extreme(original: Any) -> Callable[..., Any]:
         count, item = _parts(items, original.__name__)
         if key is not None:
             items.as_builtin()  # raises
-        trace = require("a staged loop")
+        trace = current_trace("a staged loop")
 
         def extreme_item() -> Any:
             if not isinstance(items, RangeView):

@@ -39,7 +39,7 @@ class NativeInvoker(Invoker):
         self.native = native
         entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
         into = struct.Struct(slot_format(formats))
-        out = struct.Struct(slot_format(results.formats))
+        out = struct.Struct(slot_format(results.storage))
         size, at = into.size + out.size, into.size
         pack_into, unpack_from, make = into.pack_into, out.unpack_from, results.make
         buffer_of, failures = ctypes.create_string_buffer, native.failed
@@ -76,7 +76,7 @@ def native_invoker(
     """
     code = native.load_object(object_code, symbols)
     address = code.address_of(symbol + ENTRY_SUFFIX)
-    formats = [f for argument in arguments for f in argument.formats]
+    formats = [f for argument in arguments for f in argument.storage]
 
     def on_failure() -> BaseException | None:
         try:

@@ -63,7 +63,7 @@ def native_variant(
         if found is None or not _agrees(found, argument, value):
             return None
         taken.append((found, slot))
-        slot += _size(argument.formats)
+        slot += _size(argument.storage)
     wrapped = _results(results, slot)
     if slot + wrapped.size > SLOT_BYTES:
         return None
@@ -117,13 +117,13 @@ def _tuple(
         if found is None:
             return None
         items.append((found, slot))
-        slot += _size(part.formats)
+        slot += _size(part.storage)
     return tuple_unpacker(items)
 
 
 def _agrees(unpacker: Unpacker, argument: Any, value: Any) -> bool:
     """Return True if the unpacker writes the same bytes for `value` as `argument.pack`."""
-    format_ = slot_format(argument.formats)
+    format_ = slot_format(argument.storage)
     wanted = struct.pack(format_, *argument.pack(value))
     slots = ctypes.create_string_buffer(max(len(wanted), 1))
     data = (ctypes.c_int64 * max(len(unpacker.data), 1))(*unpacker.data)
@@ -136,8 +136,8 @@ _UNPACK = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p, c
 
 
 def _results(results: Results, start: int) -> NativeResults:
-    size = _size(results.formats)
-    formats = results.native_formats
+    size = _size(results.storage)
+    formats = results.native_storage
     if formats is not None:
         slots = tuple((code, start + 8 * i) for i, code in enumerate(formats))
         if results.shape is None and results.places:
@@ -146,5 +146,5 @@ def _results(results: Results, start: int) -> NativeResults:
             return NativeResults(NOTHING, (), start, size)
         if results.is_flat_tuple:
             return NativeResults(TUPLE, slots, start, size)
-    out, make = struct.Struct(slot_format(results.formats)), results.make
+    out, make = struct.Struct(slot_format(results.storage)), results.make
     return NativeResults(PYTHON, (), start, size, lambda raw: make(out.unpack(raw)))

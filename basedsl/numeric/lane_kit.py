@@ -72,7 +72,7 @@ def lanes(n: int) -> Iterator[LaneKit]:
 
     Needs a running trace, and does not nest (ValueError).
     """
-    trace = tracing.require("arithmetic on vectors")
+    trace = tracing.current_trace("arithmetic on vectors")
     scalar = kit_of(trace)
     if isinstance(scalar, LaneKit):
         raise ValueError("lanes do not nest")

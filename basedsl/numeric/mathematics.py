@@ -94,7 +94,7 @@ def _emit(op: str, T: Type, operands: Sequence[Numeric], fastmath: bool = False)
 
 
 def _kit() -> Kit:
-    return kit_of(tracing.require("a math function of a dynamic value"))
+    return kit_of(tracing.current_trace("a math function of a dynamic value"))
 
 
 def _of_op(original: Callable[..., float], op: str) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ def not_static(number: Any, problem: str, hint: str | None = None) -> DSLError:
             text = "`match` needs a static subject, a number in this one is dynamic"
             hint = "write it as if/elif/else"
     error = DSLError(text, hint=hint)
-    trace = tracing.current()
+    trace = tracing.current_trace_or_none()
     if trace is None or frame is None or is_library(frame.f_code.co_filename):
         return error  # a library may ask for the truth, catch the error and go on
     return trace.refuse(error)

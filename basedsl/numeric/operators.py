@@ -111,7 +111,7 @@ def _exact_quotient(plan: OperatorPlan, a: Any, b: Any) -> Any:
     n, left = _known_int(b), plan.left
     if n is None or n < 2 or type(a) is not plan.left or a.divby % n or a.region is None:
         return None
-    trace = tracing.require("arithmetic on a dynamic value")
+    trace = tracing.current_trace("arithmetic on a dynamic value")
     kit = kit_of(trace)
     x = a.ir_value()
     kit.begin()
@@ -339,7 +339,7 @@ def invert(x: Numeric) -> Numeric:
     if x.is_float:
         raise DSLTypeError(f"`~` needs an integer, not {with_article(type(x))}")
     if x.kind is Kind.BOOLEAN:
-        if x.region is not None and isinstance(kit_of(tracing.require("~")), LaneKit):
+        if x.region is not None and isinstance(kit_of(tracing.current_trace("~")), LaneKit):
             return logical_not(x)
         raise DSLTypeError(
             "`~` of a Boolean is -1 or -2 in Python, which both are true",
@@ -377,7 +377,7 @@ def _not_boolean(x: Numeric) -> Numeric:
 
 
 def _unary(x: Numeric, op: str) -> Numeric:
-    trace = tracing.require("arithmetic on a dynamic value")
+    trace = tracing.current_trace("arithmetic on a dynamic value")
     kit = kit_of(trace)
     value = x.ir_value()
     kit.begin()

@@ -74,7 +74,7 @@ PLAIN_PYTHON = Defaults((Int32, Float32))
 
 def defaults() -> Defaults:
     """Return the running DSL's types of Python numbers; Int32 and Float32 in plain Python."""
-    trace = tracing.current()
+    trace = tracing.current_trace_or_none()
     if trace is None:
         return PLAIN_PYTHON
     return Defaults((trace.default_int, trace.default_float))

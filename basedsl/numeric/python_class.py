@@ -57,7 +57,7 @@ def is_ambiguous(a: type, b: type) -> bool:
     if b not in _PYTHON_CLASSES or not isinstance(a, Numbers):
         return False
     T: Any = a
-    trace = tracing.current()
+    trace = tracing.current_trace_or_none()
     if trace is None or (b is not bool and T not in (trace.default_int, trace.default_float)):
         return False
     return getattr(T, "kind", None) is not None and b is python_class(T)

@@ -40,7 +40,7 @@ def _whole(op: str, concrete: Callable[[float], float]) -> Callable[[Numeric], N
 def _to_int(x: Numeric) -> Numeric:
     """Convert a float to the default int, with Python's errors where the emitter checks floats."""
     T = defaults().int
-    kit = kit_of(tracing.require("rounding a dynamic value"))
+    kit = kit_of(tracing.current_trace("rounding a dynamic value"))
     if x.region is not None and kit.float_checks:
         number = x.to(Float64) if T.width > 16 else x
         value, F = number.ir_value(), type(number)
@@ -71,7 +71,7 @@ def float_op(op: str, *operands: Numeric) -> Numeric:
     T = type(operands[0])
     if not T.format.arithmetic:
         raise storage_only(T)
-    kit = kit_of(tracing.require("rounding a dynamic value"))
+    kit = kit_of(tracing.current_trace("rounding a dynamic value"))
     values = [x.ir_value() for x in operands]
     kit.begin()
     F = T if T.width >= 32 else Float32

@@ -50,7 +50,7 @@ def select(condition: Any, a: Any, b: Any) -> Numeric:
     x, y = in_common_type(a, b)
     if not isinstance(condition, Numeric) or condition.region is None:
         return x if condition else y
-    kit = kit_of(tracing.require("a choice by a dynamic condition"))
+    kit = kit_of(tracing.current_trace("a choice by a dynamic condition"))
     values = [condition.to(Boolean).ir_value(), x.ir_value(), y.ir_value()]
     kit.begin()
     return type(x).from_value(kit.op("arith.select", kit.type_of(type(x)), *values), x.weak)
@@ -73,7 +73,7 @@ def _extreme(a: Any, b: Any, ops: dict[Kind, str], function: Any) -> Numeric:
         return T._known(function(x.value, y.value), x.weak)
     if T.is_float:
         return select(apply(GT if function is max else LT, y, x), y, x)
-    kit = kit_of(tracing.require("a choice between dynamic values"))
+    kit = kit_of(tracing.current_trace("a choice between dynamic values"))
     values = [x.ir_value(), y.ir_value()]
     kit.begin()
     return T.from_value(kit.op(ops[T.kind], kit.type_of(T), *values), x.weak)

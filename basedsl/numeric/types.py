@@ -34,7 +34,7 @@ class NumericMeta(Numbers):
     @property
     def mlir_type(cls) -> Any:
         """The MLIR type; needs a running trace (`mlir_type(T, ir)` does not)."""
-        return kit_of(tracing.require(f"{cls.__name__}.mlir_type")).type_of(cls)  # type: ignore[arg-type]
+        return kit_of(tracing.current_trace(f"{cls.__name__}.mlir_type")).type_of(cls)  # type: ignore[arg-type]
 
     def __repr__(cls) -> str:
         return cls.__name__
@@ -87,7 +87,7 @@ class Numeric(metaclass=NumericMeta):
                 f"{cls.__name__} is an abstract number type",
                 hint="write a type with a width, for instance Int32 or Float32",
             )
-        trace = tracing.current()
+        trace = tracing.current_trace_or_none()
         if isinstance(value, Numeric):
             converted = value.to(cls)
             if trace is None or converted.region is not None:
@@ -109,12 +109,14 @@ class Numeric(metaclass=NumericMeta):
         """Make a number of this type from an SSA value of its MLIR type, made in the region being
         traced.
         """
-        trace = tracing.current()
+        trace = tracing.current_trace_or_none()
         self = _new(cls)
         self.value = value
         self.weak = weak
         self.divby = 1
-        self.region = tracing.require("a dynamic value").region if trace is None else trace.region
+        self.region = (
+            tracing.current_trace("a dynamic value").region if trace is None else trace.region
+        )
         return self
 
     @classmethod
@@ -206,7 +208,7 @@ class Numeric(metaclass=NumericMeta):
             return self
         if self.region is None:
             return target._known(convert_number(self.value, target.format))
-        trace = tracing.require("converting a dynamic value")
+        trace = tracing.current_trace("converting a dynamic value")
         value = self.ir_value()
         kit = kit_of(trace)
         kit.begin()
@@ -222,7 +224,7 @@ class Numeric(metaclass=NumericMeta):
         """
         region = self.region
         if region is None:
-            trace = tracing.require("an MLIR value")
+            trace = tracing.current_trace("an MLIR value")
             kit = kit_of(trace)
             kit.begin()
             if loc is not None:

@@ -199,6 +199,7 @@ MOST_LOOPS = 100
 def optimise(llvmir: str, target: NativeTarget) -> bytes:
     """Return bitcode of the module after LLVM's standard pipeline for `target`."""
     llvm = _llvm()
+    newpassmanagers = importlib.import_module("llvmlite.binding.newpassmanagers")
     with _lock:
         if _loops_of(llvmir) > MOST_LOOPS:
             target = replace(target, opt_level=min(target.opt_level, 1))
@@ -209,7 +210,11 @@ def optimise(llvmir: str, target: NativeTarget) -> bytes:
         tuning = llvm.create_pipeline_tuning_options(target.opt_level)
         tuning.loop_vectorization = tuning.slp_vectorization = target.opt_level >= 2
         builder = llvm.create_pass_builder(machine, tuning)
-        builder.getModulePassManager().run(module, builder)
+        passes = builder.getModulePassManager()
+        passes.run(module, builder)
+        # llvmlite 0.50 never frees it (60 KiB): ObjectRef's empty method comes first in its MRO.
+        newpassmanagers.NewPassManager._dispose(passes)
+        passes.detach()
         bitcode: bytes = module.as_bitcode()
         return bitcode
 

@@ -142,6 +142,21 @@ class Pipeline:
         """Return this pipeline up to and including the step called `name`."""
         return replace(self, steps=self.steps[: self._index(name) + 1])
 
+    def one_step_each_pass(self) -> Pipeline:
+        """Return this pipeline with a step for each pass of textual steps: of "nvvm" these are
+        "nvvm.1.convert-scf-to-cf" and so on, and the last keeps the step's name.
+        """
+        steps: list[Step] = []
+        for step in self.steps:
+            passes = [one for text in step.pass_list() for one in flat_passes(text)]
+            for number, one in enumerate(passes[:-1], 1):
+                name = re.findall(r"[\w+-]+", one.partition("{")[0])[-1]
+                steps.append(
+                    replace(step, name=f"{step.name}.{number}.{name}", passes=one, suffix="")
+                )
+            steps.append(replace(step, passes=passes[-1]) if passes else step)
+        return replace(self, steps=tuple(steps))
+
     def _index(self, name: str) -> int:
         for at, step in enumerate(self.steps):
             if step.name == name:
@@ -163,6 +178,17 @@ def split_passes(text: str) -> list[str]:
             start = at + 1
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
+
+
+def flat_passes(text: str) -> list[str]:
+    """Split a nested pipeline into one for each pass: "gpu.module(a,b)" -> ["gpu.module(a)",
+    "gpu.module(b)"].
+    """
+    nested = re.fullmatch(r"([\w.]+)\((.*)\)", text.strip(), re.DOTALL)
+    if nested is None:
+        return [text.strip()]
+    inner = [one for part in split_passes(nested[2]) for one in flat_passes(part)]
+    return [f"{nested[1]}({one})" for one in inner]
 
 
 def _inside_module(text: str) -> str:

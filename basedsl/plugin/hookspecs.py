@@ -1,13 +1,13 @@
 """Every question that basedsl asks a plugin.
 
-A distribution names its DSLs and its conformance adapters as entry points, which are imported only
-when somebody asks for them:
+A distribution names its DSLs and their conformance declarations as entry points, which are imported
+only when somebody asks for them:
 
     [project.entry-points."basedsl.dsls"]
     toy = "basedsl_toy.dsl:TOY"
 
     [project.entry-points."basedsl.conformance"]
-    toy = "basedsl_toy.conformance:ADAPTER"
+    toy = "basedsl_toy.conformance:CONFORMANCE"
 
 Everything else is a hook. A plugin is a module named by an entry point in the group `basedsl`; it
 answers with functions of these names, marked with `hookimpl`, taking any of the parameters below by
@@ -25,12 +25,14 @@ compilation. Wrappers (`hookimpl(wrapper=True)`) are not taken.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
+
+if TYPE_CHECKING:
+    import argparse
 
 GROUP = "basedsl"
 """Name of the entry-point group of plugins with hooks, and of the pluggy project."""
@@ -39,7 +41,7 @@ DSL_GROUP = "basedsl.dsls"
 """Name of the entry-point group of DSLs: each entry is a DSL object, by its name."""
 
 CONFORMANCE_GROUP = "basedsl.conformance"
-"""Name of the entry-point group of conformance adapters."""
+"""Name of the entry-point group of conformance declarations."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,8 +73,8 @@ class Command:
 
 
 @dataclass(frozen=True)
-class AdapterEntry:
-    """A conformance adapter by name: `load` imports and returns a `basedsl.conformance.Adapter`."""
+class ConformanceEntry:
+    """A conformance declaration by name: `load` imports and returns a `basedsl.Conformance`."""
 
     name: str
     load: Callable[[], Any]
@@ -111,5 +113,5 @@ def basedsl_cli_commands() -> list[Command]:  # type: ignore[empty-body]
 
 
 @_spec
-def basedsl_conformance_adapters() -> list[AdapterEntry]:  # type: ignore[empty-body]
-    """Conformance adapters that no entry point names."""
+def basedsl_conformances() -> list[ConformanceEntry]:  # type: ignore[empty-body]
+    """Conformance declarations that no entry point names."""

@@ -7,7 +7,6 @@ reason (`broken`), and the others work.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import threading
@@ -17,15 +16,15 @@ from typing import Any
 
 import pluggy
 
-from basedsl.errors import DSLError, with_article
+from basedsl.errors import DSLError, nearest, with_article
 from basedsl.plugin import hookspecs
 from basedsl.plugin.entry_points import installed
 from basedsl.plugin.hookspecs import (
     CONFORMANCE_GROUP,
     DSL_GROUP,
     GROUP,
-    AdapterEntry,
     Command,
+    ConformanceEntry,
     DSLEntry,
 )
 
@@ -241,13 +240,13 @@ class PluginManager:
         self.discover()
         return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
 
-    def conformance_adapters(self) -> dict[str, AdapterEntry]:
-        """Return the conformance adapters of all plugins, by name."""
+    def conformances(self) -> dict[str, ConformanceEntry]:
+        """Return the conformance declarations of all plugins, by name."""
         self.discover()
-        hook = "basedsl_conformance_adapters"
+        hook = "basedsl_conformances"
         found = {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
         for point in self._entry_points(CONFORMANCE_GROUP):
-            found.setdefault(point.name, AdapterEntry(point.name, point.load))
+            found.setdefault(point.name, ConformanceEntry(point.name, point.load))
         return found
 
     # Inside ------------------------------------------------------------------------------------
@@ -305,8 +304,8 @@ class PluginManager:
         if broken is not None:
             return PluginError(f"the plugin {name!r} is broken: {broken.reason}")
         known = self.dsl_names()
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else None
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else None
         notes = tuple(
             (f"the plugin {one.plugin!r} is broken: {one.reason}", None)
             for one in self.broken.values()
@@ -335,10 +334,10 @@ def _inspect(module: Any, name: str) -> _Plugin:
         if not callable(function):
             continue
         if attribute not in _SPECS:
-            near = difflib.get_close_matches(attribute, _SPECS, n=1)
+            near = nearest(attribute, _SPECS)
             raise PluginError(
                 f"the plugin {name!r} has {attribute}, which basedsl does not ask for",
-                hint=f"did you mean {near[0]}?" if near else f"there is {', '.join(_SPECS)}",
+                hint=f"did you mean {near}?" if near else f"there is {', '.join(_SPECS)}",
             )
         marks = getattr(function, f"{GROUP}_impl", None)
         if marks is None:

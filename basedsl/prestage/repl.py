@@ -26,7 +26,7 @@ def typed_source(code: CodeType, history: list[str] | None = None) -> str | None
         for stop in range(start + 1, len(lines) + 1):
             text = "\n".join(lines[start:stop]) + "\n"
             compiled = _compile(text)
-            if compiled is not None and _contains(compiled, code):
+            if compiled is not None and contains(compiled, code):
                 return text
             if stop - start > 1 and compiled is None and _complete(lines[start : stop - 1]):
                 break
@@ -54,9 +54,10 @@ def _complete(lines: list[str]) -> bool:
     return _compile("\n".join(lines) + "\n") is not None
 
 
-def _contains(outer: CodeType, code: CodeType) -> bool:
+def contains(outer: CodeType, code: CodeType) -> bool:
+    """Return True if the code of a function is among the constants of `outer`, at any depth."""
     return any(
-        same_code(const, code) or _contains(const, code)
+        same_code(const, code) or contains(const, code)
         for const in outer.co_consts
         if isinstance(const, CodeType)
     )

@@ -10,13 +10,14 @@ import __future__
 
 import ast
 import linecache
+import os
 import threading
 from collections import OrderedDict
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from basedsl.errors import DSLSyntaxError
-from basedsl.location import Span, span_of_definition
+from basedsl.location import STARTED, Span, span_of_definition
 from basedsl.prestage import repl
 from basedsl.prestage.nodes import CHILD_FIELDS, FunctionNode, clone, identifiers, walk
 
@@ -60,7 +61,7 @@ def find_source(fn: FunctionType) -> FunctionSource:
     if lines:
         entries = _file(code.co_filename, lines).entries
         entry = _select(code, entries.get((code.co_name, code.co_firstlineno), []))
-        if entry is None:
+        if entry is None or _edited(code, lines):
             raise _stale(code)
     else:
         text = repl.typed_source(code)
@@ -185,6 +186,17 @@ def _fits(code: CodeType, node: AnyFunction) -> bool:
         for name in (*code.co_varnames, *code.co_cellvars)
         if name.isidentifier() and "__" not in name
     )
+
+
+def _edited(code: CodeType, lines: list[str]) -> bool:
+    """Return True if a file was saved since this process began, and is not the text of `code`."""
+    try:
+        if os.stat(code.co_filename).st_mtime < STARTED:
+            return False
+    except OSError:  # a notebook's cell, or text given to exec
+        return False
+    text = compile("".join(lines), code.co_filename, "exec", dont_inherit=True)
+    return not repl.contains(text, code)
 
 
 def _span(code: CodeType) -> Span:

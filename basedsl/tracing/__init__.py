@@ -12,9 +12,9 @@ from basedsl.tracing.trace import (
     Region,
     Trace,
     activate,
-    current,
+    current_trace,
+    current_trace_or_none,
     escaped,
-    require,
 )
 
 __all__ = [
@@ -27,8 +27,8 @@ __all__ = [
     "Value",
     "Values",
     "activate",
-    "current",
+    "current_trace",
+    "current_trace_or_none",
     "escaped",
-    "require",
     "spoken",
 ]

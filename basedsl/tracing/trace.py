@@ -1,7 +1,7 @@
 """The compilation that is running: where ops go, from which line they come, which regions are open.
 
-One `Trace` lives for one call of the meta-stage. Proxies and emitters ask `current()` for it. What
-values mean, and how control flow is captured, lives elsewhere.
+One `Trace` lives for one call of the meta-stage. Proxies and emitters ask
+`current_trace` for it. What values mean, and how control flow is captured, lives elsewhere.
 """
 
 from __future__ import annotations
@@ -122,6 +122,7 @@ class Trace:
         # the chain. Hashing a code object reads all of it.
         self._locations: dict[tuple[int, ...], Any] = {}
         self._codes: dict[int, CodeType] = {}
+        self._bodies: dict[int, frozenset[int]] = {}  # of each of them, the ids of its constants
         self._body: frozenset[int] = frozenset()
         self.emitter = emitter(self)
 
@@ -166,11 +167,15 @@ class Trace:
         while outer is not None:
             code = outer.f_code
             if not internal[code.co_filename]:
+                key = id(code)
+                bodies = self._bodies.get(key)
+                if bodies is None:
+                    self._codes[key] = code
+                    bodies = self._bodies[key] = frozenset(map(id, code.co_consts))
                 # The bodies of rewritten loops and branches are functions to Python only.
-                if all(one is not inner for one in code.co_consts):
-                    self._codes[id(code)] = code
-                    found += (id(code), outer.f_lasti)
-                if id(code) in self._body or len(found) >= 2 * _MOST_CALLERS:
+                if id(inner) not in bodies:
+                    found += (key, outer.f_lasti)
+                if key in self._body or len(found) >= 2 * _MOST_CALLERS:
                     return tuple(found)
                 inner = code
             outer = outer.f_back
@@ -231,7 +236,7 @@ class Trace:
             )
         return build(*args, loc=self.loc(), **kwargs)
 
-    def value(self, name: str, type: Any, *operands: Any, **attributes: Any) -> Any:
+    def emit_op(self, name: str, type: Any, *operands: Any, **attributes: Any) -> Any:
         """The only result, an SSA value of `type`, of a new op. By its name: it is made in a third
         of the time that its class in the bindings takes, and no classes are made for its dialect.
         """
@@ -346,14 +351,14 @@ class Trace:
             self.region = region.parent  # type: ignore[assignment]
 
 
-def current() -> Trace | None:
+def current_trace_or_none() -> Trace | None:
     """The trace running in this thread, or None in plain Python."""
     return getattr(_state, "trace", None)
 
 
 def escaped(what: str, region: Region) -> DSLError:
     """The error for a value of a closed region that is used."""
-    trace = current()
+    trace = current_trace_or_none()
     here = None if trace is None else trace.region
     while here is not None and here is not region:
         here = here.parent
@@ -376,9 +381,9 @@ def escaped(what: str, region: Region) -> DSLError:
     )
 
 
-def require(what: str) -> Trace:
+def current_trace(what: str) -> Trace:
     """The running trace; an error that says `what` needs one in plain Python."""
-    trace = current()
+    trace = current_trace_or_none()
     if trace is None:
         raise DSLError(
             f"{what} works only inside a function that is being compiled",
@@ -392,7 +397,7 @@ def activate(trace: Trace) -> Iterator[Trace]:
     """Make `trace` the running one in this thread; compilations nest. Its values end with it, and
     those of the outer one are not to be used meanwhile: each has an MLIR context of its own.
     """
-    outer = current()
+    outer = current_trace_or_none()
     with contextlib.nullcontext() if outer is None else outer.apart():
         with _running_lock:
             RUNNING.value += 1

@@ -32,17 +32,17 @@ def test_runs_from_an_empty_folder(tmp_path: Path) -> None:
 def test_an_unknown_dsl_names_those_there_are(tmp_path: Path) -> None:
     done = run(tmp_path, "--dsl", "nothing")
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "there is no such adapter" in done.stdout + done.stderr
+    assert "no such declaration" in done.stdout + done.stderr
     assert "toy" in done.stdout + done.stderr
 
 
 def test_what_a_dsl_does_not_support_must_fail_cleanly() -> None:
-    from basedsl.conformance import Adapter
+    from basedsl.conformance import Conformance
     from basedsl.conformance.compare import check
     from basedsl.conformance.programs import all_cases
     from basedsl_toy.dsl import TOY
 
     cases = dict(all_cases())
-    claims = Adapter("toy", TOY, unsupported={"tree-arguments": "numbers only"})
+    claims = Conformance("toy", TOY, unsupported={"tree-arguments": "numbers only"})
     with pytest.raises(AssertionError, match="tree-arguments: no error"):
         check(claims, cases["calls-dataclass_argument"])

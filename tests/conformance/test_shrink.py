@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from basedsl.conformance.adapter import Adapter
+from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.fuzz import check_seed, generate, load
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.shrink import shrink
-from basedsl_toy.conformance import ADAPTER
+from basedsl_toy.conformance import CONFORMANCE
 
 
 def test_shrinks_to_the_statement_that_matters() -> None:
@@ -26,7 +26,7 @@ def test_a_text_that_does_not_fail_stays() -> None:
     assert shrink(text, lambda candidate: False) == text
 
 
-class Wrong(Adapter):
+class Wrong(Conformance):
     """A DSL that forgets the sign of its results."""
 
     def entry(self, fn):
@@ -38,7 +38,7 @@ class Wrong(Adapter):
 
 
 def test_a_wrong_dsl_is_found_and_its_program_is_small() -> None:
-    wrong = Wrong("wrong", ADAPTER.dsl)
+    wrong = Wrong("wrong", CONFORMANCE.dsl)
     reports = [report for seed in range(10) if (report := check_seed(wrong, seed))]
     assert reports
     assert all("different" in report for report in reports)
@@ -68,7 +68,7 @@ def test_exact_programs_keep_ints_and_floats_small() -> None:
 
 
 def test_programs_use_what_they_are_for() -> None:
-    text = "".join(generate(ADAPTER, seed) for seed in range(200))
+    text = "".join(generate(CONFORMANCE, seed) for seed in range(200))
     for word in ("break", "continue", "return", "else:", "elif", "while True", "for", " and ",
                  " or ", " if ", ":=", "def f", ".move(", "._replace(", "enumerate", "zip(",
                  "reversed(", "range_constexpr(", "divmod(", "*r"):  # fmt: skip

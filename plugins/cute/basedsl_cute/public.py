@@ -1,7 +1,6 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import DSLRuntimeError, const_expr, range, range_constexpr
-from basedsl.numeric import dtype
+from basedsl import DSLRuntimeError, const_expr, dtype, range, range_constexpr
 from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,
@@ -197,6 +196,7 @@ from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.machine import synchronize, target_description
 from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
 from basedsl_cute.host.adapters import register_jit_arg_adapter
+from basedsl_cute.host.event import Event
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop import cuda, testing, torch
 from basedsl_cute.nvgpu.tma import prefetch
@@ -266,6 +266,7 @@ __all__: list[str] = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "Event",
     "FastDivmodDivisor",
     "FastDivmodDivisorV2",
     "Float",

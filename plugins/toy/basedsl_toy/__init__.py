@@ -18,8 +18,7 @@ call; a parameter annotated `Constexpr` is known while compiling.
 Read `dsl.py` first, then `buffer.py` (its argument type) and `cf_emitter.py` (its control flow).
 """
 
-from basedsl import Constexpr, const_expr, range_constexpr
-from basedsl.numeric import Boolean, Float32, Float64, Int32, Int64
+from basedsl import Boolean, Constexpr, Float32, Float64, Int32, Int64, const_expr, range_constexpr
 from basedsl_toy.buffer import Buffer
 from basedsl_toy.dsl import TOY
 

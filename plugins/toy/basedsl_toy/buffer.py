@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from basedsl import DSLCallError, DSLTypeError
-from basedsl.binding import ArgumentType, Unpacker
-from basedsl.errors import with_article
-from basedsl.native_call import Leaf, array_unpacker
-from basedsl.numeric import Int64, Numeric, as_numeric, from_numpy_dtype, mlir_type
-from basedsl.tracing import Trace, require
+from basedsl import (
+    ArgumentType,
+    DSLCallError,
+    DSLTypeError,
+    Int64,
+    Leaf,
+    Numeric,
+    Trace,
+    Unpacker,
+    array_unpacker,
+    as_numeric,
+    current_trace,
+    from_numpy_dtype,
+    mlir_type,
+    with_article,
+)
 
 
 class Buffer:
@@ -97,7 +107,7 @@ class Buffer:
 
     def _address(self, index: Any) -> tuple[Trace, Any]:
         """The trace and the address of an element: the pointer plus the indices times strides."""
-        trace = require("indexing a buffer")
+        trace = current_trace("indexing a buffer")
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) != self.ndim:
             raise DSLTypeError(
@@ -147,7 +157,7 @@ class Declared:
 class BufferArgument(ArgumentType):
     """The argument type of an array: compiled code depends on its elements and dimensions.
 
-    Arrays of equal `BufferArgument` share compiled code. See `basedsl.binding.ArgumentType` for
+    Arrays of equal `BufferArgument` share compiled code. See `basedsl.ArgumentType` for
     the promises of each method.
     """
 
@@ -185,13 +195,8 @@ class BufferArgument(ArgumentType):
             raise DSLCallError(f"'{name}' is read-only", hint="pass a copy")
         return cls(dtype, value.ndim)
 
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """One `struct` code a value: the address, each extent, each stride (64-bit integers)."""
-        return ("q",) * (1 + 2 * self.ndim)
-
     def ir_types(self, ir: Any) -> list[Any]:
-        """The MLIR types of these values: a pointer, then i64s."""
+        """The types of the address, of each extent and of each stride (64-bit integers)."""
         return [ir.Type.parse("!llvm.ptr"), *[ir.IntegerType.get_signless(64)] * (2 * self.ndim)]
 
     def proxy(self, values: Sequence[Any]) -> Buffer:

@@ -14,13 +14,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from basedsl.tracing import LoopHints, Trace, Value, Values
+from basedsl import LoopHints, Trace, Value, Values
 
 
 class CfEmitter:
     """Emits loops, branches and assertions as blocks of the `cf` dialect.
 
-    `basedsl.tracing.Emitter` is the protocol: it says what each method promises. An exception in a
+    `basedsl.Emitter` is the protocol: it says what each method promises. An exception in a
     callback takes back every block that was made, since the core may then try again.
     """
 

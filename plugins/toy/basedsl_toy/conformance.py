@@ -1,6 +1,8 @@
-"""The conformance adapter: its programs run on toy as they are."""
+"""Conformance: its programs run on toy as they are."""
 
-from basedsl.conformance import Adapter
+from basedsl import Conformance
 from basedsl_toy.dsl import TOY
 
-ADAPTER = Adapter("toy", TOY)
+CONFORMANCE = Conformance("toy", TOY)
+#: The name under which earlier installations look for it.
+ADAPTER = CONFORMANCE

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
-from basedsl import DSL, Language, location
-from basedsl.numeric import Float64, Int64
-from basedsl.tracing import Trace
+from basedsl import DSL, Float64, Int64, Language, Trace
 from basedsl_toy.buffer import BufferArgument
 from basedsl_toy.cf_emitter import CfEmitter
-
-location.mark_internal(os.path.dirname(__file__))
 
 
 class Toy(Language):
@@ -32,7 +27,7 @@ class Toy(Language):
         """The emitter of control flow for one compilation."""
         return CfEmitter(trace)
 
-    def argument_type_of(self, value: Any, annotation: Any, name: str) -> BufferArgument | None:
+    def argument_type(self, value: Any, annotation: Any, name: str) -> BufferArgument | None:
         """The argument type of `value`; None leaves numbers, tuples and the like to the core."""
         if isinstance(value, np.ndarray) or BufferArgument.is_declared_by(annotation):
             return BufferArgument.of(value, annotation, name)

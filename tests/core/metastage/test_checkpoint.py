@@ -8,7 +8,7 @@ import pytest
 
 import basedsl_toy as toy
 from basedsl.testing import TraceLog
-from basedsl.tracing import current
+from basedsl.tracing import current_trace_or_none
 
 
 @pytest.mark.parametrize("with_blocks", [False, True])
@@ -19,7 +19,7 @@ def test_undo_leaves_the_block_as_it_was(with_blocks: bool) -> None:
         __dsl_leaf__ = True
 
         def __call__(self, n: Any) -> None:
-            trace = current()
+            trace = current_trace_or_none()
             assert trace is not None
             block = trace.ir.InsertionPoint.current.block
             texts.append(str(block.owner))

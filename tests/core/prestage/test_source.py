@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import linecache
+import runpy
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +103,21 @@ def test_a_changed_file(tools: Any) -> None:
     linecache.cache[name] = (1, None, ["def f(:\n"], name)
     with pytest.raises(DSLError, match="does not parse"):
         stage_function(fn)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def f(x):\n    return x + 2\n", "def f(x, y=1):\n    return x + 1\n", "y = 1\n"],
+    ids=["another number", "another parameter", "the function is gone"],
+)
+def test_a_file_saved_after_its_import(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text("def f(x):\n    return x + 1\n")
+    same, other = (runpy.run_path(str(file))["f"] for _ in range(2))
+    assert stage_function(same) is not None  # saved since this process began, but not changed
+    file.write_text(text)
+    with pytest.raises(DSLError, match="changed after it was imported"):
+        stage_function(other)
 
 
 def test_no_source() -> None:

@@ -33,7 +33,7 @@ def taken(unpacker, value, size):
 def packed(argument, value):
     """The slots that Python makes; None where a number does not fit the other type's layout."""
     try:
-        return unpack.as_bytes(argument.formats, argument.pack(value))
+        return unpack.as_bytes(argument.storage, argument.pack(value))
     except struct.error:
         return None
 
@@ -47,7 +47,7 @@ def accepts(argument, value):
 
 def check(argument, value):
     """Both unpackers of a type on a value, against Python."""
-    size = 8 * len(argument.formats)
+    size = 8 * len(argument.storage)
     exact = taken(argument.unpacker(), value, size)
     same = type_of(value) == argument
     assert (exact is not None) == same, (str(argument), type_of(value))

@@ -9,7 +9,7 @@ import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.lowering.ptx import sass
-from basedsl_cute.lowering.ptx.ptxas import find_tool
+from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
 
 
 @cute.kernel
@@ -109,10 +109,10 @@ def test_sass_is_what_nvdisasm_says(monkeypatch, tmp_path, x):
     if compiled.__cubin__ is None:
         pytest.skip("no ptxas")
     (saved,) = tmp_path.glob("*.sass")
-    if find_tool("nvdisasm") == tool:
+    if find_nvdisasm() == tool:
         assert compiled.__sass__ == saved.read_text() == "-g -hex\nELF"
         assert cute.compile(twice, x).__sass__ == "-g -c\nELF"
-    monkeypatch.setattr(sass, "find_tool", lambda *names: None)
+    monkeypatch.setattr(sass, "find_nvdisasm", lambda: None)
     with pytest.raises(DSLError, match="there is no nvdisasm"):
         cute.compile(twice, x, options="--keep-sass")
 

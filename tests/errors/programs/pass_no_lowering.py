@@ -1,9 +1,9 @@
 import basedsl_cute as cute
-from basedsl.tracing import require
+from basedsl import current_trace
 
 
 def low_level(n):
-    trace = require("low level")
+    trace = current_trace("low level")
     index = trace.ir.IndexType.get()
     operation = trace.ir.Operation
     trace.emit(operation.create, "tensor.empty", results=[trace.ir.Type.parse("tensor<4xf32>")])

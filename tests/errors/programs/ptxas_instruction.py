@@ -3,13 +3,13 @@ import os
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl.tracing import require
+from basedsl import current_trace
 
 os.environ["CUTE_DSL_ARCH"] = "sm_80"
 
 
 def cluster_arrive():
-    trace = require("cluster_arrive()")
+    trace = current_trace("cluster_arrive()")
     assembly = trace.bindings.llvm.InlineAsmOp
     trace.emit(assembly, None, [], "barrier.cluster.arrive;", "", has_side_effects=True)
 

@@ -3,13 +3,13 @@ import os
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl.tracing import require
+from basedsl import current_trace
 
 os.environ["CUTE_DSL_ARCH"] = "sm_90a"
 
 
 def assembly(text):
-    trace = require("assembly()")
+    trace = current_trace("assembly()")
     trace.emit(trace.bindings.llvm.InlineAsmOp, None, [], text, "", has_side_effects=True)
 
 

@@ -1,9 +1,9 @@
 import basedsl_cute as cute
-from basedsl.tracing import require
+from basedsl import current_trace
 
 
 def low_level(n):
-    trace = require("low level")
+    trace = current_trace("low level")
     ir = trace.ir
     f32 = ir.F32Type.get()
     return trace.emit(

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from basedsl.errors import DSLCallError, DSLRuntimeError
-from basedsl.objectstage import ENTRY_SUFFIX, NativeTarget, compile_llvmir
+from basedsl import ENTRY_SUFFIX, DSLCallError, DSLRuntimeError, NativeTarget, compile_llvmir
 from basedsl_cute.aot import interface, llvmir
 from basedsl_cute.host.tensor_argument import TensorArgument
 
@@ -54,7 +53,7 @@ def export_to_c(
     function = compiled.function
     names = [parameter.name for parameter in function.signature.parameters]
     parameters = interface.parameters_of(names, compiled.arguments)
-    results = compiled.results.formats
+    results = compiled.results.storage
     if any(code not in interface.C_TYPES for code in results):
         raise DSLCallError("a result has no C type", hint="return numbers of at most 64 bits")
     text = "\n".join(
@@ -88,7 +87,7 @@ def _meta(compiled: Compiled, names: list[str]) -> bytes:
         "parameters": [
             (name, _on_gpu(argument))
             for name, argument in zip(names, compiled.arguments, strict=True)
-            if argument.formats
+            if argument.storage
         ],
         "results": (results.shape, results.leaves, results.types, results.places),
     }

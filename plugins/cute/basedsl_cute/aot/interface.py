@@ -12,9 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.binding import AdaptedArgument, NumericArgument, StaticArgument, TreeArgument
-from basedsl.errors import DSLCallError
-from basedsl.pytree import leaf_paths
+from basedsl import (
+    AdaptedArgument,
+    DSLCallError,
+    NumericArgument,
+    StaticArgument,
+    TreeArgument,
+    leaf_paths,
+)
 from basedsl_cute.host.stream import StreamArgument
 from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
 
@@ -31,19 +36,19 @@ LLVM_TYPES = {
 
 @dataclass(frozen=True)
 class CParameter:
-    """One C parameter. `kind` is tensor, pointer, stream or number; `formats` are its `struct`
+    """One C parameter. `kind` is tensor, pointer, stream or number; `storage` are its `struct`
     codes, of a tensor those of its address and its dynamic extents and strides.
     """
 
     name: str
     kind: str
-    formats: tuple[str, ...]
+    storage: tuple[str, ...]
     extents: int = 0
     text: str = ""
 
     @property
     def strides(self) -> int:
-        return len(self.formats) - 1 - self.extents
+        return len(self.storage) - 1 - self.extents
 
 
 def parameters_of(names: Sequence[str], arguments: Sequence[Any]) -> list[CParameter]:
@@ -66,13 +71,13 @@ def _parameters(name: str, argument: Any) -> Iterator[CParameter]:
             yield from _parameters(path, part)
     elif isinstance(argument, TensorArgument):
         extents = sum(n is None for n in argument.shape)
-        yield CParameter(_c_name(name), "tensor", argument.formats, extents, str(argument))
+        yield CParameter(_c_name(name), "tensor", argument.storage, extents, str(argument))
     elif isinstance(argument, PointerArgument):
         yield CParameter(_c_name(name), "pointer", ("Q",), text=str(argument))
     elif isinstance(argument, StreamArgument):
         yield CParameter(_c_name(name), "stream", ("Q",))
-    elif isinstance(argument, NumericArgument) and argument.formats[0] in C_TYPES:
-        yield CParameter(_c_name(name), "number", argument.formats, text=str(argument))
+    elif isinstance(argument, NumericArgument) and argument.storage[0] in C_TYPES:
+        yield CParameter(_c_name(name), "number", argument.storage, text=str(argument))
     else:
         raise DSLCallError(f"'{name}' is {argument}, which has no C type")
 
@@ -112,7 +117,7 @@ def header(
             lines += [f"/* {one.text} */", *_tensor_struct(kind, one), ""]
             declared.append(f"const {kind} *{one.name}")
         elif one.kind == "number":
-            declared.append(f"{C_TYPES[one.formats[0]]} {one.name}")
+            declared.append(f"{C_TYPES[one.storage[0]]} {one.name}")
         else:
             declared.append(f"{'void *' if one.kind == 'pointer' else 'CUstream '}{one.name}")
     declared += [f"{C_TYPES[code]} *result{i}" for i, code in enumerate(results)]
@@ -130,7 +135,7 @@ def header(
 
 
 def _tensor_struct(kind: str, one: CParameter) -> list[str]:
-    integer = C_TYPES[one.formats[1]] if len(one.formats) > 1 else ""
+    integer = C_TYPES[one.storage[1]] if len(one.storage) > 1 else ""
     fields = ["  void *data;"]
     if one.extents:
         fields.append(f"  {integer} dynamic_shapes[{one.extents}];")

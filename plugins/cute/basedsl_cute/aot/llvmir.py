@@ -197,14 +197,14 @@ def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str
         if one.kind == "tensor":
             declared.append(f"ptr %p{i}")
             offset = 0
-            for j, code in enumerate(one.formats):
+            for j, code in enumerate(one.storage):
                 kind = LLVM_TYPES[code]
                 lines.append(f"  %p{i}.{j}.at = getelementptr i8, ptr %p{i}, i64 {offset}")
                 lines.append(f"  %p{i}.{j} = load {kind}, ptr %p{i}.{j}.at")
                 store(kind, f"%p{i}.{j}")
                 offset += 8 if kind == "i64" else 4
         elif one.kind == "number":
-            kind = LLVM_TYPES[one.formats[0]]
+            kind = LLVM_TYPES[one.storage[0]]
             declared.append(f"{kind} %p{i}")
             store(kind, f"%p{i}")
         else:

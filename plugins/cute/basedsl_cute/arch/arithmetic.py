@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import basedsl_cute.tensors.math as math
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Float32, Int32, Int64, Integer, Numeric, as_numeric
-from basedsl.tracing import require
+from basedsl import DSLTypeError, Float32, Int32, Int64, Integer, Numeric, as_numeric, current_trace
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.tensors.kernel_scope import in_kernel
@@ -92,7 +90,7 @@ def popc(x: int | Integer) -> Int32:
     number = as_numeric(x)
     if not type(number).is_integer or type(number).width not in (32, 64):
         raise DSLTypeError(f"popc() takes a 32- or 64-bit integer, not {type(number).__name__}")
-    trace = require("popc()")
+    trace = current_trace("popc()")
     value = number.ir_value()
     count = trace.emit(
         trace.ir.Operation.create, "math.ctpop", results=[value.type], operands=[value]

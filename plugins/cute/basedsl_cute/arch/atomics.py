@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Float32, Int32, Int64, Uint32, as_numeric
+from basedsl import DSLTypeError, Float32, Int32, Int64, Uint32, as_numeric
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import AtomicCAS, AtomicRMW
@@ -208,7 +207,7 @@ def _float_extreme(
     ir, create = trace.ir, trace.ir.Operation.create
     i32 = ir.IntegerType.get_signless(32)
     number = as_element(Float32, val)
-    bits = Int32.from_value(trace.value("arith.bitcast", i32, number.ir_value()))
+    bits = Int32.from_value(trace.emit_op("arith.bitcast", i32, number.ir_value()))
     place = recast_ptr(pointer, dtype=Int32)
     if not sign_bit:
         old = _update(what, kinds[0], place, bits, sem, scope)
@@ -221,4 +220,4 @@ def _float_extreme(
                 create("scf.yield", operands=[found.ir_value()], loc=trace.loc())
         old = Uint32.from_value(branch.results[0])
     f32 = ir.F32Type.get()
-    return Float32.from_value(trace.value("arith.bitcast", f32, old.ir_value()))
+    return Float32.from_value(trace.emit_op("arith.bitcast", f32, old.ir_value()))

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Integer
+from basedsl import DSLTypeError, Integer
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.tensors.pointer import Pointer

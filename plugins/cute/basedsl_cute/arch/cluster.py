@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Integer
+from basedsl import DSLTypeError, Int32, Integer
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import read_register
@@ -108,9 +107,9 @@ def map_dsmem_ptr(ptr: Pointer, peer_cta_rank_in_cluster: int | Integer) -> Poin
     what = "map_dsmem_ptr()"
     if not isinstance(ptr, Pointer) or ptr.space != "smem":
         raise DSLTypeError(f"{what} takes a pointer into shared memory, got {ptr}")
-    from basedsl.tracing import require
+    from basedsl import current_trace
 
-    trace = require(what)
+    trace = current_trace(what)
     address = map_address(ptr.llvm_ptr, peer_cta_rank_in_cluster, what)
     kind = memref_type(trace, ptr.dtype, "dsmem", RUN, ptr.alignment)
     made = MakeMemRef(define(trace.bindings), pointer=address, type=kind, loc=trace.loc())

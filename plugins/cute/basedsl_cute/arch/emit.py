@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import Int32, as_numeric
+from basedsl import DSLTypeError, Int32, as_numeric, with_article
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
 

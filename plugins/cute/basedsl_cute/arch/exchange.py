@@ -10,9 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Int32, Integer, Numeric, as_numeric, mlir_type
-from basedsl.tracing import require
+from basedsl import (
+    Boolean,
+    DSLTypeError,
+    Int32,
+    Integer,
+    Numeric,
+    as_numeric,
+    current_trace,
+    mlir_type,
+)
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import FULL_MASK
@@ -129,44 +136,44 @@ def member_mask(mask: int | Integer) -> Any:
 
 def _to_words(value: Numeric) -> list[Any]:
     """Return the bits of a number as i32 values, lowest first."""
-    trace = require("a shuffle")
+    trace = current_trace("a shuffle")
     ir = trace.ir
     width = type(value).width
     bits = ir.IntegerType.get_signless(width)
     raw = value.ir_value()
     if type(value).is_float:
-        raw = trace.value("arith.bitcast", bits, raw)
+        raw = trace.emit_op("arith.bitcast", bits, raw)
     word = ir.IntegerType.get_signless(32)
     if width == 32:
         return [raw]
     if width < 32:
-        return [trace.value("arith.extui", word, raw)]
+        return [trace.emit_op("arith.extui", word, raw)]
     parts = []
     for i in range(width // 32):
-        by = trace.value("arith.constant", bits, value=ir.IntegerAttr.get(bits, 32 * i))
-        shifted = trace.value("arith.shrui", bits, raw, by) if i else raw
-        parts.append(trace.value("arith.trunci", word, shifted))
+        by = trace.emit_op("arith.constant", bits, value=ir.IntegerAttr.get(bits, 32 * i))
+        shifted = trace.emit_op("arith.shrui", bits, raw, by) if i else raw
+        parts.append(trace.emit_op("arith.trunci", word, shifted))
     return parts
 
 
 def _from_words(words: list[Any], kind: Any) -> Any:
     """Return the number of type `kind` with these bits."""
-    trace = require("a shuffle")
+    trace = current_trace("a shuffle")
     ir = trace.ir
     width = kind.width
     bits = ir.IntegerType.get_signless(width)
     raw = words[0]
     if width < 32:
-        raw = trace.value("arith.trunci", bits, raw)
+        raw = trace.emit_op("arith.trunci", bits, raw)
     elif width > 32:
-        raw = trace.value("arith.extui", bits, raw)
+        raw = trace.emit_op("arith.extui", bits, raw)
         for i, word in enumerate(words[1:], 1):
-            wide = trace.value("arith.extui", bits, word)
-            by = trace.value("arith.constant", bits, value=ir.IntegerAttr.get(bits, 32 * i))
-            shifted = trace.value("arith.shli", bits, wide, by)
-            raw = trace.value("arith.ori", bits, raw, shifted)
+            wide = trace.emit_op("arith.extui", bits, word)
+            by = trace.emit_op("arith.constant", bits, value=ir.IntegerAttr.get(bits, 32 * i))
+            shifted = trace.emit_op("arith.shli", bits, wide, by)
+            raw = trace.emit_op("arith.ori", bits, raw, shifted)
     if kind.is_float:
-        raw = trace.value("arith.bitcast", mlir_type(kind, ir), raw)
+        raw = trace.emit_op("arith.bitcast", mlir_type(kind, ir), raw)
     return kind.from_value(raw)
 
 

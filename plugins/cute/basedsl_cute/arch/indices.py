@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric import Int32
+from basedsl import Int32
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.tensors.kernel_scope import in_kernel

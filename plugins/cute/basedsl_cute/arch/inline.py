@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Numeric, as_numeric, mlir_type
-from basedsl.tracing import Trace
+from basedsl import Boolean, DSLTypeError, Numeric, Trace, as_numeric, mlir_type
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.kernel_scope import in_kernel
 from basedsl_cute.tensors.pointer import Pointer
@@ -102,11 +100,11 @@ def _raw(trace: Trace, number: Numeric) -> Any:
     value = number.ir_value()
     if type(number).is_float and type(number).width == 16:
         bits = trace.ir.IntegerType.get_signless(16)
-        value = trace.value("arith.bitcast", bits, value)
+        value = trace.emit_op("arith.bitcast", bits, value)
     return value
 
 
 def _number(trace: Trace, value: Any, kind: Any) -> Any:
     if kind.is_float and kind.width == 16:
-        value = trace.value("arith.bitcast", mlir_type(kind, trace.ir), value)
+        value = trace.emit_op("arith.bitcast", mlir_type(kind, trace.ir), value)
     return kind.from_value(value)

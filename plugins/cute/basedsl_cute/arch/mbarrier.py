@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Integer
+from basedsl import Boolean, DSLTypeError, Integer
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.dialect.attributes import ACQUIRES

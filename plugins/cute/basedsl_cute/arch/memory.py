@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int64, Numeric, as_numeric
+from basedsl import DSLTypeError, Int64, Numeric, as_numeric
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.ops import Load, Store

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Int64, as_numeric
+from basedsl import DSLTypeError, Int32, Int64, as_numeric
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.arch.indices import lane_idx

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Integer
+from basedsl import DSLTypeError, Int32, Integer
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.hardware.targets import target_of

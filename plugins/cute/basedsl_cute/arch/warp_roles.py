@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
-from basedsl.numeric import Boolean, Int32, as_numeric
+from basedsl import Boolean, DSLTypeError, Int32, as_numeric, user_span
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.emit import emit_op, i32
 from basedsl_cute.tensors.kernel_scope import in_kernel

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLTypeError, with_article
+from basedsl import DSLTypeError, with_article
 
 # dlpack.h: DLDeviceType
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from basedsl.errors import DSLCallError
-from basedsl.numeric import Numeric
+from basedsl import DSLCallError, Numeric
 from basedsl_cute.algebra import congruent
 from basedsl_cute.algebra.dynamic import mul
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple

@@ -11,9 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.errors import DSLCallError
-from basedsl.numeric import Numeric
-from basedsl.numeric import from_dlpack as numeric_of
+from basedsl import DSLCallError, Numeric
+from basedsl import from_dlpack as numeric_of
 from basedsl_cute.algebra import Dyn, Layout
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.hardware.address_space import AddressSpace

@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import Unpacker
-from basedsl.errors import DSLError
-from basedsl.native_call import (
+from basedsl import (
+    DSLError,
+    LoadedObject,
+    Unpacker,
     arrays_supported,
     dlpack_exchange_function,
+    from_dlpack,
     load_llvmir,
     python_unpacker,
+    slot_format,
 )
-from basedsl.numeric import from_dlpack
-from basedsl.objectstage import LoadedObject, slot_format
 from basedsl_cute.arrays.array_record import CPU, CUDA
 
 Pack = Callable[[Any], bytes | None]

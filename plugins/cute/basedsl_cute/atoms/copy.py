@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Numeric, TFloat32
+from basedsl import Boolean, DSLTypeError, Numeric, TFloat32
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, CopyTiling
 from basedsl_cute.algebra.draw import notebook_svg

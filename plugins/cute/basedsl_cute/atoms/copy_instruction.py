@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.location import user_span
-from basedsl.numeric import Boolean, is_dynamic
-from basedsl.tracing import require
+from basedsl import Boolean, DSLTypeError, current_trace, is_dynamic, user_span, with_article
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.dialect import define
@@ -54,7 +51,7 @@ def contiguous_piece(tensor: Tensor, bits: int, align: int | None = None) -> Any
     at_start = type(index) is int and index == 0
     if tensor.memspace == "rmem" and not (at_start and pointer.base_align >= align):
         return None
-    trace = require("a copy")
+    trace = current_trace("a copy")
     dialect = define(trace.bindings)
     layout = algebra.make_layout(n)
     kind = memref_type(trace, tensor.element_type, pointer.space, layout, align)
@@ -88,7 +85,7 @@ def emit_copy(
         if piece is None and (tensor.memspace != "rmem" or atom != "universal"):
             raise unproven(name, tensor, bits)
         pieces.append(piece)
-    trace = require("a copy")
+    trace = current_trace("a copy")
     if any(piece is None for piece in pieces):
         with predicated(predicate):
             store_vector(target, load_vector(source))
@@ -112,7 +109,7 @@ def predicated(predicate: Any) -> Iterator[None]:
     if predicate is None:
         yield
         return
-    trace = require("a predicated copy")
+    trace = current_trace("a predicated copy")
     create = trace.ir.Operation.create
     branch = trace.emit(create, "scf.if", operands=[predicate.ir_value()], regions=2)
     with trace.insertion(branch.regions[0].blocks.append()):
@@ -209,7 +206,7 @@ def _indivisible(known: int, n: int) -> _Missing:
 
 def _unaligned(pointer: Any, n: int, nbytes: int) -> _Missing:
     """Follow the address back to where it was still aligned."""
-    dialect = define(require("a copy").bindings)
+    dialect = define(current_trace("a copy").bindings)
     value = pointer.address.ir_value()
     memref = dialect.record(value.type)
     assert memref is not None

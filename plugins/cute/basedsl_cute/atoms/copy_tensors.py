@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLCallError, DSLTypeError, with_article
+from basedsl import DSLCallError, DSLTypeError, with_article
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout, MmaTiling
 from basedsl_cute.algebra.draw import notebook_svg
@@ -30,6 +30,9 @@ class MmaOp:
     # True of a multiply-add of one element that `issue_column` repeats over a column of D and A.
     # Columns are read and written as vectors, which traces faster than single elements.
     by_columns = False
+
+    # True of an instruction for a block or a pair: get_slice takes the block's place in the pair.
+    threads_are_blocks = False
 
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl import Constexpr, DSLRuntimeError, const_expr, range, range_constexpr
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
     Boolean,
+    Constexpr,
+    DSLRuntimeError,
     Float,
     Float16,
     Float32,
@@ -25,6 +26,9 @@ from basedsl.numeric import (
     Uint32,
     Uint64,
     Uint128,
+    const_expr,
+    range,
+    range_constexpr,
     resolve,
 )
 from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument

@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
-from basedsl.numeric import TYPES, Boolean, Int32, Numeric, as_numeric, is_dynamic, logical_not
-from basedsl.tracing import Trace, require
+from basedsl import (
+    TYPES,
+    Boolean,
+    DSLTypeError,
+    Int32,
+    Numeric,
+    Trace,
+    as_numeric,
+    current_trace,
+    is_dynamic,
+    logical_not,
+    user_span,
+)
 from basedsl_cute.compat.mlir_dialects import as_ir_value
 from basedsl_cute.compat.mlir_values import extract_mlir_values, new_from_mlir_values
 
@@ -52,7 +61,7 @@ def _truth(value: Any) -> Any:
 
 def yield_out(args: Any = None, *, loc: Any = None, ip: Any = None) -> None:
     """End the body of a construct made by hand with the values that it passes on."""
-    trace = require("yield_out()")
+    trace = current_trace("yield_out()")
     values = _values(() if args is None else args)
     trace.emit(trace.ir.Operation.create, "scf.yield", operands=values)
 
@@ -78,7 +87,7 @@ def if_generate(
         if cond:
             return then_body(*given)
         return None if else_body is None else else_body(*given)
-    trace = require("if_generate()")
+    trace = current_trace("if_generate()")
     condition = _truth(as_numeric(_number(trace, cond))).ir_value()
     create = trace.ir.Operation.create
     draft = trace.emit(create, "scf.if", operands=[condition], regions=2)
@@ -115,7 +124,7 @@ def while_generate(
     """
     if loop_body is None:
         return lambda body: while_generate(inputs, conditional, body)
-    trace = require("while_generate()")
+    trace = current_trace("while_generate()")
     kinds = list(inputs)
     start = _values(kinds)
 
@@ -160,7 +169,7 @@ def for_generate(
     With `iter_args` the item is (index, carried values, results): the body ends with
     `yield_out(new values)`, and when the loop is over the list `results` has the last ones.
     """
-    trace = require("for_generate()")
+    trace = current_trace("for_generate()")
     first, last = (Int32(0), start) if stop is None else (start, stop)
     bounds = [_number(trace, x) for x in (first, last, 1 if step is None else step)]
     kinds = list(iter_args or ())
@@ -185,7 +194,7 @@ def for_generate(
 
 
 def _is_value(x: Any) -> bool:
-    return is_dynamic(x) or isinstance(x, require("if_generate()").ir.Value)
+    return is_dynamic(x) or isinstance(x, current_trace("if_generate()").ir.Value)
 
 
 def _number(trace: Trace, x: Any) -> Any:
@@ -225,7 +234,7 @@ def _values(given: Any) -> list[Any]:
 
 def _like(kinds: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     """Things like `kinds` of other SSA values."""
-    ir = require("a loop").ir
+    ir = current_trace("a loop").ir
     left = list(values)
     made: list[Any] = []
     for kind in kinds:

@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError
+from basedsl import DSLRuntimeError
 from basedsl_cute.compat.module_aliases import ROOT
 
 

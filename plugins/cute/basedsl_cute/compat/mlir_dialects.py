@@ -15,9 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.errors import DSLError
-from basedsl.numeric import Numeric
-from basedsl.tracing import Trace, current, require
+from basedsl import DSLError, Numeric, Trace, current_trace, current_trace_or_none
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.hardware.unsupported import NotOffered
 from basedsl_cute.tensors.pointer import Pointer
@@ -99,7 +97,7 @@ def _converting(build: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(build)
     def call(*args: Any, **kwargs: Any) -> Any:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None and "loc" in takes and kwargs.get("loc") is None:
             kwargs["loc"] = trace.loc()
         if kwargs.get("ip", 0) is None:
@@ -125,7 +123,7 @@ def _adapts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _trace(name: str) -> Trace:
-    return require(f"{name}()")
+    return current_trace(f"{name}()")
 
 
 def _emit(name: str, results: Any, operands: Any, loc: Any, ip: Any, **attributes: Any) -> Any:

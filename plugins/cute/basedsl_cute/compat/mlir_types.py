@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
     Boolean,
     Float16,
@@ -15,9 +15,10 @@ from basedsl.numeric import (
     Int32,
     Int64,
     Int128,
+    current_trace,
+    current_trace_or_none,
     mlir_type,
 )
-from basedsl.tracing import current, require
 
 
 class T:
@@ -71,15 +72,15 @@ class T:
 
     @staticmethod
     def index() -> Any:
-        return require("T.index()").ir.IndexType.get()
+        return current_trace("T.index()").ir.IndexType.get()
 
     @staticmethod
     def vector(*extents_and_element: Any) -> Any:
         """The vector type of extents and, last, an element type."""
         *extents, element = extents_and_element
-        return require("T.vector()").ir.VectorType.get(extents, element)
+        return current_trace("T.vector()").ir.VectorType.get(extents, element)
 
 
 def _type(kind: Any) -> Any:
-    trace = current()
+    trace = current_trace_or_none()
     return kind if trace is None else mlir_type(kind, trace.ir)

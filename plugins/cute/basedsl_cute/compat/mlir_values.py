@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.numeric import Numeric
-from basedsl.pytree import flatten, rebuild
+from basedsl import Numeric, flatten, rebuild
 
 
 def extract_mlir_values(value: Any) -> list[Any]:

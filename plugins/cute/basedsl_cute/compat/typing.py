@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from basedsl.binding import Constexpr
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
     Boolean,
+    Constexpr,
     Float,
     Float4E2M1FN,
     Float6E2M3FN,

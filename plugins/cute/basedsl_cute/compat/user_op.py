@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.tracing import current
+from basedsl import current_trace_or_none
 
 
 def dsl_user_op(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -17,7 +17,7 @@ def dsl_user_op(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None and kwargs.get("loc") is None:
             kwargs["loc"] = trace.loc()
         return fn(*args, **kwargs)

@@ -16,7 +16,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
+from basedsl import DSLRuntimeError, DSLTypeError, with_article
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MINIMUM_VERSION = 12000  # cuLibraryLoadData

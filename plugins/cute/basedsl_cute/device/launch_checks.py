@@ -11,9 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLRuntimeError
-from basedsl.location import Span
-from basedsl.objectstage import raise_failed_assertion
+from basedsl import DSLRuntimeError, Span, raise_failed_assertion
 from basedsl_cute.device.tensor_map import simulated_encoder
 from basedsl_cute.hardware.launch_limits import LaunchLimits, LaunchProblem, launch_problem
 from basedsl_cute.hardware.tensor_map_format import ENCODE_SYMBOL

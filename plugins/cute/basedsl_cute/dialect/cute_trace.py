@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from basedsl.location import Span
-from basedsl.tracing import Trace
+from basedsl import Span, Trace
 
 
 @dataclass(eq=False, repr=False)

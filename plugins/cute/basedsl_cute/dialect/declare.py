@@ -24,8 +24,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
-from basedsl.location import Span
-from basedsl.objectstage import span_of_location
+from basedsl import Span, span_of_location
 
 if TYPE_CHECKING:
     from basedsl_cute.dialect.definition import CuteDialect

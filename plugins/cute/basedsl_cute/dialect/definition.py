@@ -10,10 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.location import user_span
-from basedsl.mlir import Bindings
-from basedsl.tracing import current
+from basedsl import Bindings, DSLTypeError, current_trace_or_none, user_span
 from basedsl_cute.dialect import irdl
 from basedsl_cute.dialect import loadable as _loadable
 from basedsl_cute.dialect.cute_trace import cute_trace
@@ -27,7 +24,7 @@ COMPANIONS = ("arith", "builtin", "cf", "func", "gpu", "llvm", "math", "nvvm", "
 
 def note_access() -> None:
     """Remember where host code first reads or writes an element, for `Cute.after_trace`."""
-    trace = current()
+    trace = current_trace_or_none()
     if trace is None or trace.function_kind == "kernel":
         return
     record = cute_trace(trace)

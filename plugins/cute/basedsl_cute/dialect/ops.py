@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from basedsl.errors import DSLError
+from basedsl import DSLError
 from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
 from basedsl_cute.dialect.declare import (
     InvalidOp,

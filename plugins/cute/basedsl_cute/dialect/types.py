@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 
 
 @dataclass(frozen=True)

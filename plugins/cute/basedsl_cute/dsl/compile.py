@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from basedsl.errors import DSLTypeError, users_frames
-from basedsl.options import OptionError
+from basedsl import DSLTypeError, OptionError, users_frames
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 

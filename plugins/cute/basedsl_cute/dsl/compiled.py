@@ -13,6 +13,20 @@ class CuteCompiled(Compiled):
     compiled for the simulator.
     """
 
+    def views(self) -> tuple[str, ...]:
+        names = super().views()
+        return (*names, "sass") if self.__cubin__ and "sass" not in names else names
+
+    def view(self, name: str, *, locations: bool = False) -> str:
+        if name == "sass" and "sass" not in self.stages and self.__cubin__:
+            return self.__sass__ or ""
+        return super().view(name, locations=locations)
+
+    def hint_for_stage(self, name: str) -> str | None:
+        if name in ("nvvm", "ptx", "cubin", "sass", "resources") and "ptx" not in self.stages:
+            return 'compile for a GPU, which need not be there: options "--gpu-arch sm_90a"'
+        return None
+
     @property
     def __ptx__(self) -> str | None:
         """The PTX of the kernels."""

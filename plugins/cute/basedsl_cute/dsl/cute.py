@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from basedsl import DSL, DSLError, DSLFunction, Language, location, objectstage
-from basedsl.binding import AdaptedArgument, ArgumentType, Results, argument_type
-from basedsl.mlir import Bindings
-from basedsl.numeric import Float32, Int32
-from basedsl.objectstage import Pipeline
-from basedsl.tracing import Emitter, Trace
+from basedsl import (
+    DSL,
+    AdaptedArgument,
+    ArgumentType,
+    Bindings,
+    DSLError,
+    DSLFunction,
+    Emitter,
+    Finding,
+    Float32,
+    Int32,
+    Language,
+    Pipeline,
+    Results,
+    Stages,
+    Trace,
+    argument_type,
+)
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
@@ -24,6 +35,7 @@ from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import Target, target_of
 from basedsl_cute.host.adapters import adapter_of
+from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
@@ -32,13 +44,12 @@ from basedsl_cute.host.tensor_argument import tensor_argument
 P = ParamSpec("P")
 R = TypeVar("R")
 
-location.mark_internal(os.path.dirname(os.path.dirname(__file__)))  # the whole package
-
 
 class Cute(Language):
     """The language of kernels for NVIDIA GPUs and for the CPU simulator."""
 
     name = "cute"
+    package = "basedsl_cute"
     default_int = Int32
     default_float = Float32
     dialects = (*COMPANIONS, "irdl")
@@ -47,6 +58,11 @@ class Cute(Language):
     plain_errors = (algebra.LayoutError,)
     function_class = CuteFunction
     compiled_class = CuteCompiled
+
+    def findings(self, settings: Any) -> Iterable[Finding]:
+        from basedsl_cute.dsl.findings import findings
+
+        return findings()
 
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)
@@ -57,12 +73,14 @@ class Cute(Language):
     def load_dialects(self, bindings: Bindings) -> None:
         dialect.load(bindings)
 
-    def argument_type_of(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
+    def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         adapter = adapter_of(type(value))
         if adapter is not None:
             return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
+        if annotation is Event or is_event(value):
+            return EventArgument()
         by_protocol = protocol_argument(value, name)
         if by_protocol is not None:
             return by_protocol
@@ -93,11 +111,11 @@ class Cute(Language):
         target = self.target(settings)
         if target.is_gpu:
             return gpu_pipeline(target, KernelOptions.of(settings))
-        return simulator_pipeline(target)
+        return simulator_pipeline(target, settings.opt_level)
 
     def executor(
         self,
-        stages: objectstage.Stages,
+        stages: Stages,
         symbol: str,
         arguments: Sequence[ArgumentType],
         results: Results,

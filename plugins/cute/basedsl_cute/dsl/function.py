@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from basedsl.function import C, DSLFunction, P, R
+from typing import TYPE_CHECKING, Any
+
+from basedsl import DSLFunction
 from basedsl_cute.dsl.compiled import CuteCompiled
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec, TypeVar
+
+    P = ParamSpec("P", default=...)
+    R = TypeVar("R", default=Any)
+    C = TypeVar("C", default=Any, covariant=True)
+else:  # without defaults: typing_extensions costs an import
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    C = TypeVar("C", covariant=True)
 
 
 class CuteFunction(DSLFunction[P, R, C, CuteCompiled]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from basedsl.errors import DSLCallError
+from basedsl import DSLCallError
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.machine import current_target

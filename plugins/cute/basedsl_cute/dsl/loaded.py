@@ -9,9 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from basedsl.binding import ArgumentType, NumericArgument, Results, argument_type
-from basedsl.errors import DSLCallError, DSLRuntimeError, hide_internal_frames
-from basedsl.objectstage import load_object, read_object_file, slot_format
+from basedsl import (
+    ArgumentType,
+    DSLCallError,
+    DSLRuntimeError,
+    NumericArgument,
+    Results,
+    argument_type,
+    hide_internal_frames,
+    load_object,
+    read_object_file,
+    slot_format,
+)
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.cute import CUTE
 
@@ -76,11 +85,11 @@ class LoadedFunction:
         formats: list[str] = []
         for value, (name, kind) in zip(args, self._parameters, strict=True):
             packed += _checked(value, name, kind).pack(value)
-            formats += kind.formats
+            formats += kind.storage
         self._load()
         into, out = (
             struct.Struct(slot_format(formats)),
-            struct.Struct(slot_format(self._results.formats)),
+            struct.Struct(slot_format(self._results.storage)),
         )
         slots = ctypes.create_string_buffer(into.size + out.size + 8)
         into.pack_into(slots, 0, *packed)

@@ -6,8 +6,7 @@ import contextlib
 import pickle
 from typing import Any
 
-from basedsl import DSLError
-from basedsl.objectstage import PipelineContext
+from basedsl import DSLError, PipelineContext
 from basedsl_cute.lowering.host.launch import launch_table
 from basedsl_cute.lowering.kernel_build import kernel_build
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from basedsl.errors import DSLRuntimeError, DSLTypeError
+from basedsl import DSLRuntimeError, DSLTypeError
 from basedsl_cute.device import driver
 from basedsl_cute.lowering.ptx.ptxas import toolkit_version
 

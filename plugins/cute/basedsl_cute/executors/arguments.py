@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.binding import AdaptedArgument, TreeArgument
-from basedsl.objectstage import raise_failed_assertion
+from basedsl import AdaptedArgument, TreeArgument, raise_failed_assertion
 from basedsl_cute.device.launch_checks import raise_failed_launch
 from basedsl_cute.host.jit_protocol import ProtocolArgument
 from basedsl_cute.host.tensor_argument import PointerArgument, TensorArgument
@@ -21,7 +20,7 @@ def tensors(arguments: Sequence[Any]) -> list[tuple[int, TensorArgument | Pointe
     for argument in _flat(arguments):
         if isinstance(argument, TensorArgument | PointerArgument):
             found.append((at, argument))
-        at += len(argument.formats)
+        at += len(argument.storage)
     return found
 
 

@@ -11,9 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from basedsl.binding import ArgumentType, Results
-from basedsl.native_call import Invoker, NativeEntryPoint, NativeInvoker, native_invoker
-from basedsl.objectstage import FAILED_ASSERTIONS, Stages
+from basedsl import (
+    FAILED_ASSERTIONS,
+    ArgumentType,
+    Invoker,
+    NativeEntryPoint,
+    NativeInvoker,
+    Results,
+    Stages,
+    native_invoker,
+)
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import encoder, gpu_launcher
 from basedsl_cute.executors.arguments import raise_failure, tensors
@@ -97,7 +104,7 @@ class _WithCopies(Invoker):
         copies = _Copies()
         moved = list(packed)
         for at, tensor in self._tensors:
-            copies.add_tensor(at, tensor, packed[at : at + len(tensor.formats)])
+            copies.add_tensor(at, tensor, packed[at : at + len(tensor.storage)])
         try:
             copies.to_device(moved)
             result = self._call(moved)

@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import ArgumentType, Results
-from basedsl.errors import DSLRuntimeError
-from basedsl.native_call import native_invoker
-from basedsl.objectstage import Stages
+from basedsl import ArgumentType, DSLRuntimeError, Results, Stages, native_invoker
 from basedsl_cute.device.launch_checks import COOPERATIVE, PDL, Launch, python_launcher
 from basedsl_cute.dialect.attributes import BYVAL
 from basedsl_cute.executors.arguments import raise_failure, tensors
@@ -93,7 +90,7 @@ def simulator_executor(
         outer = getattr(call, "memory", None)
         call.memory = memory = Memory()
         for at, tensor in reached:
-            values = packed[at : at + len(tensor.formats)]
+            values = packed[at : at + len(tensor.storage)]
             if tensor.device not in ("cpu", "any"):
                 raise DSLRuntimeError(
                     f"a tensor is on {tensor.device}, and the simulator runs on the CPU",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from basedsl.errors import DSLError
+from basedsl import DSLError
 from basedsl_cute.hardware.targets import TARGETS, Target
 
 

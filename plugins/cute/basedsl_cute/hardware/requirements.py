@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.location import Span
+from basedsl import DSLTypeError, Span
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE, TARGETS, Target
 
 

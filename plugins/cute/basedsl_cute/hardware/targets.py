@@ -9,7 +9,7 @@ import functools
 import re
 from dataclasses import dataclass
 
-from basedsl.errors import DSLError
+from basedsl import DSLError
 from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
 
 ENVIRONMENT_VARIABLE = "CUTE_DSL_ARCH"

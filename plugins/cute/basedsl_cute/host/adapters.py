@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 
 F = TypeVar("F", bound=Callable[[Any], Any])
 

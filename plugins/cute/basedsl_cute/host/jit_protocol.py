@@ -17,10 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.binding import NumericArgument, PartsArgument, is_plainly_static, static_key
-from basedsl.errors import DSLCallError
-from basedsl.numeric import Numeric
-from basedsl.pytree import flatten, leaf_paths
+from basedsl import (
+    DSLCallError,
+    Numeric,
+    NumericArgument,
+    PartsArgument,
+    flatten,
+    is_plainly_static,
+    leaf_paths,
+    static_key,
+)
 from basedsl_cute.arrays.tensor import HostPointer, HostTensor
 from basedsl_cute.host.tensor_argument import pointer_argument, tensor_argument
 
@@ -84,7 +90,7 @@ class ProtocolArgument(PartsArgument):
     def proxy(self, values: Sequence[Any]) -> Any:
         made, at = [], 0
         for part in self.parts:
-            n = len(part.formats)
+            n = len(part.storage)
             plain = isinstance(part, NumericArgument)
             made.append(values[at] if plain else part.proxy(values[at : at + n]))
             at += n

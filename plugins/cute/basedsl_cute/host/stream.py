@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.binding import ArgumentType, Unpacker
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int64, is_dynamic
+from basedsl import ArgumentType, DSLTypeError, Int64, Unpacker, is_dynamic
 from basedsl_cute.arrays.placeholders import FakeStream
 from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker
 from basedsl_cute.device.driver import stream_handle
@@ -46,7 +44,7 @@ class Stream:
 class StreamArgument(ArgumentType):
     """The argument type of a stream, passed as its CUstream."""
 
-    formats = ("Q",)
+    storage = ("Q",)
 
     def ir_types(self, ir: Any) -> list[Any]:
         return [ir.IntegerType.get_signless(64)]
@@ -61,9 +59,9 @@ class StreamArgument(ArgumentType):
         """Return the native form of `pack` for objects that are a stream under any annotation."""
 
         def pack(value: Any) -> bytes | None:
-            return as_bytes(self.formats, self.pack(value)) if is_stream(value) else None
+            return as_bytes(self.storage, self.pack(value)) if is_stream(value) else None
 
-        return slots_unpacker(self.formats, pack)
+        return slots_unpacker(self.storage, pack)
 
     def __str__(self) -> str:
         return "Stream"

@@ -12,10 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from basedsl.binding import ArgumentType, Unpacker
-from basedsl.errors import DSLCallError
-from basedsl.numeric import Int32, Int64, Numeric, from_dlpack
-from basedsl.tracing import require
+from basedsl import (
+    ArgumentType,
+    DSLCallError,
+    Int32,
+    Int64,
+    Numeric,
+    Unpacker,
+    current_trace,
+    from_dlpack,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
@@ -58,7 +64,7 @@ class TensorArgument(ArgumentType):
     profile: Any = None
 
     @property
-    def formats(self) -> tuple[str, ...]:
+    def storage(self) -> tuple[str, ...]:
         return ("Q",) + (("q",) if self.wide else ("i",)) * self._dynamic_leaves
 
     @property
@@ -70,7 +76,7 @@ class TensorArgument(ArgumentType):
         return self.divisors or (1,) * self._dynamic_leaves
 
     def ir_types(self, ir: Any) -> list[Any]:
-        trace = require("a tensor argument")
+        trace = current_trace("a tensor argument")
         integer = ir.IntegerType.get_signless(64 if self.wide else 32)
         memref = memref_type(trace, self.dtype, self.space, self.layout_text, self.align)
         return [memref, *[integer] * self._dynamic_leaves]
@@ -95,7 +101,7 @@ class TensorArgument(ArgumentType):
 
     def proxy(self, values: Sequence[Any]) -> Tensor:
         if self.device != "cpu":
-            cute_trace(require("a tensor argument")).on_gpu = self.name
+            cute_trace(current_trace("a tensor argument")).on_gpu = self.name
         integer = Int64 if self.wide else Int32
         symbols = self.symbols or (None,) * self._dynamic_leaves
         numbers = iter(
@@ -140,7 +146,7 @@ class TensorArgument(ArgumentType):
 
         pack = _keeping(make)
         if self != plain:
-            return slots_unpacker(self.formats, pack)
+            return slots_unpacker(self.storage, pack)
         return tensor_unpacker(self, pack, exact=True, leading=leading, vector=vector)
 
     def accepting_unpacker(self) -> Unpacker | None:
@@ -152,7 +158,7 @@ class TensorArgument(ArgumentType):
         return tensor_unpacker(self, _keeping(make))
 
     def _bytes(self, value: Any) -> bytes:
-        return as_bytes(self.formats, self.pack(value))
+        return as_bytes(self.storage, self.pack(value))
 
     def accepts(self, value: Any, name: str) -> bool:
         """Return True if code compiled for this type may be called with `value`. If not, raises
@@ -222,7 +228,7 @@ def _same_symbol(number: Any, symbol: str | None, name: str) -> Any:
     """
     if symbol is None:
         return number
-    trace = require("a tensor argument")
+    trace = current_trace("a tensor argument")
     first, where = cute_trace(trace).symbols.setdefault(symbol, (number, name))
     if first is number:
         return number
@@ -245,12 +251,12 @@ class PointerArgument(ArgumentType):
     align: int
     name: str = field(default="", compare=False)
 
-    formats = ("Q",)
+    storage = ("Q",)
     device = "any"
     writable = True
 
     def ir_types(self, ir: Any) -> list[Any]:
-        trace = require("a pointer argument")
+        trace = current_trace("a pointer argument")
         return [memref_type(trace, self.dtype, self.space, RUN, self.align)]
 
     def proxy(self, values: Sequence[Any]) -> Pointer:
@@ -268,18 +274,18 @@ class PointerArgument(ArgumentType):
 
         def pack(value: Any) -> bytes | None:
             fits = type(value) is HostPointer and pointer_argument(value, self.name) == self
-            return as_bytes(self.formats, self.pack(value)) if fits else None
+            return as_bytes(self.storage, self.pack(value)) if fits else None
 
-        return slots_unpacker(self.formats, pack)
+        return slots_unpacker(self.storage, pack)
 
     def accepting_unpacker(self) -> Unpacker | None:
         """Return the native form of `pack` for values that `accepts` takes."""
 
         def pack(value: Any) -> bytes | None:
             fits = type(value) is HostPointer and self.accepts(value, self.name)
-            return as_bytes(self.formats, self.pack(value)) if fits else None
+            return as_bytes(self.storage, self.pack(value)) if fits else None
 
-        return slots_unpacker(self.formats, pack)
+        return slots_unpacker(self.storage, pack)
 
     def byte_range(self, packed: Sequence[int]) -> tuple[int, int]:
         """Return the first address of the memory behind the pointer and the one past it: the bytes

@@ -11,9 +11,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from basedsl.errors import DSLError, DSLTypeError
-from basedsl.numeric import Int64, as_numeric, is_dynamic, kit_of, select
-from basedsl.tracing import Trace, require
+from basedsl import (
+    DSLError,
+    DSLTypeError,
+    Int64,
+    Trace,
+    as_numeric,
+    current_trace,
+    is_dynamic,
+    kit_of,
+    select,
+)
 from basedsl_cute.hardware.tensor_map_format import (
     ALIGNMENT,
     BYTES,
@@ -54,7 +62,7 @@ class TensorMapValue:
         return "a tensor map"
 
     def undefined(self) -> Any:
-        trace = require("a tensor map")
+        trace = current_trace("a tensor map")
         pointer = trace.bindings.llvm.PointerType.get()
         return trace.emit(trace.ir.Operation.create, "llvm.mlir.zero", results=[pointer]).result
 
@@ -77,7 +85,7 @@ def encode_tensor_map(
     raises an error: DSLTypeError while compiling if that is known then, else an error when the host
     code runs.
     """
-    trace = require("a tensor map")
+    trace = current_trace("a tensor map")
     if trace.function_kind == "kernel":
         raise DSLError(
             "a tensor map is encoded by the host; this is a kernel",

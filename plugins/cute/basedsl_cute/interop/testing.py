@@ -10,10 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
-from basedsl import logs
-from basedsl.errors import DSLCallError, DSLError, DSLRuntimeError
-from basedsl.numeric import Boolean, Numeric, is_dynamic
-from basedsl.tracing import current
+from basedsl import (
+    Boolean,
+    DSLCallError,
+    DSLError,
+    DSLRuntimeError,
+    Numeric,
+    configure_logs,
+    current_trace_or_none,
+    is_dynamic,
+    logger,
+)
 from basedsl_cute import algebra, arch
 from basedsl_cute.device import driver
 from basedsl_cute.device.graph import Graph
@@ -23,7 +30,7 @@ from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target, synchronize
 from basedsl_cute.tensors.tensor import Tensor
 
-_log = logs.logger("cute.autotune")
+_log = logger("cute.autotune")
 
 
 class CantImplementError(DSLError):
@@ -221,7 +228,7 @@ def _needs_nothing(timed: Callable[..., Any]) -> bool:
 def _fastest(
     params: Mapping[str, Sequence[Any]], time: Callable[[dict[str, Any]], float]
 ) -> dict[str, Any]:
-    logs.configure(CUTE.options)
+    configure_logs(CUTE.options)
     shown = CUTE.options.log_autotune
 
     def say(text: str) -> None:
@@ -323,7 +330,7 @@ def assert_(condition: Any, message: str = "assertion failed") -> None:
     A false condition raises AssertionError. Kernels on a GPU check it only with the compile option
     `--enable-assertions`; host code and the simulator always do.
     """
-    trace = current()
+    trace = current_trace_or_none()
     if trace is None or not is_dynamic(condition):
         if not condition:
             raise AssertionError(message)

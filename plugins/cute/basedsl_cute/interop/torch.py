@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLRuntimeError, DSLTypeError, with_article
-from basedsl.numeric import Boolean
+from basedsl import Boolean, DSLRuntimeError, DSLTypeError, with_article
 from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.objectstage import PipelineContext, Snapshot
+from basedsl import PipelineContext, Snapshot
 from basedsl_cute.lowering.host.launch_abi import LaunchTable
 from basedsl_cute.lowering.ptx.ptxas import Assembly, Running
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.objectstage import span_of_location
+from basedsl import span_of_location
 from basedsl_cute.hardware.requirements import Requirement
 from basedsl_cute.hardware.targets import Target, target_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.arch.bulk import bulk_load, bulk_store

@@ -6,9 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Numeric, Uint8, Uint16, Uint32, Uint64, mlir_type
-from basedsl.tracing import require
+from basedsl import DSLTypeError, Numeric, Uint8, Uint16, Uint32, Uint64, current_trace, mlir_type
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
@@ -145,11 +143,11 @@ def _move(atom: CopyAtom, src: Any, dst: Any, pred: Any, cache: str | None = Non
             store_vector(dst, load_vector(src, loading), storing)
         elif dst.memspace == "rmem" and src.memspace != "rmem":
             found = arch.load(src.iterator, _WORDS[bits], sem=access.order, scope=access.scope)
-            element, n = mlir_type(atom.dtype, require("a copy").ir), bits // atom.width
+            element, n = mlir_type(atom.dtype, current_trace("a copy").ir), bits // atom.width
             store_vector(dst, bits_as(splat(found.ir_value(), 1), element, n))
         elif src.memspace == "rmem" and dst.memspace != "rmem":
             kind = _WORDS[bits]
-            whole = bits_as(load_vector(src), mlir_type(kind, require("a copy").ir), 1)
+            whole = bits_as(load_vector(src), mlir_type(kind, current_trace("a copy").ir), 1)
             at, value = recast_ptr(dst.iterator, dtype=kind), kind.from_value(extract(whole, 0))
             arch.store(at, value, sem=access.order, scope=access.scope)
         else:
@@ -191,14 +189,14 @@ class MmaUniversalOp(MmaOp):
 
     def issue(self, d: Any, a: Any, b: Any, c: Any) -> None:
         """Emit one multiply-add."""
-        trace = require("gemm")
+        trace = current_trace("gemm")
         bits = storage_bits(self.abacc_dtype)
         d, a, b, c = (contiguous_piece(x, bits) for x in (d, a, b, c))
         Gemm(define(trace.bindings), d=d, a=a, b=b, c=c, atom="universal_fma", loc=trace.loc())
 
     def issue_column(self, d: Any, a: Any, b: Any, c: Any, upwards: bool) -> None:
         """Emit the multiply-adds of a column of D, the last first if `upwards`."""
-        trace = require("gemm")
+        trace = current_trace("gemm")
         rows, sums = load_vector(a), load_vector(c)
         (element,) = to_elements(load_vector(b))
 

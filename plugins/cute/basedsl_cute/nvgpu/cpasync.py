@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Int64
+from basedsl import DSLTypeError, Int32, Int64
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.arch.emit import emit_op
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp

@@ -17,8 +17,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int64
+from basedsl import DSLTypeError, Int64
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.tensors.tensor import Tensor

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import algebra
 from basedsl_cute.hardware.tensor_map_format import MAX_BOX, SWIZZLE_BYTES
 from basedsl_cute.tensors.tensor import Tensor

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
+    DSLTypeError,
     Float8E4M3FN,
     Float8E5M2,
     Float16,
@@ -21,8 +21,8 @@ from basedsl.numeric import (
     Numeric,
     TFloat32,
     Uint8,
+    current_trace,
 )
-from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout, MmaAtomLayout
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp
@@ -220,7 +220,7 @@ def emit_mma(atom: str, d: Any, a: Any, b: Any, c: Any) -> None:
         what = f"gemm: {name}, an operand of {atom},"
         # Read and written by registers.
         operands.append(Operand(tensor, bits, name == "d", what, align=max(32, width) // 8))
-    trace = require("gemm")
+    trace = current_trace("gemm")
     with as_pieces(operands) as (d, a, b, c):
         Gemm(define(trace.bindings), d=d, a=a, b=b, c=c, atom=atom, loc=trace.loc())
 
@@ -266,7 +266,7 @@ class _MatrixCopy(CopyOp):
 
     def _emit(self, name: str, src: Any, dst: Any, pred: Any, bits: tuple[int, int]) -> None:
         operands = [Operand(src, bits[0], False, name), Operand(dst, bits[1], True, name)]
-        trace = require("a matrix copy")
+        trace = current_trace("a matrix copy")
         with predicated(pred), as_pieces(operands) as (source, target):
             Copy(
                 define(trace.bindings),

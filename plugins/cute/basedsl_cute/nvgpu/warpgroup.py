@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
     Boolean,
+    DSLTypeError,
     Float8E4M3FN,
     Float8E5M2,
     Float16,
@@ -30,9 +30,9 @@ from basedsl.numeric import (
     TFloat32,
     Uint8,
     as_numeric,
+    current_trace,
     is_dynamic,
 )
-from basedsl.tracing import require
 from basedsl_cute import algebra
 from basedsl_cute.algebra import MmaAtomLayout
 from basedsl_cute.arch.wgmma import wgmma_commit_group as commit_group
@@ -205,7 +205,7 @@ class _WarpgroupMma(MmaOp):
         a_steps: list[int],
         b_steps: list[int],
     ) -> None:
-        trace = require("a wgmma")
+        trace = current_trace("a wgmma")
         descriptor, flag = b.ir_value(), fields["accumulate"]
         may_replace = is_dynamic(flag) or not bool(flag)
         trace.emit(

@@ -29,6 +29,12 @@ from basedsl_cute.pipeline.participants import (
     ProducerHandle,
 )
 from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
+from basedsl_cute.pipeline.tensor_pipelines import (
+    PipelineAsyncUmma,
+    PipelineTmaMultiConsumersAsync,
+    PipelineTmaUmma,
+    PipelineUmmaAsync,
+)
 from basedsl_cute.pipeline.tma_store import PipelineTmaStore
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
@@ -41,6 +47,7 @@ __all__ = [
     "MbarrierArray",
     "NamedBarrier",
     "PipelineAsync",
+    "PipelineAsyncUmma",
     "PipelineConsumer",
     "PipelineCpAsync",
     "PipelineOp",
@@ -48,7 +55,10 @@ __all__ = [
     "PipelineProducer",
     "PipelineState",
     "PipelineTmaAsync",
+    "PipelineTmaMultiConsumersAsync",
     "PipelineTmaStore",
+    "PipelineTmaUmma",
+    "PipelineUmmaAsync",
     "PipelineUserType",
     "ProducerHandle",
     "agent_sync",

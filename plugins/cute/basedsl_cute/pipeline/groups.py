@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Integer
-from basedsl_cute import arch
+from basedsl import DSLTypeError, Integer
+from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location
 
 
@@ -103,6 +102,8 @@ def _is_cluster(shape: Any) -> bool:
     """Return True if a cluster's shape has more than one block, or is not known to have one."""
     if shape is None:
         return False
+    if isinstance(shape, algebra.Layout):
+        shape = algebra.size(shape)
     sizes = shape if isinstance(shape, Sequence) else (shape,)
     return any(type(n) is not int or n > 1 for n in sizes)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Integer
+from basedsl import Boolean, DSLTypeError, Integer
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup

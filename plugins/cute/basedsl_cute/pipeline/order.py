@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, is_dynamic, select
+from basedsl import DSLTypeError, Int32, is_dynamic, select
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.pipeline.groups import CooperativeGroup

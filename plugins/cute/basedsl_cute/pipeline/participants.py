@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from basedsl.numeric import Boolean
+from basedsl import Boolean
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.pipeline.state import (
     PipelineState,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Integer, is_dynamic, select
+from basedsl import DSLTypeError, Int32, Integer, is_dynamic, select
 from basedsl_cute.algebra.ignored_location import takes_location
 
 
@@ -89,7 +88,7 @@ def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineSta
     0 0
     """
     check_stages(stages)
-    if user_type is PipelineUserType.Producer:
+    if user_type in (PipelineUserType.Producer, PipelineUserType.ProducerConsumer):
         return PipelineState(stages, 0, 0, 1)
     if user_type is PipelineUserType.Consumer:
         return PipelineState(stages, 0, 0, 0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from basedsl.errors import DSLError, DSLRuntimeError
-from basedsl.location import Span
+from basedsl import DSLError, DSLRuntimeError, Span
 from basedsl_cute.sim.site import Site
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from basedsl.location import Span, called_from
+from basedsl import Span, called_from
 
 
 class Site(NamedTuple):

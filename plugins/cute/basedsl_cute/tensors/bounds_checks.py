@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.metastage import assert_showing
-from basedsl.numeric import Boolean, Int64, Numeric, Uint64, is_dynamic
-from basedsl.tracing import Trace
+from basedsl import Boolean, DSLTypeError, Int64, Numeric, Trace, Uint64, assert_showing, is_dynamic
 from basedsl_cute import algebra
 
 MESSAGE = "IndexError: coordinate {0} is out of range for an extent of {1}"

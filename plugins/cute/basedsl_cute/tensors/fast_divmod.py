@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Int32, Numeric, Uint32, Uint64, as_numeric, is_dynamic, select
+from basedsl import DSLTypeError, Int32, Numeric, Uint32, Uint64, as_numeric, is_dynamic, select
 from basedsl_cute.algebra.ignored_location import takes_location
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric import TYPES, Int32, Int64, Integer, Numeric, is_dynamic, minimum
-from basedsl.tracing import require
+from basedsl import TYPES, Int32, Int64, Integer, Numeric, current_trace, is_dynamic, minimum
 from basedsl_cute.algebra import dynamic
 
 
@@ -28,10 +27,10 @@ def _divided(op: str, a: Any, b: Any) -> Any:
     x, y = _unsigned(a, width), _unsigned(b, width)
     if is_dynamic(y):
         # Divisors are extents. At 0 there are no coordinates, so any result is right, but no trap.
-        trace = require("arithmetic on coordinates")
+        trace = current_trace("arithmetic on coordinates")
         least = type(y).concrete(1).ir_value()
-        divisor = trace.value("arith.maxui", least.type, y.ir_value(), least)
-        return signed.from_value(trace.value(op, least.type, x.ir_value(), divisor))
+        divisor = trace.emit_op("arith.maxui", least.type, y.ir_value(), least)
+        return signed.from_value(trace.emit_op(op, least.type, x.ir_value(), divisor))
     return (x // y if op == "arith.divui" else x % y).to(signed)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from basedsl.errors import DSLError
-from basedsl.tracing import Trace, require
+from basedsl import DSLError, Trace, current_trace
 
 
 def in_kernel(what: str) -> Trace:
     """The running trace; DSLError, with `what` as its subject, unless it traces a kernel."""
-    trace = require(what)
+    trace = current_trace(what)
     if trace.function_kind != "kernel":
         raise DSLError(
             f"{what} can only be used in a kernel; '{trace.function_name}' runs on the host",

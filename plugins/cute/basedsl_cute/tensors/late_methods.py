@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError, with_article
+from basedsl import DSLTypeError, with_article
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.pointer import as_element, same_bits

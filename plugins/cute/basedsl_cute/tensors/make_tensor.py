@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.location import assigned_name
-from basedsl.numeric import Int64, Numeric, as_numeric
-from basedsl.tracing import require
+from basedsl import (
+    DSLTypeError,
+    Int64,
+    Numeric,
+    as_numeric,
+    assigned_name,
+    current_trace,
+    with_article,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import SPACES, define
@@ -98,7 +103,7 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
     memory of the function, on its stack.
     """
     _numeric_class(dtype, "make_rmem_tensor()")
-    trace = require("make_rmem_tensor()")
+    trace = current_trace("make_rmem_tensor()")
     layout = _static(as_layout(shape_or_layout), "a register tensor")
     nbytes = max(1, _bytes(dtype, layout))
     if nbytes > _LOCAL_BYTES:
@@ -196,7 +201,7 @@ def make_ptr(
     default the element's own size is assumed. Raises DSLTypeError for other addresses and spaces.
     """
     _numeric_class(dtype, "make_ptr()")
-    trace = require("make_ptr()")
+    trace = current_trace("make_ptr()")
     dialect = define(trace.bindings)
     space = space_name(mem_space)
     align = assumed_align or element_bytes(dtype)

@@ -12,8 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.numeric import Float32, Numeric, as_numeric, elementary, is_dynamic
-from basedsl.tracing import require
+from basedsl import Float32, Numeric, as_numeric, current_trace, elementary, is_dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine
@@ -125,7 +124,7 @@ def rcp(x: Any, approx: bool = False, ftz: bool = False) -> Any:
 
 
 def _approximate_rcp(x: Numeric) -> Any:
-    trace = require("rcp()")
+    trace = current_trace("rcp()")
     f32 = trace.ir.F32Type.get()
     op = trace.ir.Operation.create(
         "nvvm.rcp.approx.ftz.f", results=[f32], operands=[x.ir_value()], loc=trace.loc()

@@ -11,9 +11,7 @@ import dataclasses
 import sys
 from typing import Any
 
-from basedsl.binding import constexpr_type
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import Numeric
+from basedsl import DSLTypeError, Numeric, constexpr_type, with_article
 from basedsl_cute.tensors.pointer import as_element
 from basedsl_cute.tensors.smem_struct import annotations_in, declare
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.numeric import Float, Numeric
+from basedsl import Float, Numeric
 
 
 def is_fp8_dtype(dtype: Any) -> bool:

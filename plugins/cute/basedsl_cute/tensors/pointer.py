@@ -10,9 +10,18 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import Int32, Int64, Numeric, as_numeric, is_dynamic, mlir_type
-from basedsl.tracing import escaped, require
+from basedsl import (
+    DSLTypeError,
+    Int32,
+    Int64,
+    Numeric,
+    as_numeric,
+    current_trace,
+    escaped,
+    is_dynamic,
+    mlir_type,
+    with_article,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -61,7 +70,7 @@ class Address:
     def __init__(self, value: Any, kind: Any = None) -> None:
         self.value = value
         self.kind = value.type if kind is None else kind
-        self.region = require("a pointer").region
+        self.region = current_trace("a pointer").region
 
     @property
     def align(self) -> int:
@@ -70,7 +79,7 @@ class Address:
 
     @property
     def _record(self) -> Any:
-        record = define(require("a pointer").bindings).record(self.kind)
+        record = define(current_trace("a pointer").bindings).record(self.kind)
         assert record is not None
         return record
 
@@ -93,7 +102,7 @@ class Address:
             return None
         layout = a.layout if a.layout == b.layout else RUN
         align = min(a.alignment, b.alignment)
-        dialect = define(require("a pointer").bindings)
+        dialect = define(current_trace("a pointer").bindings)
         known = align if align * 8 > a.element_bits else None
         return Address(self.value, dialect.memref_type(a.element, a.space, layout, known))
 
@@ -101,11 +110,11 @@ class Address:
         value = leaf.ir_value()
         if value.type == self.kind:
             return value
-        trace = require("a pointer")
+        trace = current_trace("a pointer")
         return Recast(define(trace.bindings), source=value, type=self.kind, loc=trace.loc()).view
 
     def undefined(self) -> Any:
-        trace = require("a pointer")
+        trace = current_trace("a pointer")
         dialect = define(trace.bindings)
         zero = trace.ir.Operation.create(
             "llvm.mlir.zero",
@@ -211,7 +220,7 @@ class Pointer:
         value = self.address.ir_value()
         if type(self.offset) is int and self.offset == 0:
             return value
-        trace = require("a pointer")
+        trace = current_trace("a pointer")
         if dynamic.divisibility(self.offset) * storage_bits(self.dtype) % 8:
             raise DSLTypeError(
                 f"{self} stands {self.offset} element(s) behind a byte: it is no address",
@@ -226,7 +235,7 @@ class Pointer:
     @property
     def llvm_ptr(self) -> Any:
         """The address as an `!llvm.ptr` value, for operations of other dialects."""
-        trace = require("llvm_ptr")
+        trace = current_trace("llvm_ptr")
         return TensorIterator(
             define(trace.bindings), source=self.ir_value(), loc=trace.loc()
         ).pointer
@@ -239,7 +248,7 @@ class Pointer:
     @takes_location
     def toint(self) -> Any:
         """The address as an integer: Int32 in shared and tensor memory, else Int64."""
-        trace = require("toint()")
+        trace = current_trace("toint()")
         wide = self.space not in ("smem", "dsmem", "tmem")
         kind: Any = Int64 if wide else Int32
         number = trace.ir.Operation.create(
@@ -254,7 +263,7 @@ class Pointer:
 
     def typed(self, layout: Any) -> Pointer:
         """The same pointer with its SSA value typed as a tensor of `layout`."""
-        trace = require("a view of a tensor")
+        trace = current_trace("a view of a tensor")
         if self.swizzle is not None:
             layout = self.access_layout(layout)
         kind = memref_type(trace, self.dtype, self.space, layout, self.base_align)
@@ -272,7 +281,7 @@ class Pointer:
         whole = dynamic.divisibility(offset) * storage_bits(self.dtype) % 8 == 0
         if self.swizzle is not None or not whole or not dynamic.is_zero(self.offset):
             return self._moved_within(offset, layout)
-        trace = require("moving a pointer")
+        trace = current_trace("moving a pointer")
         align = alignment_after(self.base_align, offset, self.dtype)
         kind = memref_type(trace, self.dtype, self.space, layout, align)
         view = View(
@@ -347,7 +356,7 @@ class Pointer:
                 f"{self} stands {offset} elements behind a base aligned to {self.base_align} bytes",
                 hint="align the pointer before moving it",
             )
-        trace = require("align()")
+        trace = current_trace("align()")
         kind = memref_type(trace, self.dtype, self.space, RUN, nbytes)
         start = self.address.ir_value()
         value = Recast(define(trace.bindings), source=start, type=kind, loc=trace.loc()).view
@@ -408,7 +417,7 @@ class Pointer:
         return self._load(if_used=True)
 
     def _load(self, if_used: bool = False) -> Any:
-        trace = require("reading through a pointer")
+        trace = current_trace("reading through a pointer")
         refuse_tensor_memory(self.space, "read")
         note_access()
         load = Load(
@@ -426,7 +435,7 @@ class Pointer:
 
         Raises DSLTypeError for a number of another type.
         """
-        trace = require("writing through a pointer")
+        trace = current_trace("writing through a pointer")
         refuse_tensor_memory(self.space, "write")
         number = as_element(self.dtype, value)
         note_access()
@@ -513,7 +522,7 @@ def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: Any = None) -> Pointer
                 hint=f"the offset must be known to be a multiple of {width} bits",
             )
         offset = dynamic.floordiv(bits, width)
-        trace = require("recast_ptr()")
+        trace = current_trace("recast_ptr()")
         kind = memref_type(trace, dtype, ptr.space, RUN, ptr.base_align)
         source = address.ir_value()
         address = Recast(define(trace.bindings), source=source, type=kind, loc=trace.loc()).view

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Float32, Int32, Numeric, is_dynamic
-from basedsl.tracing import require
+from basedsl import DSLTypeError, Float32, Int32, Numeric, current_trace, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.printf import write
@@ -96,7 +94,7 @@ def _each(
         for i in range(extent):
             _each(rest, (*before, i), body, static)
         return
-    trace = require("print_tensor()")
+    trace = current_trace("print_tensor()")
     loc = trace.loc()
 
     def test(carried: Any) -> tuple[Any, list[Any]]:

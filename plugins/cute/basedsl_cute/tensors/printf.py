@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from string import Formatter
 from typing import Any
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import Boolean, Float64, Int32, Int64, Numeric, as_numeric
-from basedsl.tracing import require
+from basedsl import (
+    Boolean,
+    DSLTypeError,
+    Float64,
+    Int32,
+    Int64,
+    Numeric,
+    as_numeric,
+    current_trace,
+    with_article,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.tensor import Tensor
@@ -51,7 +59,7 @@ def write(fmt: str, *values: Any) -> None:
 
 
 def _emit(fmt: str, values: Sequence[Any], end: str) -> None:
-    trace = require("printf()")
+    trace = current_trace("printf()")
     text, operands = _format(fmt, list(values))
     values_ir = [x.ir_value() for x in operands]
     text = text if text.endswith("\n") else text + end

@@ -6,8 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLAttributeError, DSLTypeError
-from basedsl.numeric import Numeric, Uint8, is_dynamic
+from basedsl import DSLAttributeError, DSLTypeError, Numeric, Uint8, is_dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.make_tensor import place_tensor
 from basedsl_cute.tensors.pointer import Pointer, element_bytes, recast_ptr, storage_bits

@@ -10,9 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from basedsl.errors import DSLAttributeError, DSLTypeError, with_article
-from basedsl.numeric import Int32, Int64, Numeric, is_dynamic
-from basedsl.tracing import current, require
+from basedsl import (
+    DSLAttributeError,
+    DSLTypeError,
+    Int32,
+    Int64,
+    Numeric,
+    current_trace,
+    current_trace_or_none,
+    is_dynamic,
+    with_article,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -236,7 +244,7 @@ class Tensor(NoVector):
         offset = self.layout(coord)
         if not isinstance(self._start, Pointer):
             return algebra.add_offset(self._start, offset)
-        trace = require("reading a tensor")
+        trace = current_trace("reading a tensor")
         refuse_tensor_memory(self._start.space, "read")
         note_access()
         load = Load(
@@ -250,7 +258,7 @@ class Tensor(NoVector):
     def __setitem__(self, coord: Any, value: Any) -> None:
         coord = self._checked(coord)
         self._check_bounds(coord)
-        trace = require("writing a tensor")
+        trace = current_trace("writing a tensor")
         if _has_none(coord):
             if not hasattr(value, "element_type"):
                 raise DSLTypeError(
@@ -303,7 +311,7 @@ class Tensor(NoVector):
         """
         if self.memspace == "rmem" and algebra.is_static(self.layout.shape):
             check_known(coord, self.layout.shape, "registers", self.layout.shape)
-        trace = current()
+        trace = current_trace_or_none()
         if trace is not None and trace.function_kind != "kernel" and self.has_memory:
             check_coordinate(trace, coord, self.layout.shape)
 

@@ -12,9 +12,18 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Numeric, as_numeric, is_dynamic, lanes, mlir_type, select
-from basedsl.tracing import escaped, require
+from basedsl import (
+    Boolean,
+    DSLTypeError,
+    Numeric,
+    as_numeric,
+    current_trace,
+    escaped,
+    is_dynamic,
+    lanes,
+    mlir_type,
+    select,
+)
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -61,7 +70,7 @@ class TensorSSA:
         self.value = value
         self.shape = shape
         self.dtype = dtype
-        self.region = require("a vector").region
+        self.region = current_trace("a vector").region
 
     # A leaf of trees that control flow carries ----------------------------------------------------
 
@@ -155,9 +164,9 @@ class TensorSSA:
                 f"bitcast of {self.dtype.__name__} to {dtype.__name__}: the widths differ",
                 hint="to(dtype) converts the values",
             )
-        trace = require("bitcast()")
+        trace = current_trace("bitcast()")
         kind = trace.ir.VectorType.get([self.size], mlir_type(dtype, trace.ir))
-        value = trace.value("arith.bitcast", kind, self.ir_value())
+        value = trace.emit_op("arith.bitcast", kind, self.ir_value())
         return TensorSSA(value, self.shape, dtype)
 
     @takes_location

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl.numeric import Kind, Numeric, as_numeric, in_common_type, kit_of
-from basedsl.tracing import require
+from basedsl import Kind, Numeric, as_numeric, current_trace, in_common_type, kit_of
 
 _DYNAMIC = -(2**63)  # of a static position in vector.extract: it is an operand
 
 
 def splat(element: Any, n: int) -> Any:
     """A vector of `n` copies of `element`."""
-    trace = require("a vector")
+    trace = current_trace("a vector")
     kind = trace.ir.VectorType.get([n], element.type)
     return _make("vector.broadcast", [kind], [element])
 
@@ -22,7 +21,7 @@ def to_elements(vector: Any) -> list[Any]:
     """The elements of a vector as scalars."""
     kind = vector.type
     (n,) = kind.shape
-    trace = require("the elements of a vector")
+    trace = current_trace("the elements of a vector")
     op = trace.ir.Operation.create(
         "vector.to_elements", results=[kind.element_type] * n, operands=[vector], loc=trace.loc()
     )
@@ -31,21 +30,21 @@ def to_elements(vector: Any) -> list[Any]:
 
 def from_elements(elements: Sequence[Any]) -> Any:
     """The vector of these scalars."""
-    trace = require("a vector")
+    trace = current_trace("a vector")
     kind = trace.ir.VectorType.get([len(elements)], elements[0].type)
     return _make("vector.from_elements", [kind], list(elements))
 
 
 def extract(vector: Any, position: Any) -> Any:
     """The element at a position: an int, or a dynamic integer."""
-    trace = require("an element of a vector")
+    trace = current_trace("an element of a vector")
     ir = trace.ir
     element = vector.type.element_type
     if isinstance(position, int):
         places = ir.DenseI64ArrayAttr.get([position])
         return _make("vector.extract", [element], [vector], {"static_position": places})
     number = as_numeric(position).ir_value()
-    index = trace.value("arith.index_cast", ir.IndexType.get(), number)
+    index = trace.emit_op("arith.index_cast", ir.IndexType.get(), number)
     places = ir.DenseI64ArrayAttr.get([_DYNAMIC])
     return _make("vector.extract", [element], [vector, index], {"static_position": places})
 
@@ -56,7 +55,7 @@ def pick(vector: Any, positions: Sequence[int]) -> Any:
     places = list(positions)
     if places == list(range(n)):
         return vector
-    trace = require("a part of a vector")
+    trace = current_trace("a part of a vector")
     ir = trace.ir
     if n == 1:
         return splat(extract(vector, 0), len(places))
@@ -67,7 +66,7 @@ def pick(vector: Any, positions: Sequence[int]) -> Any:
 
 def bits_as(vector: Any, element: Any, n: int) -> Any:
     """The same bits as a vector of `n` elements of the IR type `element`."""
-    trace = require("bits of a vector")
+    trace = current_trace("bits of a vector")
     return _make("vector.bitcast", [trace.ir.VectorType.get([n], element)], [vector])
 
 
@@ -89,14 +88,14 @@ def combine(which: str, a: Any, b: Any) -> Numeric:
     """
     x, y = in_common_type(a, b)
     T = type(x)
-    kit = kit_of(require("a choice between dynamic values"))
+    kit = kit_of(current_trace("a choice between dynamic values"))
     values = [x.ir_value(), y.ir_value()]
     kit.begin()
     return T.from_value(kit.op(_EXTREMES[which, T.kind], kit.type_of(T), *values), x.weak)
 
 
 def _make(name: str, results: list[Any], operands: list[Any], attributes: Any = None) -> Any:
-    trace = require("a vector")
+    trace = current_trace("a vector")
     return trace.ir.Operation.create(
         name, results=results, operands=operands, attributes=attributes, loc=trace.loc()
     ).result

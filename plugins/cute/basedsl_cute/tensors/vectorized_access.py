@@ -12,9 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import is_dynamic, mlir_type
-from basedsl.tracing import require
+from basedsl import DSLTypeError, current_trace, is_dynamic, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.coordinates import compact_col_major
@@ -198,7 +196,7 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
     `cache` is the cache modifier of the operation `cute.load`. Raises DSLTypeError for a dynamic
     shape, and for one without elements.
     """
-    trace = require("loading a tensor")
+    trace = current_trace("loading a tensor")
     refuse_tensor_memory(tensor.memspace, "read")
     if not algebra.is_static(tensor.shape):
         accesses(tensor)  # raises
@@ -223,7 +221,7 @@ def load_vector(tensor: Tensor, cache: str | None = None) -> Any:
 
 def store_vector(tensor: Tensor, vector: Any, cache: str | None = None) -> None:
     """Emit the stores of all elements from a vector; the last element at an address counts."""
-    trace = require("storing a tensor")
+    trace = current_trace("storing a tensor")
     refuse_tensor_memory(tensor.memspace, "write")
     dialect = define(trace.bindings)
     for access in accesses(tensor):

@@ -31,6 +31,7 @@ from basedsl_cute.utils.tile_scheduler import (
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
+from basedsl_cute.utils.tmem_allocator import TmemAllocator, get_num_tmem_alloc_cols
 from basedsl_cute.utils.vector_width import common_vector
 
 sm90 = hopper_helpers
@@ -53,6 +54,7 @@ __all__ = [
     "StaticPersistentTileScheduler",
     "TensorMapManager",
     "TensorMapUpdateMode",
+    "TmemAllocator",
     "WorkTileInfo",
     "blackwell_helpers",
     "blockscaled_layout",
@@ -60,6 +62,7 @@ __all__ = [
     "create_cute_tensor_for_fp8",
     "create_initial_search_state",
     "epilogue",
+    "get_num_tmem_alloc_cols",
     "get_smem_capacity_in_bytes",
     "hardware_info",
     "hopper_helpers",

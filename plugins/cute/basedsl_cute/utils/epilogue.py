@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import logical_not
+from basedsl import DSLTypeError, logical_not, with_article
 from basedsl_cute import algebra
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.atoms.copy_instruction import predicated

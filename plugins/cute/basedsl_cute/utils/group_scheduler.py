@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Boolean, Int32, maximum
+from basedsl import Boolean, DSLTypeError, Int32, maximum
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.dsl.cute import CUTE

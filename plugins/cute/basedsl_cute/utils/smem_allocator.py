@@ -10,8 +10,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Numeric, Uint8
+from basedsl import DSLTypeError, Numeric, Uint8
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.tensors.make_tensor import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import Numeric
+from basedsl import DSLTypeError, Numeric
 from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 

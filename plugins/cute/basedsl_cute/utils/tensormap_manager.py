@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy_instruction import predicated

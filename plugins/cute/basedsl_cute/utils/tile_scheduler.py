@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import maximum, minimum, select
+from basedsl import DSLTypeError, maximum, minimum, select
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.tensors.fast_divmod import FastDivmodDivisor

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl import DSLCallError, DSLRuntimeError
 from basedsl_cute.arrays.tensor import from_dlpack
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.interop.cuda import default_stream, stream_sync

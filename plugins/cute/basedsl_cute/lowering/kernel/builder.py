@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from basedsl.mlir import Bindings
+from basedsl import Bindings
 from basedsl_cute.dialect import define
 
 

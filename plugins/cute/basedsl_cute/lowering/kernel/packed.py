@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl.objectstage import Keep, Replace, RuleResult
+from basedsl import Keep, Replace, RuleResult
 from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.lowering.kernel.storage import PACKED_BITS, element_of

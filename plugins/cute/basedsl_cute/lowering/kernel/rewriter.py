@@ -13,10 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import DSLError
-from basedsl.location import Span
-from basedsl.mlir import Bindings
-from basedsl.objectstage import Rule, RuleResult, RuleTable, apply_result, span_of_location
+from basedsl import (
+    Bindings,
+    DSLError,
+    Rule,
+    RuleResult,
+    RuleTable,
+    Span,
+    apply_result,
+    span_of_location,
+)
 from basedsl_cute.dialect import MemRef
 from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_ATTRIBUTE,
@@ -202,6 +208,8 @@ class Rewriter(Builder):
                 self._cast_arguments(op, next(records))
             elif name in _CARRIERS:
                 self._retype(name, op)
+            elif name == "arith.mulf" and next(iter(op.result.uses), None) is None:
+                op.erase()  # every sum of it was contracted
 
     def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
         """Read what the walk changes: types of operands, and sums of shared memory."""

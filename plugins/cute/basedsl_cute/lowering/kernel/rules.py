@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.objectstage import Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
+from basedsl import DSLTypeError, Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
 from basedsl_cute.algebra.tmem import TMEM_COLUMN_BITS
 from basedsl_cute.dialect import OpView
 from basedsl_cute.dialect.atoms import COPY_ATOMS

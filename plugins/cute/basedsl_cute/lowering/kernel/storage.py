@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute.dialect.types import memory_bits
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from basedsl.errors import DSLTypeError
-from basedsl.objectstage import PipelineContext, span_of_location
+from basedsl import DSLTypeError, PipelineContext, span_of_location
 from basedsl_cute.dialect import CuteDialect, define
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
 from basedsl_cute.dialect.ops import AllocSmem, Barrier, Copy, TensorIterator, View

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from basedsl.objectstage import Erase, Replace, RuleResult
+from basedsl import Erase, Replace, RuleResult
 from basedsl_cute.lowering.kernel.builder import Builder
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from basedsl.errors import DSLTypeError
-from basedsl.objectstage import (
+from basedsl import (
+    DSLTypeError,
     Keep,
     Replace,
     RuleResult,

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.mlir import Bindings
-from basedsl.objectstage import (
+from basedsl import (
+    Bindings,
     Erase,
     Keep,
     PipelineContext,
@@ -26,8 +26,8 @@ from basedsl.objectstage import (
     RuleResult,
     RuleTable,
     apply_result,
+    spoken,
 )
-from basedsl.tracing import spoken
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
 from basedsl_cute.dialect.cluster import DsmemStore
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace

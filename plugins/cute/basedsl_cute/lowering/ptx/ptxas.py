@@ -17,8 +17,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from basedsl.errors import DSLError, DSLRuntimeError
-from basedsl.location import Span
+from basedsl import DSLError, DSLRuntimeError, Span
 
 TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
 
@@ -49,45 +48,68 @@ class Assembly:
     warnings: tuple[str, ...] = ()
 
 
-@functools.cache
 def find_ptxas() -> Path | None:
-    """Find the ptxas of the installed package, of PATH, or of a toolkit in the environment."""
+    """Find the ptxas of the toolkit that CUDA_TOOLKIT_PATH names, of the installed package, of
+    PATH, or of a toolkit that CUDA_HOME or CUDA_PATH names.
+    """
     return find_tool("ptxas", "nvidia.cu13", "nvidia.cuda_nvcc")
 
 
+def find_nvlink() -> Path | None:
+    """Find nvlink, which links kernels with device libraries, in the places of `find_ptxas`."""
+    return find_tool("nvlink", "nvidia.cu13", "nvidia.cuda_nvcc")
+
+
+def find_nvdisasm() -> Path | None:
+    """Find nvdisasm, which shows machine code as text, in the places of `find_ptxas`."""
+    return find_tool("nvdisasm", "nvidia.cu13", "nvidia.cuda_nvdisasm")
+
+
 def find_tool(name: str, *packages: str) -> Path | None:
-    """Find a program of the CUDA toolkit: in a package, PATH, or a toolkit in the environment."""
-    for folder in _package_folders(*packages):
-        found = folder / "bin" / name
-        if found.exists():
-            return found
-    on_path = shutil.which(name)
-    if on_path:
-        return Path(on_path)
-    for variable in TOOLKIT_VARIABLES:
-        root = os.environ.get(variable)
-        if root and (Path(root) / "bin" / name).exists():
-            return Path(root) / "bin" / name
-    return None
+    """Find a program of the CUDA toolkit: in the toolkit that CUDA_TOOLKIT_PATH names, a package,
+    PATH, or another toolkit in the environment.
+    """
+    return _find_tool(name, packages, *(os.environ.get(v) for v in (*TOOLKIT_VARIABLES, "PATH")))
 
 
 @functools.cache
+def _find_tool(
+    name: str, packages: tuple[str, ...], first: str | None, *others: str | None
+) -> Path | None:
+    folders = [Path(first) / "bin"] if first else []
+    folders += [folder / "bin" for folder in _package_folders(*packages)]
+    *roots, path = others
+    on_path = shutil.which(name, path=path)
+    folders += [Path(on_path).parent] if on_path else []
+    folders += [Path(root) / "bin" for root in roots if root]
+    return next((folder / name for folder in folders if (folder / name).exists()), None)
+
+
 def toolkit_version() -> tuple[int, int] | None:
     """Return the CUDA version of the ptxas that is used; None without one."""
     found = find_ptxas()
-    if found is None:
-        return None
+    return None if found is None else _version_of(found)
+
+
+@functools.cache
+def _version_of(found: Path) -> tuple[int, int] | None:
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     match = re.search(r"release (\d+)\.(\d+)", said)
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-@functools.cache
 def find_libdevice() -> Path | None:
-    """Find libdevice.10.bc, in the package nvidia-nvvm or a toolkit that the environment names."""
-    folders = [f / "nvvm" for f in _package_folders("nvidia.cu13", "nvidia.cuda_nvcc")]
-    roots = [os.environ[v] for v in TOOLKIT_VARIABLES if os.environ.get(v)]
-    folders += [Path(root) / "nvvm" for root in (*roots, "/usr/local/cuda")]
+    """Find libdevice.10.bc, in the toolkit that CUDA_TOOLKIT_PATH names, the package nvidia-nvvm or
+    another toolkit in the environment.
+    """
+    return _find_libdevice(*(os.environ.get(v) for v in TOOLKIT_VARIABLES))
+
+
+@functools.cache
+def _find_libdevice(first: str | None, *others: str | None) -> Path | None:
+    folders = [Path(first) / "nvvm"] if first else []
+    folders += [f / "nvvm" for f in _package_folders("nvidia.cu13", "nvidia.cuda_nvcc")]
+    folders += [Path(root) / "nvvm" for root in (*others, "/usr/local/cuda") if root]
     for folder in folders:
         found = folder / "libdevice" / "libdevice.10.bc"
         if found.exists():

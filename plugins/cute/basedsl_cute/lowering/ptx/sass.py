@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basedsl.errors import DSLRuntimeError
-from basedsl.objectstage import PipelineContext
-from basedsl_cute.lowering.ptx.ptxas import find_tool
+from basedsl import DSLRuntimeError, PipelineContext
+from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
 
 
 def disassemble(cubin: bytes, options: str) -> str:
     """Disassemble `cubin` by nvdisasm. Raises DSLRuntimeError where it is missing or fails."""
-    found = find_tool("nvdisasm", "nvidia.cu13", "nvidia.cuda_nvdisasm")
+    found = find_nvdisasm()
     if found is None:
         raise DSLRuntimeError(
             "there is no nvdisasm to show machine code with",

@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import mlir_type
-from basedsl.tracing import require
+from basedsl import DSLTypeError, current_trace, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -72,7 +70,7 @@ class _TmemCopy(CopyOp):
                 notes=((f"tensor memory is {tmem}", None),),
                 hint="make it of the shape that partition_D (of a load) or partition_S gives",
             )
-        trace = require("a copy of tensor memory")
+        trace = current_trace("a copy of tensor memory")
         ir, dialect = trace.ir, define(trace.bindings)
         word = ir.IntegerType.get_signless(32)
         common = {

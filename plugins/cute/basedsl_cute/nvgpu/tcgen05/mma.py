@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import (
+from basedsl import (
     BFloat16,
     Boolean,
+    DSLTypeError,
     Float8E4M3FN,
     Float8E5M2,
     Float16,
@@ -25,8 +25,8 @@ from basedsl.numeric import (
     TFloat32,
     Uint8,
     as_numeric,
+    current_trace,
 )
-from basedsl.tracing import require
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra import MmaAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
@@ -55,6 +55,7 @@ _NAMES = {
 class _BlockMma(MmaOp):
     """The base of tcgen05.mma of dense operands."""
 
+    threads_are_blocks = True
     kind: ClassVar[str]
     a_dtype: type[Numeric]
     b_dtype: type[Numeric]
@@ -72,8 +73,8 @@ class _BlockMma(MmaOp):
     def fields(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The fields that `mma.set` takes: ACCUMULATE, and for floats NEGATE_A and NEGATE_B."""
         if not KINDS[self.kind].can_negate:
-            return {"accumulate": True}
-        return {"accumulate": True, "negate_a": False, "negate_b": False}
+            return {"accumulate": False}
+        return {"accumulate": False, "negate_a": False, "negate_b": False}
 
     def check_field(self, name: str, value: Any) -> None:
         if name != "accumulate" and type(value) is not bool:
@@ -360,10 +361,10 @@ def commit(mbar_ptr: Pointer, mask: Any = None, cta_group: CtaGroup = CtaGroup.O
     what = "tcgen05.commit()"
     operands = [shared_address(mbar_ptr, what)]
     if mask is not None:
-        trace = require(what)
+        trace = current_trace(what)
         number = i32(mask)
         small = trace.ir.IntegerType.get_signless(16)
-        operands.append(trace.value("arith.trunci", small, number))
+        operands.append(trace.emit_op("arith.trunci", small, number))
     attributes = {"group": f"#nvvm.cta_group<cta_{int(cta_group)}>"}
     with arch.elect_one():
         emit_op(what, "nvvm.tcgen05.commit", operands, attributes=attributes)

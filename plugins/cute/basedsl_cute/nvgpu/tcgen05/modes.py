@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from basedsl.numeric import Numeric
+from basedsl import Numeric
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 

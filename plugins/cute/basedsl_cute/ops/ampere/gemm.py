@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import CopyUniversalOp, cpasync
 from basedsl_cute.ops.ampere.mainloop import (

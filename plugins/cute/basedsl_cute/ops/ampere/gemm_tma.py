@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch, pipeline
 from basedsl_cute.hardware.targets import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
 from basedsl_cute.nvgpu import tma

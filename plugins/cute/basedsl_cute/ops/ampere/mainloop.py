@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import CopyUniversalOp, warp
 from basedsl_cute.ops.gemm.operands import OutputTile

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import MmaUniversalOp, cpasync
 from basedsl_cute.ops.gemm.operands import (

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLTypeError, with_article
-from basedsl.numeric import Numeric
+from basedsl import DSLTypeError, Numeric, with_article
 
 
 class ArrayLibrary:

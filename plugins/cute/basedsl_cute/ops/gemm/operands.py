@@ -5,7 +5,7 @@ the write of C with the epilogue.
 from __future__ import annotations
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute.utils.epilogue import apply_epilogue, load_operand
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
-from basedsl.numeric import maximum
+from basedsl import DSLTypeError, maximum
 from basedsl_cute import arch, pipeline
 from basedsl_cute.nvgpu import tma, warp, warpgroup
 from basedsl_cute.ops.hopper.config import Config, Kinds

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute.hardware.targets import REGISTERS_PER_SM, TARGETS
 
 __all__ = [

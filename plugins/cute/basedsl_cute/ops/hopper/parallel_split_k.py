@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.ops.gemm.operands import OutputTile, matrix, three_modes, transposed
 from basedsl_cute.ops.hopper import gemm as hopper_gemm

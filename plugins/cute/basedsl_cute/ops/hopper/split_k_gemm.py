@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl.errors import DSLTypeError
+from basedsl import DSLTypeError
 from basedsl_cute import arch
 from basedsl_cute.hardware.targets import MAX_CLUSTER
 from basedsl_cute.nvgpu import tma, warpgroup

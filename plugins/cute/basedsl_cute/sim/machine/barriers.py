@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.location import Span
+from basedsl import Span
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import BarrierError, SimulationError
 from basedsl_cute.sim.machine.schedule import Wait

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.tracing import spoken
+from basedsl import spoken
 from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, DeadlockError
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site

@@ -129,12 +129,29 @@ class MBarrier:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class PendingMma:
-    """A tcgen05.mma that was issued: `perform` executes it, `mask` has the words that it writes."""
+class PendingTmemWrite:
+    """The words of a block's tensor memory that a tcgen05.mma, cp or shift in flight writes."""
 
-    perform: Callable[[], None]
     mask: Any  # (lanes, columns)
     columns: range
+    site: Site
+
+
+class TensorQueue:
+    """The asynchronous tcgen05 instructions of one thread: how many it has `issued`, and calls that
+    execute those that are not complete, in order.
+    """
+
+    def __init__(self) -> None:
+        self.issued = 0
+        self.pending: list[Callable[[], None]] = []
+
+
+class TmemAllocation(NamedTuple):
+    """Columns that a tcgen05.alloc gave to a group of 1 or 2 `blocks`."""
+
+    columns: int
+    blocks: int
     site: Site
 
 
@@ -150,17 +167,19 @@ class PendingTmemStore(NamedTuple):
 class TensorMemory:
     """The tensor memory of a block: words of 32 bits by lane and column, and which are written.
 
-    `allocated` has columns and the place of each alloc, by the first column; `pending` the matrix
-    instructions that are not complete, of `issued` ones.
+    `allocated` has allocations by their first column; `requests` those that were asked for in the
+    whole run. `group` is the number of blocks that the block's tcgen05 instructions work on, and
+    where that was first said.
     """
 
     def __init__(self) -> None:
         self.words = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.uint32)
         self.written = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
-        self.allocated: dict[int, tuple[int, Site]] = {}
+        self.allocated: dict[int, TmemAllocation] = {}
+        self.requests: list[TmemAllocation] = []
         self.relinquished: Site | None = None
-        self.pending: list[PendingMma] = []
-        self.issued = 0
+        self.pending: list[PendingTmemWrite] = []
+        self.group: tuple[int, Site] | None = None
 
 
 class RegisterPool:
@@ -362,6 +381,7 @@ class Group:
         self.bulk = BulkQueue(shape.size)
         self.wgmmas = WgmmaQueue()
         self.tmem_stores: list[PendingTmemStore] = []
+        self.tensor_queues: dict[int, TensorQueue] = {}  # by lane
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
         self.cluster_waits = 0  # and waited there
         self.block_dim = launch.block

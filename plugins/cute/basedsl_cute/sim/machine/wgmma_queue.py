@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from basedsl.location import Span
+from basedsl import Span
 from basedsl_cute.sim.errors import SimulationError
 from basedsl_cute.sim.machine.access import RegisterArray
 from basedsl_cute.sim.machine.state import (

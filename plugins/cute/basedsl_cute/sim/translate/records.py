@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from basedsl.errors import DSLError
-from basedsl.location import Span
+from basedsl import DSLError, Span
 from basedsl_cute.dialect.attributes import DYNAMIC_SMEM_NAMES_ATTRIBUTE, DYNAMIC_SMEM_SYMBOL
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.attributes import parse_int, parse_ints, parse_string, parse_word

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from basedsl.objectstage import Rule, RuleTable
+from basedsl import Rule, RuleTable
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from basedsl.objectstage import RuleTable
+from basedsl import RuleTable
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.options import LockstepWidth
 from basedsl_cute.sim.translate.emitter import PythonEmitter

@@ -1,4 +1,4 @@
-"""The adapter that a DSL's author provides to run the conformance programs on the DSL."""
+"""`Conformance`, which a DSL's author declares to run the conformance programs on the DSL."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from basedsl.numeric import from_numpy_dtype
 
 
-class Adapter:
+class Conformance:
     """Runs Python functions of scalars and 1-D buffers on one DSL.
 
     This class is enough for a DSL whose `@jit` functions take Python numbers and NumPy arrays and
     return numbers, tuples and dataclasses. Others override `entry`.
 
-        ADAPTER = Adapter("toy", TOY)
+        CONFORMANCE = Conformance("toy", TOY)
 
     name
         The name for `--dsl`.
@@ -97,4 +97,4 @@ class Adapter:
         return list(np.asarray(buffer).tolist())
 
     def __repr__(self) -> str:
-        return f"Adapter({self.name!r})"
+        return f"Conformance({self.name!r})"

@@ -1,0 +1,1 @@
+"""Looking into a compilation: programs loaded from files, records of stages, installed tools."""
