@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -116,10 +115,10 @@ class Compiled:
         if name in self.stages:
             return self.stages.text(name, locations=locations)
         known = self.views()
-        near = difflib.get_close_matches(name, known, n=1)
+        near = nearest(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
-            hint=f"did you mean {near[0]}?" if near else self.hint_for_stage(name),
+            hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
 
     def hint_for_stage(self, name: str) -> str | None:
@@ -138,7 +137,7 @@ class Compiled:
             for i, argument in enumerate(self.arguments):
                 if i in given:
                     argument = self._expect(i, given[i])
-                packed += argument.pack(given.get(i))
+                packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
         if not self._tried_own:
             self._tried_own = True
@@ -214,9 +213,24 @@ class Compiled:
     def run(self, values: Sequence[Any]) -> Any:
         """Run on one value for each parameter, static ones included. The types are not checked."""
         packed: list[Any] = []
-        for argument, value in zip(self.arguments, values, strict=True):
-            packed += argument.pack(value)
+        for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
+            packed += self._pack(i, argument, value)
         return self._invoke(packed)
+
+    def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
+        """Return the C storage of an argument; an error if its type packs another number of items
+        than it declares, which would move those of the arguments behind it.
+        """
+        packed = argument.pack(value)
+        wanted = len(argument.storage)
+        if len(packed) != wanted:
+            raise plugin_defect(
+                self.function.language,
+                f"{type(argument).__name__}.pack returned {len(packed)} items for '"
+                f"{self._parameters[i].name}', whose storage has {wanted}",
+                hint=f"return one item for each of {argument.storage}",
+            )
+        return packed
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
         """Return the values of a call by the index of their parameter, in order. Raises

@@ -17,17 +17,25 @@ from typing import Any
 from basedsl import logs, objectstage
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import static_parts
+from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
     compilation_cost,
+    gc_paused,
     preload_libraries,
     report,
     report_loaded,
     shows_stages,
 )
 from basedsl.compiled import Compiled
-from basedsl.errors import DSLError, DSLRuntimeError
+from basedsl.errors import (
+    DSLError,
+    DSLRuntimeError,
+    plugin_defect,
+    plugin_of,
+    with_article,
+)
 from basedsl.function import DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, span_of_function
@@ -88,7 +96,8 @@ class Driver:
             known = variants.find(call.key)
             if known is not None:
                 return known, False
-            made = self._load_or_compile(call)
+            with gc_paused(keep=self._mlir is None):
+                made = self._load_or_compile(call)
             return made if made.effects else variants.keep(call.key, made), True
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:
@@ -124,7 +133,7 @@ class Driver:
         clock = Clock()
         try:
             with clock("read"):
-                found = entry.read(self._pipeline(call), lambda: self.mlir)
+                found = entry.read(call, self._pipeline(call), lambda: self.mlir)
             if found is None:
                 return None
             results, stages = found
@@ -205,7 +214,7 @@ class Driver:
         """Run the object-stage on a traced module."""
         symbol = call.function.symbol
         stages = objectstage.run(
-            self._pipeline(call),
+            self._pipeline(call, traced.results),
             traced.module,
             self.mlir,
             options=call.settings,
@@ -216,13 +225,22 @@ class Driver:
         traced.results.forget()
         return stages
 
-    def _pipeline(self, call: BoundCall) -> objectstage.Pipeline:
+    def _pipeline(self, call: BoundCall, results: Results | None = None) -> objectstage.Pipeline:
         """Return the language's pipeline; one that makes native code also adds the entry function
-        that Python calls.
+        that Python calls. `results` are those of the traced function, if it is to be compiled.
         """
         pipeline = self.language.pipeline(call.settings)
+        if not isinstance(pipeline, objectstage.Pipeline):
+            raise plugin_defect(
+                self.language,
+                f"pipeline() returned {with_article(type(pipeline))}, not a Pipeline",
+                hint="return a basedsl.Pipeline, such as native_pipeline()",
+            )
         if any(step.name == "llvmir" for step in pipeline):
-            entry = objectstage.Step("entry", AddEntry(call.function.symbol))
+            names = [parameter.name for parameter in call.function.signature.parameters]
+            taken = tuple(zip(names, call.arguments, strict=True))
+            add = AddEntry(call.function.symbol, taken, results, plugin_of(self.language))
+            entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
+from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLRuntimeError
@@ -73,6 +74,13 @@ class Language:
         """Return the argument type of a value of the DSL's own kinds, such as an array, pointer or
         stream; None leaves the value to the core (numbers, static values, trees) and to adapters of
         plugins. `annotation` and `name` are the parameter's. May raise DSLCallError.
+        """
+        return None
+
+    def result_type(self, value: Any) -> ResultType | None:
+        """Return how `value`, a leaf of what a traced function returns, comes back to Python: None
+        for numbers and static values, which the core returns. A value of the DSL's own kinds for
+        which this is None cannot be returned.
         """
         return None
 

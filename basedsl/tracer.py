@@ -9,6 +9,7 @@ from typing import Any
 
 from basedsl.binding import TreeArgument
 from basedsl.binding.results import Results
+from basedsl.binding.storage import settle_storage
 from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
@@ -47,6 +48,8 @@ def trace_call(
     code = function.fn.__code__
     place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
     with activate(trace), place, deeper():
+        names = [parameter.name for parameter in function.signature.parameters]
+        settle_storage(language, names, call.arguments, ir)
         types = [argument.ir_types(ir) for argument in call.arguments]
         flat = [kind for kinds in types for kind in kinds]
         with ir.InsertionPoint(module.body):
@@ -66,7 +69,7 @@ def trace_call(
             returned = _run(language, trace, staged, args, kwargs)
             trace.check_refused()
             trace.region.check()
-            results = Results(returned, function.fn)
+            results = Results(returned, function.fn, language)
             _check_unchanged(call, proxies, before)
             ir.Operation.create("func.return", operands=results.values)
         kind = ir.FunctionType.get(flat, [value.type for value in results.values])
