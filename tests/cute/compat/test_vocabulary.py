@@ -161,7 +161,8 @@ NAMES = {
 MODULES = """typing core runtime testing math arch nvgpu nvgpu.warp nvgpu.warpgroup nvgpu.cpasync
     nvgpu.common nvgpu.tcgen05 pipeline utils utils.hopper_helpers utils.blackwell_helpers
     utils.sm90 utils.sm100 utils.blockscaled_layout utils.tensor_helpers utils.hardware_info
-    utils.gemm utils.gemm.sm100 utils.distributed utils.mixed_input_helpers utils.static_persistent_tile_scheduler
+    utils.gemm utils.gemm.sm100 utils.distributed utils.mixed_input_helpers
+    utils.static_persistent_tile_scheduler
     torch jax jax.testing cuda cutlass_dsl cute cute.nvgpu cute.nvgpu.warp cute.runtime cute.testing
     cute.typing cute.math cute.arch
     base_dsl.typing base_dsl.arch base_dsl.dsl base_dsl.runtime.cuda"""
