@@ -29,7 +29,7 @@ class PipelineClcFetchAsync(PipelineAsync):
 
     @classmethod
     @takes_location_untyped
-    def create(  # type: ignore[override]
+    def create(
         cls,
         *,
         barrier_storage: Any,

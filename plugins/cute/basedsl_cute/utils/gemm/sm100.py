@@ -99,20 +99,20 @@ def _load(kernel_obj: Any, t2r: Any, tile: Any, sums: Tensor, out: Tensor, op: A
 @CUTE.jit
 def epilogue_tma_store(
     kernel_obj: Constexpr,
-    tidx,
-    warp_idx,
-    tma_atom_c,
-    tCtAcc_base,
-    sC,
-    tCgC,
+    tidx: Any,
+    warp_idx: Any,
+    tma_atom_c: Any,
+    tCtAcc_base: Any,
+    sC: Any,
+    tCgC: Any,
     epi_tile: Constexpr,
-    num_tiles_executed,
+    num_tiles_executed: Any,
     epilogue_op: Constexpr,
-    mma_tile_coord_mnl,
-    acc_consumer_state,
-    acc_pipeline,
-    c_pipeline,
-):
+    mma_tile_coord_mnl: Any,
+    acc_consumer_state: Any,
+    acc_pipeline: Any,
+    c_pipeline: Any,
+) -> Any:
     """Store one tile of C by TMA through the stages of `sC`, and release its accumulators.
 
     `tCtAcc_base` has all stages of accumulators, `sC` (EPI_M, EPI_N, stage) is of
@@ -163,18 +163,18 @@ def epilogue_tma_store(
 @CUTE.jit
 def epilogue(
     kernel_obj: Constexpr,
-    tidx,
-    tCtAcc_base,
-    tCgC,
+    tidx: Any,
+    tCtAcc_base: Any,
+    tCgC: Any,
     epi_tile: Constexpr,
     epilogue_op: Constexpr,
-    mma_tile_coord_mnl,
-    acc_consumer_state,
-    acc_pipeline,
-    tCcC_base=None,
-    mC_mnl=None,
+    mma_tile_coord_mnl: Any,
+    acc_consumer_state: Any,
+    acc_pipeline: Any,
+    tCcC_base: Any = None,
+    mC_mnl: Any = None,
     overlapping_accum: Constexpr = False,
-):
+) -> Any:
     """Store one tile of C from registers, and release its accumulators.
 
     `tCgC` is the partition of C itself. With `tCcC_base`, the same partition of the identity tensor
@@ -196,7 +196,7 @@ def epilogue(
     mine_of_c = algebra.group_modes(mine_of_c, 3, 5)
     mine = mine[None, None, None, None, None, acc_consumer_state.index]
     mine = algebra.group_modes(mine, 3, 5)
-    places = None
+    places: Any = None
     if const_expr(tCcC_base is not None):
         places = t2r.get_slice(tidx).partition_D(
             algebra.flat_divide(
