@@ -8,6 +8,7 @@ from typing import Any
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
+    ReceiverArgument,
     StaticArgument,
     describe,
     is_plainly_static,
@@ -67,7 +68,7 @@ class Compiled:
             i
             for i, a in enumerate(self.arguments)
             if isinstance(a, StaticArgument)
-            and not (self._parameters[i].is_constexpr or self._parameters[i].name == "self")
+            and not (self._parameters[i].is_constexpr or isinstance(a, ReceiverArgument))
         }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None

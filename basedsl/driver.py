@@ -81,9 +81,12 @@ class Driver:
         DSLCallError for arguments that do not fit the signature or that the language cannot pass.
         """
         values = function.signature.bind(args, kwargs)
+        parameters, receiver = function.signature.parameters, function.receiver
         arguments = tuple(
-            argument_type(self.language, value, parameter.annotation, parameter.name)
-            for parameter, value in zip(function.signature.parameters, values, strict=True)
+            argument_type(
+                self.language, value, parameter.annotation, parameter.name, parameter is receiver
+            )
+            for parameter, value in zip(parameters, values, strict=True)
         )
         return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
 
