@@ -81,6 +81,17 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         debug=True,
     )
 
+    max_spins: int = option(
+        10_000,
+        "turns that a polling loop may take on the simulator while nothing else happens",
+        affects_output=True,
+    )
+    max_steps: int = option(
+        1_000_000,
+        "turns that a `while` loop may take on the simulator, before it counts as endless",
+        affects_output=True,
+    )
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))
         super().__post_init__()
