@@ -18,13 +18,29 @@ from basedsl.binding import (
     NumericArgument,
     PartsArgument,
     Results,
+    ResultType,
     StaticArgument,
     TreeArgument,
     Unpacker,
     argument_type,
     constexpr_type,
     is_plainly_static,
+    memref_array,
     static_key,
+)
+from basedsl.cache.listing import CachedCompilation, cached_compilations
+from basedsl.compile_hooks import PostCompileHookContext, observing
+from basedsl.compile_options import (
+    BooleanBasedFileDumpOption,
+    BooleanCompileOption,
+    Compile,
+    CompileOption,
+    DryRun,
+    IntegerCompileOption,
+    KeepIR,
+    OptLevel,
+    StringCompileOption,
+    WarningsAsErrors,
 )
 from basedsl.compiled import Compiled
 from basedsl.dsl import DSL
@@ -146,7 +162,7 @@ from basedsl.objectstage import (
     slot_format,
     span_of_location,
 )
-from basedsl.options import OptionError, Options, option
+from basedsl.options import OptionError, Options, kept, option
 from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 from basedsl.slips import closest_name
@@ -161,6 +177,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
+from basedsl.warn import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
@@ -183,7 +200,12 @@ __all__ = [
     "BFloat16",
     "Bindings",
     "Boolean",
+    "BooleanBasedFileDumpOption",
+    "BooleanCompileOption",
+    "CachedCompilation",
     "Command",
+    "Compile",
+    "CompileOption",
     "Compiled",
     "CompilerBug",
     "Conformance",
@@ -199,6 +221,8 @@ __all__ = [
     "DSLRuntimeError",
     "DSLSyntaxError",
     "DSLTypeError",
+    "DSLWarning",
+    "DryRun",
     "Each",
     "Emitter",
     "Erase",
@@ -222,8 +246,10 @@ __all__ = [
     "Int64",
     "Int128",
     "Integer",
+    "IntegerCompileOption",
     "Invoker",
     "Keep",
+    "KeepIR",
     "Kind",
     "LLVMFatalError",
     "Language",
@@ -237,12 +263,16 @@ __all__ = [
     "Numeric",
     "NumericArgument",
     "NumericMeta",
+    "OptLevel",
     "OptionError",
+    "OptionWarning",
     "Options",
     "PartsArgument",
     "Pipeline",
     "PipelineContext",
+    "PostCompileHookContext",
     "Replace",
+    "ResultType",
     "Results",
     "Rule",
     "RuleResult",
@@ -254,6 +284,7 @@ __all__ = [
     "StaticArgument",
     "Step",
     "StorageFloats",
+    "StringCompileOption",
     "TFloat32",
     "Trace",
     "TreeArgument",
@@ -266,6 +297,7 @@ __all__ = [
     "Unpacker",
     "Value",
     "Values",
+    "WarningsAsErrors",
     "apply_result",
     "argument_type",
     "array_unpacker",
@@ -273,6 +305,7 @@ __all__ = [
     "as_numeric",
     "assert_showing",
     "assigned_name",
+    "cached_compilations",
     "called_from",
     "catching_fatal_errors",
     "closest_name",
@@ -296,6 +329,7 @@ __all__ = [
     "is_dynamic",
     "is_internal_frame",
     "is_plainly_static",
+    "kept",
     "kit_of",
     "lanes",
     "leaf_paths",
@@ -304,11 +338,13 @@ __all__ = [
     "logger",
     "logical_not",
     "maximum",
+    "memref_array",
     "minimum",
     "mlir_type",
     "native_invoker",
     "native_pipeline",
     "native_steps",
+    "observing",
     "option",
     "python_unpacker",
     "raise_failed_assertion",
@@ -328,6 +364,7 @@ __all__ = [
     "storage_width",
     "user_span",
     "users_frames",
+    "warn",
     "with_article",
 ]
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
+    ReceiverArgument,
     StaticArgument,
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -68,7 +68,7 @@ class Compiled:
             i
             for i, a in enumerate(self.arguments)
             if isinstance(a, StaticArgument)
-            and not (self._parameters[i].is_constexpr or self._parameters[i].name == "self")
+            and not (self._parameters[i].is_constexpr or isinstance(a, ReceiverArgument))
         }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None
@@ -116,15 +116,36 @@ class Compiled:
         if name in self.stages:
             return self.stages.text(name, locations=locations)
         known = self.views()
-        near = difflib.get_close_matches(name, known, n=1)
+        near = nearest(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
-            hint=f"did you mean {near[0]}?" if near else self.hint_for_stage(name),
+            hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
 
     def hint_for_stage(self, name: str) -> str | None:
         """Return what to do to get a stage that other targets or options have."""
         return None
+
+    @property
+    def ir_module(self) -> Any:
+        """The module that tracing built, an `ir.Module` of the DSL's bindings, parsed anew."""
+        return self.stages[self.stages.names[0]].module()
+
+    @property
+    def lowered_module(self) -> Any:
+        """The module as the last step left it that kept functions in MLIR, parsed anew."""
+        names = [name for name in self.stages.names if self.stages[name].kind == "mlir"]
+        return self.stages[names[-1]].module()
+
+    def get_constexpr_args(self) -> list[dict[str, Any]]:
+        """Return the parameters that are part of the code and left out of calls: dicts of
+        "argument_index", "argument_name" and "value".
+        """
+        return [
+            {"argument_index": i, "argument_name": self._parameters[i].name, "value": a.value}
+            for i, a in enumerate(self.arguments)
+            if isinstance(a, StaticArgument)
+        ]
 
     @property
     def __mlir__(self) -> str:
@@ -138,7 +159,7 @@ class Compiled:
             for i, argument in enumerate(self.arguments):
                 if i in given:
                     argument = self._expect(i, given[i])
-                packed += argument.pack(given.get(i))
+                packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
         if not self._tried_own:
             self._tried_own = True
@@ -214,9 +235,24 @@ class Compiled:
     def run(self, values: Sequence[Any]) -> Any:
         """Run on one value for each parameter, static ones included. The types are not checked."""
         packed: list[Any] = []
-        for argument, value in zip(self.arguments, values, strict=True):
-            packed += argument.pack(value)
+        for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
+            packed += self._pack(i, argument, value)
         return self._invoke(packed)
+
+    def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
+        """Return the C storage of an argument; an error if its type packs another number of items
+        than it declares, which would move those of the arguments behind it.
+        """
+        packed = argument.pack(value)
+        wanted = len(argument.storage)
+        if len(packed) != wanted:
+            raise plugin_defect(
+                self.function.language,
+                f"{type(argument).__name__}.pack returned {len(packed)} items for '"
+                f"{self._parameters[i].name}', whose storage has {wanted}",
+                hint=f"return one item for each of {argument.storage}",
+            )
+        return packed
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
         """Return the values of a call by the index of their parameter, in order. Raises

@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from basedsl.location import (
@@ -47,6 +47,13 @@ def with_article(noun: str | type) -> str:
     vowel = word.startswith(("a", "e", "i", "o", "u", "nd"))
     vowel = vowel and not word.startswith(_SPOKEN_AS_YOU)
     return f"{'an' if vowel else 'a'} {name}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is most like; None if none is near."""
+    from difflib import get_close_matches  # only errors ask
+
+    return next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
 class DSLError(Exception):
@@ -118,6 +125,28 @@ class CompilerBug(DSLError):
     """A defect of a DSL or of basedsl, not of the program: the message names the stage."""
 
 
+def plugin_defect(
+    language: Any,
+    message: str,
+    span: Span | None = None,
+    hint: str | None = None,
+    notes: tuple[Note, ...] = (),
+) -> CompilerBug:
+    """Return the error for a plugin that breaks its contract: it names the plugin of `language`,
+    and `hint` says to its author what to write instead.
+    """
+    found = CompilerBug(f"{message} (in {plugin_of(language)})", span, hint, notes)
+    if hint is None:
+        found.hint = f"please report it to the authors of {plugin_of(language)}"
+    return found
+
+
+def plugin_of(language: Any) -> str:
+    """Return the name under which errors speak of the plugin that defines a language."""
+    package = getattr(language, "package", None) or type(language).__module__.partition(".")[0]
+    return f"the DSL '{language.name}' of {package}"
+
+
 # An error on its way out of the library --------------------------------------------------------
 
 
@@ -174,8 +203,24 @@ def _was_raised_inside(error: BaseException) -> bool:
     return bool(entries) and _is_internal(entries[-1])
 
 
+_OFF = ("", "0", "false", "no", "off")
+_traceback_prefixes = ["BASEDSL_"]
+
+
+def read_traceback_variables_of(prefix: str) -> None:
+    """Read the variables that show the library's own frames with this prefix too."""
+    if prefix not in _traceback_prefixes:
+        _traceback_prefixes.append(prefix)
+
+
 def _shows_all() -> bool:
-    return os.environ.get(SHOW_INTERNAL_FRAMES, "0") not in ("", "0")
+    for prefix in _traceback_prefixes:
+        for name in ("FULL_TRACEBACK", "DEBUG"):
+            if os.environ.get(prefix + name, "0").lower() not in _OFF:
+                return True
+        if os.environ.get(prefix + "FILTER_STACKTRACE", "1").lower() in _OFF:
+            return True
+    return False
 
 
 def _is_internal(tb: types.TracebackType) -> bool:

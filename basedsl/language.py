@@ -11,10 +11,12 @@ A `Language` is passive: the driver calls its methods at each stage. Only `name`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import platform
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
+from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
 from basedsl.errors import DSLCallError, DSLRuntimeError
@@ -86,6 +88,13 @@ class Language:
         """
         return None
 
+    def result_type(self, value: Any) -> ResultType | None:
+        """Return how `value`, a leaf of what a traced function returns, comes back to Python: None
+        for numbers and static values, which the core returns. A value of the DSL's own kinds for
+        which this is None cannot be returned.
+        """
+        return None
+
     def target_key(self, settings: Any) -> Any:
         """Return the part of the cache key besides arguments and options, such as the device's
         architecture: any hashable value. In one process it must depend on `settings` alone, because
@@ -128,6 +137,20 @@ class Language:
         from basedsl.objectstage.lowering import native_pipeline
 
         return native_pipeline(opt_level=settings.opt_level)
+
+    def stage_names(self, settings: Any) -> Collection[str]:
+        """Return the names of the stages that this DSL can have, on any target: the option `keep`
+        refuses others.
+        """
+        pipeline = self.pipeline(settings)
+        return [pipeline.input, *(step.name for step in pipeline)]
+
+    def target_name(self, settings: Any) -> str:
+        """Return the name of the machine that is compiled for, a part of names of saved files."""
+        return platform.machine()
+
+    def synchronize(self, settings: Any) -> None:
+        """Wait until what was launched has finished: before the time of a run is taken."""
 
     def executor(
         self,

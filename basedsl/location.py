@@ -6,14 +6,12 @@ plugin; plugins mark their own folder with `mark_internal`.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import linecache
 import os
 import re
 import sys
-import textwrap
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -315,7 +313,9 @@ def span_of_return(fn: Any) -> Span | None:
     """Return the first `return` with a value in a Python function; without one, or without the
     source, its definition.
     """
+    import ast
     import inspect
+    import textwrap
 
     try:
         lines, first = inspect.getsourcelines(fn)

@@ -6,16 +6,16 @@ function takes: Python says what is wrong, and a note says where, and what to wr
 
 from __future__ import annotations
 
-import ast
 import builtins
-import difflib
-import inspect
 import re
 from collections.abc import Callable, Iterable
 from types import FrameType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl.location import Span, is_internal_frame, is_rewritten, span_of_code
+
+if TYPE_CHECKING:
+    import ast
 
 _CALL = re.compile(r"([\w.<>]+)\(\) (takes|got|missing)\b")
 
@@ -33,11 +33,13 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
     >>> closest_name("lenght", ["length", "width"])
     'length'
     """
+    from difflib import get_close_matches  # imported by errors alone
+
     names = list(known)
     folded = {_fold(one): one for one in reversed(names)}
     if _fold(name) in folded:
         return folded[_fold(name)]
-    near = difflib.get_close_matches(name, names, 1, 0.75)
+    near = get_close_matches(name, names, 1, 0.75)
     return near[0] if near else None
 
 
@@ -116,6 +118,8 @@ def _visible(frame: FrameType) -> set[str]:
 
 def _signature_hint(name: str, frame: FrameType, source: str) -> str | None:
     """Return the signature of the function that a call in `source` names `name`."""
+    import ast
+
     try:
         tree = ast.parse(source.strip(), mode="eval")
     except SyntaxError:
@@ -136,6 +140,8 @@ def _signature_hint(name: str, frame: FrameType, source: str) -> str | None:
 
 def called_library(frame: FrameType) -> str | None:
     """Return the function of NumPy that the running call of `frame` names, as it is written."""
+    import ast
+
     try:
         tree = ast.parse(_text(span_of_code(frame.f_code, frame.f_lasti)).strip(), mode="eval")
     except SyntaxError:
@@ -148,6 +154,8 @@ def called_library(frame: FrameType) -> str | None:
 
 
 def _parameters(function: Any) -> str:
+    import inspect
+
     signature = inspect.signature(function)
     plain = [
         one.replace(annotation=inspect.Parameter.empty)
@@ -159,6 +167,8 @@ def _parameters(function: Any) -> str:
 
 def _resolved(node: ast.expr, scope: dict[str, Any]) -> Any:
     """Return the value of a dotted name, or None; nothing is called."""
+    import ast
+
     if isinstance(node, ast.Name):
         return scope.get(node.id)
     if isinstance(node, ast.Attribute):

@@ -13,6 +13,8 @@ from basedsl.binding.arguments import (
     static_parts,
 )
 from basedsl.binding.constexpr import Constexpr, constexpr_type
+from basedsl.binding.memref import memref_array
+from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results
 from basedsl.binding.signature import Each, Parameter, Signature
 from basedsl.binding.unpacker import Unpacker
@@ -25,6 +27,7 @@ __all__ = [
     "NumericArgument",
     "Parameter",
     "PartsArgument",
+    "ResultType",
     "Results",
     "Signature",
     "StaticArgument",
@@ -33,6 +36,7 @@ __all__ = [
     "argument_type",
     "constexpr_type",
     "is_plainly_static",
+    "memref_array",
     "static_key",
     "static_parts",
 ]

@@ -17,13 +17,14 @@ from basedsl.binding.unpacker import Unpacker
 from basedsl.errors import DSLCallError, DSLTypeError, with_article
 from basedsl.numeric import Boolean, Numeric, mlir_type
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.tracing import current_trace
 
 
 class ArgumentType:
     """The base class of argument types. Instances are hashable; calls with equal ones share code.
 
-    A subclass gives `storage`, `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are
-    hashable, and have a `digest` where their fields are plain values.
+    A subclass gives `ir_types`, `proxy`, `pack` and `__str__`; frozen dataclasses are hashable, and
+    have a `digest` where their fields are plain values.
     """
 
     #: Calls of a `Compiled` leave the argument out; `pack(None)` finds its value.
@@ -31,15 +32,20 @@ class ArgumentType:
 
     @property
     def storage(self) -> tuple[str, ...]:
-        """The `struct` format characters of the C storage, one for each IR value of the
-        argument.
+        """The `struct` codes of the C storage, which is derived from `ir_types` when a function is
+        compiled: one code for each number or pointer. A memref takes 3 + 2 * rank of them: the
+        allocated and the aligned pointer, the offset in elements, each size, each stride, all "q".
+
+        Declare it only for types of the DSL's own dialect, whose storage MLIR does not know; it is
+        checked against what the compiled function takes.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define storage")
+        known: tuple[str, ...] | None = vars(self).get("_storage")
+        if known is None:
+            raise RuntimeError(f"the storage of {type(self).__name__} is not derived yet")
+        return known
 
     def ir_types(self, ir: Any) -> list[Any]:
-        """Return the MLIR types of the IR parameters, one for each of `storage`. `ir` is the module
-        `ir` of the MLIR bindings.
-        """
+        """Return the MLIR types of the IR parameters; `ir` is that module of the bindings."""
         raise NotImplementedError(f"{type(self).__name__} does not define ir_types")
 
     def proxy(self, values: Sequence[Any]) -> Any:
@@ -137,6 +143,13 @@ class StaticArgument(ArgumentType):
         return f"static {self.value!r}"
 
 
+class ReceiverArgument(StaticArgument):
+    """The instance that a method is called on: static, and known by its identity."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(("receiver", id(value)), value)
+
+
 class PartsArgument(ArgumentType):
     """The base of composite types: the storage of `parts` in order. Types with equal `key`s are
     equal.
@@ -168,9 +181,9 @@ class TreeArgument(PartsArgument):
         self.node = node
 
     def proxy(self, values: Sequence[Any]) -> Any:
-        leaves, at = [], 0
+        leaves, at, ir = [], 0, current_trace("a tree of arguments").ir
         for part in self.parts:
-            n = len(part.storage)
+            n = len(part.ir_types(ir))
             leaves.append(part.proxy(values[at : at + n]))
             at += n
         return rebuild(self.node, leaves)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from basedsl.binding.arguments import from_storage, storage_format
-from basedsl.errors import DSLTypeError, with_article
+from basedsl.binding.result_types import ResultType, settle_result
+from basedsl.errors import DSLTypeError, plugin_defect, with_article
 from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
 from basedsl.pytree import Node, flatten, leaf_paths
@@ -45,13 +46,26 @@ def _only_lives_here(leaf: Any) -> bool:
     )
 
 
+def _own_type(language: Any, leaf: Any) -> ResultType | None:
+    """Ask the language how a leaf leaves the function; None for what is a number or plain."""
+    if language is None or isinstance(leaf, Numeric):
+        return None
+    found: ResultType | None = language.result_type(leaf)
+    return found
+
+
+def _storage(kind: Any) -> tuple[str, ...]:
+    return kind.storage if isinstance(kind, ResultType) else (storage_format(kind),)
+
+
 class Results:
     """The structure of a result: its tree, its static leaves, the places of its dynamic leaves.
 
-    `values` are the `ir.Value`s of the dynamic leaves, until `forget` drops them.
+    `values` are the `ir.Value`s of the dynamic leaves, until `forget` drops them; `types` are their
+    numeric classes and result types.
     """
 
-    def __init__(self, value: Any, fn: Any = None) -> None:
+    def __init__(self, value: Any, fn: Any = None, language: Any = None) -> None:
         node, leaves = flatten(value)
         self.shape = _strip(node, {})
         self.leaves = list(leaves)
@@ -63,6 +77,21 @@ class Results:
                 self.places.append(i)
                 self.types.append(type(leaf))
                 self.values.append(leaf.ir_value())
+                self.leaves[i] = None
+            elif (own := _own_type(language, leaf)) is not None:
+                found = list(own.ir_values(leaf))
+                unknown = settle_result(own, found)
+                if unknown is not None:
+                    raise plugin_defect(
+                        language,
+                        f"{type(own).__name__} returns a value of type {unknown}, whose C storage "
+                        "is not known",
+                        span_of_function(fn),
+                        hint="convert it to a memref or a pointer, or declare `storage`",
+                    )
+                self.places.append(i)
+                self.types.append(own)
+                self.values += found
                 self.leaves[i] = None
             elif _only_lives_here(leaf):
                 path = leaf_paths(node, "the result")[i]
@@ -87,12 +116,14 @@ class Results:
 
     @property
     def storage(self) -> tuple[str, ...]:
-        """The `struct` code of each dynamic leaf."""
-        return tuple(storage_format(t) for t in self.types)
+        """The `struct` codes of the dynamic leaves: one for a number."""
+        return tuple(code for kind in self.types for code in _storage(kind))
 
     @property
     def native_storage(self) -> tuple[str, ...] | None:
         """`storage` with "?" for booleans; None if a leaf takes more than one C value to read."""
+        if any(isinstance(t, ResultType) for t in self.types):
+            return None
         if any(t.width < 8 and t is not Boolean for t in self.types):
             return None
         if any(code == "16s" or (t.is_float and code not in "fd") for t, code in self._pairs()):
@@ -121,12 +152,16 @@ class Results:
         """Return the Python result for the C values of the dynamic leaves, in the order of
         `types`.
         """
-        if self.shape is None:
-            return from_storage(self.types[0], raw[0]) if self.places else self.leaves[0]
-        leaves = list(self.leaves)
-        for place, kind, value in zip(self.places, self.types, raw, strict=True):
-            leaves[place] = from_storage(kind, value)
-        return _make(self.shape, iter(leaves), {})
+        leaves, at = list(self.leaves), 0
+        for place, kind in zip(self.places, self.types, strict=True):
+            if isinstance(kind, ResultType):
+                end = at + len(kind.storage)
+                leaves[place] = kind.unpack(tuple(raw[at:end]))
+            else:
+                end = at + 1
+                leaves[place] = from_storage(kind, raw[at])
+            at = end
+        return leaves[0] if self.shape is None else _make(self.shape, iter(leaves), {})
 
 
 def _strip(node: Node | None, numbers: dict[int, int]) -> Shape | None:

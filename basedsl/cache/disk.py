@@ -25,13 +25,13 @@ class DiskEntry(NamedTuple):
     language: Language
 
     def read(
-        self, pipeline: Pipeline, context: Callable[[], MLIRContext]
+        self, call: BoundCall, pipeline: Pipeline, context: Callable[[], MLIRContext]
     ) -> tuple[Results, Stages] | None:
         """Return the results and stages that a process wrote here; None if the entry is empty.
         `context` makes the MLIR context, which only printing a module needs.
         """
         content = self.store.read(self.key)
-        return deserialize(content, pipeline, context) if content else None
+        return deserialize(content, call.arguments, pipeline, context) if content else None
 
     def write(self, call: BoundCall, results: Results, stages: Stages) -> None:
         """Store a compilation, unless its result contains classes that cannot be serialised."""

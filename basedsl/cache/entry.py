@@ -9,7 +9,9 @@ An entry is a line of JSON (results, and a table of stages), then the stages' by
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import importlib
 import json
 import os
 import sys
@@ -20,7 +22,10 @@ from typing import Any, cast
 import numpy as np
 
 from basedsl import digest, numeric
+from basedsl.binding.arguments import ArgumentType
+from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results, Shape
+from basedsl.binding.storage import derived_storage, restore_storage
 from basedsl.language import Language
 from basedsl.mlir import MLIRContext
 from basedsl.mlir.bindings import installed_stamp
@@ -89,7 +94,8 @@ def serialize(language: Language, call: BoundCall, results: Results, stages: Sta
         "made": time.time(),
         "shape": _serialize_shape(results.shape),
         "leaves": [_serialize_leaf(leaf) for leaf in results.leaves],
-        "types": [kind.__name__ for kind in results.types],
+        "types": [_serialize_type(kind) for kind in results.types],
+        "storage": derived_storage(call.arguments),
         "places": results.places,
         "stages": table,
     }
@@ -103,11 +109,25 @@ def read_header(content: bytes) -> dict[str, Any]:
 
 
 def deserialize(
-    content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]
+    content: bytes,
+    arguments: Sequence[ArgumentType],
+    pipeline: Pipeline,
+    context: Callable[[], MLIRContext],
 ) -> tuple[Results, Stages]:
-    """Return the results and stages that `serialize` was given. `context` makes the MLIR context,
-    which only printing a module needs.
+    """Return the results and stages that `serialize` was given, for a call with equal `arguments`,
+    which get their storage. `context` makes the MLIR context, which only printing a module needs.
     """
+    head = read_header(content)
+    stages = read_stages(content, pipeline, context)
+    types = [_deserialize_type(packed) for packed in head["types"]]
+    restore_storage(arguments, head["storage"])
+    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
+    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
+    return results, stages
+
+
+def read_stages(content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]) -> Stages:
+    """Return the outputs of the stages in an entry."""
     head = read_header(content)
     at = content.index(b"\n") + 1
     stages = Stages(pipeline)
@@ -120,10 +140,7 @@ def deserialize(
         stages.outputs[name] = Snapshot(data, kind, suffix, deferred if is_module else None)
         if not is_module:
             stages.artifacts[name] = stages.artifact = data
-    types = [getattr(numeric, name) for name in head["types"]]
-    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
-    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
-    return results, stages
+    return stages
 
 
 class _Deferred:
@@ -157,6 +174,47 @@ def _deserialize_shape(packed: Any) -> Shape | None:
         number,
         [_deserialize_shape(child) for child in children],
     )
+
+
+def _serialize_type(kind: Any) -> Any:
+    """The JSON of a leaf's type: the name of a numeric class, or a result type by its class, the
+    values of its fields and its storage.
+    """
+    if not isinstance(kind, ResultType):
+        return kind.__name__
+    if not dataclasses.is_dataclass(kind) or "<locals>" in type(kind).__qualname__:
+        raise TypeError(f"a result of type {type(kind).__name__}")
+    fields = {f.name: _serialize_field(getattr(kind, f.name)) for f in dataclasses.fields(kind)}
+    return [type(kind).__module__, type(kind).__qualname__, fields, list(kind.storage)]
+
+
+def _deserialize_type(packed: Any) -> Any:
+    if isinstance(packed, str):
+        return getattr(numeric, packed)
+    module, name, fields, storage = packed
+    cls: Any = importlib.import_module(module)
+    for part in name.split("."):
+        cls = getattr(cls, part)
+    kind = cls(**{key: _deserialize_field(value) for key, value in fields.items()})
+    if type(kind).storage is ResultType.storage:
+        vars(kind)["_storage"] = tuple(storage)
+    return kind
+
+
+def _serialize_field(value: Any) -> Any:
+    if type(value) is tuple:
+        return {"tuple": [_serialize_field(one) for one in value]}
+    if isinstance(value, type) and issubclass(value, numeric.Numeric):
+        return {"numeric": value.__name__}
+    return _serialize_leaf(value)
+
+
+def _deserialize_field(packed: Any) -> Any:
+    if isinstance(packed, dict) and "tuple" in packed:
+        return tuple(map(_deserialize_field, packed["tuple"]))
+    if isinstance(packed, dict) and "numeric" in packed:
+        return getattr(numeric, packed["numeric"])
+    return _deserialize_leaf(packed)
 
 
 def _serialize_leaf(leaf: Any) -> Any:

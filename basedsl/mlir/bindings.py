@@ -213,7 +213,9 @@ class _LeanDialect(types.ModuleType):
             real = importlib.import_module(self.__name__)
         if name == "__all__":  # read by `from ... import *`
             return [key for key in vars(real) if not key.startswith("_")]
-        return getattr(real, name)
+        found = getattr(real, name)
+        setattr(self, name, found)  # bindings that were loaded before keep naming this module
+        return found
 
 
 # Dialects, and the extension module that has their attributes and types, if any.

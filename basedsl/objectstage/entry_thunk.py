@@ -28,22 +28,88 @@ _PADDING = dict.fromkeys("bB?", "7x") | dict.fromkeys("hHe", "6x") | dict.fromke
 
 @dataclass(frozen=True)
 class AddEntry:
-    """The pass that adds the entry of `name` to LLVM IR text."""
+    """The pass that adds the entry of `name` to LLVM IR text.
+
+    `parameters` are names and argument types, and `results` the results, whose storage must be that
+    of the compiled function; `plugin` is named where it is not.
+    """
 
     name: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+    results: Any = None
+    plugin: str = ""
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
         text: str = context.artifact
-        return text + entry_text(text, self.name)
+        signature = _signature(text, self.name)
+        if self.results is not None:
+            self._check(*signature)
+        return text + entry_text(self.name, *signature)
+
+    def _check(self, result: str, parameters: Sequence[str]) -> None:
+        declared = [
+            (name, str(kind), code) for name, kind in self.parameters for code in kind.storage
+        ]
+        if len(declared) != len(parameters) or not all(
+            _holds(code, kind) for (_, _, code), kind in zip(declared, parameters, strict=True)
+        ):
+            self._refuse("arguments", [code for _, _, code in declared], parameters)
+        returned = [kind for _, kind in _parts(result)]
+        codes = list(self.results.storage)
+        if len(codes) != len(returned) or not all(map(_holds, codes, returned)):
+            self._refuse("results", codes, returned)
+
+    def _refuse(self, what: str, codes: Sequence[str], kinds: Sequence[str]) -> None:
+        given = "".join(f"\n  {name}: {kind}" for name, kind in self.parameters)
+        notes = ((f"the arguments are{given}", None),) if what == "arguments" else ()
+        raise CompilerBug(
+            f"the C storage of the {what}, {' '.join(codes) or 'nothing'}, is not that of the "
+            f"compiled function, {', '.join(kinds) or 'nothing'} (in {self.plugin})",
+            notes=notes,
+            hint="leave `storage` out: it is derived from the IR types",
+        )
 
 
-def entry_text(llvmir: str, name: str) -> str:
-    """Return the LLVM IR of the entry of the function `name` defined in `llvmir`."""
+_CODES = {
+    "i8": "bB?", "i16": "hH", "i32": "iI", "i64": "qQ", "ptr": "qQ", "half": "eH", "bfloat": "H",
+    "float": "f", "double": "d",
+}  # fmt: skip
+
+
+def _holds(code: str, kind: str) -> bool:
+    """Return True if storage of this `struct` code is a value of this LLVM type."""
+    if kind == "i128":
+        return code == "16s"
+    return code in _CODES.get("ptr" if kind.startswith("ptr") else _stored(kind), "")
+
+
+def _signature(llvmir: str, name: str) -> tuple[str, list[str]]:
+    """Return the LLVM types of the result and of the parameters of the function `name`."""
     found = re.search(rf"^define (.*?)@{re.escape(name)}\(", llvmir, re.MULTILINE)
     if found is None:
         raise CompilerBug(f"the LLVM IR has no function {name!r}")
     result = found[1].split("dso_local")[-1].strip()
-    parameters = [_type_of(p) for p in _split(_balanced(llvmir, found.end()))]
+    return result, [_type_of(p) for p in _split(_balanced(llvmir, found.end()))]
+
+
+def _parts(kind: str) -> list[tuple[tuple[int, ...], str]]:
+    """Return the place and type of each number or pointer in a type: those of structs and arrays,
+    in order.
+    """
+    if kind == "void":
+        return []
+    if kind.startswith("{"):
+        inside = _split(kind[1:-1])
+    elif kind.startswith("["):
+        count, _, element = kind[1:-1].partition(" x ")
+        inside = [element.strip()] * int(count)
+    else:
+        return [((), kind)]
+    return [((i, *at), leaf) for i, one in enumerate(inside) for at, leaf in _parts(one)]
+
+
+def entry_text(name: str, result: str, parameters: Sequence[str]) -> str:
+    """Return the LLVM IR of the entry of the function `name` of this LLVM signature."""
     body = [f"\ndefine void @{name}{ENTRY_SUFFIX}(ptr %slots) {{"]
     operands, offset = [], 0
     for i, kind in enumerate(parameters):
@@ -51,12 +117,13 @@ def entry_text(llvmir: str, name: str) -> str:
         operands.append(f"{kind} %a{i}")
     assign = "" if result == "void" else "%r = "
     body.append(f"  {assign}call {result} @{name}({', '.join(operands)})")
-    if result.startswith("{"):
-        for i, kind in enumerate(_split(result[1:-1])):
-            body.append(f"  %r{i} = extractvalue {result} %r, {i}")
-            offset = _store(body, f"r{i}", kind, offset)
-    elif result != "void":
-        _store(body, "r", result, offset)
+    for i, (at, kind) in enumerate(_parts(result)):
+        value = "r"
+        if at:
+            value = f"r{i}"
+            place = ", ".join(map(str, at))
+            body.append(f"  %{value} = extractvalue {result} %r, {place}")
+        offset = _store(body, value, kind, offset)
     return "\n".join([*body, "  ret void", "}", ""])
 
 

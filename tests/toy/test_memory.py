@@ -13,11 +13,12 @@ PROGRAM = """
 import ctypes, gc
 import basedsl_toy as toy
 
-def resident():
+def private():  # MiB that are no file's: pages of libraries come and go
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096 / 2**20
+    with open("/proc/self/status") as file:
+        (line,) = (line for line in file if line.startswith("RssAnon"))
+    return int(line.split()[1]) / 1024
 
 def make(factor):
     @toy.jit
@@ -33,9 +34,9 @@ def use(first, number):
         assert make(factor)(4) == 6 * factor
 
 use(0, 20)
-before = resident()
+before = private()
 use(20, 100)
-print(resident() - before)
+print(private() - before)
 """
 
 

@@ -1,6 +1,17 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import DSLRuntimeError, const_expr, dtype, range, range_constexpr
+from basedsl import (
+    DryRun,
+    DSLRuntimeError,
+    KeepIR,
+    OptLevel,
+    PostCompileHookContext,
+    WarningsAsErrors,
+    const_expr,
+    dtype,
+    range,
+    range_constexpr,
+)
 from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,
@@ -188,7 +199,6 @@ from basedsl_cute.dsl.compile import (
     KeepPTX,
     KeepSASS,
     NvdisasmOptions,
-    OptLevel,
     PtxasOptions,
     compile,
 )
@@ -196,6 +206,7 @@ from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.machine import synchronize, target_description
 from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
 from basedsl_cute.host.adapters import register_jit_arg_adapter
+from basedsl_cute.host.event import Event
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop import cuda, testing, torch
 from basedsl_cute.nvgpu.tma import prefetch
@@ -262,9 +273,11 @@ __all__: list[str] = [
     "CopyAtom",
     "DSLCudaRuntimeError",
     "DSLRuntimeError",
+    "DryRun",
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "Event",
     "FastDivmodDivisor",
     "FastDivmodDivisorV2",
     "Float",
@@ -291,6 +304,7 @@ __all__: list[str] = [
     "IntTuple",
     "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
@@ -300,6 +314,7 @@ __all__: list[str] = [
     "NvdisasmOptions",
     "OptLevel",
     "Pointer",
+    "PostCompileHookContext",
     "PtxasOptions",
     "Ratio",
     "ReductionOp",
@@ -324,6 +339,7 @@ __all__: list[str] = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "WarningsAsErrors",
     "all_",
     "and_",
     "any_",

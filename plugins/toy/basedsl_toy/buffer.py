@@ -195,13 +195,8 @@ class BufferArgument(ArgumentType):
             raise DSLCallError(f"'{name}' is read-only", hint="pass a copy")
         return cls(dtype, value.ndim)
 
-    @property
-    def storage(self) -> tuple[str, ...]:
-        """One `struct` code a value: the address, each extent, each stride (64-bit integers)."""
-        return ("q",) * (1 + 2 * self.ndim)
-
     def ir_types(self, ir: Any) -> list[Any]:
-        """The MLIR types of these values: a pointer, then i64s."""
+        """The types of the address, of each extent and of each stride (64-bit integers)."""
         return [ir.Type.parse("!llvm.ptr"), *[ir.IntegerType.get_signless(64)] * (2 * self.ndim)]
 
     def proxy(self, values: Sequence[Any]) -> Buffer:

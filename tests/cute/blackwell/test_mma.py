@@ -61,8 +61,7 @@ def multiply(
     acc = cute.make_tensor(start, mma.make_fragment_C(mma.partition_shape_C(c.shape)).layout)
     ra, rb = mma.make_fragment_A(tiles[0]), mma.make_fragment_B(tiles[1])
     if warp == 0:
-        if cute.const_expr("add" not in options):
-            mma.set(Field.ACCUMULATE, False)
+        mma.set(Field.ACCUMULATE, "add" in options)
         if cute.const_expr("negate" in options):
             mma.set(Field.NEGATE_A, True)
         cute.gemm(mma, acc, ra, rb, acc)

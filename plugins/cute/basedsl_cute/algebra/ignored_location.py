@@ -8,7 +8,6 @@ both arguments mean nothing.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -67,6 +66,8 @@ def takes_location(function: Callable[P, R]) -> TakesLocation[P, R]:
 
 def _signature(function: Callable[..., Any]) -> str:
     """The call of a function as a program writes it: its name and its parameters."""
+    import inspect  # only errors ask
+
     signature = inspect.signature(function)
     parameters = [
         one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()

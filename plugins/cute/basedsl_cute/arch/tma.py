@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl import DSLTypeError, Int16, Int64, as_numeric
+from basedsl_cute.arch.cluster import block_idx_in_cluster, map_address
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import generic_address, tensor_map_address
 from basedsl_cute.dialect.attributes import UNBOUND_BYTES
@@ -30,12 +31,14 @@ def tma_load(
     mcast_mask: Any = None,
     cache_hint: Any = None,
     nbytes: int = 0,
+    blocks: int = 1,
 ) -> None:
     """Copy a box from global to shared memory; its bytes count at the mbarrier when they land.
 
     With `mcast_mask` the box lands in the same place of each block of the cluster whose bit is
     set, and counts at that block's mbarrier. Without `mbar_ptr` the loop around it, which has
-    `prefetch_stages=`, waits for the `nbytes` of the box.
+    `prefetch_stages=`, waits for the `nbytes` of the box. With 2 `blocks` the bytes count at the
+    mbarrier of the even block of a pair (PTX `.cta_group::2`).
     """
     what = "a TMA load"
     target = shared_address(smem_ptr, what)
@@ -45,6 +48,8 @@ def tma_load(
     operands = [cluster, _map(tensor_map), *_coordinates(coordinates)]
     if mbar_ptr is None:
         operands.append(emit_op(what, "llvm.mlir.zero", [], ["!llvm.ptr<3>"]).result)
+    elif blocks == 2:
+        operands.append(_at_even_block(mbar_ptr, what))
     else:
         operands.append(shared_address(mbar_ptr, what))
     if mcast_mask is not None:
@@ -56,7 +61,17 @@ def tma_load(
     attributes = _segments(segments)
     if mbar_ptr is None:
         attributes[UNBOUND_BYTES] = f"{nbytes} : i64"
+    if blocks == 2:
+        attributes["group"] = "#nvvm.cta_group<cta_2>"
     emit_op(what, TMA_LOAD, operands, attributes=attributes)
+
+
+def _at_even_block(mbar_ptr: Any, what: str) -> Any:
+    """Return the address of the same mbarrier in the even block of this block's pair."""
+    even = block_idx_in_cluster() & ~1
+    mapped = map_address(shared_address(mbar_ptr, what), even, what)
+    number = emit_op(what, "llvm.ptrtoint", [mapped], ["i64"]).result
+    return emit_op(what, "llvm.inttoptr", [number], ["!llvm.ptr<3>"]).result
 
 
 def tma_store(

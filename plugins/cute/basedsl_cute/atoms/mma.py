@@ -31,6 +31,9 @@ class MmaOp:
     # Columns are read and written as vectors, which traces faster than single elements.
     by_columns = False
 
+    # True of an instruction for a block or a pair: get_slice takes the block's place in the pair.
+    threads_are_blocks = False
+
     @property
     def dtypes(self) -> tuple[Any, Any, Any, Any]:
         """The element types of D, A, B and C."""

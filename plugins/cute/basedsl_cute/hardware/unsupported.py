@@ -8,7 +8,6 @@ stand-in, and only using that is an error.
 
 from __future__ import annotations
 
-import dis
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -27,7 +26,6 @@ _GEFORCE = "GeForce Blackwell GPUs (sm_120)"
 
 MODULES = (
     "utils.distributed",
-    "utils.gemm",
     "utils.mixed_input_helpers",
 )
 
@@ -36,15 +34,10 @@ TABLE = {
         Cp4x256bOp Cp2x64x128b0213Op Cp2x64x128b0123Op MmaMXF8Op MmaMXF8F6F4Op MmaF8F6F4Op
         MmaMXF4Op MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op make_s2t_copy
         get_s2t_smem_desc_tensor make_umma_smem_desc""",
-    "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma cluster_shape_to_tma_atom_A
-        cluster_shape_to_tma_atom_B cluster_shape_to_tma_atom_SFB compute_epilogue_tile_size
-        make_smem_layout get_permutation_mnk get_layoutSFA_TV get_layoutSFB_TV
-        partition_fragment_SFA partition_fragment_SFB""",
+    "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
+        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
-    "pipeline": """PipelineTmaUmma PipelineUmmaAsync PipelineAsyncUmma PipelineClcFetchAsync
-        PipelineTmaMultiConsumersAsync ClcState""",
-    "utils": """TmemAllocator get_num_tmem_alloc_cols ClcDynamicPersistentTileScheduler
-        ClcDynamicPersistentTileSchedulerParams""",
+    "pipeline": "ClcState",
 }
 GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 
@@ -166,6 +159,8 @@ def _is_import(frame: FrameType | None) -> bool:
         frame = frame.f_back
     if frame is None or frame.f_lasti < 0:
         return False
+    import dis  # only errors ask
+
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
 
 

@@ -43,7 +43,7 @@ from basedsl_cute.arch.tma import (
     tma_store,
 )
 from basedsl_cute.atoms.copy_instruction import predicated
-from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BYTES
+from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_128B_ATOM_32B, SWIZZLE_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
     Box,
@@ -53,6 +53,7 @@ from basedsl_cute.nvgpu.tma_box import (
     paths_of,
     share_of_box,
     stretches_of,
+    swizzle_number,
     tile_of,
 )
 from basedsl_cute.tensors.make_tensor import make_identity_tensor
@@ -65,7 +66,11 @@ class CopyBulkTensorTileG2SOp:
     """The TMA copy of a tile from global to shared memory (PTX `cp.async.bulk.tensor`, sm_90).
 
     `cute.copy` with its atom takes `tma_bar_ptr=`, the mbarrier that the bytes complete.
+    `cta_group` is 1, or 2 (`tcgen05.CtaGroup.TWO`) for a pair of blocks: then the bytes complete
+    the same mbarrier of the pair's even block (sm_100f).
     """
+
+    cta_group: int = 1
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,10 @@ class CopyBulkTensorTileG2SMulticastOp:
 
     `cute.copy` with its atom takes `tma_bar_ptr=` and `mcast_mask=`, the blocks as bits. Each of
     the blocks loads a part of the tile for all; the bytes count at the same mbarrier of each.
+    `cta_group` is as for `CopyBulkTensorTileG2SOp`: of each pair, the even block counts.
     """
+
+    cta_group: int = 1
 
 
 @dataclass(frozen=True)
@@ -198,12 +206,9 @@ class TmaAtom:
         inner = shared.pointer.swizzle
         if isinstance(shared.layout, algebra.ComposedLayout):
             inner = algebra.recast_layout(8, self.dtype.width, shared.layout.inner)
-        bits = inner.bits if isinstance(inner, algebra.Swizzle) else 0
-        if bits != self.box.swizzle:
-            atom, tensor = (
-                f"a swizzle of {SWIZZLE_BYTES[n]} bytes" if n else "no swizzle"
-                for n in (self.box.swizzle, bits)
-            )
+        number = swizzle_number(inner)
+        if number != self.box.swizzle:
+            atom, tensor = (_swizzle_text(n) for n in (self.box.swizzle, number))
             raise DSLTypeError(
                 f"the TMA atom was made for {atom}, and its shared tensor has {tensor}",
                 notes=_both("the atom", self, "the shared tensor", shared),
@@ -287,11 +292,19 @@ class TmaAtom:
                         mcast_mask=mcast_mask,
                         cache_hint=cache_policy,
                         nbytes=each * self.dtype.width // 8,
+                        blocks=int(self.op.cta_group),
                     )
                 elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
                     tma_reduce(tensor_map, place, where, self.op.kind)
                 else:
                     tma_store(tensor_map, place, where, cache_hint=cache_policy)
+
+
+def _swizzle_text(number: int | None) -> str:
+    if not number:
+        return "no swizzle" if number == 0 else "one that TMA does not have"
+    chunks = " of chunks of 32" if number == SWIZZLE_128B_ATOM_32B else ""
+    return f"a swizzle of {SWIZZLE_BYTES[number]} bytes{chunks}"
 
 
 class TmaInfo:
@@ -387,9 +400,9 @@ def make_tiled_tma_atom_A(
     """
     m, _, k = mma_tiler_mnk
     blocks = _along(op, cluster_shape_vmnk, 2)
-    return make_tiled_tma_atom(
-        op, gmem_tensor, smem_layout, (m, k), blocks, internal_type=internal_type
-    )
+    tile = _operand_tile(gmem_tensor, (m, k), tiled_mma, "A")
+    one = _one_stage(smem_layout, tiled_mma)
+    return make_tiled_tma_atom(op, gmem_tensor, one, tile, blocks, internal_type=internal_type)
 
 
 @takes_location
@@ -409,9 +422,29 @@ def make_tiled_tma_atom_B(
     """
     _, n, k = mma_tiler_mnk
     blocks = _along(op, cluster_shape_vmnk, 1)
-    return make_tiled_tma_atom(
-        op, gmem_tensor, smem_layout, (n, k), blocks, internal_type=internal_type
-    )
+    tile = _operand_tile(gmem_tensor, (n, k), tiled_mma, "B")
+    one = _one_stage(smem_layout, tiled_mma)
+    return make_tiled_tma_atom(op, gmem_tensor, one, tile, blocks, internal_type=internal_type)
+
+
+def _operand_tile(gmem_tensor: Tensor, extents: Any, tiled_mma: Any, operand: str) -> Any:
+    """Return the tiler of an operand: its extents, or where blocks are the threads of the MMA the
+    part of one block in the order ((MN, K), MMA_MN, MMA_K).
+    """
+    if not getattr(getattr(tiled_mma, "op", None), "threads_are_blocks", False):
+        return extents
+    whole = tile_of(gmem_tensor, extents)
+    part, _ = tiled_mma.tiling.partition(operand, algebra.make_layout((whole[0], whole[1])), 0)
+    return part
+
+
+def _one_stage(smem_layout: Any, tiled_mma: Any) -> Any:
+    """Return the layout of the first stage where an operand's layout has stages."""
+    if not getattr(getattr(tiled_mma, "op", None), "threads_are_blocks", False):
+        return smem_layout
+    if algebra.rank(smem_layout) < 4:
+        return smem_layout
+    return algebra.slice_(smem_layout, (None, None, None, 0))
 
 
 def _along(op: Any, cluster_shape_vmnk: Any, mode: int) -> int:

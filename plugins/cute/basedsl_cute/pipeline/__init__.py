@@ -15,6 +15,7 @@ from basedsl_cute.pipeline.groups import (
     pipeline_init_wait,
     sync,
 )
+from basedsl_cute.pipeline.launch_pipeline import PipelineClcFetchAsync
 from basedsl_cute.pipeline.mbarrier_array import MbarrierArray, PipelineOp, agent_sync
 from basedsl_cute.pipeline.mbarrier_pipelines import (
     PipelineAsync,
@@ -29,6 +30,12 @@ from basedsl_cute.pipeline.participants import (
     ProducerHandle,
 )
 from basedsl_cute.pipeline.state import PipelineState, PipelineUserType, make_pipeline_state
+from basedsl_cute.pipeline.tensor_pipelines import (
+    PipelineAsyncUmma,
+    PipelineTmaMultiConsumersAsync,
+    PipelineTmaUmma,
+    PipelineUmmaAsync,
+)
 from basedsl_cute.pipeline.tma_store import PipelineTmaStore
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
@@ -41,6 +48,8 @@ __all__ = [
     "MbarrierArray",
     "NamedBarrier",
     "PipelineAsync",
+    "PipelineAsyncUmma",
+    "PipelineClcFetchAsync",
     "PipelineConsumer",
     "PipelineCpAsync",
     "PipelineOp",
@@ -48,7 +57,10 @@ __all__ = [
     "PipelineProducer",
     "PipelineState",
     "PipelineTmaAsync",
+    "PipelineTmaMultiConsumersAsync",
     "PipelineTmaStore",
+    "PipelineTmaUmma",
+    "PipelineUmmaAsync",
     "PipelineUserType",
     "ProducerHandle",
     "agent_sync",

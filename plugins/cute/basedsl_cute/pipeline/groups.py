@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basedsl import DSLTypeError, Integer
-from basedsl_cute import arch
+from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location
 
 
@@ -102,6 +102,8 @@ def _is_cluster(shape: Any) -> bool:
     """Return True if a cluster's shape has more than one block, or is not known to have one."""
     if shape is None:
         return False
+    if isinstance(shape, algebra.Layout):
+        shape = algebra.size(shape)
     sizes = shape if isinstance(shape, Sequence) else (shape,)
     return any(type(n) is not int or n > 1 for n in sizes)
 

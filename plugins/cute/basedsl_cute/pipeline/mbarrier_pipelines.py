@@ -33,6 +33,7 @@ class StaticFacts:
     length: int
     producer: CooperativeGroup
     consumer: CooperativeGroup
+    group: Any
 
     def __init__(self, **facts: Any) -> None:
         self.__dict__.update(facts)
@@ -137,7 +138,7 @@ class PipelineAsync:
         Raises DSLTypeError for another number of stages.
         """
         arrivals = cls._producer_arrivals(producer_group), consumer_group.size
-        full, empty = _initialise_stages(barrier_storage, num_stages, *arrivals)
+        full, empty = initialise_stages(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()
@@ -161,7 +162,7 @@ class PipelineAsync:
 
         `try_token`, the result of `producer_try_acquire`, spares the wait where it is True.
         """
-        _wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
+        wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
 
     @takes_location
     def producer_try_acquire(self, state: PipelineState) -> Any:
@@ -204,7 +205,7 @@ class PipelineAsync:
 
         `try_token`, the result of `consumer_try_wait`, spares the wait where it is True.
         """
-        _wait_unless(try_token, self.full + state.index, state.phase)
+        wait_unless(try_token, self.full + state.index, state.phase)
 
     @takes_location
     def consumer_try_wait(self, state: PipelineState) -> Any:
@@ -291,7 +292,7 @@ class PipelineTmaAsync(PipelineAsync):
         _check_arrivals("released", "consumes", "consumer", consumer_group.size, blocks)
         _check_arrivals("filled", "acquires", "producer", producer_group.size, 1)
         arrivals = producer_group.size, consumer_group.size
-        full, empty = _initialise_stages(barrier_storage, num_stages, *arrivals)
+        full, empty = initialise_stages(barrier_storage, num_stages, *arrivals)
         if not defer_sync:
             arch.mbarrier_init_fence()
             if blocks > 1:
@@ -347,7 +348,7 @@ def _check_arrivals(done: str, does: str, who: str, size: int, blocks: int) -> N
     )
 
 
-def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
+def wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
     """Wait for a barrier, unless `token` says that a test found its phase complete.
 
     `stages` marks the wait of a producer who fills so many.
@@ -360,9 +361,7 @@ def _wait_unless(token: Any, barrier: Any, phase: Any, stages: int = 0) -> None:
         mbarrier.wait_for_phase(barrier, phase, stages)
 
 
-def _initialise_stages(
-    storage: Any, stages: int, producers: int, consumers: int
-) -> tuple[Any, Any]:
+def initialise_stages(storage: Any, stages: int, producers: int, consumers: int) -> tuple[Any, Any]:
     """Return the full and the empty barriers of all stages, initialised for so many arrivals
     each.
     """

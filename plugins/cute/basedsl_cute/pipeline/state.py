@@ -88,7 +88,7 @@ def make_pipeline_state(user_type: PipelineUserType, stages: int) -> PipelineSta
     0 0
     """
     check_stages(stages)
-    if user_type is PipelineUserType.Producer:
+    if user_type in (PipelineUserType.Producer, PipelineUserType.ProducerConsumer):
         return PipelineState(stages, 0, 0, 1)
     if user_type is PipelineUserType.Consumer:
         return PipelineState(stages, 0, 0, 0)

@@ -27,6 +27,7 @@ from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu import tcgen05
 from basedsl_cute.nvgpu.common import CopyUniversalOp
 from basedsl_cute.nvgpu.tcgen05 import CtaGroup, OperandMajorMode, OperandSource
+from basedsl_cute.nvgpu.tma import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp
 from basedsl_cute.nvgpu.warp import StMatrix8x8x16bOp
 from basedsl_cute.utils import blackwell_choices as choices
 from basedsl_cute.utils.layout_enum import LayoutEnum
@@ -35,9 +36,14 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
 
 __all__ = [
+    "cluster_shape_to_tma_atom_A",
+    "cluster_shape_to_tma_atom_B",
+    "cluster_shape_to_tma_atom_SFB",
     "compute_epilogue_tile_shape",
+    "compute_epilogue_tile_size",
     "get_smem_store_op",
     "get_tmem_load_op",
+    "make_smem_layout",
     "make_smem_layout_a",
     "make_smem_layout_b",
     "make_smem_layout_epi",
@@ -144,6 +150,55 @@ def _operand(
     return algebra.tile_to_mma_shape(atom, (*shape, stages), order)
 
 
+@takes_location
+def make_smem_layout(
+    major_mode: OperandMajorMode,
+    tile_mn_k: tuple[int, int],
+    dtype: type[Numeric],
+    num_stages: int,
+) -> Any:
+    """Return the layout (MN, K, stage) of an operand's tile in shared memory, with the widest
+    swizzle that divides its contiguous extent, for copies of parts of an operand.
+    """
+    is_k = major_mode is OperandMajorMode.K
+    kind = algebra.widest_smem_atom(is_k, dtype.width, tile_mn_k)
+    atom = tcgen05.make_smem_layout_atom(kind, dtype)
+    order = (0, 1, 2) if is_k else (1, 0, 2)
+    return algebra.tile_to_shape(atom, (*tile_mn_k, num_stages), order)
+
+
+def _tma_load(cluster_shape_mn: Any, atom_thr_id: Any, operand: str) -> Any:
+    blocks = int(algebra.size(atom_thr_id))
+    m, n = (int(x) for x in tuple(cluster_shape_mn)[:2])
+    if choices.multicasts((m, n), blocks, operand):
+        return CopyBulkTensorTileG2SMulticastOp(CtaGroup(blocks))
+    return CopyBulkTensorTileG2SOp(CtaGroup(blocks))
+
+
+@takes_location
+def cluster_shape_to_tma_atom_A(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
+    """Return the TMA load of A: multicast if the cluster has blocks along N.
+
+    `atom_thr_id` is the tiled MMA's `thr_id`, of 1 or 2 blocks. Raises LayoutError if the cluster's
+    M is no multiple of them.
+    """
+    return _tma_load(cluster_shape_mn, atom_thr_id, "A")
+
+
+@takes_location
+def cluster_shape_to_tma_atom_B(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
+    """Return the TMA load of B: multicast if the cluster has MMAs along M. See the one of A."""
+    return _tma_load(cluster_shape_mn, atom_thr_id, "B")
+
+
+@takes_location
+def cluster_shape_to_tma_atom_SFB(cluster_shape_mn: Any, atom_thr_id: Any) -> Any:
+    """Return the TMA load of the scale factors of B: multicast as B, and to both blocks of a
+    pair.
+    """
+    return _tma_load(cluster_shape_mn, atom_thr_id, "SFB")
+
+
 def _output(layout: LayoutEnum, dtype: type[Numeric]) -> choices.Output:
     return choices.Output(dtype.width, layout.is_m_major_c())
 
@@ -182,6 +237,20 @@ def compute_epilogue_tile_shape(
     if elem_ty_c is not None:
         c = _output(layout_d if layout_c is None else layout_c, elem_ty_c)
     return choices.epilogue_tile((m, n), warps, _output(layout_d, elem_ty_d), c)
+
+
+@takes_location
+def compute_epilogue_tile_size(
+    cta_tile_m: int, cta_tile_n: int, use_2cta_instrs: bool, elem_width_d: int
+) -> tuple[int, int]:
+    """Return the extents (M, N) of the tile that an epilogue does at once, for N-major output of
+    elements of `elem_width_d` bits.
+    """
+    warps = choices.tmem_warps(2 if use_2cta_instrs else 1, 2 * cta_tile_m)
+    tile = choices.epilogue_tile(
+        (cta_tile_m, cta_tile_n), warps, choices.Output(elem_width_d, False)
+    )
+    return int(algebra.size(tile[0])), int(algebra.size(tile[1]))
 
 
 @takes_location

@@ -66,7 +66,7 @@ _PURE = {
     "cute.view", "cute.recast", "cute.iterator", "cute.make_memref", "llvm.ptrtoint",
     "llvm.inttoptr", "llvm.addrspacecast", "llvm.getelementptr", "llvm.mlir.undef",
     "llvm.insertvalue", "llvm.extractvalue", "llvm.mlir.constant", "llvm.mlir.zero",
-    "nvvm.shfl.sync",
+    "nvvm.shfl.sync", "nvvm.mapa",
 }  # fmt: skip
 # What the rest of the loop may do besides: nothing that the copies could see.
 _HARMLESS = {
@@ -78,7 +78,9 @@ _HARMLESS = {
 }  # fmt: skip
 _WAITS = ("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group", "nvvm.cp.async.wait.all")
 _COPY_BITS = (32, 64, 128)
-ADDRESSES = ("cute.view", "cute.recast", "cute.iterator", "llvm.ptrtoint", "llvm.inttoptr")
+ADDRESSES = (
+    "cute.view", "cute.recast", "cute.iterator", "llvm.ptrtoint", "llvm.inttoptr", "nvvm.mapa",
+)  # fmt: skip
 TMA_LOAD = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 
 

@@ -44,7 +44,10 @@ _PRODUCES = frozenset((
     "nvvm.elect.sync", "nvvm.prefetch",
 ))  # fmt: skip
 _FLOW = frozenset(("scf.if", "scf.for", "scf.yield"))
-_CONSUMES = {*_WAITS, "nvvm.mbarrier.arrive", "nvvm.mapa"}
+_CONSUMES = {
+    *_WAITS, "nvvm.mbarrier.arrive", "nvvm.tcgen05.fence", "nvvm.tcgen05.mma", "nvvm.tcgen05.cp",
+    "nvvm.tcgen05.mma.block_scale", "nvvm.tcgen05.commit",
+}  # fmt: skip
 
 
 def has_producer(loop: Any) -> bool:

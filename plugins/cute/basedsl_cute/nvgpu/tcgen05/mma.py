@@ -55,6 +55,7 @@ _NAMES = {
 class _BlockMma(MmaOp):
     """The base of tcgen05.mma of dense operands."""
 
+    threads_are_blocks = True
     kind: ClassVar[str]
     a_dtype: type[Numeric]
     b_dtype: type[Numeric]
@@ -72,8 +73,8 @@ class _BlockMma(MmaOp):
     def fields(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The fields that `mma.set` takes: ACCUMULATE, and for floats NEGATE_A and NEGATE_B."""
         if not KINDS[self.kind].can_negate:
-            return {"accumulate": True}
-        return {"accumulate": True, "negate_a": False, "negate_b": False}
+            return {"accumulate": False}
+        return {"accumulate": False, "negate_a": False, "negate_b": False}
 
     def check_field(self, name: str, value: Any) -> None:
         if name != "accumulate" and type(value) is not bool:

@@ -50,14 +50,24 @@ def send_to_mbarrier(block: Block, address: int, land: Callable[[], None]) -> No
     block.in_flight.setdefault(address, []).append(land)
 
 
-def land_bytes(block: Block, address: int, place: Any, data: Any, stamp: Stamp | None) -> None:
-    """Put bytes that count at an mbarrier at `place`, their offsets in shared memory."""
+def land_bytes(
+    block: Block,
+    address: int,
+    place: Any,
+    data: Any,
+    stamp: Stamp | None,
+    counting: Block | None = None,
+) -> None:
+    """Put bytes at `place`, their offsets in shared memory of `block`. They count at the mbarrier
+    at `address` of the block `counting`, by default the same.
+    """
+    counting = block if counting is None else counting
     block.shared.raw[place] = data
     if block.shared.written is not None:
         block.shared.written[place] = 255
-    block.mbarriers[address].transactions -= data.nbytes
+    counting.mbarriers[address].transactions -= data.nbytes
     if stamp is not None and block.shadow is not None:
-        block.shadow.order.release_access(_token(block, address), stamp)
+        block.shadow.order.release_access(_token(counting, address), stamp)
 
 
 def _receive(block: Block, address: int) -> None:
@@ -184,19 +194,21 @@ def arrive_after_copies(g: Group, address: Any, counted: bool, m: Mask, site: Si
 
 
 def arrive_later(
-    g: Group, address: int, lane: int, site: Site, complete: Callable[[], None]
+    g: Group, address: int, lane: int, site: Site, complete: Callable[[], None], block: Block
 ) -> None:
-    """Arrive once at an mbarrier when `complete` has been called, which is when somebody looks."""
+    """Arrive once at an mbarrier of `block` when `complete` has been called, which is when somebody
+    looks.
+    """
     at = address - SHARED_WINDOW if address >= SHARED_WINDOW else address
-    find_mbarrier(g.block, at, g, site, lane)
+    find_mbarrier(block, at, g, site, lane)
 
     def land() -> None:
         complete()
-        _count_arrivals(g, find_mbarrier(g.block, at, g, site, lane), 1, site, lane)
+        _count_arrivals(g, find_mbarrier(block, at, g, site, lane), 1, site, lane)
         if g.shadow is not None:
-            g.shadow.order.release(_token(g.block, at), g.agent)
+            g.shadow.order.release(_token(block, at), g.agent)
 
-    send_to_mbarrier(g.block, at, land)
+    send_to_mbarrier(block, at, land)
 
 
 def _arrival_after_copies(

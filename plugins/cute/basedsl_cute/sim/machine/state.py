@@ -7,7 +7,7 @@ have one entry per lane, `(lanes,)`. The other modules of this folder act on the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,6 +63,7 @@ class SimLaunch:
         self.output = KernelOutput()
         self.waited = False  # for the grid before: griddepcontrol.wait
         self.clock = 0
+        self.unstarted = UnstartedClusters(iter(()), 0)
         self.stores = 0  # made so far: polling loops watch them
         self.recent: dict[MemoryAccess, Segment] = {}  # where an access went last
         self.roots: dict[int, Segment | None] = {}
@@ -73,12 +74,39 @@ class SimLaunch:
             self.roots[number] = found[0] if found else None
 
 
+class UnstartedClusters:
+    """The clusters of a grid that have not started, `count` of them, in the order of the grid: the
+    indices of their blocks by rank.
+    """
+
+    def __init__(self, members: Iterator[list[tuple[int, int, int]]], count: int) -> None:
+        self.members = members
+        self.count = count
+
+    def start(self) -> list[tuple[int, int, int]] | None:
+        """The next cluster; None if all have started."""
+        found = next(self.members, None)
+        self.count -= found is not None
+        return found
+
+    def cancel(self) -> tuple[int, int, int] | None:
+        """The first block of the next cluster, which will not start; None if all have started."""
+        found = self.start()
+        return None if found is None else found[0]
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Cluster:
-    """The blocks of a cluster in the order of their ranks, with `warps` warps in all of them."""
+    """The blocks of a cluster in the order of their ranks, with `warps` warps in all of them.
+
+    It may cancel the launch of `cancelable` more clusters; `refused` is where it was first told
+    that it may not.
+    """
 
     blocks: list[Block]
     warps: int
+    cancelable: int = 0
+    refused: Site | None = None
     arrived: int = 0  # warps, in this phase of the cluster's barrier
     phase: int = 0  # of the barrier: how often it has completed
 
@@ -129,12 +157,29 @@ class MBarrier:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class PendingMma:
-    """A tcgen05.mma that was issued: `perform` executes it, `mask` has the words that it writes."""
+class PendingTmemWrite:
+    """The words of a block's tensor memory that a tcgen05.mma, cp or shift in flight writes."""
 
-    perform: Callable[[], None]
     mask: Any  # (lanes, columns)
     columns: range
+    site: Site
+
+
+class TensorQueue:
+    """The asynchronous tcgen05 instructions of one thread: how many it has `issued`, and calls that
+    execute those that are not complete, in order.
+    """
+
+    def __init__(self) -> None:
+        self.issued = 0
+        self.pending: list[Callable[[], None]] = []
+
+
+class TmemAllocation(NamedTuple):
+    """Columns that a tcgen05.alloc gave to a group of 1 or 2 `blocks`."""
+
+    columns: int
+    blocks: int
     site: Site
 
 
@@ -150,17 +195,19 @@ class PendingTmemStore(NamedTuple):
 class TensorMemory:
     """The tensor memory of a block: words of 32 bits by lane and column, and which are written.
 
-    `allocated` has columns and the place of each alloc, by the first column; `pending` the matrix
-    instructions that are not complete, of `issued` ones.
+    `allocated` has allocations by their first column; `requests` those that were asked for in the
+    whole run. `group` is the number of blocks that the block's tcgen05 instructions work on, and
+    where that was first said.
     """
 
     def __init__(self) -> None:
         self.words = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.uint32)
         self.written = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
-        self.allocated: dict[int, tuple[int, Site]] = {}
+        self.allocated: dict[int, TmemAllocation] = {}
+        self.requests: list[TmemAllocation] = []
         self.relinquished: Site | None = None
-        self.pending: list[PendingMma] = []
-        self.issued = 0
+        self.pending: list[PendingTmemWrite] = []
+        self.group: tuple[int, Site] | None = None
 
 
 class RegisterPool:
@@ -355,12 +402,14 @@ class Group:
         self.roots = launch.roots
         self.aliases = launch.aliases
         self.recent = launch.recent
+        self.max_steps = launch.options.max_steps
         self.shadow = block.shadow
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.copies = CopyQueue(shape.size)
         self.bulk = BulkQueue(shape.size)
         self.wgmmas = WgmmaQueue()
         self.tmem_stores: list[PendingTmemStore] = []
+        self.tensor_queues: dict[int, TensorQueue] = {}  # by lane
         self.cluster_phase = 0  # how often this group has arrived at its cluster's barrier
         self.cluster_waits = 0  # and waited there
         self.block_dim = launch.block

@@ -1,168 +1,228 @@
-"""tcgen05.mma and its commit (PTX ISA 9.7.16.10 and 9.7.16.9.3), of one block.
+"""tcgen05.mma (PTX ISA 9.7.16.10) of one block and of a pair.
 
 The instruction descriptor says everything, as for the hardware: types, shape, major modes. Operands
-in shared memory are found through descriptors (PTX ISA, "Shared memory descriptor" and "Canonical
-layouts"). Products are exact; sums of integers wrap, those of floats are float32 over all of K and
-rounded to float16 after each instruction if D is float16: the order and precision of the hardware
-are not specified. Instructions complete in order when somebody looks at the mbarrier of a later
-commit, as late as the program allows.
+are in `tcgen05_operands`. Products and their sums over one instruction's K are exact, then rounded
+to float32 and added to D in float32; D of float16 is rounded after each instruction. The order and
+precision of the hardware are not specified. Integers wrap, or saturate where that is asked for.
+
+The even block of a pair issues for both. Its rows of A and of D are the first half, and so are its
+rows (columns of the product) of B; descriptors and addresses mean the same places in both blocks.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from basedsl_cute.hardware.tensor_memory import KINDS, TMEM_COLUMNS, TMEM_LANES, refused_shape
+from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS, TMEM_LANES
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
-from basedsl_cute.sim.machine.mbarriers import arrive_later
-from basedsl_cute.sim.machine.state import Group, Mask, PendingMma
+from basedsl_cute.sim.machine import tcgen05_operands as operands
+from basedsl_cute.sim.machine.state import Group, Mask, PendingTmemWrite, TensorMemory
+from basedsl_cute.sim.machine.tcgen05_operands import Instruction
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
+from basedsl_cute.sim.machine.tensor_queue import issue, issuer, leading_blocks
 from basedsl_cute.sim.site import Site
 
-_DTYPES: dict[str, Any] = {
-    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8,
-    "u8": np.uint8, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
-}  # fmt: skip
-_ACCUMULATORS = {0: np.float16, 1: np.float32, 2: np.int32}
-# The descriptor's swizzling mode -> (bits, base, shift) of the byte swizzle, rows that it covers.
-_SWIZZLES = {0: (0, 4, 3), 1: (2, 5, 2), 2: (3, 4, 3), 4: (2, 4, 3), 6: (1, 4, 3)}
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MmaForm:
+    """The static part of a tcgen05.mma, as translating fixes it. `scale_d` is the exponent s of
+    D 2^-s, `vector` the number of elements that share a scale factor (0 without).
+    """
 
-@dataclass(frozen=True)
-class Instruction:
-    """The fields of an instruction descriptor of a kind; pairs are for A and B."""
-
-    m: int
-    n: int
-    k: int
-    types: tuple[str, str]
-    mn_major: tuple[bool, bool]
-    negated: tuple[bool, bool]
-    d: Any  # NumPy dtype
-
-
-@functools.lru_cache(maxsize=256)
-def decode(kind: str, bits: int) -> Instruction:
-    """Read an instruction descriptor. Raises ValueError for one that the kind does not have."""
-    known = KINDS[kind]
-    names = {code: name for name, code in known.formats.items()}
-    codes = bits >> 7 & 7, bits >> 10 & 7
-    types = tuple(names.get(code, "") for code in codes)
-    if any(name not in _DTYPES for name in types):
-        raise ValueError(f"elements of format {codes[0]} and {codes[1]} are not simulated")
-    m, n = (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3
-    refused = refused_shape(kind, m, n, 1)
-    if refused is not None:
-        raise ValueError(refused)
-    if bits & 0b1111 or bits >> 30:
-        raise ValueError("sparse, saturating and shifting instructions are not simulated")
-    pairs = [(bool(bits >> at & 1), bool(bits >> at + 1 & 1)) for at in (13, 15)]
-    return Instruction(
-        m, n, known.k, (types[0], types[1]), pairs[1], pairs[0], _ACCUMULATORS[bits >> 4 & 3]
-    )
+    kind: str
+    blocks: int
+    a_in_tmem: bool
+    site: Site
+    vector: int = 0
+    shifts_a: bool = False
+    scale_d: int = 0
 
 
 def mma(
     g: Group,
-    kind: str,
-    a_in_tmem: bool,
+    form: MmaForm,
     d: Any,
     a: Any,
     b: Any,
     number: Any,
     accumulate: Any,
     m: Mask,
-    site: Site,
+    scales: tuple[Any, Any] | None = None,
+    disabled: Any = None,
 ) -> None:
-    """Issue tcgen05.mma. Raises SimulationError for more than one thread, a descriptor that the
-    instruction does not have, memory that is not allocated, and operands beyond shared memory.
+    """Issue tcgen05.mma. `scales` are the addresses of the factors of A and B, `disabled` words
+    whose bits are lanes of D that stay as they are. Raises SimulationError for more than one
+    thread, a descriptor that the instruction does not have, memory that is not allocated, and
+    operands beyond shared memory.
     """
-    lane = _issuer(g, m, "tcgen05.mma", site)
+    site = form.site
+    lane = issuer(g, m, "tcgen05.mma", site)
+    blocks = leading_blocks(g, form.blocks, "tcgen05.mma", lane, site)
+    bits = int(number[lane]) & 0xFFFFFFFF
     try:
-        what = decode(kind, int(number[lane]) & 0xFFFFFFFF)
+        what = operands.decode(form.kind, bits, form.blocks, form.vector)
     except ValueError as error:
         raise SimulationError(
-            f"tcgen05.mma of kind {kind} with the instruction descriptor "
-            f"{int(number[lane]) & 0xFFFFFFFF:#010x}: {error}",
+            f"tcgen05.mma of kind {form.kind} with the instruction descriptor {bits:#010x}: "
+            f"{error}",
             site,
             g.thread(lane),
         ) from None
-    first_lane, first = lane_and_column(int(d[lane]))
-    check_allocated(g, range(first, first + what.n), "tcgen05.mma writes", site)
-    rows = _rows(what.m) + first_lane
-    if int(rows.max()) >= TMEM_LANES:
+    lanes, columns = _accumulator(g, what, int(d[lane]), lane, site)
+    span = range(int(columns.min()), int(columns.max()) + 1)
+    mask = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
+    mask[lanes, columns] = True
+    reads = []
+    for block in blocks:
+        check_allocated(g, span, "tcgen05.mma writes", site, block)
+        _check_scales_apart(what, span, scales, lane, site)
+        if form.a_in_tmem:
+            reads.append(operands.tmem_operand(g, what, block, int(a[lane]), site))
+        else:
+            reads.append(operands.smem_operand(g, what, block, 0, int(a[lane]), site))
+        reads.append(operands.smem_operand(g, what, block, 1, int(b[lane]), site))
+    read_scales = []
+    for block in blocks if scales is not None else ():
+        pair = [
+            operands.scale_factors(g, what, block, which, int(scales[which][lane]), site)  # type: ignore[index]
+            for which in (0, 1)
+        ]
+        read_scales.append(pair)
+    adds = bool(accumulate[lane])
+    off = None if disabled is None else _disabled_lanes(disabled, lane, form.blocks)
+    issued = _snapshot(reads, form.a_in_tmem)
+
+    def perform() -> None:
+        raw = [read() for read in reads]
+        _check_unchanged(what, raw, issued, site)
+        b_rows = [operands.wide(what, 1, part) for part in raw[1::2]]
+        right = np.concatenate(b_rows)
+        for i, block in enumerate(blocks):
+            left = operands.wide(what, 0, raw[2 * i], form.a_in_tmem)
+            if form.shifts_a:
+                left = np.concatenate([left[:1], left[:-1]])
+            scaled = right
+            if read_scales:
+                sa, sb = (read() for read in read_scales[i])
+                left = left * np.repeat(sa, what.vector, 1)
+                scaled = right * np.repeat(sb, what.vector, 1)
+            keep = None if off is None else off[i][lanes]
+            product = left @ scaled.T
+            _add(block.tensor_memory, what, form, (lanes, columns), product, adds, keep, g, lane)
+
+    writes = [(block, PendingTmemWrite(mask, span, site)) for block in blocks]
+    issue(g, lane, writes, perform)
+
+
+def _accumulator(
+    g: Group, what: Instruction, address: int, lane: int, site: Site
+) -> tuple[Any, Any]:
+    first_lane, first = lane_and_column(address)
+    lanes, columns = operands.accumulator_places(what.m, what.n, what.blocks)
+    lanes, columns = lanes + first_lane, columns + first
+    if int(lanes.max()) >= TMEM_LANES or int(columns.max()) >= TMEM_COLUMNS:
         raise SimulationError(
-            f"tcgen05.mma writes lanes up to {int(rows.max())} of {TMEM_LANES}",
+            f"tcgen05.mma writes lanes up to {int(lanes.max())} of {TMEM_LANES} and columns up to "
+            f"{int(columns.max())} of {TMEM_COLUMNS}",
             site,
             g.thread(lane),
         )
-    columns = np.arange(first, first + what.n)
-    mask = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
-    mask[np.ix_(rows, columns)] = True
-    read_a = (
-        _tmem_operand(g, what, int(a[lane]), site)
-        if a_in_tmem
-        else _smem_operand(g, what, 0, int(a[lane]), site)
-    )
-    read_b = _smem_operand(g, what, 1, int(b[lane]), site)
-    adds = bool(accumulate[lane])
-    tmem = g.block.tensor_memory
+    return lanes, columns
 
-    def perform() -> None:
-        place = np.ix_(rows, columns)
-        before: Any = 0
-        if adds:
-            if not tmem.written[place].all():
-                raise UninitializedReadError(
-                    "a tcgen05.mma adds to tensor memory that nobody has written",
-                    site,
-                    g.thread(lane),
-                    hint="mma.set(tcgen05.Field.ACCUMULATE, False) for the first one",
-                )
-            before = _values(tmem.words[place], what.d)
-        tmem.words[place] = _bits(_product(what, read_a(), read_b(), before))
+
+def _check_scales_apart(
+    what: Instruction, span: range, scales: tuple[Any, Any] | None, lane: int, site: Site
+) -> None:
+    """Raise SimulationError if D takes the columns of scale factors."""
+    for which, address in enumerate(scales or ()):
+        _, first = lane_and_column(int(address[lane]) & 0x3FFF_FFFF)
+        rows = what.rows[0] if which == 0 else what.n
+        last = first + -(-rows // 32) - 1
+        if first < span.stop and span.start <= last:
+            raise SimulationError(
+                f"D of a tcgen05.mma takes columns {span.start} to {span.stop - 1} of tensor "
+                f"memory, the scale factors of {'AB'[which]} columns {first} to {last}",
+                site,
+                hint="place them behind each other: tcgen05.find_tmem_tensor_col_offset(tensor)",
+            )
+
+
+def _snapshot(reads: list[Callable[[], Any]], a_in_tmem: bool) -> list[Any]:
+    """The bytes of operands when the instruction is issued; None for A in tensor memory, which an
+    instruction before may still write.
+    """
+    return [None if a_in_tmem and i % 2 == 0 else read() for i, read in enumerate(reads)]
+
+
+def _check_unchanged(what: Instruction, raw: list[Any], issued: list[Any], site: Site) -> None:
+    """Raise SimulationError if shared memory has changed since the instruction was issued: it may
+    be read at any time until its commit.
+    """
+    for i, (now, before) in enumerate(zip(raw, issued, strict=True)):
+        if before is not None and (now != before).any():
+            raise SimulationError(
+                f"operand {'AB'[i % 2]} of a tcgen05.mma was overwritten before the instruction "
+                "was complete",
+                site,
+                hint="release its stage of shared memory by tcgen05.commit, not by an arrival",
+            )
+
+
+def _disabled_lanes(words: Any, lane: int, blocks: int) -> list[Any]:
+    """True for the lanes of each block that are not written: bit i of word w is lane 32 w + i."""
+    found = [int(word[lane]) & 0xFFFFFFFF for word in words]
+    each = [found[4 * i : 4 * i + 4] for i in range(blocks)]
+    return [
+        np.array([four[row // 32] >> row % 32 & 1 for row in range(TMEM_LANES)], np.bool_)
+        for four in each
+    ]
+
+
+def _add(
+    tmem: TensorMemory,
+    what: Instruction,
+    form: MmaForm,
+    place: tuple[Any, Any],
+    product: Any,
+    adds: bool,
+    keep: Any,
+    g: Group,
+    lane: int,
+) -> None:
+    """Put D, or the sum with it, in its place."""
+    before: Any = 0
+    written = tmem.written[place] if keep is None else tmem.written[place] | keep
+    if adds:
+        if not written.all():
+            raise UninitializedReadError(
+                "a tcgen05.mma adds to tensor memory that nobody has written",
+                form.site,
+                g.thread(lane),
+                hint="mma.set(tcgen05.Field.ACCUMULATE, False) for the first one",
+            )
+        before = _values(tmem.words[place], what.d)
+    words = _bits(_sum(what, product, before, form.scale_d))
+    if keep is not None:
+        words = np.where(keep, tmem.words[place], words)
+        tmem.written[place] |= ~keep
+    else:
         tmem.written[place] = True
-
-    tmem.pending.append(PendingMma(perform, mask, range(first, first + what.n), site))
-    tmem.issued += 1
+    tmem.words[place] = words
 
 
-def commit(g: Group, address: Any, m: Mask, site: Site) -> None:
-    """Have an mbarrier arrive when all issued so far is complete (tcgen05.commit)."""
-    lane = _issuer(g, m, "tcgen05.commit", site)
-    tmem = g.block.tensor_memory
-    serial = tmem.issued
-
-    def complete() -> None:
-        while tmem.pending and tmem.issued - len(tmem.pending) < serial:
-            tmem.pending.pop(0).perform()
-
-    arrive_later(g, int(address[lane]), lane, site, complete)
-
-
-def _issuer(g: Group, m: Mask, what: str, site: Site) -> int:
-    """The lane that issues an instruction; SimulationError unless it is one."""
-    lanes = np.arange(g.lanes) if m is None else np.flatnonzero(m)
-    if len(lanes) != 1:
-        raise SimulationError(
-            f"{what} by {len(lanes)} threads: one thread issues it",
-            site,
-            g.thread(int(lanes[0])),
-            hint="with cute.arch.elect_one():",
-        )
-    return int(lanes[0])
-
-
-def _rows(m: int) -> Any:
-    """The lane of each row of D (PTX ISA 9.7.16.10.5, layouts D for M 128, F for 64)."""
-    row = np.arange(m)
-    return row if m == 128 else row // 16 * 32 + row % 16
+def _sum(what: Instruction, product: Any, before: Any, scale_d: int) -> Any:
+    if what.d is np.int32:
+        total = before + product.astype(np.int64)
+        if what.saturates:
+            total = np.clip(total, -(1 << 31), (1 << 31) - 1)
+        return total.astype(np.int32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        kept = np.float32(1) * before * np.float32(2.0**-scale_d)
+        return (kept + product.astype(np.float32)).astype(what.d)
 
 
 def _values(words: Any, dtype: Any) -> Any:
@@ -177,104 +237,3 @@ def _bits(values: Any) -> Any:
     if values.dtype.itemsize == 4:
         return values.view(np.uint32)
     return values.view(np.uint16).astype(np.uint32)
-
-
-def _product(what: Instruction, a: Any, b: Any, before: Any) -> Any:
-    if what.d is np.int32:
-        product = a.astype(np.float64) @ b.astype(np.float64).T  # exact: K is 32
-        return (before + product.astype(np.int64)).astype(np.int32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = _wide(what, 0, a) @ _wide(what, 1, b).T
-        return (np.float32(1) * before + product).astype(what.d)
-
-
-def _wide(what: Instruction, which: int, values: Any) -> Any:
-    """An operand as float32, which holds products of two exactly."""
-    if what.types[which] == "tf32":  # the hardware does not read the low 13 bits
-        values = (np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFFE000)).view("f4")
-    wide = values.astype(np.float32)
-    return -wide if what.negated[which] else wide
-
-
-def _tmem_operand(g: Group, what: Instruction, address: int, site: Site) -> Callable[[], Any]:
-    """A in tensor memory, K packed into columns of 32 bits: a row of 256 bits in a lane."""
-    tmem = g.block.tensor_memory
-    first_lane, first = lane_and_column(address)
-    check_allocated(g, range(first, first + 8), "tcgen05.mma reads", site)
-    place = np.ix_(_rows(what.m) + first_lane, np.arange(first, first + 8))
-
-    def read() -> Any:
-        if not tmem.written[place].all():
-            raise UninitializedReadError(
-                "operand A of a tcgen05.mma has tensor memory that nobody has written", site
-            )
-        return np.ascontiguousarray(tmem.words[place]).view(_DTYPES[what.types[0]])
-
-    return read
-
-
-def _smem_operand(
-    g: Group, what: Instruction, which: int, descriptor: int, site: Site
-) -> Callable[[], Any]:
-    """An operand in shared memory, `(rows, k)`, read when it is called."""
-    dtype = np.dtype(_DTYPES[what.types[which]])
-    rows = (what.m, what.n)[which]
-    number = descriptor & 0xFFFF_FFFF_FFFF_FFFF
-    offset = operand_addresses(number, not what.mn_major[which], rows, what.k, dtype.itemsize)
-    offset = offset - g.shared.base
-    letter = "AB"[which]
-    if number >> 46 & 3 != 1:
-        raise SimulationError(
-            f"the descriptor {number:#018x} of operand {letter} is none of tcgen05: bits 46 and 47 "
-            "are 1",
-            site,
-        )
-    if int(offset.min()) < 0 or int(offset.max()) + dtype.itemsize > g.shared.size:
-        raise SimulationError(
-            f"operand {letter} of a tcgen05.mma reaches beyond the block's shared memory "
-            f"(descriptor {number:#018x})",
-            site,
-        )
-    index = offset // dtype.itemsize
-
-    def read() -> Any:
-        if g.shared.written is not None:
-            unwritten = g.shared.written_view(dtype.itemsize)[index] != -1
-            if unwritten.any():
-                bad = int(offset[unwritten].min())
-                name, start, _ = g.shared_variable(bad + g.shared.base)
-                raise UninitializedReadError(
-                    f"operand {letter} of a tcgen05.mma has shared memory that nobody has written: "
-                    f"byte offset {bad + g.shared.base - start} of `{name}`",
-                    site,
-                    hint="wait for the copy that fills it",
-                )
-        return g.shared.view(dtype)[index]
-
-    return read
-
-
-@functools.lru_cache(maxsize=1024)
-def operand_addresses(descriptor: int, is_k: bool, rows: int, k: int, size: int) -> Any:
-    """The shared address of each element of an operand, `(rows, k)`, as its descriptor says."""
-    start = (descriptor & 0x3FFF) << 4
-    leading = (descriptor >> 16 & 0x3FFF) << 4
-    stride = (descriptor >> 32 & 0x3FFF) << 4
-    mode = descriptor >> 61
-    bits, base, shift = _SWIZZLES[mode]
-    width = 128 if mode == 1 else 16 << bits
-    mn = np.arange(rows, dtype=np.int64)[:, None]
-    kk = np.arange(k, dtype=np.int64)[None, :]
-    if is_k:
-        byte = kk * size
-        linear = mn % 8 * width + mn // 8 * stride
-        linear = linear + (byte // 16 * leading + byte % 16 if mode == 0 else byte)
-    else:
-        byte, together = mn * size, 4 if mode == 1 else 8
-        if mode == 0:
-            linear = byte // 16 * stride + byte % 16 + kk // 8 * leading + kk % 8 * 16
-        else:
-            linear = byte % width + byte // width * leading
-            linear = linear + kk % together * width + kk // together * stride
-    address = start + linear
-    return address ^ ((address >> base + shift & ((1 << bits) - 1)) << base)

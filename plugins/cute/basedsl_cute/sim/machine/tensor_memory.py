@@ -20,7 +20,14 @@ from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import store_memory
 from basedsl_cute.sim.machine.schedule import Wait
-from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemStore, TensorMemory
+from basedsl_cute.sim.machine.state import (
+    Block,
+    Group,
+    Mask,
+    PendingTmemStore,
+    TensorMemory,
+    TmemAllocation,
+)
 from basedsl_cute.sim.site import Site
 
 _LANE, _COLUMN = 0x7F, 0xFFFF
@@ -50,13 +57,47 @@ def _one(g: Group, value: Any, m: Mask, what: str, site: Site) -> int:
 # Allocation ---------------------------------------------------------------------------------------
 
 
-def allocate(g: Group, write: MemoryAccess, holder: Any, count: Any, m: Mask) -> Wait | None:
+def group_blocks(g: Group, blocks: int, what: str, site: Site) -> list[Block]:
+    """The block of a group, or its pair of the cluster, the even one first. Raises SimulationError
+    for a block without a pair, and where another number of blocks worked together before: a kernel
+    has one for all of tcgen05.
+    """
+    tmem = g.block.tensor_memory
+    if tmem.group is None:
+        tmem.group = blocks, site
+    elif tmem.group[0] != blocks:
+        raise SimulationError(
+            f"{what} of {blocks} block{'s' * (blocks > 1)} in a kernel whose tcgen05 instructions "
+            f"are of {tmem.group[0]}",
+            site,
+            g.thread(0),
+            hint="all tcgen05 instructions of a kernel have the same cta_group",
+            notes=(("the other is here", tmem.group[1].span),),
+        )
+    if blocks == 1:
+        return [g.block]
+    members, first = g.block.cluster.blocks, g.block.rank & ~1
+    if first + 2 > len(members):
+        raise SimulationError(
+            f"{what} of two blocks by block {g.block.rank} of a cluster of {len(members)}",
+            site,
+            g.thread(0),
+            hint="launch with cluster=(2, 1, 1), or a multiple",
+        )
+    return [members[first], members[first + 1]]
+
+
+def allocate(
+    g: Group, blocks: int, write: MemoryAccess, holder: Any, count: Any, m: Mask
+) -> Wait | None:
     """Allocate columns and write their address to shared memory (tcgen05.alloc); the wait until
-    there are so many, None if there are now. Raises SimulationError for another number than a power
-    of two, and after the permit was given up.
+    there are so many, and until the other block of a pair asks for as many; None if that is now.
+    Raises SimulationError for another number than a power of two, and after the permit was given
+    up.
     """
     site, tmem = write.site, g.block.tensor_memory
     columns = _one(g, count, m, "tcgen05.alloc", site)
+    members = group_blocks(g, blocks, "tcgen05.alloc", site)
     if not MIN_TMEM_COLUMNS <= columns <= TMEM_COLUMNS or columns & (columns - 1):
         raise SimulationError(
             f"tcgen05.alloc of {columns} columns: a power of two from {MIN_TMEM_COLUMNS} to "
@@ -71,14 +112,28 @@ def allocate(g: Group, write: MemoryAccess, holder: Any, count: Any, m: Mask) ->
             g.thread(0),
             notes=(("it gave it up here", tmem.relinquished.span),),
         )
+    number = len(tmem.requests)
+    tmem.requests.append(TmemAllocation(columns, blocks, site))
 
     def ready() -> bool:
+        for block in members:
+            requests = block.tensor_memory.requests
+            if len(requests) <= number:
+                return False
+            if requests[number].columns != columns:
+                raise SimulationError(
+                    f"tcgen05.alloc of two blocks: one asks for {columns} columns, the other for "
+                    f"{requests[number].columns}",
+                    site,
+                    g.thread(0),
+                    notes=(("the other is here", requests[number].site.span),),
+                )
         start = next(
             (at for at in range(0, TMEM_COLUMNS, columns) if _is_free(tmem, at, columns)), None
         )
         if start is None:
             return False
-        tmem.allocated[start] = (columns, site)
+        tmem.allocated[start] = TmemAllocation(columns, blocks, site)
         tmem.written[:, start : start + columns] = False
         first = np.zeros(g.lanes, np.bool_)
         first[0] = True
@@ -86,63 +141,80 @@ def allocate(g: Group, write: MemoryAccess, holder: Any, count: Any, m: Mask) ->
         return True
 
     def describe() -> str:
-        held = ", ".join(f"{n} at {site.line}" for n, site in tmem.allocated.values())
+        held = ", ".join(f"{a.columns} at {a.site.line}" for a in tmem.allocated.values())
+        behind = [x.rank for x in members if len(x.tensor_memory.requests) <= number]
+        if behind:
+            return f"block {behind[0]} of the pair to allocate {columns} columns too"
         return f"{columns} columns of tensor memory; of {TMEM_COLUMNS} there are allocated {held}"
 
     return None if ready() else Wait(ready, describe, site)
 
 
 def _is_free(tmem: TensorMemory, start: int, count: int) -> bool:
-    return all(start + count <= at or at + n <= start for at, (n, _) in tmem.allocated.items())
+    return all(
+        start + count <= at or at + held.columns <= start for at, held in tmem.allocated.items()
+    )
 
 
-def free(g: Group, address: Any, count: Any, m: Mask, site: Site) -> None:
-    """Free columns (tcgen05.dealloc). Raises SimulationError for others than one alloc gave."""
+def free(g: Group, blocks: int, address: Any, count: Any, m: Mask, site: Site) -> None:
+    """Free columns (tcgen05.dealloc). Raises SimulationError for others than one alloc gave, and
+    while an instruction in flight may write them.
+    """
     tmem = g.block.tensor_memory
     start = _one(g, address, m, "tcgen05.dealloc", site)
     columns = _one(g, count, m, "tcgen05.dealloc", site)
+    group_blocks(g, blocks, "tcgen05.dealloc", site)
     found = tmem.allocated.get(start)
-    if found is None or found[0] != columns:
-        there = "nothing" if found is None else f"{found[0]} columns"
+    if found is None or found.columns != columns:
+        there = "nothing" if found is None else f"{found.columns} columns"
         raise SimulationError(
             f"tcgen05.dealloc of {columns} columns at {start:#x}: {there} were allocated there",
             site,
             g.thread(0),
         )
-    if any(p.columns.start < start + columns and start < p.columns.stop for p in tmem.pending):
-        raise SimulationError(
-            "tcgen05.dealloc of columns that a tcgen05.mma may still write",
-            site,
-            g.thread(0),
-            hint="wait for the mbarrier of tcgen05.commit",
-        )
+    for pending in tmem.pending:
+        if pending.columns.start < start + columns and start < pending.columns.stop:
+            raise SimulationError(
+                "tcgen05.dealloc of columns that a tcgen05.mma may still write",
+                site,
+                g.thread(0),
+                hint="wait for the mbarrier of tcgen05.commit",
+                notes=(("it was issued here", pending.site.span),),
+            )
     del tmem.allocated[start]
 
 
-def relinquish(g: Group, m: Mask, site: Site) -> None:
+def relinquish(g: Group, blocks: int, m: Mask, site: Site) -> None:
     """Give up the permit to allocate (tcgen05.relinquish_alloc_permit)."""
     _one(g, np.zeros(g.lanes, np.int32), m, "tcgen05.relinquish_alloc_permit", site)
+    group_blocks(g, blocks, "tcgen05.relinquish_alloc_permit", site)
     g.block.tensor_memory.relinquished = site
 
 
 def check_freed(block: Block) -> None:
     """Raise SimulationError for columns that a block that has ended did not free."""
-    for columns, site in block.tensor_memory.allocated.values():
+    for held in block.tensor_memory.allocated.values():
         raise SimulationError(
-            f"{columns} columns of tensor memory were never freed",
-            site,
+            f"{held.columns} columns of tensor memory were never freed",
+            held.site,
             hint="cute.arch.dealloc_tmem, by the warp that allocated, after all have read them",
         )
 
 
-def check_allocated(g: Group, columns: range, what: str, site: Site) -> None:
-    """Raise SimulationError for columns that are not all of one allocation."""
-    for start, (count, _) in g.block.tensor_memory.allocated.items():
-        if start <= columns.start and columns.stop <= start + count:
+def check_allocated(
+    g: Group, columns: range, what: str, site: Site, block: Block | None = None
+) -> None:
+    """Raise SimulationError for columns that are not all of one allocation of the block, by default
+    the group's.
+    """
+    block = g.block if block is None else block
+    for start, held in block.tensor_memory.allocated.items():
+        if start <= columns.start and columns.stop <= start + held.columns:
             return
+    of = "" if block is g.block else f" of block {block.rank} of the cluster"
     raise SimulationError(
-        f"{what} columns {columns.start} to {columns.stop - 1} of tensor memory, which are not "
-        "allocated",
+        f"{what} columns {columns.start} to {columns.stop - 1} of tensor memory{of}, which are "
+        "not allocated",
         site,
         g.thread(0),
     )

@@ -9,8 +9,8 @@ which reports an illegal instruction otherwise. The CUDA C++ Programming Guide h
 beginnings, "Multi-dimensional TMA transfers".)
 
 A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
-bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on (PTX ISA, tensor
-"Swizzling Modes"), the same permutation that wgmma undoes.
+bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on, or units of 32 by
+two (PTX ISA, tensor "Swizzling Modes"), the same permutation that wgmma and tcgen05.mma undo.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import ml_dtypes
 import numpy as np
 
 from basedsl_cute.device.tensor_map import TensorMap
-from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, TYPE_NAMES
+from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BITS, TYPE_NAMES
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
+from basedsl_cute.sim.machine.cluster import owner_block
 from basedsl_cute.sim.machine.mbarriers import find_mbarrier, land_bytes, send_to_mbarrier
 from basedsl_cute.sim.machine.memory import NO_ARGUMENT
 from basedsl_cute.sim.machine.state import Block, Group, Mask
@@ -33,21 +34,40 @@ from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
 
 _PIECE = 16  # bytes that a store writes at once
-_ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
+_ALIGNMENTS = (128, 256, 512, 1024, 512)  # of the box in shared memory, for each swizzle
 
 
 def tma_load(
-    g: Group, m: Mask, site: Site, maps: Any, to: Any, mbar: Any, masks: Any, coordinates: Any
+    g: Group,
+    m: Mask,
+    site: Site,
+    maps: Any,
+    to: Any,
+    mbar: Any,
+    masks: Any,
+    coordinates: Any,
+    of_pair: bool = False,
 ) -> None:
     """Copy a box from global to shared memory. Per lane: the address of the tensor map, the shared
     address `to`, the address of the mbarrier that counts the bytes, and a bit per block of the
     cluster that gets the box, at the same addresses (`masks` None: the lane's own). `coordinates`
     are an array per mode, the contiguous one first.
+
+    With `of_pair` (.cta_group::2) the bytes of each block count in its pair at the block that is
+    even, or odd, as the mbarrier's own.
     """
     for lane in active_lanes(g, m):
         tensor = find_tensor_map(g, int(maps[lane]), lane, site)
         start = tuple(int(c[lane]) for c in coordinates)
-        at, barrier = int(to[lane]), int(mbar[lane])
+        at = int(to[lane])
+        owner, barrier = owner_block(g, int(mbar[lane]), lane, site)
+        if owner is not g.block and not of_pair:
+            raise SimulationError(
+                "a TMA load counts at an mbarrier of another block",
+                site,
+                g.thread(lane),
+                hint="CopyBulkTensorTileG2SOp(tcgen05.CtaGroup.TWO) is for a pair of blocks",
+            )
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
         box = _read_global(g, tensor, start, lane, site)
@@ -55,16 +75,23 @@ def tma_load(
         if masks is not None:
             targets = _multicast_blocks(g, int(masks[lane]) & 0xFFFF, lane, site)
         for block in targets:
-            find_mbarrier(block, barrier, g, site, lane)
+            counting = _counting_block(block, owner) if of_pair else block
+            find_mbarrier(counting, barrier, g, site, lane)
             stamp = None
-            if block.shadow is not None:
-                offset = barrier - block.shared.base
-                races.check_mbarrier_fenced(block.shadow, g, site, offset, lane)
+            if block.shadow is not None and counting.shadow is not None:
+                offset = barrier - counting.shared.base
+                races.check_mbarrier_fenced(counting.shadow, g, site, offset, lane)
                 stamp = races.begin_async_write(
                     block.shadow, g, site, "write by a TMA load", place, lane
                 )
-            land = functools.partial(land_bytes, block, barrier, place, box, stamp)
-            send_to_mbarrier(block, barrier, land)
+            land = functools.partial(land_bytes, block, barrier, place, box, stamp, counting)
+            send_to_mbarrier(counting, barrier, land)
+
+
+def _counting_block(target: Block, owner: Block) -> Block:
+    """The block of the target's pair whose rank has the parity of the mbarrier's block."""
+    counting: Block = target.cluster.blocks[target.rank & ~1 | owner.rank & 1]
+    return counting
 
 
 def tma_prefetch(g: Group, m: Mask, site: Site, maps: Any, coordinates: Any) -> None:
@@ -167,8 +194,8 @@ def _places(tensor: TensorMap, at: int) -> Any:
     """The shared address of each byte of a box, `(elements, itemsize)`."""
     count = int(np.prod(tensor.box))
     linear = at + np.arange(count * tensor.itemsize, dtype=np.int64)
-    bits = (1 << tensor.swizzle) - 1
-    swizzled = linear ^ ((linear >> 7 & bits) << 4)
+    bits, base, shift = SWIZZLE_BITS[tensor.swizzle]
+    swizzled = linear ^ ((linear >> base + shift & (1 << bits) - 1) << base)
     return swizzled.reshape(count, tensor.itemsize)
 
 

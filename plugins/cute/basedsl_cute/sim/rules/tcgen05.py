@@ -1,44 +1,41 @@
-"""Rules of tensor memory and of tcgen05's instructions, of one block."""
+"""Rules of tensor memory and of tcgen05's instructions, of one block and of two."""
 
 from __future__ import annotations
 
-from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import tcgen05, tensor_memory
+from basedsl_cute.sim.machine import tcgen05, tensor_memory, tensor_queue
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
 from basedsl_cute.sim.translate.emitter import PythonEmitter
-from basedsl_cute.sim.translate.records import Op
+from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import never, rule
 from basedsl_cute.sim.translate.types import IntType, PtrType
 
 
-def _of_one_block(op: Op, attribute: str = "group") -> None:
-    if op.word(attribute, "cta_1") != "cta_1":
-        raise MissingRuleError(op.site, "over two blocks")
+def _blocks(op: Op, attribute: str = "group") -> int:
+    """The number of blocks of the instruction's group."""
+    return 2 if op.word(attribute, "cta_1") == "cta_2" else 1
 
 
 @rule("nvvm.tcgen05.alloc", sync="warp")
 def _alloc(e: PythonEmitter, op: Op) -> None:
-    _of_one_block(op)
     e.globals["tensor_memory"] = tensor_memory
     holder, count = op.operands
     write = e.const(access_of(e, op, holder, IntType(32), "write", 4), "write")
-    e.wait(f"tensor_memory.allocate(g, {write}, {e.lanes(holder)}, {e.lanes(count)}, {e.mask})")
+    where = f"{write}, {e.lanes(holder)}, {e.lanes(count)}, {e.mask}"
+    e.wait(f"tensor_memory.allocate(g, {_blocks(op)}, {where})")
 
 
 @rule("nvvm.tcgen05.dealloc", sync="warp")
 def _dealloc(e: PythonEmitter, op: Op) -> None:
-    _of_one_block(op)
     e.globals["tensor_memory"] = tensor_memory
     address, count = (e.lanes(value) for value in op.operands)
-    e.line(f"tensor_memory.free(g, {address}, {count}, {e.mask}, {e.at()})")
+    e.line(f"tensor_memory.free(g, {_blocks(op)}, {address}, {count}, {e.mask}, {e.at()})")
 
 
 @rule("nvvm.tcgen05.relinquish_alloc_permit", sync="warp")
 def _relinquish(e: PythonEmitter, op: Op) -> None:
-    _of_one_block(op)
     e.globals["tensor_memory"] = tensor_memory
-    e.line(f"tensor_memory.relinquish(g, {e.mask}, {e.at()})")
+    e.line(f"tensor_memory.relinquish(g, {_blocks(op)}, {e.mask}, {e.at()})")
 
 
 def _copy(e: PythonEmitter, op: Op) -> str:
@@ -77,23 +74,36 @@ def _fence(e: PythonEmitter, op: Op) -> None:
     """Emit nothing: the simulator does in program order all that the fence orders."""
 
 
+def _form(e: PythonEmitter, op: Op, a: Value, **more: int) -> str:
+    e.globals["tcgen05"] = tcgen05
+    form = tcgen05.MmaForm(
+        op.word("kind"),
+        _blocks(op, "ctaGroup"),
+        isinstance(a.type, PtrType),
+        op.site,
+        shifts_a="aShift" in op.attributes,
+        **more,
+    )
+    return e.const(form, "mma_form")
+
+
 @rule("nvvm.tcgen05.mma", sync="warp")
 def _mma(e: PythonEmitter, op: Op) -> None:
-    _of_one_block(op, "ctaGroup")
-    e.globals["tcgen05"] = tcgen05
     d, a, b, number, accumulate, scale, lanes = op.segments()
-    if scale or lanes or "aShift" in op.attributes:
-        raise MissingRuleError(op.site, "with a scale of D, disabled lanes or a shift")
+    exponent = 0
+    if scale:
+        constant = scale[0].defining
+        assert constant is not None  # the instruction takes an immediate
+        exponent = constant.integer("value")
     places = ", ".join(e.lanes(part[0]) for part in (d, a, b, number, accumulate))
-    in_tmem = isinstance(a[0].type, PtrType)
-    kind = op.word("kind")
-    e.line(f"tcgen05.mma(g, {kind!r}, {in_tmem}, {places}, {e.mask}, {e.at()})")
+    disabled = e.lanes(lanes[0]) if lanes else None
+    form = _form(e, op, a[0], scale_d=exponent)
+    e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, None, {disabled})")
 
 
 @rule("nvvm.tcgen05.commit", sync="warp")
 def _commit(e: PythonEmitter, op: Op) -> None:
-    _of_one_block(op)
-    if len(op.operands) > 1:
-        raise MissingRuleError(op.site, "to several blocks")
-    e.globals["tcgen05"] = tcgen05
-    e.line(f"tcgen05.commit(g, {e.lanes(op.operands[0])}, {e.mask}, {e.at()})")
+    e.globals["tensor_queue"] = tensor_queue
+    masks = e.lanes(op.operands[1]) if len(op.operands) > 1 else None
+    address = e.lanes(op.operands[0])
+    e.line(f"tensor_queue.commit(g, {_blocks(op)}, {address}, {masks}, {e.mask}, {e.at()})")

@@ -28,7 +28,8 @@ def _load(e: PythonEmitter, op: Op) -> None:
         raise MissingRuleError(op.site, "with im2col offsets or a predicate")
     e.line(
         f"tma.tma_load(g, {e.mask}, {e.at()}, {e.lanes(map_[0])}, {e.lanes(to[0])}, "
-        f"{e.lanes(barrier[0])}, {e.lanes(mask[0]) if mask else None}, {_lanes(e, coordinates)})"
+        f"{e.lanes(barrier[0])}, {e.lanes(mask[0]) if mask else None}, {_lanes(e, coordinates)}, "
+        f"{op.word('group', 'cta_1') == 'cta_2'})"
     )
 
 
