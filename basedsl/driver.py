@@ -32,7 +32,6 @@ from basedsl.errors import (
     DSLError,
     DSLRuntimeError,
     plugin_defect,
-    plugin_of,
     with_article,
 )
 from basedsl.function import DSLFunction
@@ -237,7 +236,7 @@ class Driver:
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
-            add = AddEntry(call.function.symbol, taken, results, plugin_of(self.language))
+            add = AddEntry(call.function.symbol, taken, results, self.language)
             entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
@@ -260,7 +259,11 @@ class Driver:
                 if self._mlir is None:
                     language = self.language
                     bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(bindings, language.load_dialects)
+                    self._mlir = MLIRContext(
+                        bindings,
+                        language.load_dialects,
+                        allow_unregistered_dialects=language.allow_unregistered_dialects,
+                    )
         return self._mlir
 
     @property
