@@ -43,17 +43,17 @@ def compilation_cost(language: Language, is_first: bool) -> Iterator[None]:
     """Pause garbage collection during a compilation; before the first, start to preload
     libraries.
     """
-    with _gc_paused(keep=is_first):
+    with gc_paused(keep=is_first):
         if is_first:
             preload_libraries(language)
         yield
 
 
 @contextlib.contextmanager
-def _gc_paused(keep: bool) -> Iterator[None]:
-    """Disable the cyclic garbage collector during a compilation (it costs up to 20 %). With `keep`,
-    move the surviving objects to the oldest generation, so that the next collection does not
-    traverse them.
+def gc_paused(keep: bool) -> Iterator[None]:
+    """Disable the cyclic garbage collector while code is compiled (it costs up to 20 %) or loaded
+    (one full collection takes as long as the load). With `keep`, move the surviving objects to the
+    oldest generation, so that the next collection does not traverse them.
     """
     enabled = gc.isenabled()
     gc.disable()

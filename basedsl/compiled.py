@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -116,10 +115,10 @@ class Compiled:
         if name in self.stages:
             return self.stages.text(name, locations=locations)
         known = self.views()
-        near = difflib.get_close_matches(name, known, n=1)
+        near = nearest(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
-            hint=f"did you mean {near[0]}?" if near else self.hint_for_stage(name),
+            hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
 
     def hint_for_stage(self, name: str) -> str | None:

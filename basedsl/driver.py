@@ -17,11 +17,13 @@ from typing import Any
 from basedsl import logs, objectstage
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import static_parts
+from basedsl.binding.equality import check_equal
 from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
     compilation_cost,
+    gc_paused,
     preload_libraries,
     report,
     report_loaded,
@@ -32,6 +34,7 @@ from basedsl.errors import (
     DSLError,
     DSLRuntimeError,
     plugin_defect,
+    plugin_of,
     with_article,
 )
 from basedsl.function import DSLFunction
@@ -93,8 +96,10 @@ class Driver:
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
+                check_equal(self.language, known.arguments, call.arguments)
                 return known, False
-            made = self._load_or_compile(call)
+            with gc_paused(keep=self._mlir is None):
+                made = self._load_or_compile(call)
             return made if made.effects else variants.keep(call.key, made), True
 
     def _load_or_compile(self, call: BoundCall) -> Compiled:
@@ -218,6 +223,7 @@ class Driver:
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
             dsl=self.language.name,
+            plugin=plugin_of(self.language),
         )
         traced.results.forget()
         return stages
@@ -243,9 +249,23 @@ class Driver:
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
+        language = self.language
         with clock("load"), uninterrupted():
-            invoke = self.language.executor(
-                built.stages, call.function.symbol, call.arguments, built.results, call.settings
+            try:
+                invoke = language.executor(
+                    built.stages, call.function.symbol, call.arguments, built.results, call.settings
+                )
+            except DSLError:
+                raise
+            except Exception as error:
+                raise plugin_defect(
+                    language, f"executor() broke: {type(error).__name__}: {error}"
+                ) from error
+        if not callable(invoke):
+            raise plugin_defect(
+                language,
+                f"executor() returned {with_article(type(invoke))}, which is not callable",
+                hint="return a function of the packed arguments",
             )
         return self.language.compiled_class(call, built, invoke, clock.seconds)
 

@@ -18,7 +18,7 @@ from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
-from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.mlir import Bindings, new_function
@@ -158,5 +158,11 @@ class Language:
         `stages.artifact`, and returns the Python result. By default the artifact is object code. If
         the callable is an `Invoker` with an entry point, later calls run without Python.
         """
-        assert isinstance(stages.artifact, bytes)
+        if not isinstance(stages.artifact, bytes):
+            made = "no artifact" if stages.artifact is None else "text"
+            raise plugin_defect(
+                self,
+                f"the pipeline '{stages.pipeline.name}' leaves {made}, not object code",
+                hint="end it with native_steps(), or override executor()",
+            )
         return native_invoker(stages.artifact, symbol, arguments, results)

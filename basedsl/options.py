@@ -15,7 +15,6 @@ its environment variables; core options are then read under the DSL's prefix fir
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import shlex
 import types
@@ -25,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError
+from basedsl.errors import DSLError, nearest
 from basedsl.location import Span, span_of_frame, user_frames
 
 T = TypeVar("T")
@@ -228,7 +227,7 @@ class Options:
         env = os.environ if environment is None else environment
         known = cls.environment_variables()
         return {
-            name: _nearest(name, known)
+            name: nearest(name, known) or ""
             for name in sorted(env)
             if name.startswith(cls.PREFIX) and name not in known
         }
@@ -377,12 +376,8 @@ def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = 
     known = _kinds(cls)
     for name in values:
         if name not in known:
-            near = _nearest(name, tuple(known))
+            near = nearest(name, known)
             if near and shown:
                 near = "--" + near.replace("_", "-")
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"
             raise OptionError(f"there is no option {shown or name}", hint=hint)
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> str:
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")

@@ -19,6 +19,7 @@ themselves (the meta-stage, whose branches and loops must keep Python's aliasing
 from __future__ import annotations
 
 import enum
+import functools
 import sys
 import types
 from collections import deque
@@ -153,39 +154,101 @@ def fill_place(place: Any, node: Node, leaves: Sequence[Any]) -> None:
 
 
 def _parts(obj: Any) -> Parts | None:
-    cls = type(obj)
-    if isinstance(obj, _ATOMS):
-        return None
+    cls: Any = type(obj)
+    parts = _PARTS[_kind_of_class(cls)]
+    return None if parts is None else parts(obj)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind_of_class(cls: Any) -> str:
+    """Return how objects of a class are taken apart, a key of `_PARTS`. By the class alone: the
+    numbers of a DSL answer `isinstance` as Python's, which takes time.
+    """
+    if issubclass(cls, _ATOMS):
+        return "leaf"
     if hasattr(cls, "__dsl_leaves__"):
-        parts = tuple(obj.__dsl_leaves__())
-        static = obj.__dsl_static__() if hasattr(cls, "__dsl_static__") else None
-        return "protocol", tuple(range(len(parts))), parts, static
-    if isinstance(obj, tuple):
-        return "tuple", getattr(cls, "_fields", tuple(range(len(obj)))), obj, None
-    if isinstance(obj, list | deque):
-        return "list", tuple(range(len(obj))), obj, None
-    if isinstance(obj, dict):
-        return "dict", tuple(obj), obj.values(), None
-    if isinstance(obj, set | bytearray):
-        kept = frozenset(obj) if isinstance(obj, set) else bytes(obj)
-        return "snapshot", ("contents",), (kept,), None
-    if cls is types.CellType:
-        return "cell", ("cell_contents",), (_cell_value(obj),), None
-    if cls is types.FunctionType:
-        if not obj.__closure__ and not obj.__defaults__:
-            return None
-        cells = obj.__closure__ or ()
-        keys = (*obj.__code__.co_freevars, "default")
-        return "function", keys, (*cells, obj.__defaults__), obj.__code__
-    if cls is types.MethodType:
-        return "method", ("__self__",), (obj.__self__,), obj.__func__
+        return "protocol"
+    for kind, classes in _BUILT_IN.items():
+        if issubclass(cls, classes):
+            return kind
     if hasattr(cls, "ir_value") or hasattr(cls, "__dsl_leaf__") or hasattr(cls, "__dlpack__"):
+        return "leaf"
+    library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
+    if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
+        return "leaf"  # loggers, locks, paths, ...: nothing of the program's own state
+    return "record" if _is_frozen(cls) else "object"
+
+
+def _protocol_parts(obj: Any) -> Parts:
+    parts = tuple(obj.__dsl_leaves__())
+    static = obj.__dsl_static__() if hasattr(type(obj), "__dsl_static__") else None
+    return "protocol", tuple(range(len(parts))), parts, static
+
+
+def _tuple_parts(obj: Any) -> Parts:
+    return "tuple", getattr(type(obj), "_fields", tuple(range(len(obj)))), obj, None
+
+
+def _list_parts(obj: Any) -> Parts:
+    return "list", tuple(range(len(obj))), obj, None
+
+
+def _dict_parts(obj: Any) -> Parts:
+    return "dict", tuple(obj), obj.values(), None
+
+
+def _snapshot_parts(obj: Any) -> Parts:
+    kept = frozenset(obj) if isinstance(obj, set) else bytes(obj)
+    return "snapshot", ("contents",), (kept,), None
+
+
+def _cell_parts(obj: Any) -> Parts:
+    return "cell", ("cell_contents",), (_cell_value(obj),), None
+
+
+def _function_parts(obj: Any) -> Parts | None:
+    if not obj.__closure__ and not obj.__defaults__:
         return None
+    cells = obj.__closure__ or ()
+    keys = (*obj.__code__.co_freevars, "default")
+    return "function", keys, (*cells, obj.__defaults__), obj.__code__
+
+
+def _method_parts(obj: Any) -> Parts:
+    return "method", ("__self__",), (obj.__self__,), obj.__func__
+
+
+def _object_parts(obj: Any) -> Parts | None:
+    cls: Any = type(obj)
     attributes = _attributes(obj)
     if attributes is None:
         return None
-    kind = "record" if _is_frozen(cls) else "object"
-    return kind, tuple(attributes), attributes.values(), None
+    return _kind_of_class(cls), tuple(attributes), attributes.values(), None
+
+
+#: Kinds of nodes by classes whose subclasses are of them too, or which have none.
+_BUILT_IN: dict[str, Any] = {
+    "tuple": tuple,
+    "list": (list, deque),
+    "dict": dict,
+    "snapshot": (set, bytearray),
+    "cell": types.CellType,
+    "function": types.FunctionType,
+    "method": types.MethodType,
+}
+_PARTS: dict[str, Callable[[Any], Parts | None] | None] = {
+    "leaf": None,
+    "protocol": _protocol_parts,
+    "tuple": _tuple_parts,
+    "list": _list_parts,
+    "dict": _dict_parts,
+    "snapshot": _snapshot_parts,
+    "cell": _cell_parts,
+    "function": _function_parts,
+    "method": _method_parts,
+    "object": _object_parts,
+    "record": _object_parts,
+}
 
 
 def _is_frozen(cls: type) -> bool:
@@ -194,11 +257,8 @@ def _is_frozen(cls: type) -> bool:
 
 
 def _attributes(obj: Any) -> dict[str, Any] | None:
-    """Return the instance attributes of an ordinary object; None for other objects."""
-    cls = type(obj)
-    library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
-    if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
-        return None  # loggers, locks, paths, ...: nothing of the program's own state
+    """Return the instance attributes of an ordinary object; None for an object without any."""
+    cls: Any = type(obj)
     found: dict[str, Any] = {}
     slots = _slots(cls)
     for name in slots:
@@ -212,14 +272,15 @@ def _attributes(obj: Any) -> dict[str, Any] | None:
     return found
 
 
-def _slots(cls: type) -> list[str]:
+@functools.lru_cache(maxsize=4096)
+def _slots(cls: Any) -> tuple[str, ...]:
     found: list[str] = []
     for base in reversed(cls.__mro__):
         slots = base.__dict__.get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else slots:
             if slot not in ("__dict__", "__weakref__"):
                 found.append(_mangled(base, slot))
-    return found
+    return tuple(found)
 
 
 def _mangled(cls: type, slot: str) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
@@ -207,7 +208,7 @@ def _become_real(stand_in: types.ModuleType) -> None:
             try:
                 spec.loader.exec_module(stand_in)
             except BaseException:
-                stand_in.__class__ = kind  # type: ignore[assignment]
+                stand_in.__class__ = kind
                 raise
 
 
@@ -280,7 +281,7 @@ class _ParentFirst:
         if parent != self._stand_in.__name__ or rest.split(".")[0] == self._child:
             return None
         with contextlib.suppress(ValueError):  # another thread was first
-            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            sys.meta_path.remove(self)
         _become_real(self._stand_in)
         known = sys.modules.get(name)
         if known is None or known.__spec__ is None:
@@ -288,7 +289,7 @@ class _ParentFirst:
         return importlib.machinery.ModuleSpec(name, _Known(known), origin=known.__spec__.origin)
 
 
-class _Known:
+class _Known(importlib.abc.Loader):
     """A loader of a module that is imported already."""
 
     def __init__(self, module: types.ModuleType) -> None:
@@ -321,7 +322,7 @@ def _stand_in_for_parent(package: str) -> None:
     for library, mode in _libraries(package):
         ctypes.CDLL(str(library), mode=mode)
     sys.modules[parent] = stand_in
-    sys.meta_path.insert(0, _ParentFirst(stand_in, child.split(".")[0]))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _ParentFirst(stand_in, child.split(".")[0]))
 
 
 def _libraries(package: str) -> tuple[tuple[Path, int], ...]:

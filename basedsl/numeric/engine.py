@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.concrete import Concrete
+from basedsl.numeric.contraction import SUMS, fused
 from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, kit_of
@@ -161,9 +162,13 @@ def _emit(
             kit.constant(left, x) if a_known else x,
             kit.constant(right, y) if b_known else y,
         )
-        value = kit.create(
-            rule, results=[kit.type_of(result)], operands=operands, loc=kit.loc
-        ).result
+        value = None
+        if rule in SUMS and kit.contracts:
+            value = fused(kit, rule, *operands)
+        if value is None:
+            value = kit.create(
+                rule, results=[kit.type_of(result)], operands=operands, loc=kit.loc
+            ).result
     else:
         value = rule(kit, left, right, x, y)  # type: ignore[operator]
         if type(value) in _PYTHON:

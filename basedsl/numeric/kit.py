@@ -29,8 +29,9 @@ class Kit:
     """Emission tools of one trace. `loc` is the location of the operator being emitted.
 
     Traits are read from the trace's emitter: `checks` and `float_checks` switch the checks of
-    run-time errors (`numeric.checks`), `saturating_conversions` promises that the target's
-    `arith.fptosi` and `arith.fptoui` saturate by themselves.
+    run-time errors (`numeric.checks`), `contracts` asks for fused products and sums
+    (`numeric.contraction`), `saturating_conversions` promises that the target's `arith.fptosi` and
+    `arith.fptoui` saturate by themselves.
     """
 
     __slots__ = (
@@ -64,6 +65,11 @@ class Kit:
     def float_checks(self) -> bool:
         """True if errors of float arithmetic are checked: only if the emitter asks for it."""
         return bool(getattr(self.trace.emitter, "float_checks", False))
+
+    @property
+    def contracts(self) -> bool:
+        """True if a * b + c of floats rounds once: only if the emitter asks for it."""
+        return bool(getattr(self.trace.emitter, "contracts", False))
 
     @property
     def saturating_conversions(self) -> bool:

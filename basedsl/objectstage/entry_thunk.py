@@ -44,7 +44,8 @@ class AddEntry:
         text: str = context.artifact
         signature = _signature(text, self.name)
         if self.results is not None:
-            names, arguments = [[pair[i] for pair in self.parameters] for i in (0, 1)]
+            names = [name for name, _ in self.parameters]
+            arguments = [kind for _, kind in self.parameters]
             check_storage(self.language, names, arguments, context.bindings.ir)
             self._check(*signature)
         return text + entry_text(self.name, *signature)

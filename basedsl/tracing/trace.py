@@ -19,7 +19,8 @@ from basedsl.location import Span, internal_files, span_of_code
 from basedsl.mlir import Bindings
 
 if TYPE_CHECKING:
-    from basedsl.tracing.emitter import Emitter
+from basedsl.tracing.contract import complete
+from basedsl.tracing.emitter import Emitter
 
 _state = threading.local()
 
@@ -122,8 +123,9 @@ class Trace:
         # the chain. Hashing a code object reads all of it.
         self._locations: dict[tuple[int, ...], Any] = {}
         self._codes: dict[int, CodeType] = {}
+        self._bodies: dict[int, frozenset[int]] = {}  # of each of them, the ids of its constants
         self._body: frozenset[int] = frozenset()
-        self.emitter = emitter(self)
+        self.emitter = complete(language, emitter(self))
 
     def meets(self, function: Any) -> None:
         """Note that a decorated function is about to be traced, or launched, as a part of this."""
@@ -166,11 +168,15 @@ class Trace:
         while outer is not None:
             code = outer.f_code
             if not internal[code.co_filename]:
+                key = id(code)
+                bodies = self._bodies.get(key)
+                if bodies is None:
+                    self._codes[key] = code
+                    bodies = self._bodies[key] = frozenset(map(id, code.co_consts))
                 # The bodies of rewritten loops and branches are functions to Python only.
-                if all(one is not inner for one in code.co_consts):
-                    self._codes[id(code)] = code
-                    found += (id(code), outer.f_lasti)
-                if id(code) in self._body or len(found) >= 2 * _MOST_CALLERS:
+                if id(inner) not in bodies:
+                    found += (key, outer.f_lasti)
+                if key in self._body or len(found) >= 2 * _MOST_CALLERS:
                     return tuple(found)
                 inner = code
             outer = outer.f_back

@@ -196,6 +196,7 @@ from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.machine import synchronize, target_description
 from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
 from basedsl_cute.host.adapters import register_jit_arg_adapter
+from basedsl_cute.host.event import Event
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop import cuda, testing, torch
 from basedsl_cute.nvgpu.tma import prefetch
@@ -265,6 +266,7 @@ __all__: list[str] = [
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
+    "Event",
     "FastDivmodDivisor",
     "FastDivmodDivisorV2",
     "Float",

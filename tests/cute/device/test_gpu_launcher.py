@@ -58,6 +58,7 @@ class FakeDriver:
 
     def __init__(self, monkeypatch):
         self.launches, self.results, self.kernels, self.number = [], [], {}, 0
+        self.triggers = []
         self.device = driver.Device(
             0, "pretended", (9, 0), 132, 1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535),
             232448, 233472, 0,
@@ -91,6 +92,7 @@ class FakeDriver:
                 args,
             )
         )
+        self.triggers += [a.value[3] for a in attributes if a.id == 7]
         assert extra is None
         return self.results.pop(0) if self.results else 0
 
@@ -148,6 +150,15 @@ def test_attributes(gpu, launch, has_cluster, flags):
     wanted += [COOPERATIVE] * bool(flags & launch_checks.COOPERATIVE)
     wanted += [PDL] * bool(flags & launch_checks.PDL)
     assert gpu.launches[0].attributes == wanted
+
+
+def test_events_are_attributes(gpu, launch):
+    launch(cluster=(2, 4, 1), grid=(4, 4, 1), completion_event=(7 << 32) + 5, completion_flags=2)
+    launch(programmatic_event=9, programmatic_flags=3 | 1 << 32, flags=launch_checks.PDL)
+    first, second = (one.attributes for one in gpu.launches)
+    assert first == [CLUSTER, (12, (5, 7, 2))]
+    assert second == [PDL, (7, (9, 0, 3))]
+    assert gpu.triggers == [1]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 import basedsl_cute as cute
 from basedsl.errors import DSLCallError, DSLTypeError
 from basedsl_cute import arch
+from basedsl_cute.device import launch_checks
 from basedsl_cute.sim import DeadlockError, LaunchError
 
 
@@ -118,8 +119,6 @@ def test_hints_that_change_no_code(target):
     [
         ({"fallback_cluster": (1, 1, 1)}, "fallback_cluster", "clusters have the shape"),
         ({"smem_merge_branch_allocs": True}, "smem_merge_branch_allocs", "allocate before"),
-        ({"launch_completion_event": 1}, "launch_completion_event", "record an event"),
-        ({"programmatic_event": 1}, "programmatic_event", "record an event"),
     ],
 )
 def test_what_is_not_supported_says_what_to_do(sim, options, message, hint):
@@ -161,3 +160,60 @@ def test_a_cluster_is_static(sim):
     with pytest.raises(DSLTypeError, match="the shape of a cluster is static") as error:
         host(np.zeros(64, np.int32), 2)
     assert "Constexpr" in str(error.value)
+
+
+def test_events_of_a_launch_reach_the_launcher(sim, monkeypatch):
+    seen = []
+    read = launch_checks.Launch.read
+
+    def reading(config, args, table):
+        first = config.completion_event, config.completion_flags
+        seen.append((*first, config.programmatic_event, config.programmatic_flags))
+        return read(config, args, table)
+
+    monkeypatch.setattr(launch_checks.Launch, "read", staticmethod(reading))
+
+    @cute.jit
+    def host(out: cute.Tensor, one: cute.Event, other: cute.Event, n: cute.Int32):
+        for _ in range(n):
+            nothing(out).launch(
+                grid=1,
+                block=64,
+                launch_completion_event=one,
+                programmatic_event=other,
+                programmatic_event_flags=2,
+                programmatic_event_trigger_at_block_start=1,
+            )
+        nothing(out).launch(grid=1, block=64, programmatic_event=other)
+        nothing(out).launch(grid=1, block=64)
+
+    host(np.zeros(64, np.int32), 0x123, 0x456, 2)
+    both = (0x123, 0, 0x456, 2 | 1 << 32)
+    assert seen == [both, both, (0, 0, 0x456, 0), (0, 0, 0, 0)]
+
+
+class CUevent(int):
+    """An event of cuda.bindings, as programs pass it."""
+
+
+def test_an_event_is_an_argument_and_may_be_left_out(sim, monkeypatch):
+    seen = []
+    read = launch_checks.Launch.read
+
+    def reading(config, args, table):
+        seen.append(config.completion_event)
+        return read(config, args, table)
+
+    monkeypatch.setattr(launch_checks.Launch, "read", staticmethod(reading))
+
+    @cute.jit
+    def host(out: cute.Tensor, event=None):
+        nothing(out).launch(grid=1, block=64, launch_completion_event=event)
+
+    out = np.zeros(64, np.int32)
+    host(out, CUevent(77))
+    host(out)
+    cute.compile(host, out, CUevent(1))(out, CUevent(78))
+    assert seen == [77, 0, 78]
+    with pytest.raises(DSLTypeError, match="a dynamic Float32 is no CUDA event"):
+        host(out, 1.5)

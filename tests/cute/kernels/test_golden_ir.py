@@ -67,15 +67,14 @@ KERNELS = {
         [static((512, 1024))] * 4,
         """
         CHECK: gpu.func @elementwise_kernel
-        CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
-        CHECK-NEXT: arith.addf %{{.*}}, %{{.*}} : vector<16xf32>
+        CHECK: math.fma %{{.*}}, %{{.*}}, %{{.*}} : vector<16xf32>
         """,
         """
         CHECK-COUNT-12: ld.global.v4.b32
-        CHECK: mul.rn.f32
+        CHECK: fma.rn.f32
         CHECK-COUNT-4: st.global.v4.b32
         """,
-        {"ld.": 4 + 12, "st.": 4, "mul.rn.f32": 16, "add.rn.f32": 16},
+        {"ld.": 4 + 12, "st.": 4, "fma.rn.f32": 16, "mul.rn.f32": 0, "add.rn.f32": 0},
     ),
     "transpose": (
         transpose.transpose,

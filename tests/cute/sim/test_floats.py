@@ -152,6 +152,18 @@ def test_fma_of_subnormals(elementwise):
     assert got.tolist() == [float(v) for v in want]
 
 
+def test_fma_of_f64_at_the_ends_of_its_range(elementwise):
+    a = [2.0**-600, 3 * 2.0**-560, 2.0**1000, -(2.0**1000), 2.0**600, 2.0**-1074, 2.0**900]
+    b = [2.0**-470, 2.0**-512, 1.5, 2.0**24, 2.0**600, 0.5, -(2.0**100)]
+    c = [2.0**-1074, -(2.0**-1074), -(2.0**1000), 2.0**1023, -1.0, 0.0, 2.0**1000]
+    a, b, c = map(np.array, (a, b, c))
+    lines = "%r = math.fma %a, %b, %c : f64"
+    got = elementwise(lines, {"r": np.float64}, a=a, b=b, c=c)["r"]
+    exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a, b, c, strict=True)]
+    want = [float(v) if abs(v) < 2**1024 else (math.inf if v > 0 else -math.inf) for v in exact]
+    same(got, np.array(want))
+
+
 def test_conversions_between_floats(elementwise, rng):
     a, b = samples(rng, np.float64, 500)
     a = np.concatenate([a, b, 1 + 2.0**-8 + 2.0**-40 * np.arange(-3, 4)])

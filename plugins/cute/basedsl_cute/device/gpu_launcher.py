@@ -225,6 +225,9 @@ def launch_llvmir() -> str:
     checks.append("%smem.ok")
     load("stream", "config", LaunchConfig.stream.offset)
     load("flags", "config", LaunchConfig.flags.offset)
+    for name in ("completion", "programmatic"):
+        load(f"{name}_event", "config", getattr(LaunchConfig, f"{name}_event").offset)
+        load(f"{name}_flags", "config", getattr(LaunchConfig, f"{name}_flags").offset)
     for i, axis in enumerate("xyz"):
         load(f"cluster.{axis}", "config", LaunchConfig.cluster.offset + 8 * i)
     lines.append("  %ok.0 = and i1 true, true")
@@ -287,31 +290,42 @@ def _attributes() -> list[str]:
         "  %coop.any = icmp ne i64 %flag.1, 0",
         "  %flag.2 = and i64 %flags, 2",
         "  %pdl.any = icmp ne i64 %flag.2, 0",
+        "  %completion.any = icmp ne i64 %completion_event, 0",
+        "  %programmatic.any = icmp ne i64 %programmatic_event, 0",
         "  %n.0 = add i64 0, 0",
     ]
-    # cuda.h, CUlaunchAttributeID: CLUSTER_DIMENSION, COOPERATIVE, PROGRAMMATIC_STREAM_SERIALIZATION
-    for i, (name, number) in enumerate((("cluster", 4), ("coop", 2), ("pdl", 6))):
+    for axis in "xyz":
+        lines.append(f"  %cluster.{axis}.32 = trunc i64 %cluster.{axis} to i32")
+    for i, (name, number, values) in enumerate(_ATTRIBUTES):
         # The next attribute overwrites one that is not requested; the last is not counted.
         lines.append(f"  %{name}.attr = getelementptr [72 x i8], ptr %attrs, i64 %n.{i}")
         lines.append(f"  store i32 {number}, ptr %{name}.attr")
-        for k, axis in enumerate("xyz"):
-            lines.append(
-                f"  %{name}.to.{axis} = getelementptr i8, ptr %{name}.attr, i64 {8 + 4 * k}"
-            )
-            if name == "cluster":
-                lines.append(f"  %cluster.{axis}.32 = trunc i64 %cluster.{axis} to i32")
-                lines.append(f"  store i32 %cluster.{axis}.32, ptr %{name}.to.{axis}")
-            else:
-                lines.append(f"  store i32 {int(k == 0)}, ptr %{name}.to.{axis}")
+        offset = 8
+        for k, value in enumerate(values):
+            to = f"%{name}.to.{k}"
+            lines.append(f"  {to} = getelementptr i8, ptr %{name}.attr, i64 {offset}")
+            lines.append(f"  store {value}, ptr {to}")
+            offset += 8 if value.startswith("i64") else 4
         lines.append(f"  %{name}.one = zext i1 %{name}.any to i64")
         lines.append(f"  %n.{i + 1} = add i64 %n.{i}, %{name}.one")
     return lines
 
 
+# cuda.h, CUlaunchAttributeID: CLUSTER_DIMENSION, COOPERATIVE, PROGRAMMATIC_STREAM_SERIALIZATION,
+# LAUNCH_COMPLETION_EVENT, PROGRAMMATIC_EVENT, and CUlaunchAttributeValue: x, y, z; one int; an
+# event, its flags and, of the last, whether the start of a block triggers it.
+_ATTRIBUTES = (
+    ("cluster", 4, tuple(f"i32 %cluster.{axis}.32" for axis in "xyz")),
+    ("coop", 2, ("i32 1", "i32 0", "i32 0")),
+    ("pdl", 6, ("i32 1", "i32 0", "i32 0")),
+    ("completion", 12, ("i64 %completion_event", "i64 %completion_flags")),
+    ("programmatic", 7, ("i64 %programmatic_event", "i64 %programmatic_flags")),
+)
+
 _TEMPLATE = """
 define i32 @basedsl_gpu_launch(ptr %launcher, ptr %config, ptr %args) {{
   %cu = alloca [56 x i8], align 8
-  %attrs = alloca [216 x i8], align 8
+  %attrs = alloca [360 x i8], align 8
 {checks}
   %failed.at = getelementptr i8, ptr %launcher, i64 {failed}
   %failed = load ptr, ptr %failed.at
@@ -328,7 +342,7 @@ start:
   %attrs.to = getelementptr i8, ptr %cu, i64 40
   store ptr %attrs, ptr %attrs.to
 {attributes}
-  %n.32 = trunc i64 %n.3 to i32
+  %n.32 = trunc i64 %n.5 to i32
   %n.to = getelementptr i8, ptr %cu, i64 48
   store i32 %n.32, ptr %n.to
   %launch.at = getelementptr i8, ptr %launcher, i64 {launch}

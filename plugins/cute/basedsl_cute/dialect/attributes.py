@@ -34,5 +34,7 @@ DYNAMIC_SMEM_SYMBOL = "cute_dynamic_smem"
 # On a gpu.launch_func, set by the front end.
 COOPERATIVE_ATTRIBUTE = "cute.cooperative"
 PDL_ATTRIBUTE = "cute.pdl"
+# The flags of the events that the launch depends on as tokens, by their names in LaunchConfig.
+EVENTS_ATTRIBUTE = "cute.events"
 SMEM_IS_TOTAL_ATTRIBUTE = "cute.smem_is_total"  # it includes what the kernel allocates
 CARVEOUT_ATTRIBUTE = "cute.smem_carveout"  # on a gpu.func: percent + 1

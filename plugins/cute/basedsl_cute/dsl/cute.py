@@ -35,6 +35,7 @@ from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import Target, target_of
 from basedsl_cute.host.adapters import adapter_of
+from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
@@ -78,6 +79,8 @@ class Cute(Language):
             return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
             return stream_argument(value)
+        if annotation is Event or is_event(value):
+            return EventArgument()
         by_protocol = protocol_argument(value, name)
         if by_protocol is not None:
             return by_protocol
@@ -108,7 +111,7 @@ class Cute(Language):
         target = self.target(settings)
         if target.is_gpu:
             return gpu_pipeline(target, KernelOptions.of(settings))
-        return simulator_pipeline(target)
+        return simulator_pipeline(target, settings.opt_level)
 
     def executor(
         self,

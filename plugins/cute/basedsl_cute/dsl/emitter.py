@@ -1,7 +1,8 @@
 """The emitter of control flow, which also decides which run-time errors of Python are checked.
 
 Host code raises what Python raises. In kernels floats follow IEEE 754, as the hardware does: a
-division by zero gives an infinity, the root of a negative number NaN.
+division by zero gives an infinity, the root of a negative number NaN; and a * b + c rounds once,
+unless the option `contract` is off.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ class CuteEmitter(ScfEmitter):
     def float_checks(self) -> bool:
         """True if a float operation that raises in Python, such as x / 0.0, stops the program."""
         return self.trace.function_kind != "kernel"
+
+    @property
+    def contracts(self) -> bool:
+        """True in kernels, unless the option `contract` is off: a * b + c rounds once."""
+        return self.trace.function_kind == "kernel" and self.trace.options.contract
 
     def loop_traced(self, op: Any, hints: LoopHints) -> None:
         """Unroll a loop that indexes registers, unless the loop has a hint: an index known at run

@@ -43,7 +43,7 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     )
     opt_level: int = option(
         3,
-        "optimisation level of LLVM and ptxas for kernels",
+        "optimisation level of LLVM and ptxas; host code is compiled with 2 at most",
         affects_output=True,
         choices=(0, 1, 2, 3),
     )
@@ -58,8 +58,8 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
     contract: bool = option(
-        False,
-        "let a * b + c in kernels round once (FMA): faster, but rounded differently than in Python",
+        True,
+        "round a * b + c in kernels once (FMA), as CUDA does; without, twice, as Python does",
         affects_output=True,
     )
     ptxas_options: str = option("", "further options for ptxas", affects_output=True)

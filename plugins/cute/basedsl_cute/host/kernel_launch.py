@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from basedsl import (
 from basedsl_cute.dialect.attributes import (
     CARVEOUT_ATTRIBUTE,
     COOPERATIVE_ATTRIBUTE,
+    EVENTS_ATTRIBUTE,
     PDL_ATTRIBUTE,
     SMEM_IS_TOTAL_ATTRIBUTE,
 )
@@ -40,13 +40,13 @@ from basedsl_cute.hardware.launch_limits import (
     three_extents,
 )
 from basedsl_cute.hardware.targets import MAX_BLOCKS_PER_SM, MAX_THREADS_PER_BLOCK
+from basedsl_cute.host.event import event_value
 from basedsl_cute.host.stream import stream_value
 
 MODULE = "kernels"
 
 _NO_FALLBACK = "clusters have the shape `cluster=`, on any GPU that has it: leave this out"
 _NO_MERGE = "allocate before the branches, and use the same memory in both"
-_NO_EVENTS = "record an event on the stream after the launch, or use use_pdl=True"
 
 
 class KernelCall:
@@ -102,8 +102,13 @@ class KernelCall:
         and waits in `griddepcontrol_wait`.
         `cooperative`: all blocks run at once, or the launch fails.
         `preferred_smem_carveout`: the percentage of the L1 cache to use as shared memory, a hint.
-        `hint_smem_base_uniform` and the `..._flags` have no effect. The other arguments are not
-        supported and raise DSLCallError.
+        `launch_completion_event`: a CUDA event that fires when all blocks have begun.
+        `programmatic_event`: an event that fires when all blocks have triggered it: by
+        `griddepcontrol_launch_dependents`, or by starting, with
+        `programmatic_event_trigger_at_block_start`. `..._flags` are those of
+        cuEventRecordWithFlags.
+        `hint_smem_base_uniform` has no effect. The other arguments are not supported and raise
+        DSLCallError.
 
         Raises DSLCallError for a missing `grid` or `block` and for sizes over the target's limits,
         DSLTypeError for sizes that are not integers.
@@ -112,8 +117,6 @@ class KernelCall:
         asked = {
             "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
             "smem_merge_branch_allocs": (smem_merge_branch_allocs, _NO_MERGE),
-            "launch_completion_event": (launch_completion_event is not None, _NO_EVENTS),
-            "programmatic_event": (programmatic_event is not None, _NO_EVENTS),
         }
         for name, (is_asked, hint) in asked.items():
             if is_asked:
@@ -138,10 +141,17 @@ class KernelCall:
         )
         flags = {COOPERATIVE_ATTRIBUTE: cooperative, PDL_ATTRIBUTE: use_pdl}
         flags[SMEM_IS_TOTAL_ATTRIBUTE] = smem is not None
+        trigger = bool(programmatic_event_trigger_at_block_start)
+        events = {
+            "completion_event": (launch_completion_event, launch_completion_event_flags),
+            "programmatic_event": (programmatic_event, programmatic_event_flags | trigger << 32),
+        }
         # A `with` of host code, such as a profiler's range, says nothing about the kernel.
         with trace.allowing():
             name, operands = _trace_kernel(trace, self, attributes, span)
-            _emit_launch(trace, name, grid3, block3, cluster3, smem, stream, operands, flags)
+            _emit_launch(
+                trace, name, grid3, block3, cluster3, smem, stream, operands, flags, events
+            )
 
 
 def _cluster(given: Any, span: Span | None) -> list[int]:
@@ -171,9 +181,11 @@ def check_launched(trace: Any) -> None:
 
 
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
+    from difflib import get_close_matches  # only this error asks
+
     known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
     for name in unknown:
-        near = difflib.get_close_matches(name, known, 1)
+        near = get_close_matches(name, known, 1)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
             hint=f"did you mean {near[0]}=?" if near else "it needs grid= and block=",
@@ -401,6 +413,7 @@ def _emit_launch(
     stream: Any,
     operands: list[Any],
     flags: dict[str, bool],
+    events: dict[str, tuple[Any, int]],
 ) -> None:
     ir = trace.ir
     index = ir.IndexType.get()
@@ -414,15 +427,25 @@ def _emit_launch(
     dynamic = [] if smem is None else [Int32(smem).ir_value()]
     on = [] if stream is None else [stream_value(stream)]
     clusters = [1, 1, 1] if cluster else [0, 0, 0]
-    segments = [0, 1, 1, 1, 1, 1, 1, *clusters, len(dynamic), len(operands), len(on)]
+    recorded = {name: (event, n) for name, (event, n) in events.items() if event is not None}
+    token = ir.Type.parse("!gpu.async.token")
+    tokens = [
+        trace.emit_op("builtin.unrealized_conversion_cast", token, event_value(event))
+        for event, _ in recorded.values()
+    ]
+    i64 = ir.IntegerType.get_signless(64)
+    kept = {name: ir.IntegerAttr.get(i64, n) for name, (_, n) in recorded.items()}
+    noted = {EVENTS_ATTRIBUTE: ir.DictAttr.get(kept)} if kept else {}
+    segments = [len(tokens), *[1] * 6, *clusters, len(dynamic), len(operands), len(on)]
     symbol = ir.SymbolRefAttr.get([MODULE, name])
     ir.Operation.create(
         "gpu.launch_func",
-        operands=[*sizes, *dynamic, *operands, *on],
+        operands=[*tokens, *sizes, *dynamic, *operands, *on],
         attributes={
             "kernel": symbol,
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments),
             **{flag: ir.UnitAttr.get() for flag, wanted in flags.items() if wanted},
+            **noted,
         },
         loc=trace.loc(),
     )

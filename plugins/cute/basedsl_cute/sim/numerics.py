@@ -6,7 +6,9 @@ floating-point warnings are off, and lanes that are masked out may hold anything
 
 from __future__ import annotations
 
+import functools
 import math
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -342,7 +344,9 @@ def _split(a: Array) -> tuple[Array, Array]:
 
 
 def fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """Compute a*b + c in float64, rounded once (Boldo and Melquiond 2008), barring overflow."""
+    """Compute a*b + c in float64, rounded once (Boldo and Melquiond 2008; where a step of theirs
+    may overflow or underflow, with exact fractions).
+    """
     plain = a * b + c
     uh = a * b
     ah, al = _split(a)
@@ -355,8 +359,26 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     w = vh - uh
     vl = (uh - (vh - w)) + (th - w)
     out = vh + _sum_to_odd(tl, vl)
+    size = np.abs(uh)
+    largest = np.maximum(np.maximum(size, np.abs(a)), np.maximum(np.abs(b), np.abs(c)))
+    extreme = (largest > _LARGE) | ((size < _SMALL) & (a != 0) & (b != 0))
+    extreme &= np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     out = np.where(np.isfinite(out), out, plain)
+    if extreme.any():
+        out = np.where(extreme, _exact_fma(a, b, c, extreme), out)
     return out if out.ndim else out[()]
+
+
+_SMALL, _LARGE = 2.0**-900, 2.0**990
+
+
+@functools.partial(np.vectorize, otypes=[np.float64])
+def _exact_fma(a: float, b: float, c: float, wanted: bool) -> float:
+    total = Fraction(a) * Fraction(b) + Fraction(c) if wanted else 0
+    try:
+        return float(total) if total else a * b + c  # which has the sign of a zero
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:

@@ -17,6 +17,7 @@ from basedsl_cute.dialect.attributes import (
     COOPERATIVE_ATTRIBUTE,
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
+    EVENTS_ATTRIBUTE,
     PDL_ATTRIBUTE,
     SMEM_IS_TOTAL_ATTRIBUTE,
     STATIC_SMEM_ATTRIBUTE,
@@ -248,6 +249,7 @@ class _HostModule:
         values = operands["args"]
         for field, number in (("kernel", index), ("flags", flags), ("args", len(values))):
             self._store(self.constant(number), config, CONFIG_INDEX[field])
+        self._events(op, operands["async"], config)
         args = self._arguments(function, values, kernel)
         status = self.emit(
             "llvm.call",
@@ -263,7 +265,24 @@ class _HostModule:
         equal = ir.IntegerAttr.get(self.i64, 0)
         started = self.emit("arith.cmpi", [i1], [status, zero], predicate=equal)
         self.emit("cf.assert", [], [started], msg=ir.StringAttr.get(FAILED))
+        tokens = [token.owner for token in operands["async"]]
         op.erase()
+        for token in tokens:
+            token.erase()
+
+    def _events(self, op: Any, tokens: list[Any], config: Any) -> None:
+        """Write the launch's events, which are casts of their handles to tokens."""
+        flags = dict.fromkeys(("completion_event", "programmatic_event"), 0)
+        given = dict.fromkeys(flags)
+        if tokens:
+            kept = self.ir.DictAttr(op.attributes[EVENTS_ATTRIBUTE])
+            for one, token in zip(kept, tokens, strict=True):
+                given[one.name] = token.owner.operands[0]
+                flags[one.name] = self.ir.IntegerAttr(one.attr).value
+        for name, handle in given.items():
+            at = CONFIG_INDEX[name]
+            self._store(self.constant(0) if handle is None else handle, config, at)
+            self._store(self.constant(flags[name]), config, at + 1)
 
     def _smem(self, words: list[Any], kernel: KernelEntry, is_total: bool) -> Any:
         asked = words[0] if words else self.constant(0)

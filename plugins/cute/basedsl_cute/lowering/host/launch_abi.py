@@ -39,13 +39,18 @@ class LaunchConfig(ctypes.Structure):
         ("kernel", ctypes.c_int64),
         ("flags", ctypes.c_int64),
         ("args", ctypes.c_int64),
+        # CUevents, 0 for none; their flags, in the upper half whether the start of a block fires it
+        ("completion_event", ctypes.c_int64),
+        ("completion_flags", ctypes.c_int64),
+        ("programmatic_event", ctypes.c_int64),
+        ("programmatic_flags", ctypes.c_int64),
     ]
 
 
 CONFIG_WORDS = ctypes.sizeof(LaunchConfig) // 8
 # The index of each field among the 64-bit words, for whoever writes them from MLIR.
 CONFIG_INDEX = {"grid": 0, "block": 3, "cluster": 6, "smem": 9, "stream": 10, "kernel": 11}
-CONFIG_INDEX |= {"flags": 12, "args": 13}
+CONFIG_INDEX |= {"flags": 12, "args": 13, "completion_event": 14, "programmatic_event": 16}
 
 
 @dataclass(frozen=True)

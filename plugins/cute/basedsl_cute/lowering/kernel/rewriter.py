@@ -208,6 +208,8 @@ class Rewriter(Builder):
                 self._cast_arguments(op, next(records))
             elif name in _CARRIERS:
                 self._retype(name, op)
+            elif name == "arith.mulf" and next(iter(op.result.uses), None) is None:
+                op.erase()  # every sum of it was contracted
 
     def _plan(self, ops: list[Any], names: list[str]) -> Iterator[tuple[MemRef | None, ...]]:
         """Read what the walk changes: types of operands, and sums of shared memory."""

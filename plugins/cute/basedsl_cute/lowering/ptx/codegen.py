@@ -36,7 +36,8 @@ TO_NVVM = (
 )
 
 
-LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func"
+# Directives only: with full tables ptxas would make a debug build, and optimise nothing.
+LINE_TABLES = ",ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}"
 
 
 @dataclass(frozen=True)
@@ -125,15 +126,13 @@ def _point(span: Span) -> tuple[str, int, int]:
 class EmitPTX:
     """The step `ptx`: the gpu.module -> PTX text, through MLIR's `gpu-module-to-binary`.
 
-    libdevice is linked if the kernels call it (15 ms). Products and sums are not contracted into
-    fused multiply-adds, so that a kernel means what the same Python means; `contract` lets ptxas
-    do it, by taking the rounding mode off `mul.rn` and `add.rn` (PTX ISA 9.7.3.1: without one it
-    may be contracted). With `assemble`, ptxas is started on the text.
+    libdevice is linked if the kernels call it (15 ms). Neither LLVM nor ptxas contracts products
+    and sums (`mul.rn`, `add.rn`): that is decided while tracing (`basedsl.numeric.contraction`).
+    With `assemble`, ptxas is started on the text.
     """
 
     target: Target
     opt_level: int = 3
-    contract: bool = False
     assemble: Assemble | None = None
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
@@ -158,8 +157,6 @@ class EmitPTX:
         if len(texts) > 1:
             raise CompilerBug(f"expected one gpu.module, found {len(texts)}")
         ptx: str = texts[0].rstrip("\0")
-        if self.contract:
-            ptx = _ROUNDED.sub(r"\1\2", ptx)
         if self.assemble is not None:
             emit = dataclasses.replace(self, assemble=None)
             kernel_build(context).emitted = emit, context.input
@@ -201,9 +198,6 @@ def _blamed(op: Any, ir: Any, reason: str) -> Span | None:
 
     op.walk(visit)
     return span_of_location((found or kernels)[0].location) if found or kernels else None
-
-
-_ROUNDED = re.compile(r"\b((?:mul|add|sub))\.rn(\.(?:f32|f64|f16x2|f16|bf16x2|bf16)\b)")
 
 
 def _calls_libdevice(op: Any) -> bool:

@@ -1,0 +1,91 @@
+"""CUDA events as arguments of @jit functions, which a launch records: `launch_completion_event=`
+and `programmatic_event=`. On the simulator a launch has ended when it returns, and events do
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from basedsl import ArgumentType, DSLTypeError, Int64, is_dynamic, with_article
+
+
+class Event:
+    """A CUDA event in compiled code, whose handle is known at run time. As the annotation of a
+    parameter of a @jit function, it also takes a handle (CUevent) as an integer.
+    """
+
+    __dsl_leaf__ = True
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def ir_value(self) -> Any:
+        return self._value
+
+    def with_ir_value(self, value: Any) -> Event:
+        return Event(value)
+
+    def leaf_type(self) -> str:
+        return "event"
+
+    def undefined(self) -> Any:
+        return Int64(0).ir_value()
+
+
+@dataclass(frozen=True)
+class EventArgument(ArgumentType):
+    """The argument type of an event, passed as its CUevent."""
+
+    formats = ("Q",)
+
+    def ir_types(self, ir: Any) -> list[Any]:
+        return [ir.IntegerType.get_signless(64)]
+
+    def proxy(self, values: Sequence[Any]) -> Event:
+        return Event(values[0])
+
+    def pack(self, value: Any) -> tuple[int]:
+        return (event_handle(value),)
+
+    def __str__(self) -> str:
+        return "Event"
+
+
+def is_event(value: Any) -> bool:
+    """Return True for an event of cuda.bindings, cuda.core, PyTorch or CuPy."""
+    name = type(value).__name__
+    return name in ("CUevent", "cudaEvent_t") or (
+        name == "Event" and any(hasattr(value, a) for a in ("cuda_event", "handle", "ptr"))
+    )
+
+
+def event_handle(event: Any) -> int:
+    """Return the CUevent of an event of cuda.bindings, cuda.core, PyTorch or CuPy, or of its handle
+    as an integer; DSLTypeError for anything else.
+    """
+    for attribute in ("cuda_event", "handle", "ptr"):  # PyTorch, cuda.core, CuPy
+        event = getattr(event, attribute, event)
+    if not isinstance(event, bool | float | str | bytes):
+        try:
+            return int(event)
+        except (TypeError, ValueError):
+            pass
+    raise DSLTypeError(
+        f"{with_article(type(event))} is no CUDA event",
+        hint="pass an event of PyTorch, CuPy or cuda.bindings, or its handle as an integer",
+    )
+
+
+def event_value(event: Any) -> Any:
+    """Return the handle of a launch's event as an i64 value. DSLTypeError for no event."""
+    if isinstance(event, Event):
+        return event.ir_value()
+    if is_dynamic(event):
+        raise DSLTypeError(
+            f"a dynamic {type(event).__name__} is no CUDA event",
+            hint="annotate the parameter that takes the event: event: cute.Event",
+        )
+    return Int64(event_handle(event)).ir_value()
