@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from basedsl.errors import DSLError, DSLSyntaxError
 from basedsl.location import Span, internal_files, span_of_code
 from basedsl.mlir import Bindings
+from basedsl.tracing.contract import complete
 
 if TYPE_CHECKING:
-from basedsl.tracing.contract import complete
-from basedsl.tracing.emitter import Emitter
+    from basedsl.tracing.emitter import Emitter
 
 _state = threading.local()
 
