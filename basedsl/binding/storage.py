@@ -56,11 +56,13 @@ def settle_storage(
     """
     for name, argument in zip(names, arguments, strict=True):
         for leaf in _leaves(argument):
+            kinds = [str(kind) for kind in leaf.ir_types(ir)]
             if not _is_derived(leaf):
+                vars(leaf)["_ir_types"] = kinds  # for `check_storage`
                 continue
             codes: list[str] = []
-            for kind in leaf.ir_types(ir):
-                found = codes_of(str(kind))
+            for kind in kinds:
+                found = codes_of(kind)
                 if found is None:
                     raise plugin_defect(
                         language,
@@ -73,17 +75,15 @@ def settle_storage(
             vars(leaf)["_storage"] = tuple(codes)
 
 
-def check_storage(
-    language: Any, names: Iterable[str], arguments: Sequence[ArgumentType], ir: Any
-) -> None:
-    """Check the storage that argument types declare against their IR types, for native code. Raises
-    CompilerBug, which names the plugin, where they disagree.
+def check_storage(language: Any, names: Iterable[str], arguments: Sequence[ArgumentType]) -> None:
+    """Check the storage that argument types declare, after `settle_storage`, against their IR
+    types: native code takes these. Raises CompilerBug, which names the plugin, where they disagree.
     """
     for name, argument in zip(names, arguments, strict=True):
         for leaf in _leaves(argument):
             if _is_derived(leaf):
                 continue
-            texts = [str(kind) for kind in leaf.ir_types(ir)]
+            texts: list[str] = vars(leaf)["_ir_types"]
             known = [codes_of(text) for text in texts]
             if None in known:
                 continue

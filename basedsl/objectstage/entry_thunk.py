@@ -46,7 +46,7 @@ class AddEntry:
         if self.results is not None:
             names = [name for name, _ in self.parameters]
             arguments = [kind for _, kind in self.parameters]
-            check_storage(self.language, names, arguments, context.bindings.ir)
+            check_storage(self.language, names, arguments)
             self._check(*signature)
         return text + entry_text(self.name, *signature)
 
