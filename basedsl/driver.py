@@ -12,6 +12,7 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from basedsl import logs, objectstage
@@ -22,13 +23,17 @@ from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
+    check_kept,
     compilation_cost,
     gc_paused,
+    load_libraries,
     preload_libraries,
     report,
     report_loaded,
     shows_stages,
+    timed,
 )
+from basedsl.compile_hooks import observers_of
 from basedsl.compiled import Compiled
 from basedsl.errors import (
     DSLError,
@@ -43,12 +48,16 @@ from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
+from basedsl.options import Options
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
 from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
 from basedsl.tracer import trace_call
+from basedsl.warn import OptionWarning, warn
+
+_warned: set[tuple[str, bool]] = set()
 
 
 class Driver:
@@ -82,9 +91,12 @@ class Driver:
         DSLCallError for arguments that do not fit the signature or that the language cannot pass.
         """
         values = function.signature.bind(args, kwargs)
+        parameters, receiver = function.signature.parameters, function.receiver
         arguments = tuple(
-            argument_type(self.language, value, parameter.annotation, parameter.name)
-            for parameter, value in zip(function.signature.parameters, values, strict=True)
+            argument_type(
+                self.language, value, parameter.annotation, parameter.name, parameter is receiver
+            )
+            for parameter, value in zip(parameters, values, strict=True)
         )
         return BoundCall(function, values, arguments, settings, self.language.target_key(settings))
 
@@ -108,7 +120,8 @@ class Driver:
         clock = Clock()
         with clock("key"):
             guards = self._guards(call)
-            entry = self.disk.entry(call, guards)
+            observed = observers_of(self.language.name)
+            entry = None if observed else self.disk.entry(call, guards)
             compiled = self._from_disk(call, guards, entry)
         if compiled is not None:
             self.counts["loaded"] += 1
@@ -121,7 +134,7 @@ class Driver:
         with clock("keep"):
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             alike = not compiled.effects and compiled.guards.portable_text == text
-            if entry is not None and alike:
+            if entry is not None and alike and not shows_stages(call.settings):
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled
@@ -152,6 +165,7 @@ class Driver:
         that were collected before tracing, if the caller has them.
         """
         logs.configure(call.settings)
+        check_kept(self.language, call.settings)
         clock = Clock()
         is_first = self._mlir is None
         with compilation_cost(self.language, is_first):
@@ -179,7 +193,10 @@ class Driver:
             clock.seconds |= stages.seconds
             report(call, stages, clock)
             built = Built(stages, traced.results, guards, rewritten.source, changed)
-            return self._load(call, built, clock)
+            compiled = self._load(call, built, clock)
+        for observe in observers_of(self.language.name):
+            observe(compiled)
+        return compiled
 
     def _effects(
         self, call: BoundCall, traced: Traced, before: Guards, after: Guards
@@ -239,6 +256,8 @@ class Driver:
                 f"pipeline() returned {with_article(type(pipeline))}, not a Pipeline",
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
+        if call.settings.dryrun:
+            return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
@@ -249,11 +268,14 @@ class Driver:
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
-        language = self.language
+        language, settings = self.language, call.settings
+        if settings.dryrun:
+            return language.compiled_class(call, built, _do_nothing, clock.seconds)
         with clock("load"), uninterrupted():
+            load_libraries(settings)
             try:
                 invoke = language.executor(
-                    built.stages, call.function.symbol, call.arguments, built.results, call.settings
+                    built.stages, call.function.symbol, call.arguments, built.results, settings
                 )
             except DSLError:
                 raise
@@ -267,6 +289,8 @@ class Driver:
                 f"executor() returned {with_article(type(invoke))}, which is not callable",
                 hint="return a function of the packed arguments",
             )
+        if settings.time_stages:
+            invoke = timed(invoke, self.language, call)
         return self.language.compiled_class(call, built, invoke, clock.seconds)
 
     # What all calls share ------------------------------------------------------------------------
@@ -292,8 +316,19 @@ class Driver:
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
-            known = self._options = environment, self.language.options_class.from_environment()
+            record = self.language.options_class
+            known = self._options = environment, record.from_environment()
+            self._warn_of_unknown(record, known[1])
         return known[1]
+
+    def _warn_of_unknown(self, record: type[Options], options: Options) -> None:
+        """Warn of variables with the DSL's prefix that nothing reads, once for each."""
+        for name, near in record.unknown_variables().items():
+            if (name, options.warnings_as_errors) not in _warned:
+                _warned.add((name, options.warnings_as_errors))
+                hint = f"did you mean {near}?" if near else "`basedsl options` lists what there is"
+                message = f"nothing reads the environment variable {name}"
+                warn(options, message, OptionWarning, hint=hint)
 
     def start_preload(self) -> None:
         """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
@@ -301,6 +336,10 @@ class Driver:
             store = self.disk.store(self.options)
             if self._mlir is None and (store is None or store.is_empty()):
                 preload_libraries(self.language)
+
+
+def _do_nothing(packed: Sequence[Any]) -> None:
+    """Stand for code that a dry run has not compiled."""
 
 
 def _run_once(compiled: Compiled, call: BoundCall) -> Any:

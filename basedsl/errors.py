@@ -200,8 +200,24 @@ def _was_raised_inside(error: BaseException) -> bool:
     return bool(entries) and _is_internal(entries[-1])
 
 
+_OFF = ("", "0", "false", "no", "off")
+_traceback_prefixes = ["BASEDSL_"]
+
+
+def read_traceback_variables_of(prefix: str) -> None:
+    """Read the variables that show the library's own frames with this prefix too."""
+    if prefix not in _traceback_prefixes:
+        _traceback_prefixes.append(prefix)
+
+
 def _shows_all() -> bool:
-    return os.environ.get(SHOW_INTERNAL_FRAMES, "0") not in ("", "0")
+    for prefix in _traceback_prefixes:
+        for name in ("FULL_TRACEBACK", "DEBUG"):
+            if os.environ.get(prefix + name, "0").lower() not in _OFF:
+                return True
+        if os.environ.get(prefix + "FILTER_STACKTRACE", "1").lower() in _OFF:
+            return True
+    return False
 
 
 def _is_internal(tb: types.TracebackType) -> bool:

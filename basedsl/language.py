@@ -11,7 +11,8 @@ A `Language` is passive: the driver calls its methods at each stage. Only `name`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import platform
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
@@ -145,6 +146,20 @@ class Language:
         from basedsl.objectstage.lowering import native_pipeline
 
         return native_pipeline(opt_level=settings.opt_level)
+
+    def stage_names(self, settings: Any) -> Collection[str]:
+        """Return the names of the stages that this DSL can have, on any target: the option `keep`
+        refuses others.
+        """
+        pipeline = self.pipeline(settings)
+        return [pipeline.input, *(step.name for step in pipeline)]
+
+    def target_name(self, settings: Any) -> str:
+        """Return the name of the machine that is compiled for, a part of names of saved files."""
+        return platform.machine()
+
+    def synchronize(self, settings: Any) -> None:
+        """Wait until what was launched has finished: before the time of a run is taken."""
 
     def executor(
         self,

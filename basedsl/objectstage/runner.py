@@ -82,16 +82,20 @@ class Stages:
         return data
 
     def save(self, folder: Path, stem: str, names: tuple[str, ...] | None = None) -> list[Path]:
-        """Write outputs as `folder/stem.N.name.suffix`, N counting the stages. Returns the files.
+        """Write outputs to files in `folder`, and return the files.
 
-        Names that this pipeline does not have are skipped.
+        The traced module becomes `stem.mlir`, an artifact whose step is called as its suffix
+        `stem.ptx` and the like, others `stem.N.name.suffix`, N counting the stages. Names that this
+        pipeline does not have are skipped; "ir" is the traced module.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        return [
-            output.save(folder / f"{stem}.{number}.{name}")
-            for number, (name, output) in enumerate(self.outputs.items())
-            if names is None or name in names
-        ]
+        saved = []
+        for number, (name, output) in enumerate(self.outputs.items()):
+            if names is None or name in names or (number == 0 and "ir" in names):
+                plain = number == 0 or output.suffix == f".{name}"
+                file = stem if plain else f"{stem}.{number:02}.{name}"
+                saved.append(output.save(folder / file))
+        return saved
 
     def report(self) -> str:
         """Write a line for each step: name, milliseconds, size of the output."""
