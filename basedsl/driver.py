@@ -18,6 +18,7 @@ from typing import Any
 from basedsl import logs, objectstage
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import static_parts
+from basedsl.binding.equality import check_equal
 from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
@@ -107,6 +108,7 @@ class Driver:
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
+                check_equal(self.language, known.arguments, call.arguments)
                 return known, False
             with gc_paused(keep=self._mlir is None):
                 made = self._load_or_compile(call)
@@ -238,6 +240,7 @@ class Driver:
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
             dsl=self.language.name,
+            plugin=plugin_of(self.language),
         )
         traced.results.forget()
         return stages
@@ -258,20 +261,33 @@ class Driver:
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
-            add = AddEntry(call.function.symbol, taken, results, plugin_of(self.language))
+            add = AddEntry(call.function.symbol, taken, results, self.language)
             entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
-        settings = call.settings
+        language, settings = self.language, call.settings
         if settings.dryrun:
-            return self.language.compiled_class(call, built, _do_nothing, clock.seconds)
+            return language.compiled_class(call, built, _do_nothing, clock.seconds)
         with clock("load"), uninterrupted():
             load_libraries(settings)
-            invoke = self.language.executor(
-                built.stages, call.function.symbol, call.arguments, built.results, settings
+            try:
+                invoke = language.executor(
+                    built.stages, call.function.symbol, call.arguments, built.results, settings
+                )
+            except DSLError:
+                raise
+            except Exception as error:
+                raise plugin_defect(
+                    language, f"executor() broke: {type(error).__name__}: {error}"
+                ) from error
+        if not callable(invoke):
+            raise plugin_defect(
+                language,
+                f"executor() returned {with_article(type(invoke))}, which is not callable",
+                hint="return a function of the packed arguments",
             )
         if settings.time_stages:
             invoke = timed(invoke, self.language, call)
@@ -287,7 +303,11 @@ class Driver:
                 if self._mlir is None:
                     language = self.language
                     bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(bindings, language.load_dialects)
+                    self._mlir = MLIRContext(
+                        bindings,
+                        language.load_dialects,
+                        allow_unregistered_dialects=language.allow_unregistered_dialects,
+                    )
         return self._mlir
 
     @property

@@ -181,9 +181,11 @@ def hide_internal_frames(error: Exception) -> Exception:
         error.__cause__ = None
         error.__suppress_context__ = True
     elif isinstance(error, _DEFECTS) and _is_unexplained(error) and _was_raised_inside(error):
+        raiser = _entries(error.__traceback__)[-1].tb_frame
+        package = str(raiser.f_globals.get("__name__", "")).partition(".")[0]
         error.add_note(
-            "This was raised inside the library: by an argument that it did not expect, or by a "
-            f"defect of it. {SHOW_INTERNAL_FRAMES}=1 shows where."
+            f"This was raised inside {package or 'the library'}: by an argument that it did not "
+            f"expect, or by a defect of it. {SHOW_INTERNAL_FRAMES}=1 shows where."
         )
     entries = [run[-1] for run in _runs(_entries(error.__traceback__))]
     last = _last_entry(error, entries)

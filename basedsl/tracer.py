@@ -14,7 +14,7 @@ from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
-from basedsl.mlir import Bindings, new_function
+from basedsl.mlir import Bindings
 from basedsl.pytree import Node, flatten, same_shape
 from basedsl.recursion_limit import deeper
 from basedsl.slips import EXPLAINED, explain
@@ -44,7 +44,7 @@ def trace_call(
         types = [argument.ir_types(ir) for argument in call.arguments]
         flat = [kind for kinds in types for kind in kinds]
         with ir.InsertionPoint(module.body):
-            op = new_function(ir, function.symbol, flat, body=True)
+            op = language.new_function(trace, function.symbol, flat)
         block = op.regions[0].blocks[0]
         with trace.insertion(block):
             parameters = iter(block.arguments)
@@ -62,9 +62,7 @@ def trace_call(
             trace.region.check()
             results = Results(returned, function.fn, language)
             _check_unchanged(call, proxies, before)
-            ir.Operation.create("func.return", operands=results.values)
-        kind = ir.FunctionType.get(flat, [value.type for value in results.values])
-        op.attributes["function_type"] = ir.TypeAttr.get(kind)
+            language.end_function(trace, op, results.values)
         language.after_trace(trace)
     return Traced(module, results, tuple(trace.functions))
 
