@@ -17,6 +17,7 @@ import functools
 import logging
 import operator
 import pathlib
+import random
 import re
 import sys
 import types
@@ -47,7 +48,13 @@ _IMMUTABLE = (
 )
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 # Their effects leave nothing to compare.
-_OPAQUE = (logging.Logger, logging.LoggerAdapter, logging.Handler, ctypes._Pointer)
+_OPAQUE = (
+    random.SystemRandom,
+    logging.Logger,
+    logging.LoggerAdapter,
+    logging.Handler,
+    ctypes._Pointer,
+)
 _MOST = 20000  # objects that one object may lead to; it counts as opaque if it leads to more
 
 _OPAQUE_MARK = object()
