@@ -28,6 +28,20 @@ from basedsl.binding import (
     memref_array,
     static_key,
 )
+from basedsl.cache.listing import CachedCompilation, cached_compilations
+from basedsl.compile_hooks import PostCompileHookContext, observing
+from basedsl.compile_options import (
+    BooleanBasedFileDumpOption,
+    BooleanCompileOption,
+    Compile,
+    CompileOption,
+    DryRun,
+    IntegerCompileOption,
+    KeepIR,
+    OptLevel,
+    StringCompileOption,
+    WarningsAsErrors,
+)
 from basedsl.compiled import Compiled
 from basedsl.dsl import DSL
 from basedsl.errors import (
@@ -140,7 +154,7 @@ from basedsl.objectstage import (
     slot_format,
     span_of_location,
 )
-from basedsl.options import OptionError, Options, option
+from basedsl.options import OptionError, Options, kept, option
 from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 from basedsl.tracing import (
@@ -154,6 +168,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
+from basedsl.warn import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
@@ -176,7 +191,12 @@ __all__ = [
     "BFloat16",
     "Bindings",
     "Boolean",
+    "BooleanBasedFileDumpOption",
+    "BooleanCompileOption",
+    "CachedCompilation",
     "Command",
+    "Compile",
+    "CompileOption",
     "Compiled",
     "CompilerBug",
     "Conformance",
@@ -192,6 +212,8 @@ __all__ = [
     "DSLRuntimeError",
     "DSLSyntaxError",
     "DSLTypeError",
+    "DSLWarning",
+    "DryRun",
     "Each",
     "Emitter",
     "Erase",
@@ -215,8 +237,10 @@ __all__ = [
     "Int64",
     "Int128",
     "Integer",
+    "IntegerCompileOption",
     "Invoker",
     "Keep",
+    "KeepIR",
     "Kind",
     "LLVMFatalError",
     "Language",
@@ -230,11 +254,14 @@ __all__ = [
     "Numeric",
     "NumericArgument",
     "NumericMeta",
+    "OptLevel",
     "OptionError",
+    "OptionWarning",
     "Options",
     "PartsArgument",
     "Pipeline",
     "PipelineContext",
+    "PostCompileHookContext",
     "Replace",
     "ResultType",
     "Results",
@@ -248,6 +275,7 @@ __all__ = [
     "StaticArgument",
     "Step",
     "StorageFloats",
+    "StringCompileOption",
     "TFloat32",
     "Trace",
     "TreeArgument",
@@ -260,6 +288,7 @@ __all__ = [
     "Unpacker",
     "Value",
     "Values",
+    "WarningsAsErrors",
     "apply_result",
     "argument_type",
     "array_unpacker",
@@ -267,6 +296,7 @@ __all__ = [
     "as_numeric",
     "assert_showing",
     "assigned_name",
+    "cached_compilations",
     "called_from",
     "catching_fatal_errors",
     "compile_kept_llvmir",
@@ -288,6 +318,7 @@ __all__ = [
     "in_common_type",
     "is_dynamic",
     "is_plainly_static",
+    "kept",
     "kit_of",
     "lanes",
     "leaf_paths",
@@ -302,6 +333,7 @@ __all__ = [
     "native_invoker",
     "native_pipeline",
     "native_steps",
+    "observing",
     "option",
     "python_unpacker",
     "raise_failed_assertion",
@@ -320,6 +352,7 @@ __all__ = [
     "storage_width",
     "user_span",
     "users_frames",
+    "warn",
     "with_article",
 ]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl.binding import TreeArgument
+from basedsl.binding import ArgumentType, TreeArgument
 from basedsl.binding.results import Given, Results
 from basedsl.binding.storage import settle_storage
 from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
-from basedsl.mlir import Bindings, new_function
+from basedsl.mlir import Bindings
 from basedsl.pytree import Node, flatten, nodes_of, same_shape
 from basedsl.recursion_limit import deeper
 from basedsl.stages import BoundCall, Rewritten, Traced
@@ -32,18 +32,8 @@ def trace_call(
     `outside` is the state that outlives the call, as it was before.
     """
     function, ir = call.function, bindings.ir
-    module = ir.Module.create()
-    trace = Trace(
-        language,
-        bindings,
-        module,
-        language.emitter,
-        default_int=language.default_int,
-        default_float=language.default_float,
-        options=call.settings,
-        extension=language.new_extension(),
-        outside=outside,
-    )
+    trace = _new_trace(language, bindings, call.settings, outside)
+    module = trace.module
     trace.function_name = function.fn.__qualname__
     code = function.fn.__code__
     place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
@@ -53,7 +43,7 @@ def trace_call(
         types = [argument.ir_types(ir) for argument in call.arguments]
         flat = [kind for kinds in types for kind in kinds]
         with ir.InsertionPoint(module.body):
-            op = new_function(ir, function.symbol, flat, body=True)
+            op = language.new_function(trace, function.symbol, flat)
         block = op.regions[0].blocks[0]
         with trace.insertion(block):
             parameters = iter(block.arguments)
@@ -77,11 +67,34 @@ def trace_call(
             }
             results = Results(returned, function.fn, language, given, outside.reaches)
             _check_unchanged(call, proxies, before)
-            ir.Operation.create("func.return", operands=results.values)
-        kind = ir.FunctionType.get(flat, [value.type for value in results.values])
-        op.attributes["function_type"] = ir.TypeAttr.get(kind)
+            language.end_function(trace, op, results.values)
         language.after_trace(trace)
     return Traced(module, results, tuple(trace.functions))
+
+
+def ir_types(
+    language: Language, bindings: Bindings, argument: ArgumentType, settings: Any
+) -> list[Any]:
+    """Return the MLIR types that an argument becomes, in the current MLIR context."""
+    trace = _new_trace(language, bindings, settings, None)
+    with activate(trace):
+        return list(argument.ir_types(bindings.ir))
+
+
+def _new_trace(
+    language: Language, bindings: Bindings, settings: Any, outside: Outside | None
+) -> Trace:
+    return Trace(
+        language,
+        bindings,
+        bindings.ir.Module.create(),
+        language.emitter,
+        default_int=language.default_int,
+        default_float=language.default_float,
+        options=settings,
+        extension=language.new_extension(),
+        outside=outside,
+    )
 
 
 def _run(

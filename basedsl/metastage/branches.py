@@ -35,6 +35,7 @@ from basedsl.metastage.state import (
 )
 from basedsl.pytree import UNBOUND, same_shape, set_cell
 from basedsl.tracing import Region, Trace
+from basedsl.tracing.contract import carried
 
 RESULT = "the value"  # the value of an expression's branch, in messages
 Side = Body | Callable[[], Any] | None
@@ -113,6 +114,7 @@ class Branch:
             for outcome in outcomes:
                 outcome.region.closed = True
             trace.region = outer
+        results = carried(trace, "if_", results, len(self.changed))
         for changed, result in zip(self.changed, results, strict=True):
             changed.contents.leaves[changed.index] = changed.type.from_ir(result)
         self.state.restore(self.final)

@@ -16,7 +16,6 @@ recorded. Not seen: `getattr(module, text)` with a text made at run time.
 
 from __future__ import annotations
 
-import argparse
 import builtins
 import dataclasses
 import enum
@@ -29,6 +28,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, TypeVar
 
 from basedsl import digest
+from basedsl.loaded_classes import loaded_classes
 from basedsl.location import is_internal, is_rewritten
 from basedsl.metastage.volatile import CLOCK_METHODS, is_volatile, reads_clock
 from basedsl.native_call import object_layout
@@ -52,7 +52,7 @@ from basedsl.staleness.guard_kinds import (
 G = TypeVar("G", bound=Guard)
 
 _LARGEST_ARRAY = 65536
-_CONTAINERS = (types.SimpleNamespace, argparse.Namespace)
+_NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 _ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
 _VALUES = (*PLAIN, tuple, frozenset)
 # With these, an attribute that a module does not have matters too.
@@ -455,7 +455,11 @@ class Guards:
         """An object of an ordinary class: its attributes, and its class."""
         cls = type(obj)
         library = self._foreign(cls.__module__)
-        if library and not isinstance(obj, _CONTAINERS) and not dataclasses.is_dataclass(cls):
+        if (
+            library
+            and not isinstance(obj, loaded_classes(*_NAMESPACES))
+            and not dataclasses.is_dataclass(cls)
+        ):
             if not self._content(obj):
                 self._say(digest.of_value(obj))
             return

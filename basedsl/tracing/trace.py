@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from basedsl.errors import DSLError, DSLSyntaxError
 from basedsl.location import Span, internal_files, span_of_code
 from basedsl.mlir import Bindings
+from basedsl.tracing.contract import complete
 
 if TYPE_CHECKING:
     from basedsl.tracing.emitter import Emitter
@@ -130,7 +131,7 @@ class Trace:
         self._codes: dict[int, CodeType] = {}
         self._bodies: dict[int, frozenset[int]] = {}  # of each of them, the ids of its constants
         self._body: frozenset[int] = frozenset()
-        self.emitter = emitter(self)
+        self.emitter = complete(language, emitter(self))
 
     def meets(self, function: Any) -> None:
         """Note that a decorated function is about to be traced, or launched, as a part of this."""

@@ -24,7 +24,6 @@ _GEFORCE = "GeForce Blackwell GPUs (sm_120)"
 
 MODULES = (
     "utils.distributed",
-    "utils.gemm",
     "utils.mixed_input_helpers",
 )
 
@@ -36,8 +35,7 @@ TABLE = {
     "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
         get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
-    "pipeline": "ClcState PipelineClcFetchAsync",
-    "utils": "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams",
+    "pipeline": "ClcState",
 }
 GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 

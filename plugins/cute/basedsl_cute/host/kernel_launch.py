@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Sequence
@@ -182,9 +181,11 @@ def check_launched(trace: Any) -> None:
 
 
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
+    from difflib import get_close_matches  # only this error asks
+
     known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
     for name in unknown:
-        near = difflib.get_close_matches(name, known, 1)
+        near = get_close_matches(name, known, 1)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
             hint=f"did you mean {near[0]}=?" if near else "it needs grid= and block=",
