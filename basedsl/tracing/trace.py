@@ -65,9 +65,15 @@ class Named(Protocol):
 
 
 class Outside(Protocol):
-    """The state that outlives a call, as static code can reach it."""
+    """The state that outlives a call, as static code can reach it; `volatile` are the functions in
+    it that answer otherwise at each call, as users write them.
+    """
+
+    volatile: set[str]
 
     def meets(self, function: Any) -> None: ...
+
+    def reaches(self, value: Any) -> bool: ...
 
     def mark(self, apart: Container[int]) -> Any: ...
 
