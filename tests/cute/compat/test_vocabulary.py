@@ -171,7 +171,7 @@ INTERNAL = """FrontendNext arch.nvvm_wrappers arch.sext_unpacked_i4_i8_intrinsic
     base_dsl.dsl.set_dynamic_debug"""
 
 BLACKWELL = {
-    "nvgpu.tcgen05": "MmaMXF4NVF4Op LdRed32x32bOp Cp4x32x128bOp make_s2t_copy",
+    "nvgpu.tcgen05": "LdRed32x32bOp SM103MmaMXF4Op",
     "nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field",
     "pipeline": "ClcState",
     "utils.blackwell_helpers": "make_blockscaled_trivial_tiled_mma",
