@@ -114,7 +114,8 @@ from basedsl_cute.atoms.copy_tensors import (
     copy,
     copy_atom_call,
 )
-from basedsl_cute.compat import core, cutlass_dsl, typing
+from basedsl_cute.compat import core, cutlass_dsl, typing, vector
+from basedsl_cute.compat.array import Array, GridConstant, inttoptr, make_array_view
 from basedsl_cute.compat.cutlass_dsl import (
     and_,
     dsl_user_op,
@@ -132,6 +133,7 @@ from basedsl_cute.compat.cutlass_dsl import (
     yield_out,
 )
 from basedsl_cute.compat.install import install_as
+from basedsl_cute.compat.vector import Vector, print_nd_vector
 from basedsl_cute.compat.typing import (
     AddressSpace,
     BFloat16,
@@ -255,6 +257,7 @@ __all__: list[str] = [
     "CUDA_VERSION",
     "CUTE",
     "AddressSpace",
+    "Array",
     "BFloat16",
     "Boolean",
     "ComposedLayout",
@@ -283,6 +286,7 @@ __all__: list[str] = [
     "Float64",
     "GPUArch",
     "GenerateLineInfo",
+    "GridConstant",
     "Int",
     "Int4",
     "Int8",
@@ -326,6 +330,7 @@ __all__: list[str] = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "Vector",
     "all_",
     "and_",
     "any_",
@@ -384,6 +389,7 @@ __all__: list[str] = [
     "if_generate",
     "increment_coord",
     "install_as",
+    "inttoptr",
     "is_congruent",
     "is_major",
     "is_static",
@@ -399,6 +405,7 @@ __all__: list[str] = [
     "log10",
     "logical_divide",
     "logical_product",
+    "make_array_view",
     "make_composed_layout",
     "make_copy_atom",
     "make_cotiled_copy",
@@ -443,6 +450,7 @@ __all__: list[str] = [
     "prefetch",
     "prepend",
     "prepend_ones",
+    "print_nd_vector",
     "print_tensor",
     "printf",
     "product",
@@ -492,6 +500,7 @@ __all__: list[str] = [
     "unflatten",
     "union",
     "utils",
+    "vector",
     "where",
     "while_generate",
     "yield_out",

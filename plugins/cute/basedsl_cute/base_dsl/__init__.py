@@ -3,6 +3,10 @@
 import importlib
 from typing import Any
 
+from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
+
+__all__ = ["BaseDSL", "CuTeDSL", "JitArgument"]
+
 
 def __getattr__(name: str) -> Any:
     if name in ("arch", "dsl", "enums", "runtime", "typing"):
