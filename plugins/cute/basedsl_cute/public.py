@@ -133,7 +133,6 @@ from basedsl_cute.compat.cutlass_dsl import (
     yield_out,
 )
 from basedsl_cute.compat.install import install_as
-from basedsl_cute.compat.vector import Vector, print_nd_vector
 from basedsl_cute.compat.typing import (
     AddressSpace,
     BFloat16,
@@ -180,6 +179,7 @@ from basedsl_cute.compat.typing import (
     Uint64,
     Uint128,
 )
+from basedsl_cute.compat.vector import Vector, print_nd_vector
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.compile import (
     EnableAssertions,

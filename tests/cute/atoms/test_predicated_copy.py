@@ -17,9 +17,7 @@ def add_kernel(a, b, c, coordinates, shape: cute.Shape, threads: cute.Layout, va
     block = ((None, None), arch.block_idx()[0])
     atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), a.element_type)
     thread = cute.make_tiled_copy_tv(atom, threads, values).get_slice(arch.thread_idx()[0])
-    mine_a, mine_b, mine_c, where = (
-        thread.partition_S(t[block]) for t in (a, b, c, coordinates)
-    )
+    mine_a, mine_b, mine_c, where = (thread.partition_S(t[block]) for t in (a, b, c, coordinates))
     one, two, total = (cute.make_fragment_like(t) for t in (mine_a, mine_b, mine_c))
     inside = cute.make_rmem_tensor(where.shape, cute.Boolean)
     for i in range(cute.size(inside)):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from basedsl import Boolean, Int32, is_dynamic, current_trace
+from basedsl import Boolean, Int32, current_trace, is_dynamic
 from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple

@@ -10,8 +10,13 @@ from typing import Any
 from basedsl import DSLTypeError, Uint8, current_trace
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
-from basedsl_cute.tensors.make_tensor import alloc_smem, make_ptr, make_rmem_tensor, make_tensor
-from basedsl_cute.tensors.make_tensor import space_name
+from basedsl_cute.tensors.make_tensor import (
+    alloc_smem,
+    make_ptr,
+    make_rmem_tensor,
+    make_tensor,
+    space_name,
+)
 from basedsl_cute.tensors.pointer import Pointer, element_bytes
 from basedsl_cute.tensors.tensor import Tensor
 

@@ -25,7 +25,7 @@ def outerproduct(lhs: TensorSSA, rhs: TensorSSA, acc: TensorSSA | None = None) -
     given. Raises DSLTypeError unless both are vectors with one mode.
     """
     for x in (lhs, rhs):
-        if not isinstance(x, TensorSSA) or isinstance(x.shape, tuple) and len(x.shape) != 1:
+        if not isinstance(x, TensorSSA) or (isinstance(x.shape, tuple) and len(x.shape) != 1):
             raise DSLTypeError(f"outerproduct takes two vectors with one mode, got {x}")
     product = lhs.reshape((lhs.size, 1)) * rhs.reshape((1, rhs.size))
     return product if acc is None else product + acc

@@ -31,7 +31,6 @@ from basedsl_cute.arch.bulk import bulk_load, bulk_store
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import replace_address, replace_extent, replace_stride
 from basedsl_cute.arch.tma import tma_load, tma_reduce, tma_store
-from basedsl_cute.arch.wgmma import wgmma_commit_group, wgmma_fence, wgmma_wait_group
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.printf import printf
 
@@ -168,9 +167,7 @@ def cp_async_bulk_tensor_shared_cluster_global(
     """Copy a box from global to shared memory by TMA (`cp.async.bulk.tensor`); its bytes count at
     the mbarrier.
     """
-    tma_load(
-        tensor_map, dst, mbar, coordinates, mcast_mask=multicast_mask, cache_hint=cache_hint
-    )
+    tma_load(tensor_map, dst, mbar, coordinates, mcast_mask=multicast_mask, cache_hint=cache_hint)
 
 
 @takes_location
@@ -373,7 +370,4 @@ __all__ = [
     "stmatrix",
     "tensormap_replace",
     "vote_sync",
-    "wgmma_commit_group",
-    "wgmma_fence",
-    "wgmma_wait_group",
 ]

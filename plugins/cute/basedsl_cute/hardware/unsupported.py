@@ -169,7 +169,8 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
             )
         if whole in _LAYERED:
             return NotOffered(
-                f"{whole} belongs to an experimental layer of CuTe's DSL, and is not offered", _LAYER
+                f"{whole} belongs to an experimental layer of CuTe's DSL, and is not offered",
+                _LAYER,
             )
         if gpus is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
