@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import (
     ArgumentType,
+    ReceiverArgument,
     StaticArgument,
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -68,7 +68,7 @@ class Compiled:
             i
             for i, a in enumerate(self.arguments)
             if isinstance(a, StaticArgument)
-            and not (self._parameters[i].is_constexpr or self._parameters[i].name == "self")
+            and not (self._parameters[i].is_constexpr or isinstance(a, ReceiverArgument))
         }
         self._native: NativeVariant | None = None
         self._entry: NativeEntry | None = None
@@ -116,15 +116,36 @@ class Compiled:
         if name in self.stages:
             return self.stages.text(name, locations=locations)
         known = self.views()
-        near = difflib.get_close_matches(name, known, n=1)
+        near = nearest(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
-            hint=f"did you mean {near[0]}?" if near else self.hint_for_stage(name),
+            hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
 
     def hint_for_stage(self, name: str) -> str | None:
         """Return what to do to get a stage that other targets or options have."""
         return None
+
+    @property
+    def ir_module(self) -> Any:
+        """The module that tracing built, an `ir.Module` of the DSL's bindings, parsed anew."""
+        return self.stages[self.stages.names[0]].module()
+
+    @property
+    def lowered_module(self) -> Any:
+        """The module as the last step left it that kept functions in MLIR, parsed anew."""
+        names = [name for name in self.stages.names if self.stages[name].kind == "mlir"]
+        return self.stages[names[-1]].module()
+
+    def get_constexpr_args(self) -> list[dict[str, Any]]:
+        """Return the parameters that are part of the code and left out of calls: dicts of
+        "argument_index", "argument_name" and "value".
+        """
+        return [
+            {"argument_index": i, "argument_name": self._parameters[i].name, "value": a.value}
+            for i, a in enumerate(self.arguments)
+            if isinstance(a, StaticArgument)
+        ]
 
     @property
     def __mlir__(self) -> str:
@@ -140,6 +161,9 @@ class Compiled:
                     argument = self._expect(i, given[i])
                 packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
+            if self.results.returns_arguments:
+                every = [given.get(i) for i in range(len(self.arguments))]
+                result = self.results.settle(result, every)
         if not self._tried_own:
             self._tried_own = True
             self._arm(given)
@@ -199,7 +223,7 @@ class Compiled:
         self, places: Sequence[int], values: Sequence[Any], accepting: bool
     ) -> NativeVariant | None:
         code = self._invoke.native if isinstance(self._invoke, Invoker) else None
-        if code is None:
+        if code is None or self.results.returns_arguments:
             return None
         return native_variant(
             self.function.language,
@@ -216,7 +240,7 @@ class Compiled:
         packed: list[Any] = []
         for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
             packed += self._pack(i, argument, value)
-        return self._invoke(packed)
+        return self.results.settle(self._invoke(packed), values)
 
     def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
         """Return the C storage of an argument; an error if its type packs another number of items

@@ -8,12 +8,13 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
-from basedsl.binding import Each, Signature, constexpr_type
+from basedsl.binding import Each, Parameter, Signature, constexpr_type
 from basedsl.binding.argument_types import DeclaresArguments
 from basedsl.binding.calling_convention import INLINE, LAUNCH, decide
 from basedsl.errors import (
     DSLAttributeError,
     DSLCallError,
+    DSLError,
     DSLTypeError,
     users_frames,
     with_article,
@@ -86,14 +87,8 @@ class DSLFunction(Generic[P, R, C, K]):
         call: Call,
         compile: Callable[..., K],
     ) -> None:
-        if not callable(fn) or not hasattr(fn, "__code__"):
-            raise DSLTypeError(
-                f"@{kind} decorates Python functions, not a "
-                + ("class" if isinstance(fn, type) else type(fn).__name__),
-                hint="decorate the methods of the class one by one"
-                if isinstance(fn, type)
-                else "put it directly above a def, below @staticmethod or @classmethod",
-            )
+        if not callable(fn) or not hasattr(fn, "__code__") or isinstance(fn, types.MethodType):
+            raise _not_a_function(kind, fn)
         functools.update_wrapper(self, fn)
         self.language = language
         self.fn: Any = fn
@@ -106,6 +101,7 @@ class DSLFunction(Generic[P, R, C, K]):
         self._signature: tuple[Any, Signature] | None = None
         self._entry: NativeEntry | None = None
         self._entry_signature: Signature | None = None
+        self._is_method = False
         self.__call__ = self._call
         self.__dsl_own__ = frozenset({*vars(self), "__dsl_own__"})  # others a program gave it
 
@@ -171,6 +167,11 @@ class DSLFunction(Generic[P, R, C, K]):
         name: str = self.fn.__qualname__
         return symbol_of(name.replace("<lambda>", "lambda").replace("<locals>.", ""))
 
+    @property
+    def compilations(self) -> tuple[Any, ...]:
+        """The compilations of calls that this process has, `Compiled` objects."""
+        return tuple(self.variants)
+
     def forget(self) -> None:
         """Drop all compilations of the function that this process has."""
         with self.variants.lock:
@@ -205,7 +206,24 @@ class DSLFunction(Generic[P, R, C, K]):
                     f"'{name}.launch' is missing the kernel's arguments",
                     hint=f"write {name}(...).launch(grid=..., block=...)",
                 )
+            if name == "launch" and self.__dict__.get("kind") == "jit":
+                raise DSLAttributeError(
+                    f"'{self.fn.__name__}' is a @jit function: it is called, kernels are launched",
+                    hint=f"write {self.fn.__name__}(...)",
+                )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+        def __getitem__(self, extents: Any) -> Any:
+            name = self.fn.__name__
+            if self.kind == "kernel":
+                raise DSLCallError(
+                    f"the kernel '{name}' takes no launch extents in brackets",
+                    hint=f"write {name}(...).launch(grid=..., block=...), in a @jit function",
+                )
+            raise DSLCallError(
+                f"'{name}' is a @jit function: it is called without brackets",
+                hint=f"write {name}(...); kernels get grid= and block= in launch()",
+            )
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
@@ -215,7 +233,25 @@ class DSLFunction(Generic[P, R, C, K]):
     def __get__(self, instance: Any, owner: type | None = None) -> BoundFunction[C, K]: ...
 
     def __get__(self, instance: Any, owner: type | None = None) -> Self | BoundFunction[C, K]:
-        return self if instance is None else BoundFunction(self, instance)
+        if instance is None:
+            return self
+        self._is_method = True
+        return BoundFunction(self, instance)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._is_method = True  # owner.name(instance, ...) passes an instance too
+
+    @property
+    def receiver(self) -> Parameter | None:
+        """The parameter that a method is bound by, whatever its name: the first. None for a
+        function that is in no class.
+
+        A method inside of another decorator, which binds it by itself, is known by the name `self`.
+        """
+        first = next(iter(self.signature.parameters), None)
+        if first is None or first.variadic:
+            return None
+        return first if self._is_method or first.name == "self" else None
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         trace = current_trace_or_none()
@@ -319,6 +355,16 @@ class BoundFunction(Generic[C, K]):
 
     def compile(self, *args: Any, **kwargs: Any) -> K:
         return self.function.compile(self.instance, *args, **kwargs)
+
+
+def _not_a_function(kind: str, fn: Any) -> DSLError:
+    what = type(fn).__name__
+    hint = "put it directly above a def, below @staticmethod or @classmethod"
+    if isinstance(fn, type):
+        what, hint = "class", "decorate the methods of the class one by one"
+    elif isinstance(fn, types.MethodType):
+        what, hint = "bound method", "decorate the method in its class"
+    return DSLTypeError(f"@{kind} decorates Python functions, not {with_article(what)}", hint=hint)
 
 
 def symbol_of(name: str) -> str:

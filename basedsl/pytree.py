@@ -19,10 +19,11 @@ themselves (the meta-stage, whose branches and loops must keep Python's aliasing
 from __future__ import annotations
 
 import enum
+import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 _ATOMS: tuple[type, ...] = (
@@ -84,18 +85,25 @@ class Node:
 Parts = tuple[str, tuple[Any, ...], Iterable[Any], Any]
 
 
-def flatten(obj: Any, seen: dict[int, Any] | None = None) -> tuple[Node | None, list[Any]]:
+def flatten(
+    obj: Any,
+    seen: dict[int, Any] | None = None,
+    keep: Callable[[Any], bool] | None = None,
+) -> tuple[Node | None, list[Any]]:
     """Return the shape of `obj` (None for a leaf) and its leaves, left to right.
 
     `seen` (id -> object) lets several trees share nodes: one met again has no leaves of its own.
+    Objects for which `keep` holds are leaves, whatever their parts.
     """
     leaves: list[Any] = []
-    return _flatten(obj, {} if seen is None else seen, leaves), leaves
+    return _flatten(obj, {} if seen is None else seen, leaves, keep), leaves
 
 
-def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
+def _flatten(
+    obj: Any, seen: dict[int, Any], leaves: list[Any], keep: Callable[[Any], bool] | None
+) -> Node | None:
     parts = _parts(obj)
-    if parts is None:
+    if parts is None or (keep is not None and keep(obj)):
         leaves.append(obj)
         return None
     kind, keys, values, static = parts
@@ -103,7 +111,7 @@ def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
         return Node("again", obj, (), [])
     if kind != "tuple":
         seen[id(obj)] = obj  # keeps it alive, so that its id stays unique
-    return Node(kind, obj, keys, [_flatten(value, seen, leaves) for value in values], static)
+    return Node(kind, obj, keys, [_flatten(value, seen, leaves, keep) for value in values], static)
 
 
 def open_value(obj: Any, leaves: list[Any], places: list[Any]) -> Node | None:
@@ -132,6 +140,25 @@ def open_place(obj: Any, places: list[Any]) -> tuple[Node, list[Any]]:
     return Node(kind, obj, keys, children, static), leaves
 
 
+def nodes_of(
+    node: Node | None, path: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[int, ...], Node]]:
+    """Yield each node of a tree with the way to it: the index of the part at each level."""
+    if node is not None:
+        yield path, node
+        for index, child in enumerate(node.children):
+            yield from nodes_of(child, (*path, index))
+
+
+def part_at(obj: Any, path: Iterable[int]) -> Any:
+    """Return the part of a tree at the end of a way that `nodes_of` gave."""
+    for index in path:
+        parts = _parts(obj)
+        assert parts is not None
+        obj = list(parts[2])[index]
+    return obj
+
+
 def is_place(obj: Any) -> bool:
     """Return True if `obj` can change in place."""
     parts = _parts(obj)
@@ -153,39 +180,101 @@ def fill_place(place: Any, node: Node, leaves: Sequence[Any]) -> None:
 
 
 def _parts(obj: Any) -> Parts | None:
-    cls = type(obj)
-    if isinstance(obj, _ATOMS):
-        return None
+    cls: Any = type(obj)
+    parts = _PARTS[_kind_of_class(cls)]
+    return None if parts is None else parts(obj)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind_of_class(cls: Any) -> str:
+    """Return how objects of a class are taken apart, a key of `_PARTS`. By the class alone: the
+    numbers of a DSL answer `isinstance` as Python's, which takes time.
+    """
+    if issubclass(cls, _ATOMS):
+        return "leaf"
     if hasattr(cls, "__dsl_leaves__"):
-        parts = tuple(obj.__dsl_leaves__())
-        static = obj.__dsl_static__() if hasattr(cls, "__dsl_static__") else None
-        return "protocol", tuple(range(len(parts))), parts, static
-    if isinstance(obj, tuple):
-        return "tuple", getattr(cls, "_fields", tuple(range(len(obj)))), obj, None
-    if isinstance(obj, list | deque):
-        return "list", tuple(range(len(obj))), obj, None
-    if isinstance(obj, dict):
-        return "dict", tuple(obj), obj.values(), None
-    if isinstance(obj, set | bytearray):
-        kept = frozenset(obj) if isinstance(obj, set) else bytes(obj)
-        return "snapshot", ("contents",), (kept,), None
-    if cls is types.CellType:
-        return "cell", ("cell_contents",), (_cell_value(obj),), None
-    if cls is types.FunctionType:
-        if not obj.__closure__ and not obj.__defaults__:
-            return None
-        cells = obj.__closure__ or ()
-        keys = (*obj.__code__.co_freevars, "default")
-        return "function", keys, (*cells, obj.__defaults__), obj.__code__
-    if cls is types.MethodType:
-        return "method", ("__self__",), (obj.__self__,), obj.__func__
+        return "protocol"
+    for kind, classes in _BUILT_IN.items():
+        if issubclass(cls, classes):
+            return kind
     if hasattr(cls, "ir_value") or hasattr(cls, "__dsl_leaf__") or hasattr(cls, "__dlpack__"):
+        return "leaf"
+    library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
+    if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
+        return "leaf"  # loggers, locks, paths, ...: nothing of the program's own state
+    return "record" if _is_frozen(cls) else "object"
+
+
+def _protocol_parts(obj: Any) -> Parts:
+    parts = tuple(obj.__dsl_leaves__())
+    static = obj.__dsl_static__() if hasattr(type(obj), "__dsl_static__") else None
+    return "protocol", tuple(range(len(parts))), parts, static
+
+
+def _tuple_parts(obj: Any) -> Parts:
+    return "tuple", getattr(type(obj), "_fields", tuple(range(len(obj)))), obj, None
+
+
+def _list_parts(obj: Any) -> Parts:
+    return "list", tuple(range(len(obj))), obj, None
+
+
+def _dict_parts(obj: Any) -> Parts:
+    return "dict", tuple(obj), obj.values(), None
+
+
+def _snapshot_parts(obj: Any) -> Parts:
+    kept = frozenset(obj) if isinstance(obj, set) else bytes(obj)
+    return "snapshot", ("contents",), (kept,), None
+
+
+def _cell_parts(obj: Any) -> Parts:
+    return "cell", ("cell_contents",), (_cell_value(obj),), None
+
+
+def _function_parts(obj: Any) -> Parts | None:
+    if not obj.__closure__ and not obj.__defaults__:
         return None
+    cells = obj.__closure__ or ()
+    keys = (*obj.__code__.co_freevars, "default")
+    return "function", keys, (*cells, obj.__defaults__), obj.__code__
+
+
+def _method_parts(obj: Any) -> Parts:
+    return "method", ("__self__",), (obj.__self__,), obj.__func__
+
+
+def _object_parts(obj: Any) -> Parts | None:
+    cls: Any = type(obj)
     attributes = _attributes(obj)
     if attributes is None:
         return None
-    kind = "record" if _is_frozen(cls) else "object"
-    return kind, tuple(attributes), attributes.values(), None
+    return _kind_of_class(cls), tuple(attributes), attributes.values(), None
+
+
+#: Kinds of nodes by classes whose subclasses are of them too, or which have none.
+_BUILT_IN: dict[str, Any] = {
+    "tuple": tuple,
+    "list": (list, deque),
+    "dict": dict,
+    "snapshot": (set, bytearray),
+    "cell": types.CellType,
+    "function": types.FunctionType,
+    "method": types.MethodType,
+}
+_PARTS: dict[str, Callable[[Any], Parts | None] | None] = {
+    "leaf": None,
+    "protocol": _protocol_parts,
+    "tuple": _tuple_parts,
+    "list": _list_parts,
+    "dict": _dict_parts,
+    "snapshot": _snapshot_parts,
+    "cell": _cell_parts,
+    "function": _function_parts,
+    "method": _method_parts,
+    "object": _object_parts,
+    "record": _object_parts,
+}
 
 
 def _is_frozen(cls: type) -> bool:
@@ -194,11 +283,8 @@ def _is_frozen(cls: type) -> bool:
 
 
 def _attributes(obj: Any) -> dict[str, Any] | None:
-    """Return the instance attributes of an ordinary object; None for other objects."""
-    cls = type(obj)
-    library = cls.__module__.partition(".")[0] in sys.stdlib_module_names
-    if library and cls.__module__ != "__main__" and cls is not types.SimpleNamespace:
-        return None  # loggers, locks, paths, ...: nothing of the program's own state
+    """Return the instance attributes of an ordinary object; None for an object without any."""
+    cls: Any = type(obj)
     found: dict[str, Any] = {}
     slots = _slots(cls)
     for name in slots:
@@ -212,14 +298,15 @@ def _attributes(obj: Any) -> dict[str, Any] | None:
     return found
 
 
-def _slots(cls: type) -> list[str]:
+@functools.lru_cache(maxsize=4096)
+def _slots(cls: Any) -> tuple[str, ...]:
     found: list[str] = []
     for base in reversed(cls.__mro__):
         slots = base.__dict__.get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else slots:
             if slot not in ("__dict__", "__weakref__"):
                 found.append(_mangled(base, slot))
-    return found
+    return tuple(found)
 
 
 def _mangled(cls: type, slot: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol
 from basedsl.binding.arguments import (
     AdaptedArgument,
     ArgumentType,
+    ReceiverArgument,
     StaticArgument,
     TreeArgument,
     describe,
@@ -22,7 +23,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.binding.constexpr import constexpr_type
 from basedsl.binding.signature import Each
-from basedsl.errors import DSLCallError, with_article
+from basedsl.errors import DSLCallError, plugin_defect, with_article
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, flatten, leaf_paths
 
@@ -42,10 +43,11 @@ class DeclaresArguments(Protocol):
 
 
 def argument_type(
-    language: DeclaresArguments, value: Any, annotation: Any, name: str
+    language: DeclaresArguments, value: Any, annotation: Any, name: str, is_receiver: bool = False
 ) -> ArgumentType:
-    """Return the type of one argument of the parameter `name`. Raises DSLCallError for a value that
-    neither the language, the core nor a plugin can pass to compiled code.
+    """Return the type of one argument of the parameter `name`; with `is_receiver`, of the parameter
+    that a method is bound by. Raises DSLCallError for a value that neither the language, the core
+    nor a plugin can pass to compiled code.
     """
     if isinstance(annotation, Each):
         return _tree(language, value, name, annotation.annotation)
@@ -63,11 +65,17 @@ def argument_type(
             value, annotation, name, language.default_int, language.default_float
         )
     if found is not None:
+        if not isinstance(found, ArgumentType):
+            raise plugin_defect(
+                language,
+                f"argument_type() returned {with_article(type(found))} for '{name}'",
+                hint="return an object of a subclass of ArgumentType, or None",
+            )
         return found
     if is_plainly_static(value):
         return StaticArgument(static_key(value, name), value)
-    if name == "self":
-        return StaticArgument(("self", id(value)), value)
+    if is_receiver:
+        return ReceiverArgument(value)
     adapter = plugin_manager().adapter_for(language.name, type(value), annotation)
     if adapter is not None:
         return AdaptedArgument(argument_type(language, adapter(value), annotation, name), adapter)

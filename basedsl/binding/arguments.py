@@ -143,6 +143,13 @@ class StaticArgument(ArgumentType):
         return f"static {self.value!r}"
 
 
+class ReceiverArgument(StaticArgument):
+    """The instance that a method is called on: static, and known by its identity."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(("receiver", id(value)), value)
+
+
 class PartsArgument(ArgumentType):
     """The base of composite types: the storage of `parts` in order. Types with equal `key`s are
     equal.

@@ -1,9 +1,10 @@
 """Random sessions: several calls of one program, with state of the module between them.
 
-A session's program changes objects of its module (a list, a dict, an object, an array, a mutable
-default) and an array of its own, mostly where Python decides alone. After each call everything
-that outlives it must be what Python leaves, and so must the result. A refusal ends a session: where
-captured code changes what it cannot carry, an error is right, and anything else is not.
+A session's program changes objects of its module (containers, an object, a class, a function, an
+array, a text, an iterator, random numbers, a mutable default) and an array of its own, mostly where
+Python decides alone. After each call everything that outlives it must be what Python leaves, and so
+must the result. A refusal ends a session: where captured code changes what it cannot carry, an
+error is right, and anything else is not.
 """
 
 from __future__ import annotations
@@ -11,28 +12,53 @@ from __future__ import annotations
 import copy
 import linecache
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.conformance.cases import Buf
 from basedsl.conformance.compare import difference, run_dsl, run_python, same
 from basedsl.conformance.declaration import Conformance
+from basedsl.conformance.fuzz import quick_compiler
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.variety import WRAP
 from basedsl.errors import DSLError
 
 STATE = """
+import io
+import itertools
+import random
+from collections import deque
+
 import numpy as np
 
 LOG = [1, 2]
+RING = deque([1, 2, 3], maxlen=4)
+SEEN = {1}
+TEXT = io.StringIO()
+TURNS = itertools.count(3)
+CHANCE = random.Random(7)
 TABLE = {'a': 1, 'b': 2}
 BOX = Point(1, 2)
 ARRAY = np.zeros(3, np.int64)
 COUNT = 0
 
 
+class Level:
+    height = 2
+
+    @classmethod
+    def up(cls, by):
+        cls.height = (cls.height + by) % 89
+        return cls.height
+
+
 def note(value, held=[0]):
     held.append(value)
     return len(held)
+
+
+def counted():
+    counted.calls = getattr(counted, 'calls', 0) + 1
+    return counted.calls
 
 
 def tick():
@@ -42,7 +68,9 @@ def tick():
 
 
 def state():
-    return LOG, TABLE, (BOX.x, BOX.y), ARRAY.tolist(), note.__defaults__, COUNT
+    own = LOG, TABLE, (BOX.x, BOX.y), ARRAY.tolist(), note.__defaults__, COUNT, Level.height
+    library = list(RING), sorted(SEEN), TEXT.getvalue(), repr(TURNS), CHANCE.getstate()
+    return own, library, getattr(counted, 'calls', 0)
 """
 #: What ends a session: an error that says that a program has no meaning in a DSL.
 REFUSALS = (
@@ -73,7 +101,7 @@ class SessionGenerator(Generator):
 
     def statement(self, scope: Any) -> tuple[list[str], bool]:
         """Return a statement; at the top, often one that changes the state."""
-        chance = 0.5 if scope.depth == 0 else 0.04
+        chance = 0.5 if scope.depth == 0 else 0.01
         if scope.local or self.random.random() > chance:
             return super().statement(scope)
         self.budget -= 1
@@ -83,7 +111,7 @@ class SessionGenerator(Generator):
         """Return a statement that changes something outside."""
         r = self.random
         k = r.randint(1, 9)
-        if r.random() < 0.03:
+        if r.random() < 0.02:
             return f"BOX.y = {self.int_(scope, 0)} % {WRAP}"
         return r.choice(
             [
@@ -98,6 +126,16 @@ class SessionGenerator(Generator):
                 f"own[{r.randint(0, 1)}] += {k}",
                 f"note({k})",
                 "tick()",
+                f"RING.append({k})",
+                f"RING.rotate({k})",
+                f"SEEN.add({k} * len(SEEN) % 11)",
+                f"SEEN.discard({k})",
+                f"TEXT.write('{k}')",
+                "next(TURNS)",
+                "CHANCE.random()",
+                f"Level.up({k})",
+                f"Level.height = {k}",
+                "counted()",
             ]
         )
 
@@ -107,13 +145,24 @@ class SessionGenerator(Generator):
         if scope.depth == 0 and r.random() < 0.12:
             return r.choice(
                 "len(LOG);LOG[-1];TABLE['a'];len(TABLE);BOX.x;BOX.total();int(ARRAY[1]);"
-                "int(own[0]);note(3);tick()".split(";")
+                "int(own[0]);note(3);tick();sum(RING);RING[0];len(SEEN);int(2 in SEEN);TEXT.tell();"
+                "next(TURNS);CHANCE.randint(1, 9);Level.height;Level.up(2);counted()".split(";")
             )
         return super().int_(scope, depth)
 
 
-def session_failure(conformance: Conformance, seed: int, text: str) -> str:
-    """Return how a session differs from Python; "" if not."""
+class SessionReport(NamedTuple):
+    """The outcome of a session: the difference in words ("" if none), the calls made, and True if
+    a refusal ended it.
+    """
+
+    failure: str
+    calls: int
+    refused: bool = False
+
+
+def run_session(conformance: Conformance, seed: int, text: str) -> SessionReport:
+    """Run the calls of a session by Python and by a DSL, up to the first difference or refusal."""
     python_module = _load(text, f"<session {seed} in Python>")
     dsl_module = _load(text, f"<session {seed}>")
     compiled = conformance.entry(dsl_module["program"])
@@ -124,21 +173,24 @@ def session_failure(conformance: Conformance, seed: int, text: str) -> str:
         python = run_python(python_module["program"], args, {})
         dsl = run_dsl(conformance, compiled, args, {})
         if isinstance(dsl.error, DSLError) and any(one in str(dsl.error) for one in REFUSALS):
-            return ""
+            return SessionReport("", number, refused=True)
         found = difference(conformance, python, dsl)
         left, kept = python_module["state"](), dsl_module["state"]()
         if not found and not same(conformance, left, kept):
             found = f"Python leaves the state {left}, {conformance.name} leaves {kept}"
         if found:
-            return f"call {number}, for {args}\n{found}"
-    return ""
+            return SessionReport(f"call {number}, for {args}\n{found}", number)
+    return SessionReport("", len(ORDER))
 
 
-def check_session_of_seed(conformance: Conformance, seed: int) -> str:
-    """Return a report on the session of `seed`; "" if both agree."""
+def check_session(conformance: Conformance, seed: int) -> SessionReport:
+    """Run the session of `seed`; the report on a difference shows its program."""
     text = SessionGenerator(seed, exact=conformance.float_bits < 64).program()
-    found = session_failure(conformance, seed, text)
-    return found and f"session {seed}: {found}\n\n{text}"
+    with quick_compiler(conformance, seed):
+        report = run_session(conformance, seed, text)
+    if not report.failure:
+        return report
+    return report._replace(failure=f"session {seed}: {report.failure}\n\n{text}")
 
 
 def _load(text: str, filename: str) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Random structured programs give what Python gives. More of them: `--fuzz 10000`."""
+"""Random structured programs give what Python gives. More of them: `--basedsl-fuzz 10000`."""
 
 from __future__ import annotations
 
 from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.fuzz import check_seed
-from basedsl.conformance.sessions import check_session_of_seed
+from basedsl.conformance.sessions import check_session
 
 
 def test_random_programs(conformance: Conformance, seeds: range) -> None:
@@ -15,5 +15,5 @@ def test_random_programs(conformance: Conformance, seeds: range) -> None:
 def test_random_sessions(conformance: Conformance, seeds: range) -> None:
     """Several calls with state between them: one session for every fifth program."""
     chosen = [seed for seed in seeds if seed % 5 == 0]
-    reports = [report for seed in chosen if (report := check_session_of_seed(conformance, seed))]
+    reports = [found for seed in chosen if (found := check_session(conformance, seed).failure)]
     assert not reports, "\n\n".join(reports)

@@ -112,8 +112,18 @@ class Variety:
                 f"({c} {r.choice('&|^')} ({a} < {b}))",
                 f"({c} {r.choice(['==', '!='])} ({a} < {b}))",
                 f"bool({a})",
+                self.edge_comparison(a, b),
             ]
         )
+
+    def edge_comparison(self, a: str, b: str) -> str:
+        """Return a comparison of an int and a float near the largest ints that floats hold."""
+        edge = 2**24 if getattr(self, "exact", False) else 2**53
+        sign = self.random.choice(["==", "!=", "<", "<=", ">", ">="])
+        number, other = f"({edge} + {a} % 5)", f"({edge}.0 + float({b} % 3 * 2))"
+        if self.random.random() < 0.5:
+            number, other = other, number
+        return f"({number} {sign} {other})"
 
     # Statements -----------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ args, kwargs = read_arguments(["float32[1024]", "n=8"], vars(module))
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import inspect
 import re
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLError, DSLRuntimeError, DSLSyntaxError
+from basedsl.errors import DSLError, DSLRuntimeError, DSLSyntaxError, nearest
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.location import Span, is_internal_frame, span_of_code
 
@@ -111,10 +110,10 @@ def find_function(module: ModuleType, name: str) -> Any:
             value = getattr(value, part)
         except AttributeError:
             known = list(functions_of(module))
-            near = difflib.get_close_matches(name, known, n=1)
+            near = nearest(name, known)
             raise DSLRuntimeError(
                 f"{module.__file__} has no function {name!r}",
-                hint=f"did you mean {near[0]}?"
+                hint=f"did you mean {near}?"
                 if near
                 else f"there is {', '.join(known) or 'no decorated function'}",
             ) from None

@@ -11,25 +11,24 @@ from __future__ import annotations
 
 import ctypes
 import datetime
-import decimal
 import enum
 import functools
 import logging
 import operator
 import pathlib
+import random
 import re
 import sys
 import types
 import typing
-import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
+from basedsl.loaded_classes import loaded_classes
 from basedsl.location import is_internal
 from basedsl.metastage.iterators import is_iterator, position
 
@@ -38,16 +37,23 @@ _IMMUTABLE = (
     *_PLAIN,
     *(type, types.ModuleType, types.CodeType, types.GenericAlias, types.UnionType),
     *(type(...), type(NotImplemented), enum.Enum, range, slice, np.dtype, np.generic, np.ufunc),
-    *(re.Pattern, re.Match, decimal.Decimal, Fraction, uuid.UUID, pathlib.PurePath),
+    *(re.Pattern, re.Match, pathlib.PurePath),
     *(datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, weakref.ref),
     *(operator.itemgetter, operator.attrgetter, operator.methodcaller, np.finfo, np.iinfo),
     *(types.WrapperDescriptorType, types.MethodDescriptorType),
     *(types.GetSetDescriptorType, types.MemberDescriptorType, types.ClassMethodDescriptorType),
     *(typing.TypeVar, functools._lru_cache_wrapper),
 )
+_IMMUTABLE_NAMES = ("decimal.Decimal", "fractions.Fraction", "uuid.UUID")
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 # Their effects leave nothing to compare.
-_OPAQUE = (logging.Logger, logging.LoggerAdapter, logging.Handler, ctypes._Pointer)
+_OPAQUE = (
+    random.SystemRandom,
+    logging.Logger,
+    logging.LoggerAdapter,
+    logging.Handler,
+    ctypes._Pointer,
+)
 _MOST = 20000  # objects that one object may lead to; it counts as opaque if it leads to more
 
 _OPAQUE_MARK = object()
@@ -67,10 +73,14 @@ _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 _FOLLOWED = (types.FunctionType, types.MethodType, types.CellType)
 
 
+def _immutable() -> tuple[Any, ...]:
+    return _IMMUTABLE + loaded_classes(*_IMMUTABLE_NAMES)
+
+
 @_by_class
 def _is_constant(cls: Any) -> bool:
     """Return True if objects of a class cannot change, or are the DSL's own affair."""
-    if issubclass(cls, _IMMUTABLE):
+    if issubclass(cls, _immutable()):
         return cls.__dictoffset__ == 0 or issubclass(cls, (type, enum.Enum, types.ModuleType))
     return cls in _FOLLOWED or _is_dsl(cls)
 
@@ -160,7 +170,7 @@ class Contents:
             self._found += (_OPAQUE_MARK, obj)
         elif _is_constant(cls):
             self._found.append(obj)
-        elif isinstance(obj, _IMMUTABLE):
+        elif isinstance(obj, _immutable()):
             self._found.append(obj)
             self._attributes(obj)
         else:

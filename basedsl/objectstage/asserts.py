@@ -139,10 +139,11 @@ def report_failures(op: Any, context: PipelineContext) -> Snapshot | None:
     if not context.may_contain("llvm.unreachable"):
         return context.input
     ir, llvm = context.bindings.ir, context.bindings.llvm
-    tails = _failing_tails(ir, op)
+    found = _named(ir, op, "llvm.unreachable", "llvm.call")
+    tails = _failing_tails(ir, found["llvm.unreachable"])
     if not tails:
         return context.input
-    _refuse_callers(ir, op, {_name_of(ir, tail[-1].parent) for tail in tails})
+    _refuse_callers(ir, found["llvm.call"], {_name_of(ir, tail[-1].parent) for tail in tails})
     body = op.regions[0].blocks[0]
     messages: dict[bytes, str] = {}
     with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
@@ -179,10 +180,10 @@ def _return_zeros(ir: Any, kind: Any) -> None:
     create("llvm.return", operands=values)
 
 
-def _failing_tails(ir: Any, op: Any) -> list[tuple[Any, Any, Any]]:
+def _failing_tails(ir: Any, ends: list[Any]) -> list[tuple[Any, Any, Any]]:
     """Return the last three operations of each block that a lowered assertion ends in."""
     found: list[tuple[Any, Any, Any]] = []
-    for unreachable in _named(ir, op, "llvm.unreachable"):
+    for unreachable in ends:
         last = list(unreachable.block.operations)[-3:]
         calls = [_callee(ir, one) for one in last[:-1]]
         if calls == ["puts", "abort"]:
@@ -191,8 +192,8 @@ def _failing_tails(ir: Any, op: Any) -> list[tuple[Any, Any, Any]]:
     return found
 
 
-def _refuse_callers(ir: Any, op: Any, can_fail: set[str]) -> None:
-    for call in _named(ir, op, "llvm.call"):
+def _refuse_callers(ir: Any, calls: list[Any], can_fail: set[str]) -> None:
+    for call in calls:
         callee, caller = _callee(ir, call), _name_of(ir, call.parent)
         if callee in can_fail and caller != f"_mlir_ciface_{callee}":
             raise CompilerBug(
@@ -203,16 +204,16 @@ def _refuse_callers(ir: Any, op: Any, can_fail: set[str]) -> None:
             )
 
 
-def _named(ir: Any, op: Any, name: str) -> list[Any]:
-    """Return the operations called `name` in `op`, except those for other machines."""
-    found: list[Any] = []
+def _named(ir: Any, op: Any, *names: str) -> dict[str, list[Any]]:
+    """Return the operations of these names in `op`, except those for other machines."""
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    advance, skip = ir.WalkResult.ADVANCE, ir.WalkResult.SKIP
 
     def visit(inner: Any) -> Any:
-        if inner.name == "gpu.module":
-            return ir.WalkResult.SKIP
-        if inner.name == name:
-            found.append(inner)
-        return ir.WalkResult.ADVANCE
+        name = inner.name
+        if name in found:
+            found[name].append(inner)
+        return skip if name == "gpu.module" else advance
 
     op.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found

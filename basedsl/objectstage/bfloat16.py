@@ -37,13 +37,20 @@ def exact_bfloat16(op: Any, context: PipelineContext) -> Snapshot | None:
 def _has_bfloat16(op: Any, context: PipelineContext) -> bool:
     ir = context.bindings.ir
     found = False
+    others: set[Any] = set()  # types that were printed already
+    advance, interrupt = ir.WalkResult.ADVANCE, ir.WalkResult.INTERRUPT
 
     def visit(inner: Any) -> Any:
         nonlocal found
-        if inner.name.startswith("arith.") and any("bf16" in str(r.type) for r in inner.results):
-            found = True
-            return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
+        if inner.name.startswith("arith."):
+            for result in inner.results:
+                kind = result.type
+                if kind not in others:
+                    if "bf16" in str(kind):
+                        found = True
+                        return interrupt
+                    others.add(kind)
+        return advance
 
     op.walk(visit)
     return found

@@ -25,12 +25,14 @@ compilation. Wrappers (`hookimpl(wrapper=True)`) are not taken.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
+
+if TYPE_CHECKING:
+    import argparse
 
 GROUP = "basedsl"
 """Name of the entry-point group of plugins with hooks, and of the pluggy project."""

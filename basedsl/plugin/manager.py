@@ -7,7 +7,6 @@ reason (`broken`), and the others work.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import threading
@@ -17,7 +16,7 @@ from typing import Any
 
 import pluggy
 
-from basedsl.errors import DSLError, with_article
+from basedsl.errors import DSLError, nearest, with_article
 from basedsl.plugin import hookspecs
 from basedsl.plugin.entry_points import installed
 from basedsl.plugin.hookspecs import (
@@ -305,8 +304,8 @@ class PluginManager:
         if broken is not None:
             return PluginError(f"the plugin {name!r} is broken: {broken.reason}")
         known = self.dsl_names()
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else None
+        near = nearest(name, known)
+        hint = f"did you mean {near!r}?" if near else None
         notes = tuple(
             (f"the plugin {one.plugin!r} is broken: {one.reason}", None)
             for one in self.broken.values()
@@ -335,10 +334,10 @@ def _inspect(module: Any, name: str) -> _Plugin:
         if not callable(function):
             continue
         if attribute not in _SPECS:
-            near = difflib.get_close_matches(attribute, _SPECS, n=1)
+            near = nearest(attribute, _SPECS)
             raise PluginError(
                 f"the plugin {name!r} has {attribute}, which basedsl does not ask for",
-                hint=f"did you mean {near[0]}?" if near else f"there is {', '.join(_SPECS)}",
+                hint=f"did you mean {near}?" if near else f"there is {', '.join(_SPECS)}",
             )
         marks = getattr(function, f"{GROUP}_impl", None)
         if marks is None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 import collections
 import contextvars
 import io
-import queue
 import random
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from basedsl.loaded_classes import loaded_classes
 from basedsl.metastage.iterators import is_iterator, position
 from basedsl.staleness.guard_kinds import MISSING
 
@@ -26,16 +26,24 @@ _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (weakref.ref, lambda reference: (reference(),)),
     (contextvars.ContextVar, lambda variable: (variable.get(MISSING),)),
     (threading.local, lambda local: tuple(sorted(vars(local).items()))),
+    (random.SystemRandom, lambda source: ()),  # it has no state
     (random.Random, lambda source: (source.getstate(),)),
     ((io.StringIO, io.BytesIO), lambda text: (text.getvalue(), text.tell())),
-    (queue.Queue, lambda waiting: tuple(waiting.queue)),
-    (queue.SimpleQueue, lambda waiting: (waiting.qsize(),)),
 )
+_READERS_BY_NAME: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("queue.Queue", lambda waiting: tuple(waiting.queue)),
+    ("_queue.SimpleQueue", lambda waiting: (waiting.qsize(),)),
+)
+
+
+def _loaded_readers() -> Iterator[tuple[Any, Callable[[Any], Any]]]:
+    for name, read in _READERS_BY_NAME:
+        yield loaded_classes(name), read
 
 
 def contents_reader(value: Any) -> Callable[[], Any] | None:
     """A function that returns the contents of `value` as a tuple; None for other classes."""
-    for kinds, read in _READERS:
+    for kinds, read in (*_READERS, *_loaded_readers()):
         if isinstance(value, kinds):
             return lambda: read(value)
     if is_iterator(value):

@@ -12,6 +12,7 @@ import builtins
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from operator import is_
 from typing import Any, Protocol
 
 from basedsl.native_call import object_layout
@@ -73,8 +74,10 @@ def same(a: Any, b: Any) -> bool:
 def unchanged(a: Any, b: Any) -> bool:
     """Return True if two values of `Guard.now` are of one state: the same items in one order."""
     if type(a) is list:
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and (all(map(is_, a, b)) or all(map(same, a, b)))
     if type(a) is dict:
+        if all(map(is_, a, b)) and all(map(is_, a.values(), b.values())):
+            return len(a) == len(b)
         return same(tuple(a.items()), tuple(b.items()))
     return same(a, b)
 

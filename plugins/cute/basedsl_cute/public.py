@@ -1,6 +1,17 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import DSLRuntimeError, const_expr, dtype, range, range_constexpr
+from basedsl import (
+    DryRun,
+    DSLRuntimeError,
+    KeepIR,
+    OptLevel,
+    PostCompileHookContext,
+    WarningsAsErrors,
+    const_expr,
+    dtype,
+    range,
+    range_constexpr,
+)
 from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,
@@ -190,7 +201,6 @@ from basedsl_cute.dsl.compile import (
     KeepPTX,
     KeepSASS,
     NvdisasmOptions,
-    OptLevel,
     PtxasOptions,
     compile,
 )
@@ -266,6 +276,7 @@ __all__: list[str] = [
     "CopyAtom",
     "DSLCudaRuntimeError",
     "DSLRuntimeError",
+    "DryRun",
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
@@ -297,6 +308,7 @@ __all__: list[str] = [
     "IntTuple",
     "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
@@ -306,6 +318,7 @@ __all__: list[str] = [
     "NvdisasmOptions",
     "OptLevel",
     "Pointer",
+    "PostCompileHookContext",
     "PtxasOptions",
     "Ratio",
     "ReductionOp",
@@ -331,6 +344,7 @@ __all__: list[str] = [
     "Uint64",
     "Uint128",
     "Vector",
+    "WarningsAsErrors",
     "all_",
     "and_",
     "any_",

@@ -1,4 +1,4 @@
-"""`cute.torch` and `utils.create_cute_tensor_for_fp8`, with PyTorch on the CPU and the simulator."""
+"""`cute.torch` and `utils.create_cute_tensor_for_fp8`, with PyTorch and the simulator."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,6 @@ an element as which of its values (V), coloured by thread, as in the CuTe papers
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -292,13 +291,19 @@ def to_svg(x: Any) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="monospace" font-size="11" '
         'text-anchor="middle">',
-        f"<title>{escape(drawn.caption)}</title>",
+        f"<title>{_escape(drawn.caption)}</title>",
         f'<text x="{_CELL // 2}" y="{_CELL // 2}" text-anchor="start">'
-        f"{escape(drawn.caption)}</text>",
+        f"{_escape(drawn.caption)}</text>",
     ]
     for grid in drawn.grids:
         parts += _svg_grid(grid)
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _escape(text: str) -> str:
+    from html import escape  # its table of names takes as long to load as all of this module
+
+    return escape(text)
 
 
 def _svg_grid(grid: Grid) -> list[str]:
@@ -307,9 +312,8 @@ def _svg_grid(grid: Grid) -> list[str]:
 
     def label(i: int, j: int, what: str, down: int = 0) -> str:
         left, top = corner(i, j)
-        return (
-            f'<text x="{left + _CELL // 2}" y="{top + _CELL // 2 + 4 + down}">{escape(what)}</text>'
-        )
+        place = f'x="{left + _CELL // 2}" y="{top + _CELL // 2 + 4 + down}"'
+        return f"<text {place}>{_escape(what)}</text>"
 
     height, width = grid.extent
     parts = []
@@ -329,7 +333,7 @@ def _svg_grid(grid: Grid) -> list[str]:
     if grid.title:
         left, top = corner(-1, -1)
         place = f'x="{left + _CELL // 2}" y="{top}" text-anchor="start" font-weight="bold"'
-        parts.append(f"<text {place}>{escape(grid.title)}</text>")
+        parts.append(f"<text {place}>{_escape(grid.title)}</text>")
     return parts
 
 

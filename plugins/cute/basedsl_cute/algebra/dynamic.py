@@ -39,7 +39,7 @@ def _of(a: Any, b: Any) -> Arithmetic | None:
 
 def is_static_int(x: Any) -> bool:
     """Return True for a Python int (bool excluded)."""
-    return type(x) is int or (isinstance(x, int) and not isinstance(x, bool))
+    return type(x) is int or (issubclass(type(x), int) and type(x) is not bool)
 
 
 @takes_location

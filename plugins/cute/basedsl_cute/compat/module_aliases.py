@@ -8,7 +8,6 @@ different classes; aliases are therefore registered in `sys.modules` before they
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import sys
 
 ROOT = "basedsl_cute"
@@ -26,9 +25,11 @@ def register_alias(path: str, real: str) -> None:
     Of this package itself, only the public modules are registered; importing any other path below
     the alias raises ImportError, since it would load a second copy.
     """
+    from pkgutil import iter_modules
+
     module = importlib.import_module(real)
     sys.modules[path] = module
-    for child in pkgutil.iter_modules(getattr(module, "__path__", ())):
+    for child in iter_modules(getattr(module, "__path__", ())):
         inner = f"{path}.{child.name}"
         if real != ROOT or child.name in PUBLIC:
             register_alias(inner, f"{real}.{child.name}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from basedsl import Pipeline, Step, native_steps
+from basedsl import NativeTarget, Pipeline, Step, native_steps
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.steps import (
     launch_records,
@@ -76,7 +76,7 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
             Step("ptx", emit, verify=False, suffix=".ptx"),
             # Launches in host code -> calls of the launcher; then host code -> native code.
             Step("host", lower_launch),
-            *native_steps(),
+            *_host_steps(options.opt_level),
             *_when(
                 has_ptxas,
                 Step("cubin", assemble, verify=False, suffix=".cubin"),
@@ -91,7 +91,7 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     )
 
 
-def simulator_pipeline(target: Target) -> Pipeline:
+def simulator_pipeline(target: Target, opt_level: int = 2) -> Pipeline:
     """Compile kernels to Python for the CPU simulator, and host code to native code that launches
     them.
     """
@@ -109,10 +109,15 @@ def simulator_pipeline(target: Target) -> Pipeline:
             Step("programs", simulator_programs),
             # Launches in host code -> calls of the launcher; then host code -> native code.
             Step("host", lower_launch),
-            *native_steps(),
+            *_host_steps(opt_level),
         ),
         input="cute",
     )
+
+
+def _host_steps(opt_level: int) -> tuple[Step, ...]:
+    # Host code gains nothing from LLVM's O3, which takes longer.
+    return native_steps(NativeTarget(min(opt_level, 2)))
 
 
 def _when(condition: bool, *steps: Step) -> tuple[Step, ...]:

@@ -278,7 +278,7 @@ def vote_sync(
 
 @takes_location
 def redux_sync(value: Any, kind: str, mask: int | Integer = arch.FULL_MASK) -> Any:
-    """Combine a 32-bit number over the lanes of `mask` (`redux.sync`), as `arch.warp_redux_sync`."""
+    """Combine a 32-bit number over the lanes of `mask` (`redux.sync`)."""
     return arch.warp_redux_sync(value, _text(kind), mask)
 
 

@@ -1,0 +1,46 @@
+"""An import of a DSL loads no module that only some programs need."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import subprocess
+import sys
+
+import pytest
+
+from basedsl.loaded_classes import loaded_classes
+
+#: Modules of the standard library that only errors, plugins, the command line or pictures need.
+LATER = (
+    "argparse", "decimal", "difflib", "email", "fractions", "html", "importlib.metadata", "pkgutil",
+    "queue", "uuid", "zipfile",
+)  # fmt: skip
+
+PROGRAM = """
+import sys
+import numpy
+before = set(sys.modules)
+import {package}
+{package}.jit
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.mark.parametrize("package", ["basedsl_toy", "basedsl_cute"])
+def test_an_import_loads_no_module_that_few_programs_need(package):
+    program = PROGRAM.format(package=package)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert package in loaded and f"{package}.dsl" in loaded
+    assert [name for name in loaded if name in LATER] == []
+
+
+def test_classes_of_modules_that_are_not_loaded_have_no_objects(monkeypatch):
+    names = ("decimal.Decimal", "fractions.Fraction", "datetime.date", "datetime.nothing")
+    assert loaded_classes(*names) == (decimal.Decimal, fractions.Fraction, datetime.date)
+    monkeypatch.delitem(sys.modules, "fractions")
+    assert loaded_classes(*names) == (decimal.Decimal, datetime.date)
