@@ -157,6 +157,7 @@ from basedsl.objectstage import (
 from basedsl.options import OptionError, Options, kept, option
 from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.resources import Resources
 from basedsl.tracing import (
     Emitter,
     LoopHints,
@@ -263,6 +264,7 @@ __all__ = [
     "PipelineContext",
     "PostCompileHookContext",
     "Replace",
+    "Resources",
     "ResultType",
     "Results",
     "Rule",

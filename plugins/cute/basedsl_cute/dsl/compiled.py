@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from basedsl import Compiled
-from basedsl_cute.lowering.ptx.sass import disassemble
+from basedsl import Compiled, Resources
+from basedsl_cute.dsl.resources import KernelResources, read_resources
+from basedsl_cute.lowering.ptx.sass import disassemble, histogram
 
 
 class CuteCompiled(Compiled):
@@ -28,6 +31,16 @@ class CuteCompiled(Compiled):
         return None
 
     @property
+    def lowered_module(self) -> Any:
+        """The module with kernels in llvm and nvvm; on the simulator, in what it translates."""
+        name = "nvvm" if "nvvm" in self.stages else "launches"
+        if name not in self.stages:
+            return super().lowered_module
+        names = self.stages.names
+        before = [n for n in names[: names.index(name) + 1] if self.stages[n].kind == "mlir"]
+        return self.stages[before[-1]].module()
+
+    @property
     def __ptx__(self) -> str | None:
         """The PTX of the kernels."""
         return self.stages.text("ptx") if "ptx" in self.stages else None
@@ -44,6 +57,22 @@ class CuteCompiled(Compiled):
             return self.stages.text("sass")
         cubin = self.__cubin__
         return None if cubin is None else disassemble(cubin, self.settings.nvdisasm_options)
+
+    @property
+    def resources(self) -> Resources[KernelResources]:
+        """The resources of the kernels, by their names: registers, spills, shared and local memory,
+        and `occupancy()`, which `print(compiled)` shows.
+        """
+        return read_resources(self.stages, self.function.language.target(self.settings))
+
+    def instruction_histogram(self) -> Counter[str]:
+        """Return how often each instruction occurs in the kernels' machine code, most frequent
+        first; in the host's where there is no kernel, or no GPU to compile for. Raises
+        DSLRuntimeError without nvdisasm.
+        """
+        if not self.__cubin__:
+            return super().instruction_histogram()
+        return histogram(self.__sass__ or "")
 
     def export_to_c(
         self,
