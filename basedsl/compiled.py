@@ -204,6 +204,9 @@ class Compiled:
                     argument = self._expect(i, given[i])
                 packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
+            if self.results.returns_arguments:
+                every = [given.get(i) for i in range(len(self.arguments))]
+                result = self.results.settle(result, every)
         if not self._tried_own:
             self._tried_own = True
             self._arm(given)
@@ -263,7 +266,7 @@ class Compiled:
         self, places: Sequence[int], values: Sequence[Any], accepting: bool
     ) -> NativeVariant | None:
         code = self._invoke.native if isinstance(self._invoke, Invoker) else None
-        if code is None:
+        if code is None or self.results.returns_arguments:
             return None
         return native_variant(
             self.function.language,
@@ -280,7 +283,7 @@ class Compiled:
         packed: list[Any] = []
         for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
             packed += self._pack(i, argument, value)
-        return self._invoke(packed)
+        return self.results.settle(self._invoke(packed), values)
 
     def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
         """Return the C storage of an argument; an error if its type packs another number of items

@@ -18,6 +18,7 @@ from typing import Any
 from basedsl import logs, objectstage
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import static_parts
+from basedsl.binding.equality import check_equal
 from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
@@ -53,6 +54,7 @@ from basedsl.stages import BoundCall, Built, Rewritten, Traced
 from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
+from basedsl.staleness.overlap import Overlap, arrays_of, check_shared_objects
 from basedsl.tracer import trace_call
 from basedsl.warn import OptionWarning, warn
 
@@ -77,11 +79,15 @@ class Driver:
         is_fresh = _pop_call_option("no_cache", function, kwargs)
         call = self.bind(function, args, kwargs, self.options)
         compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
-        if compiled.effects:
-            return _run_once(compiled, call)
-        if not is_new:
+        run = _run_once if compiled.effects else _run
+        if compiled.guards.arrays and arrays_of(call.values):
+            overlap = Overlap(compiled.guards, call.values)
+            result = run(compiled, call)
+            overlap.check(function.fn)
+            return result
+        if not is_new and not compiled.effects:
             function.call_natively(compiled.native_variant(call.values))
-        return compiled.run(call.values)
+        return run(compiled, call)
 
     def bind(
         self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
@@ -107,6 +113,7 @@ class Driver:
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
+                check_equal(self.language, known.arguments, call.arguments)
                 return known, False
             with gc_paused(keep=self._mlir is None):
                 made = self._load_or_compile(call)
@@ -132,6 +139,7 @@ class Driver:
         with clock("keep"):
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             alike = not compiled.effects and compiled.guards.portable_text == text
+            alike = alike and not compiled.results.returns_arguments
             if entry is not None and alike and not shows_stages(call.settings):
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
@@ -204,6 +212,7 @@ class Driver:
         """
         for function in traced.functions:
             after.meets(function)
+        check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
         return tuple(found)
@@ -238,6 +247,7 @@ class Driver:
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
             dsl=self.language.name,
+            plugin=plugin_of(self.language),
         )
         traced.results.forget()
         return stages
@@ -258,20 +268,33 @@ class Driver:
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
-            add = AddEntry(call.function.symbol, taken, results, plugin_of(self.language))
+            add = AddEntry(call.function.symbol, taken, results, self.language)
             entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
-        settings = call.settings
+        language, settings = self.language, call.settings
         if settings.dryrun:
-            return self.language.compiled_class(call, built, _do_nothing, clock.seconds)
+            return language.compiled_class(call, built, _do_nothing, clock.seconds)
         with clock("load"), uninterrupted():
             load_libraries(settings)
-            invoke = self.language.executor(
-                built.stages, call.function.symbol, call.arguments, built.results, settings
+            try:
+                invoke = language.executor(
+                    built.stages, call.function.symbol, call.arguments, built.results, settings
+                )
+            except DSLError:
+                raise
+            except Exception as error:
+                raise plugin_defect(
+                    language, f"executor() broke: {type(error).__name__}: {error}"
+                ) from error
+        if not callable(invoke):
+            raise plugin_defect(
+                language,
+                f"executor() returned {with_article(type(invoke))}, which is not callable",
+                hint="return a function of the packed arguments",
             )
         if settings.time_stages:
             invoke = timed(invoke, self.language, call)
@@ -287,7 +310,11 @@ class Driver:
                 if self._mlir is None:
                     language = self.language
                     bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(bindings, language.load_dialects)
+                    self._mlir = MLIRContext(
+                        bindings,
+                        language.load_dialects,
+                        allow_unregistered_dialects=language.allow_unregistered_dialects,
+                    )
         return self._mlir
 
     @property
@@ -318,6 +345,10 @@ class Driver:
                 preload_libraries(self.language)
 
 
+def _run(compiled: Compiled, call: BoundCall) -> Any:
+    return compiled.run(call.values)
+
+
 def _do_nothing(packed: Sequence[Any]) -> None:
     """Stand for code that a dry run has not compiled."""
 
@@ -330,9 +361,12 @@ def _run_once(compiled: Compiled, call: BoundCall) -> Any:
         return compiled.run(call.values)
     except Exception as error:
         function = call.function
+        changed = [path for path in compiled.effects if path not in compiled.guards.volatile]
+        if not changed:
+            raise
         raised = type(error).__name__.removeprefix("DSL")
         raise DSLError(
-            f"'{function.fn.__qualname__}' changes '{compiled.effects[0]}' while compiling, then "
+            f"'{function.fn.__qualname__}' changes '{changed[0]}' while compiling, then "
             f"raises {raised}",
             span_of_function(function.fn),
             notes=((f"the exception: {error}", None),),
