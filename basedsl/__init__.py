@@ -178,7 +178,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
-from basedsl.warn import DSLWarning, OptionWarning, warn
+from basedsl.warning import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
