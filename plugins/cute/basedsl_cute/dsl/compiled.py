@@ -8,6 +8,7 @@ from typing import Any
 
 from basedsl import Compiled, Resources
 from basedsl_cute.dsl.resources import KernelResources, read_resources
+from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
 from basedsl_cute.lowering.ptx.sass import disassemble, histogram
 
 
@@ -18,7 +19,8 @@ class CuteCompiled(Compiled):
 
     def views(self) -> tuple[str, ...]:
         names = super().views()
-        return (*names, "sass") if self.__cubin__ and "sass" not in names else names
+        has_text = bool(self.__cubin__) and find_nvdisasm() is not None
+        return (*names, "sass") if has_text and "sass" not in names else names
 
     def view(self, name: str, *, locations: bool = False) -> str:
         if name == "sass" and "sass" not in self.stages and self.__cubin__:
