@@ -45,14 +45,12 @@ def copy_where(src: Tensor, dst: Tensor, holds: list[Any], one_by_one: Callable[
     trace = current_trace("a predicated copy")
     create = trace.ir.Operation.create
     branch = trace.emit(create, "scf.if", operands=[condition.ir_value()], regions=2)
-    for region, emit in zip(
-        branch.regions,
-        (lambda: store_vector(wide_dst, load_vector(wide_src)), one_by_one),
-        strict=True,
-    ):
-        with trace.insertion(region.blocks.append()):
-            emit()
-            create("scf.yield", loc=trace.loc())
+    with trace.insertion(branch.regions[0].blocks.append()):
+        store_vector(wide_dst, load_vector(wide_src))
+        create("scf.yield", loc=trace.loc())
+    with trace.insertion(branch.regions[1].blocks.append()):
+        one_by_one()
+        create("scf.yield", loc=trace.loc())
 
 
 def copy_parts(sources: list[Tensor], targets: list[Tensor], holds: list[Any]) -> None:

@@ -27,8 +27,10 @@ def outerproduct(lhs: TensorSSA, rhs: TensorSSA, acc: TensorSSA | None = None) -
     for x in (lhs, rhs):
         if not isinstance(x, TensorSSA) or (isinstance(x.shape, tuple) and len(x.shape) != 1):
             raise DSLTypeError(f"outerproduct takes two vectors with one mode, got {x}")
-    product = lhs.reshape((lhs.size, 1)) * rhs.reshape((1, rhs.size))
-    return product if acc is None else product + acc
+    column: Any = lhs.reshape((lhs.size, 1))
+    product: Any = column * rhs.reshape((1, rhs.size))
+    total: TensorSSA = product if acc is None else product + acc
+    return total
 
 
 @takes_location
