@@ -76,7 +76,7 @@ class BlockScaledMma(BlockMma):
             raise DSLTypeError("gemm takes scale factors with both operands: [a, sfa] and [b, sfb]")
         if isinstance(a, list | tuple):
             (a, sfa), (b, sfb) = a, b
-            scales = [self._scale_tensor(x, sf, letter) for x, sf, letter in (
+            scales: list[Any] = [self._scale_tensor(x, sf, letter) for x, sf, letter in (
                 (a, sfa, "A"), (b, sfb, "B"),
             )]  # fmt: skip
         else:
@@ -201,5 +201,5 @@ class MmaMXF4NVF4Op(BlockScaledMma):
     kind: ClassVar[str] = "mxf4nvf4"
 
     def __init__(self, sf_dtype: Any, *where: Any, **named: Any) -> None:
-        named.setdefault("sf_vec_size", 16)
-        super().__init__(Float4E2M1FN, Float4E2M1FN, Float32, *where, sf_dtype=sf_dtype, **named)
+        named = {"sf_vec_size": 16, **named, "sf_dtype": sf_dtype}
+        super().__init__(Float4E2M1FN, Float4E2M1FN, Float32, *where, **named)

@@ -27,12 +27,12 @@ from basedsl_cute.tensors.make_tensor import make_ptr, make_tensor
 from basedsl_cute.tensors.tensor import Tensor
 
 # PTX's names of element types, as instruction descriptors have them.
-NAMES = {
+NAMES: dict[Any, str] = {
     Float16: "f16", BFloat16: "bf16", TFloat32: "tf32", Float32: "f32", Int8: "s8", Uint8: "u8",
     Int32: "s32", Float8E4M3FN: "e4m3", Float8E5M2: "e5m2", Float6E2M3FN: "e2m3",
     Float6E3M2FN: "e3m2", Float4E2M1FN: "e2m1",
 }  # fmt: skip
-SCALE_NAMES = {Float8E8M0FNU: "ue8m0", Float8E4M3FN: "ue4m3"}
+SCALE_NAMES: dict[Any, str] = {Float8E8M0FNU: "ue8m0", Float8E4M3FN: "ue4m3"}
 _BYTES = (Int8, Uint8)  # tensors of bytes hold elements of 4 and 6 bits that are not packed
 
 
@@ -41,9 +41,10 @@ def type_name(dtype: Any) -> str:
     return str(getattr(dtype, "__name__", dtype))
 
 
-def known_types(formats: Any, names: dict[Any, str] = NAMES) -> str:
+def known_types(formats: Any, names: dict[Any, str] | None = None) -> str:
     """Return the element types whose PTX names are in `formats`, for messages."""
-    return " or ".join(x.__name__ for x, short in names.items() if short in formats)
+    found = NAMES if names is None else names
+    return " or ".join(x.__name__ for x, short in found.items() if short in formats)
 
 
 def tmem_fragment(dtype: Any, fragment: Any, shape: Any) -> Tensor:

@@ -402,6 +402,7 @@ class Group:
         self.roots = launch.roots
         self.aliases = launch.aliases
         self.recent = launch.recent
+        self.max_steps = launch.options.max_steps
         self.shadow = block.shadow
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.copies = CopyQueue(shape.size)
