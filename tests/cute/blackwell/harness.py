@@ -1,8 +1,8 @@
 """Instructions of tensor memory on given bytes: shared memory, tensor memory before and after.
 
 `run(body, smem, tmem)` has one thread of the even block call `body(smem pointer, tmem pointer)`,
-and returns the words of tensor memory afterwards. Arrays have a first mode of blocks, 1 or 2: `smem`
-bytes, `tmem` words (blocks, 128 lanes, columns).
+and returns the words of tensor memory afterwards. Arrays have a first mode of blocks, 1 or 2:
+`smem` bytes, `tmem` words (blocks, 128 lanes, columns).
 """
 
 import numpy as np
