@@ -12,7 +12,7 @@ from __future__ import annotations
 import basedsl_cute as cute
 from basedsl_cute import arch
 from basedsl_cute.nvgpu import warp
-from basedsl_cute.ops.ampere.attention import COLUMN, ROW, Config, RowCopier, sequence_of
+from basedsl_cute.ops.ampere.attention import COLUMN, ROW, RowCopier, sequence_of
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
 from basedsl_cute.ops.flash.softmax import as_operand, as_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place
@@ -52,17 +52,13 @@ class Tile:
     def as_a(self, mma):
         """Fragments of operand A (rows, columns), and their loads."""
         fragment = mma.make_fragment_A(mma.partition_shape_A(self.shape))
-        load = FragmentLoader(
-            cute.make_tiled_copy_A, ROW, mma, self.staged, fragment, self.thread
-        )
+        load = FragmentLoader(cute.make_tiled_copy_A, ROW, mma, self.staged, fragment, self.thread)
         return fragment, load
 
     def as_b(self, mma):
         """Fragments of operand B (rows, columns), and their loads."""
         fragment = mma.make_fragment_B(mma.partition_shape_B(self.shape))
-        load = FragmentLoader(
-            cute.make_tiled_copy_B, ROW, mma, self.staged, fragment, self.thread
-        )
+        load = FragmentLoader(cute.make_tiled_copy_B, ROW, mma, self.staged, fragment, self.thread)
         return fragment, load
 
     def as_turned_b(self, mma):
@@ -366,7 +362,7 @@ def backward(
     longest: cute.Int32,
     longest_keys: cute.Int32,
     variant: cute.Constexpr,
-    cfg: cute.Constexpr = Config(),
+    cfg: cute.Constexpr,
     stream: cute.Constexpr = None,
 ):
     """Compute the gradients of attention from that of its result.

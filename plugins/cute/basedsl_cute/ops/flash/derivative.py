@@ -120,7 +120,7 @@ class _Slopes:
         return cute.where(cute.Boolean(condition), first, second)
 
     def _branched(self, op: Any, place: int) -> Any:
-        """The slope of a result of an `if`: another `if`, with copies of what the first computes."""
+        """The slope of a result of an `if`: another one, with copies of what the first computes."""
 
         def of_branch(region: Any) -> Callable[[], Any]:
             def body() -> Any:
