@@ -138,7 +138,8 @@ class _Slopes:
 
             return body
 
-        return if_generate(cute.Boolean(op.operands[0]), *map(of_branch, op.regions))
+        then, other = map(of_branch, op.regions)
+        return if_generate(cute.Boolean(op.operands[0]), then, other)
 
 
 def _replace_operands(op: Any, copies: dict[Any, Any]) -> None:
