@@ -255,6 +255,14 @@ def test_views_are_copied_where_kernels_need_it():
     close(attention(q, q, q), reference(q, q, q)[0])
 
 
+def test_modes_of_one_element_have_any_stride():
+    q, k, v = (normal(1, 1, 70, 32, seed=i) for i in range(3))
+    odd = [np.lib.stride_tricks.as_strided(x, (1, 70, 1, 32), (2, 64, 2, 2)) for x in (q, k, v)]
+    wanted = reference(*(x.transpose(0, 2, 1, 3) for x in (q, k, v)))[0]
+    close(attention(*odd), wanted)
+    close(attention(*odd, config=hopper.Config((64, 64))), wanted)
+
+
 def test_out_is_written(qkv):
     out = np.full((2, 70, 4, 96), np.nan, np.float16)
     assert attention(*qkv, out=out) is out

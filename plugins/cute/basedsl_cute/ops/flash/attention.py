@@ -135,11 +135,11 @@ def attention(
     return result
 
 
-# Heads' extent -> tiles of the Hopper kernel with and without a bound on the right. FlashAttention-3
-# has the same ones (its hopper/tile_size.h).
-_HOPPER_TILES = {
+# Heads' extent -> tiles of the Hopper kernel with a bound on the right, and without: those that fit
+# into shared memory and registers without a spill.
+HOPPER_TILES = {
     64: ((192, 128), (192, 128)),
-    96: ((192, 128), (192, 144)),
+    96: ((128, 128), (128, 176)),
     128: ((128, 128), (128, 176)),
     192: ((128, 96), (128, 112)),
     256: ((128, 80), (128, 80)),
@@ -153,7 +153,7 @@ def _chosen(
     target = current_target()
     if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64:
         width = max(extents.head, extents.head_v)
-        bounded, free = next(t for w, t in _HOPPER_TILES.items() if width <= w)
+        bounded, free = next(t for w, t in HOPPER_TILES.items() if width <= w)
         is_scored = variant.is_scored or variant.mask is not None
         tile = bounded if is_scored or variant.right is not None else free
         return hopper.Config(tile)

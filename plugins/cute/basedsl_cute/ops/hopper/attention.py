@@ -84,9 +84,8 @@ def forward_kernel(
     place = Place(variant, sequence, batch, slopes, bias, captured)
     key_head = head // (tma_q.shape[2] // tma_k.shape[2])
     smem = cute.utils.SmemAllocator()
-    barriers = [
-        smem.allocate_array(cute.Int64, 2 * stages) for stages in (1, cfg.stages, cfg.stages)
-    ]
+    depths = (1, cfg.stages, cfg.stages)
+    barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
     layouts = smem_layouts(dtype, head_k, head_v, cfg)
     sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
 
@@ -101,9 +100,7 @@ def forward_kernel(
             tx_count=cute.size_in_bytes(dtype, cute.select(layout, [0, 1])),
             defer_sync=True,
         )
-        for storage, stages, layout in zip(
-            barriers, (1, cfg.stages, cfg.stages), layouts, strict=True
-        )
+        for storage, stages, layout in zip(barriers, depths, layouts, strict=True)
     ]
     pipeline.pipeline_init_arrive()
     pipeline.pipeline_init_wait()
@@ -283,7 +280,7 @@ def forward(
     op = cpasync.CopyBulkTensorTileG2SOp()
     tensors = (q, k, cute.select(v, [1, 0, 2, 3]))
     tiles = ((m, head_k), (n, head_k), (head_v, n))
-    loads = []
+    loads: list = []
     for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
     forward_kernel(*loads, out, lse, extras, scale, mma_s, mma_o, dtype, variant, cfg).launch(
