@@ -374,8 +374,8 @@ def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any
     for one in listed:
         if not isinstance(one, kind):
             raise PluginError(
-                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))} where a "
-                f"{kind.__name__} is expected"
+                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))}, not "
+                + with_article(kind)
             )
     return tuple(listed)
 

@@ -1,7 +1,6 @@
 """`experimental`: layers not offered; importing it is an error that says what there is."""
 
 raise ModuleNotFoundError(
-    f"No module named {__name__!r}: the experimental layers of CuTe's DSL are not offered; "
-    "cute.arch has the instructions",
+    f"No module named {__name__!r}: experimental layers are not offered, see cute.arch",
     name=__name__,
 )

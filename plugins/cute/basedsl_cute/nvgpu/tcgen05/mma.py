@@ -116,7 +116,8 @@ class _BlockMma(MmaOp):
             )
         if x.element_type is not dtype:
             raise DSLTypeError(
-                f"{self}: {operand} has elements of {x.element_type.__name__}, not {dtype.__name__}"
+                f"{operand} has elements of {x.element_type.__name__}, not {dtype.__name__}",
+                notes=((f"the operation is {self}", None),),
             )
         return _descriptors(x, major is OperandMajorMode.K)
 
@@ -164,8 +165,8 @@ class _BlockMma(MmaOp):
                 )
         if d.element_type is not self.acc_dtype:
             raise DSLTypeError(
-                f"{self}: d has elements of {d.element_type.__name__}, not "
-                f"{self.acc_dtype.__name__}"
+                f"d has elements of {d.element_type.__name__}, not {self.acc_dtype.__name__}",
+                notes=((f"the operation is {self}", None),),
             )
 
     def _descriptor(self, fields: Mapping[str, Any]) -> int:
