@@ -127,6 +127,27 @@ class Compiled:
         return None
 
     @property
+    def ir_module(self) -> Any:
+        """The module that tracing built, an `ir.Module` of the DSL's bindings, parsed anew."""
+        return self.stages[self.stages.names[0]].module()
+
+    @property
+    def lowered_module(self) -> Any:
+        """The module as the last step left it that kept functions in MLIR, parsed anew."""
+        names = [name for name in self.stages.names if self.stages[name].kind == "mlir"]
+        return self.stages[names[-1]].module()
+
+    def get_constexpr_args(self) -> list[dict[str, Any]]:
+        """Return the parameters that are part of the code and left out of calls: dicts of
+        "argument_index", "argument_name" and "value".
+        """
+        return [
+            {"argument_index": i, "argument_name": self._parameters[i].name, "value": a.value}
+            for i, a in enumerate(self.arguments)
+            if isinstance(a, StaticArgument)
+        ]
+
+    @property
     def __mlir__(self) -> str:
         """The text of the IR that tracing made, in the DSL's own dialects."""
         return self.stages.text(self.stages.names[0])
@@ -140,6 +161,9 @@ class Compiled:
                     argument = self._expect(i, given[i])
                 packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
+            if self.results.returns_arguments:
+                every = [given.get(i) for i in range(len(self.arguments))]
+                result = self.results.settle(result, every)
         if not self._tried_own:
             self._tried_own = True
             self._arm(given)
@@ -199,7 +223,7 @@ class Compiled:
         self, places: Sequence[int], values: Sequence[Any], accepting: bool
     ) -> NativeVariant | None:
         code = self._invoke.native if isinstance(self._invoke, Invoker) else None
-        if code is None:
+        if code is None or self.results.returns_arguments:
             return None
         return native_variant(
             self.function.language,
@@ -216,7 +240,7 @@ class Compiled:
         packed: list[Any] = []
         for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
             packed += self._pack(i, argument, value)
-        return self._invoke(packed)
+        return self.results.settle(self._invoke(packed), values)
 
     def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
         """Return the C storage of an argument; an error if its type packs another number of items

@@ -12,22 +12,28 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from basedsl import logs, objectstage
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import static_parts
+from basedsl.binding.equality import check_equal
 from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
+    check_kept,
     compilation_cost,
     gc_paused,
+    load_libraries,
     preload_libraries,
     report,
     report_loaded,
     shows_stages,
+    timed,
 )
+from basedsl.compile_hooks import observers_of
 from basedsl.compiled import Compiled
 from basedsl.errors import (
     DSLError,
@@ -42,12 +48,17 @@ from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
+from basedsl.options import Options
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
 from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
+from basedsl.staleness.overlap import Overlap, arrays_of, check_shared_objects
 from basedsl.tracer import trace_call
+from basedsl.warn import OptionWarning, warn
+
+_warned: set[tuple[str, bool]] = set()
 
 
 class Driver:
@@ -68,11 +79,15 @@ class Driver:
         is_fresh = _pop_call_option("no_cache", function, kwargs)
         call = self.bind(function, args, kwargs, self.options)
         compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
-        if compiled.effects:
-            return _run_once(compiled, call)
-        if not is_new:
+        run = _run_once if compiled.effects else _run
+        if compiled.guards.arrays and arrays_of(call.values):
+            overlap = Overlap(compiled.guards, call.values)
+            result = run(compiled, call)
+            overlap.check(function.fn)
+            return result
+        if not is_new and not compiled.effects:
             function.call_natively(compiled.native_variant(call.values))
-        return compiled.run(call.values)
+        return run(compiled, call)
 
     def bind(
         self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
@@ -98,6 +113,7 @@ class Driver:
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
+                check_equal(self.language, known.arguments, call.arguments)
                 return known, False
             with gc_paused(keep=self._mlir is None):
                 made = self._load_or_compile(call)
@@ -109,7 +125,8 @@ class Driver:
         clock = Clock()
         with clock("key"):
             guards = self._guards(call)
-            entry = self.disk.entry(call, guards)
+            observed = observers_of(self.language.name)
+            entry = None if observed else self.disk.entry(call, guards)
             compiled = self._from_disk(call, guards, entry)
         if compiled is not None:
             self.counts["loaded"] += 1
@@ -122,7 +139,8 @@ class Driver:
         with clock("keep"):
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             alike = not compiled.effects and compiled.guards.portable_text == text
-            if entry is not None and alike:
+            alike = alike and not compiled.results.returns_arguments
+            if entry is not None and alike and not shows_stages(call.settings):
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled
@@ -153,6 +171,7 @@ class Driver:
         that were collected before tracing, if the caller has them.
         """
         logs.configure(call.settings)
+        check_kept(self.language, call.settings)
         clock = Clock()
         is_first = self._mlir is None
         with compilation_cost(self.language, is_first):
@@ -180,7 +199,10 @@ class Driver:
             clock.seconds |= stages.seconds
             report(call, stages, clock)
             built = Built(stages, traced.results, guards, rewritten.source, changed)
-            return self._load(call, built, clock)
+            compiled = self._load(call, built, clock)
+        for observe in observers_of(self.language.name):
+            observe(compiled)
+        return compiled
 
     def _effects(
         self, call: BoundCall, traced: Traced, before: Guards, after: Guards
@@ -190,6 +212,7 @@ class Driver:
         """
         for function in traced.functions:
             after.meets(function)
+        check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
         return tuple(found)
@@ -224,6 +247,7 @@ class Driver:
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
             dsl=self.language.name,
+            plugin=plugin_of(self.language),
         )
         traced.results.forget()
         return stages
@@ -239,20 +263,41 @@ class Driver:
                 f"pipeline() returned {with_article(type(pipeline))}, not a Pipeline",
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
+        if call.settings.dryrun:
+            return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
-            add = AddEntry(call.function.symbol, taken, results, plugin_of(self.language))
+            add = AddEntry(call.function.symbol, taken, results, self.language)
             entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
+        language, settings = self.language, call.settings
+        if settings.dryrun:
+            return language.compiled_class(call, built, _do_nothing, clock.seconds)
         with clock("load"), uninterrupted():
-            invoke = self.language.executor(
-                built.stages, call.function.symbol, call.arguments, built.results, call.settings
+            load_libraries(settings)
+            try:
+                invoke = language.executor(
+                    built.stages, call.function.symbol, call.arguments, built.results, settings
+                )
+            except DSLError:
+                raise
+            except Exception as error:
+                raise plugin_defect(
+                    language, f"executor() broke: {type(error).__name__}: {error}"
+                ) from error
+        if not callable(invoke):
+            raise plugin_defect(
+                language,
+                f"executor() returned {with_article(type(invoke))}, which is not callable",
+                hint="return a function of the packed arguments",
             )
+        if settings.time_stages:
+            invoke = timed(invoke, self.language, call)
         return self.language.compiled_class(call, built, invoke, clock.seconds)
 
     # What all calls share ------------------------------------------------------------------------
@@ -265,7 +310,11 @@ class Driver:
                 if self._mlir is None:
                     language = self.language
                     bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(bindings, language.load_dialects)
+                    self._mlir = MLIRContext(
+                        bindings,
+                        language.load_dialects,
+                        allow_unregistered_dialects=language.allow_unregistered_dialects,
+                    )
         return self._mlir
 
     @property
@@ -274,8 +323,19 @@ class Driver:
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
-            known = self._options = environment, self.language.options_class.from_environment()
+            record = self.language.options_class
+            known = self._options = environment, record.from_environment()
+            self._warn_of_unknown(record, known[1])
         return known[1]
+
+    def _warn_of_unknown(self, record: type[Options], options: Options) -> None:
+        """Warn of variables with the DSL's prefix that nothing reads, once for each."""
+        for name, near in record.unknown_variables().items():
+            if (name, options.warnings_as_errors) not in _warned:
+                _warned.add((name, options.warnings_as_errors))
+                hint = f"did you mean {near}?" if near else "`basedsl options` lists what there is"
+                message = f"nothing reads the environment variable {name}"
+                warn(options, message, OptionWarning, hint=hint)
 
     def start_preload(self) -> None:
         """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
@@ -283,6 +343,14 @@ class Driver:
             store = self.disk.store(self.options)
             if self._mlir is None and (store is None or store.is_empty()):
                 preload_libraries(self.language)
+
+
+def _run(compiled: Compiled, call: BoundCall) -> Any:
+    return compiled.run(call.values)
+
+
+def _do_nothing(packed: Sequence[Any]) -> None:
+    """Stand for code that a dry run has not compiled."""
 
 
 def _run_once(compiled: Compiled, call: BoundCall) -> Any:
@@ -293,9 +361,12 @@ def _run_once(compiled: Compiled, call: BoundCall) -> Any:
         return compiled.run(call.values)
     except Exception as error:
         function = call.function
+        changed = [path for path in compiled.effects if path not in compiled.guards.volatile]
+        if not changed:
+            raise
         raised = type(error).__name__.removeprefix("DSL")
         raise DSLError(
-            f"'{function.fn.__qualname__}' changes '{compiled.effects[0]}' while compiling, then "
+            f"'{function.fn.__qualname__}' changes '{changed[0]}' while compiling, then "
             f"raises {raised}",
             span_of_function(function.fn),
             notes=((f"the exception: {error}", None),),

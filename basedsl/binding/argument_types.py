@@ -23,7 +23,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.binding.constexpr import constexpr_type
 from basedsl.binding.signature import Each
-from basedsl.errors import DSLCallError, with_article
+from basedsl.errors import DSLCallError, plugin_defect, with_article
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, flatten, leaf_paths
 
@@ -65,6 +65,12 @@ def argument_type(
             value, annotation, name, language.default_int, language.default_float
         )
     if found is not None:
+        if not isinstance(found, ArgumentType):
+            raise plugin_defect(
+                language,
+                f"argument_type() returned {with_article(type(found))} for '{name}'",
+                hint="return an object of a subclass of ArgumentType, or None",
+            )
         return found
     if is_plainly_static(value):
         return StaticArgument(static_key(value, name), value)

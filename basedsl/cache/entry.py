@@ -118,6 +118,17 @@ def deserialize(
     which get their storage. `context` makes the MLIR context, which only printing a module needs.
     """
     head = read_header(content)
+    stages = read_stages(content, pipeline, context)
+    types = [_deserialize_type(packed) for packed in head["types"]]
+    restore_storage(arguments, head["storage"])
+    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
+    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
+    return results, stages
+
+
+def read_stages(content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]) -> Stages:
+    """Return the outputs of the stages in an entry."""
+    head = read_header(content)
     at = content.index(b"\n") + 1
     stages = Stages(pipeline)
     deferred = cast(Any, _Deferred(context))
@@ -129,11 +140,7 @@ def deserialize(
         stages.outputs[name] = Snapshot(data, kind, suffix, deferred if is_module else None)
         if not is_module:
             stages.artifacts[name] = stages.artifact = data
-    types = [_deserialize_type(packed) for packed in head["types"]]
-    restore_storage(arguments, head["storage"])
-    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
-    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
-    return results, stages
+    return stages
 
 
 class _Deferred:

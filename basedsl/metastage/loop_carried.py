@@ -41,6 +41,7 @@ from basedsl.metastage.state import (
 from basedsl.numeric import is_dynamic
 from basedsl.pytree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
 from basedsl.tracing import Trace
+from basedsl.tracing.contract import carried
 
 MAX_ATTEMPTS = 100
 
@@ -194,6 +195,7 @@ class Loop:
 
     def enter(self, values: Iterable[Any]) -> None:
         """Bind the carried `values` to the variables, at the head of an iteration."""
+        values = carried(self.trace, "for_ or while_", values, len(self.carried), given=True)
         for c, value in zip(self.carried, values, strict=True):
             c.contents.leaves[c.index] = c.type.from_ir(value)
         self.state.restore(self.head)
@@ -392,6 +394,7 @@ class Loop:
     # After the loop ----------------------------------------------------------------------------
 
     def _finish(self, results: Iterable[Any]) -> None:
+        results = carried(self.trace, "for_ or while_", results, len(self.carried))
         for c, value in zip(self.carried, results, strict=True):
             c.contents.leaves[c.index] = c.type.from_ir(value)
         for name in self.maybe_unbound:

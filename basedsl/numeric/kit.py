@@ -40,8 +40,8 @@ class Kit:
 
     def __init__(self, trace: Trace) -> None:
         ir = trace.ir
-        for dialect in _DIALECTS:
-            getattr(trace.bindings, dialect)  # loading registers its ops, which are made by name
+        for dialect in _DIALECTS:  # loading registers its ops, which are made by name
+            getattr(trace.bindings, dialect, None)
         self.trace = trace
         self.ir = ir
         self.create = ir.Operation.create

@@ -1,6 +1,17 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import DSLRuntimeError, const_expr, dtype, range, range_constexpr
+from basedsl import (
+    DryRun,
+    DSLRuntimeError,
+    KeepIR,
+    OptLevel,
+    PostCompileHookContext,
+    WarningsAsErrors,
+    const_expr,
+    dtype,
+    range,
+    range_constexpr,
+)
 from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,
@@ -188,7 +199,6 @@ from basedsl_cute.dsl.compile import (
     KeepPTX,
     KeepSASS,
     NvdisasmOptions,
-    OptLevel,
     PtxasOptions,
     compile,
 )
@@ -263,6 +273,7 @@ __all__: list[str] = [
     "CopyAtom",
     "DSLCudaRuntimeError",
     "DSLRuntimeError",
+    "DryRun",
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
@@ -293,6 +304,7 @@ __all__: list[str] = [
     "IntTuple",
     "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
@@ -302,6 +314,7 @@ __all__: list[str] = [
     "NvdisasmOptions",
     "OptLevel",
     "Pointer",
+    "PostCompileHookContext",
     "PtxasOptions",
     "Ratio",
     "ReductionOp",
@@ -326,6 +339,7 @@ __all__: list[str] = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "WarningsAsErrors",
     "all_",
     "and_",
     "any_",

@@ -116,12 +116,15 @@ NAMES = {
         GroupedGemmTileSchedulerHelper TensorMapManager TensorMapUpdateMode HardwareInfo
         get_smem_capacity_in_bytes create_cute_tensor_for_fp8 is_fp8_dtype print_latex
         print_latex_tv hopper_helpers sm90 tensor_helpers hardware_info
-        static_persistent_tile_scheduler TmemAllocator get_num_tmem_alloc_cols""",
+        static_persistent_tile_scheduler TmemAllocator get_num_tmem_alloc_cols
+        ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams""",
     "utils.TmemAllocator": """allocate wait_for_alloc retrieve_ptr relinquish_alloc_permit free""",
     "utils.blackwell_helpers": """make_trivial_tiled_mma make_smem_layout_a make_smem_layout_b
         make_smem_layout make_smem_layout_epi compute_epilogue_tile_shape
         compute_epilogue_tile_size get_tmem_load_op get_smem_store_op cluster_shape_to_tma_atom_A
         cluster_shape_to_tma_atom_B cluster_shape_to_tma_atom_SFB""",
+    "utils.gemm.sm100": """epilogue epilogue_tma_store epilogue_tmem_copy_and_partition
+        epilogue_smem_copy_and_partition transform_partitioned_tensor_layout""",
     "utils.SmemAllocator": "allocate allocate_array allocate_tensor",
     "utils.LayoutEnum": """ROW_MAJOR COL_MAJOR from_tensor mma_major_mode sm90_mma_major_mode
         is_k_major_a is_k_major_b is_m_major_a is_m_major_c is_n_major_b is_n_major_c""",
@@ -138,7 +141,8 @@ NAMES = {
         arrive_and_wait pipeline_init_arrive
         pipeline_init_wait PipelineUserType make_pipeline_state PipelineState PipelineAsync
         PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder PipelineTmaUmma
-        PipelineUmmaAsync PipelineAsyncUmma PipelineTmaMultiConsumersAsync PipelineOp""",
+        PipelineUmmaAsync PipelineAsyncUmma PipelineTmaMultiConsumersAsync PipelineOp
+        PipelineClcFetchAsync""",
     "pipeline.Agent": "Thread Warp",
     "pipeline.PipelineUserType": "Producer Consumer ProducerConsumer",
     "pipeline.PipelineState": "advance reset_count clone",
@@ -157,7 +161,8 @@ NAMES = {
 MODULES = """typing core runtime testing math arch nvgpu nvgpu.warp nvgpu.warpgroup nvgpu.cpasync
     nvgpu.common nvgpu.tcgen05 pipeline utils utils.hopper_helpers utils.blackwell_helpers
     utils.sm90 utils.sm100 utils.blockscaled_layout utils.tensor_helpers utils.hardware_info
-    utils.gemm utils.distributed utils.mixed_input_helpers utils.static_persistent_tile_scheduler
+    utils.gemm utils.gemm.sm100 utils.distributed utils.mixed_input_helpers
+    utils.static_persistent_tile_scheduler
     torch jax jax.testing cuda cutlass_dsl cute cute.nvgpu cute.nvgpu.warp cute.runtime cute.testing
     cute.typing cute.math cute.arch
     base_dsl.typing base_dsl.arch base_dsl.dsl base_dsl.runtime.cuda"""
@@ -168,11 +173,9 @@ INTERNAL = """FrontendNext arch.nvvm_wrappers arch.sext_unpacked_i4_i8_intrinsic
 BLACKWELL = {
     "nvgpu.tcgen05": "MmaMXF4NVF4Op LdRed32x32bOp Cp4x32x128bOp make_s2t_copy",
     "nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field",
-    "pipeline": "PipelineClcFetchAsync",
-    "utils": "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams",
+    "pipeline": "ClcState",
     "utils.blackwell_helpers": "make_blockscaled_trivial_tiled_mma",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa",
-    "utils.gemm": "sm100",
     "utils.distributed": "spin_lock_multimem_arrive",
     "utils.mixed_input_helpers": "transform",
 }

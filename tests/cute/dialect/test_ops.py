@@ -141,6 +141,10 @@ REFUSED = {
         ("(%c, %p, %i) : (!llvm.ptr<7>, !llvm.ptr<1>, i32) -> ()", "the barrier is !llvm.ptr<1>"),
         ("(%c, %c, %x) : (!llvm.ptr<7>, !llvm.ptr<7>, f32) -> ()", "the value is f32, not i32"),
     ],
+    "launch_response": [
+        ("(%p) : (!llvm.ptr<1>) -> vector<4xi32>", "the address is !llvm.ptr<1>, not !llvm.ptr<3>"),
+        ("(%q) : (!llvm.ptr<3>) -> vector<2xi32>", "vector<2xi32>, not vector<4xi32>"),
+    ],
     "tmem_load": [
         (tmem("load", shape='"8x8b"'), "the shape '8x8b' is none of 32x32b"),
         (tmem("load", repeat="3 : i64"), "a power of two times up to 128, not 3"),
@@ -166,7 +170,7 @@ REFUSED = {
 
 ARGUMENTS = f"""%g: {G}, %g16: {G16}, %s: {S}, %s16: {S16}, %r: {R}, %n: {I}, %i: i32, %x: f32,
   %h: f16, %d: i64, %a: !llvm.ptr, %p: !llvm.ptr<1>, %c: !llvm.ptr<7>, %t: !llvm.ptr<6>,
-  %w: vector<2xi32>,
+  %w: vector<2xi32>, %q: !llvm.ptr<3>,
   %bad: !cute.memref<f32, "moon", "(1):(0)">"""
 
 

@@ -87,6 +87,10 @@ from basedsl_cute.arch.indices import (
     warp_idx,
 )
 from basedsl_cute.arch.inline import inline_ptx
+from basedsl_cute.arch.launch_control import (
+    clusterlaunchcontrol_query_cancel,
+    clusterlaunchcontrol_try_cancel,
+)
 from basedsl_cute.arch.mbarrier import (
     mbarrier_arrive,
     mbarrier_arrive_and_expect_tx,
@@ -166,6 +170,8 @@ __all__ = [
     "cluster_idx",
     "cluster_size",
     "cluster_wait",
+    "clusterlaunchcontrol_query_cancel",
+    "clusterlaunchcontrol_try_cancel",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
     "cp_async_commit_group",

@@ -74,10 +74,21 @@ def mbarrier_expect_tx(mbar_ptr: Pointer, bytes: int | Integer) -> None:
 
 
 @takes_location
-def mbarrier_arrive_and_expect_tx(mbar_ptr: Pointer, bytes: int | Integer) -> None:
-    """Have the current phase expect `bytes` more bytes and arrive once (sm_90)."""
+def mbarrier_arrive_and_expect_tx(
+    mbar_ptr: Pointer,
+    bytes: int | Integer,
+    peer_cta_rank_in_cluster: int | Integer | None = None,
+) -> None:
+    """Have the current phase expect `bytes` more bytes and arrive once (sm_90), at this block's
+    mbarrier or the same one of the block `peer_cta_rank_in_cluster` of the cluster.
+    """
     what = "mbarrier_arrive_and_expect_tx()"
-    emit_op(what, "nvvm.mbarrier.arrive.expect_tx", [shared_address(mbar_ptr, what), i32(bytes)])
+    address = shared_address(mbar_ptr, what)
+    if peer_cta_rank_in_cluster is not None:
+        from basedsl_cute.arch.cluster import map_address
+
+        address = map_address(address, peer_cta_rank_in_cluster, what)
+    emit_op(what, "nvvm.mbarrier.arrive.expect_tx", [address, i32(bytes)])
 
 
 @takes_location

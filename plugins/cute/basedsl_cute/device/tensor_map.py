@@ -16,7 +16,7 @@ from basedsl_cute.hardware.tensor_map_format import (
     BYTES,
     MAX_BOX,
     MAX_RANK,
-    SWIZZLE_128B,
+    SWIZZLE_128B_ATOM_32B,
     SWIZZLE_BYTES,
     SWIZZLE_NONE,
     TYPE_BYTES,
@@ -118,7 +118,7 @@ def _encode(
     if not 0 <= type_ < len(TYPE_BYTES) or not 1 <= rank <= MAX_RANK or out % ALIGNMENT:
         return _INVALID_VALUE
     itemsize = TYPE_BYTES[type_]
-    good = address % 16 == 0 and interleave == 0 and 0 <= swizzle <= SWIZZLE_128B
+    good = address % 16 == 0 and interleave == 0 and 0 <= swizzle <= SWIZZLE_128B_ATOM_32B
     good = good and all(0 < extents[i] <= 1 << 32 for i in range(rank))
     good = good and all(strides[i] % 16 == 0 and strides[i] < 1 << 40 for i in range(rank - 1))
     good = good and all(0 < box[i] <= MAX_BOX for i in range(rank))

@@ -1,6 +1,6 @@
 """The `cute` MLIR dialect, defined from Python: tensors in memory and the ops that touch them."""
 
-from basedsl_cute.dialect import cluster, ops, tensor_map, tensor_memory, warpgroup
+from basedsl_cute.dialect import cluster, launch_control, ops, tensor_map, tensor_memory, warpgroup
 from basedsl_cute.dialect.declare import OPS, OpView
 from basedsl_cute.dialect.definition import CuteDialect, define, load, note_access
 from basedsl_cute.dialect.types import SPACES, MemRef, Space
@@ -14,6 +14,7 @@ __all__ = [
     "Space",
     "cluster",
     "define",
+    "launch_control",
     "load",
     "note_access",
     "ops",

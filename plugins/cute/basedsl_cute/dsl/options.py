@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from basedsl import Options, option
+from basedsl import Options, kept, option
 
 # Names of artifacts in programs for CuTe -> names of the pipeline's stages.
-_STAGES = {"ir": "cute", "ir-debug": "cute"}
+_STAGES = {"ir-debug": "ir"}
 
-
-def _negated(text: str) -> str:
-    return "1" if text.strip().lower() in ("0", "false", "no", "off", "") else "0"
-
-
-def _kept(artifact: str) -> Callable[[str], str]:
-    return lambda text: artifact if _negated(text) == "0" else ""
+# Flags of ptxas that say what the option `arch` says.
+_PTXAS_ARCH = ("-arch", "--gpu-name")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +28,11 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "keep-sass": ("keep", "sass"),
     }
     VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {
-        "DISABLE_FILE_CACHING": ("cache", _negated),
-        "KEEP_PTX": ("keep", _kept("ptx")),
+        "KEEP_PTX": ("keep", kept("ptx")),
+        "KEEP_CUBIN": ("keep", kept("cubin")),
+        "KEEP_SASS": ("keep", kept("sass")),
     }
+    OTHER_PREFIXES: ClassVar[tuple[str, ...]] = ("CUTLASS_",)
 
     arch: str = option(
         "",
@@ -51,11 +49,13 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         False,
         "keep assertions in kernels on the GPU (the simulator always has them)",
         affects_output=True,
+        debug=True,
     )
     lineinfo: bool = option(
         False,
         "emit line tables, by which profilers map machine code to Python lines",
         affects_output=True,
+        debug=True,
     )
     contract: bool = option(
         True,
@@ -75,9 +75,38 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         False, "print the times that tuning measures, and its choice", affects_output=False
     )
     check_races: bool = option(
-        False, "the simulator reports unordered accesses to shared memory", affects_output=True
+        False,
+        "the simulator reports unordered accesses to shared memory",
+        affects_output=True,
+        debug=True,
+    )
+
+    max_spins: int = option(
+        10_000,
+        "turns that a polling loop may take on the simulator while nothing else happens",
+        affects_output=True,
+    )
+    max_steps: int = option(
+        1_000_000,
+        "turns that a `while` loop may take on the simulator, before it counts as endless",
+        affects_output=True,
+    )
+
+    check_linear_index: bool = option(
+        False,
+        "a single number as the index of a tensor with several modes is an error",
+        affects_output=True,
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))
+        super().__post_init__()
+
+    def contradiction(self) -> tuple[str, str | None] | None:
+        for word in shlex.split(self.ptxas_options):
+            if word.partition("=")[0] in _PTXAS_ARCH:
+                return (
+                    f"ptxas_options has {word}, which contradicts the option arch",
+                    "set arch alone: kernels are lowered for it too",
+                )
+        return super().contradiction()

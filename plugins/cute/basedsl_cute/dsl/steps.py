@@ -26,7 +26,7 @@ def simulator_programs(op: Any, context: PipelineContext) -> bytes:
     from basedsl_cute.sim import SimKernel, SimOptions
 
     made = {}
-    options = SimOptions(check_races=context.options.check_races)
+    options = SimOptions.of(context.options)
     for name, record in pickle.loads(context.artifacts["kernels"]).items():
         with contextlib.suppress(DSLError):
             made[name] = SimKernel(record).prepared(options).pack()

@@ -50,7 +50,7 @@ def simulator_executor(
     kernels: dict[str, SimKernel] = {}
     call = threading.local()
     reached = tensors(arguments)
-    options = SimOptions(check_races=settings.check_races)
+    options = SimOptions.of(settings)
 
     def kernel(name: str) -> SimKernel:
         def record() -> Any:

@@ -70,6 +70,7 @@ CLUSTERS = _since("cluster of several blocks", _HOPPER)
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
+LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")  # PTX ISA 9.7.13.18
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
 # Of several rows of an op, the first that the target does not meet is reported.
@@ -104,6 +105,12 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.griddepcontrol": (_since("griddepcontrol", _HOPPER),),
     "nvvm.setmaxregister": (SETMAXNREG,),
     "nvvm.prefetch": (_since("prefetch.tensormap", _HOPPER, ("tensormap", "unit")),),
+    "nvvm.clusterlaunchcontrol.try.cancel": (
+        Requirement(
+            "clusterlaunchcontrol with multicast", ("sm_100f", "sm_120f"), (("multicast", "unit"),)
+        ),
+        LAUNCH_CONTROL,
+    ),
     "nvvm.tcgen05.mma": (
         Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),)),
         TCGEN05,

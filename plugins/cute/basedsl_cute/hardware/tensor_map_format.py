@@ -34,7 +34,10 @@ REDUCIBLE = {
     "and": _BITS, "or": _BITS, "xor": _BITS,
 }  # fmt: skip
 
-SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B = range(4)  # CUtensorMapSwizzle
-SWIZZLE_BYTES = (16, 32, 64, 128)
+# CUtensorMapSwizzle. The last permutes chunks of 32 bytes within 128, the others chunks of 16.
+SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, SWIZZLE_128B_ATOM_32B = range(5)
+SWIZZLE_BYTES = (16, 32, 64, 128, 128)
+# The permutation of byte addresses of each, as (bits, base, shift).
+SWIZZLE_BITS = ((0, 4, 3), (1, 4, 3), (2, 4, 3), (3, 4, 3), (2, 5, 2))
 L2_PROMOTION_256B = 3  # CUtensorMapL2promotion
 MAX_RANK, MAX_BOX = 5, 256

@@ -15,16 +15,17 @@ import importlib.util
 import sys
 import types
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
-from basedsl import DSLError
+from basedsl import DSLAttributeError, DSLError, closest_name, is_internal_frame
+from basedsl_cute.hardware.other_names import fold, instead_of
 
 _DATACENTER = "data-center Blackwell GPUs (sm_100)"
 _GEFORCE = "GeForce Blackwell GPUs (sm_120)"
 
 MODULES = (
     "utils.distributed",
-    "utils.gemm",
     "utils.mixed_input_helpers",
 )
 
@@ -36,8 +37,7 @@ TABLE = {
     "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
         get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
-    "pipeline": "ClcState PipelineClcFetchAsync",
-    "utils": "ClcDynamicPersistentTileScheduler ClcDynamicPersistentTileSchedulerParams",
+    "pipeline": "ClcState",
 }
 GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 
@@ -134,6 +134,56 @@ def _for_gpus(name: str, gpus: str) -> NotOffered:
     )
 
 
+#: The modules in which a name is looked for that another one does not have.
+_SEARCHED = ("", "arch", "math", "runtime", "utils", "testing", "nvgpu", "pipeline", "torch")
+
+
+class MissingImportError(DSLError, ImportError):
+    """A name in `from basedsl_cute... import name` that the module does not have."""
+
+
+def missing_name(module: str, name: str) -> Exception:
+    """Return the error for a name that a public module does not have, with what to write."""
+    is_dunder = name.startswith("__") and name.endswith("__")
+    if is_dunder or (name.startswith("_") and instead_of(name) is None):
+        return AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    inner = module.removeprefix(_ROOT).lstrip(".")
+    shown = f"cute.{inner}" if inner else "cute"
+    kind = MissingImportError if _is_import(sys._getframe(1)) else DSLAttributeError
+    return kind(f"{shown} has no '{name}'", hint=_suggestion(module, inner, name))
+
+
+def _is_import(frame: FrameType | None) -> bool:
+    """True if the innermost user frame executes `from module import name`."""
+    while frame is not None and is_internal_frame(frame):
+        frame = frame.f_back
+    if frame is None or frame.f_lasti < 0:
+        return False
+    import dis  # only errors ask
+
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
+
+
+def _suggestion(module: str, inner: str, name: str) -> str:
+    instead = instead_of(name)
+    if instead is not None:
+        return f"in cute: {instead}"
+    shown = f"cute.{inner}" if inner else "cute"
+    near = closest_name(name, _public(module))
+    if near is not None:
+        return f"did you mean {shown}.{near}?"
+    for other in _SEARCHED:
+        names = _public(f"{_ROOT}.{other}" if other else _ROOT)
+        near = next((one for one in names if fold(one) == fold(name)), None)
+        if near is not None:
+            return f"did you mean {'cute.' + other if other else 'cute'}.{near}?"
+    return f"dir({shown}) lists its names"
+
+
+def _public(module: str) -> list[str]:
+    return [one for one in dir(importlib.import_module(module)) if not one.startswith("_")]
+
+
 def unsupported_names(module: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of `module`: a stand-in for a name that this table knows,
     AttributeError for any other. Type checkers must not see it, or they would report no name.
@@ -155,7 +205,7 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
             )
         if gpus is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise missing_name(module, name)
         return _for_gpus(whole, gpus)
 
     return find

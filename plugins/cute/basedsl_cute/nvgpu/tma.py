@@ -43,7 +43,7 @@ from basedsl_cute.arch.tma import (
     tma_store,
 )
 from basedsl_cute.atoms.copy_instruction import predicated
-from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BYTES
+from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_128B_ATOM_32B, SWIZZLE_BYTES
 from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
     Box,
@@ -53,6 +53,7 @@ from basedsl_cute.nvgpu.tma_box import (
     paths_of,
     share_of_box,
     stretches_of,
+    swizzle_number,
     tile_of,
 )
 from basedsl_cute.tensors.make_tensor import make_identity_tensor
@@ -205,12 +206,9 @@ class TmaAtom:
         inner = shared.pointer.swizzle
         if isinstance(shared.layout, algebra.ComposedLayout):
             inner = algebra.recast_layout(8, self.dtype.width, shared.layout.inner)
-        bits = inner.bits if isinstance(inner, algebra.Swizzle) else 0
-        if bits != self.box.swizzle:
-            atom, tensor = (
-                f"a swizzle of {SWIZZLE_BYTES[n]} bytes" if n else "no swizzle"
-                for n in (self.box.swizzle, bits)
-            )
+        number = swizzle_number(inner)
+        if number != self.box.swizzle:
+            atom, tensor = (_swizzle_text(n) for n in (self.box.swizzle, number))
             raise DSLTypeError(
                 f"the TMA atom was made for {atom}, and its shared tensor has {tensor}",
                 notes=_both("the atom", self, "the shared tensor", shared),
@@ -300,6 +298,13 @@ class TmaAtom:
                     tma_reduce(tensor_map, place, where, self.op.kind)
                 else:
                     tma_store(tensor_map, place, where, cache_hint=cache_policy)
+
+
+def _swizzle_text(number: int | None) -> str:
+    if not number:
+        return "no swizzle" if number == 0 else "one that TMA does not have"
+    chunks = " of chunks of 32" if number == SWIZZLE_128B_ATOM_32B else ""
+    return f"a swizzle of {SWIZZLE_BYTES[number]} bytes{chunks}"
 
 
 class TmaInfo:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from basedsl import DSLTypeError
 from basedsl_cute import algebra
-from basedsl_cute.hardware.tensor_map_format import MAX_BOX, SWIZZLE_BYTES
+from basedsl_cute.hardware.tensor_map_format import MAX_BOX, SWIZZLE_BITS, SWIZZLE_BYTES
 from basedsl_cute.tensors.tensor import Tensor
 
 _SMEM_UNIT = 128  # bytes; boxes begin at multiples of it in shared memory
@@ -100,14 +100,14 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
     """
     swizzle, outer = 0, smem_layout
     if isinstance(smem_layout, algebra.ComposedLayout):
-        inner = algebra.recast_layout(8, bits, smem_layout.inner)
-        if (inner.base, inner.shift) != (4, 3) and inner.bits:
+        found = swizzle_number(algebra.recast_layout(8, bits, smem_layout.inner))
+        if found is None:
             raise DSLTypeError(
                 f"TMA cannot write {bits}-bit elements to shared memory swizzled as {smem_layout}",
                 hint="make the layout for the tensor's element type; its swizzles permute 16-byte "
                 "pieces",
             )
-        swizzle, outer = inner.bits, smem_layout.outer
+        swizzle, outer = found, smem_layout.outer
     size = int(algebra.size(tile))
     if int(algebra.size(outer.shape)) != size:
         wanted = ", ".join(map(str, algebra.product_each(tile.shape)))
@@ -138,6 +138,14 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
         _check_piece(extents, bits)
     rest = [mode for mode in range(len(modes.stride)) if mode not in order]
     return Box((*order, *rest), (*extents, *[1] * len(rest)), swizzle)
+
+
+def swizzle_number(swizzle: Any) -> int | None:
+    """Return the number of a swizzle of byte addresses in tensor maps; None if TMA has it not."""
+    if not isinstance(swizzle, algebra.Swizzle) or swizzle.bits == 0:
+        return 0
+    key = (swizzle.bits, swizzle.base, swizzle.shift)
+    return SWIZZLE_BITS.index(key) if key in SWIZZLE_BITS else None
 
 
 def _largest_part(extent: int, each: int, mode: Any) -> int:

@@ -15,6 +15,7 @@ from basedsl_cute.pipeline.groups import (
     pipeline_init_wait,
     sync,
 )
+from basedsl_cute.pipeline.launch_pipeline import PipelineClcFetchAsync
 from basedsl_cute.pipeline.mbarrier_array import MbarrierArray, PipelineOp, agent_sync
 from basedsl_cute.pipeline.mbarrier_pipelines import (
     PipelineAsync,
@@ -48,6 +49,7 @@ __all__ = [
     "NamedBarrier",
     "PipelineAsync",
     "PipelineAsyncUmma",
+    "PipelineClcFetchAsync",
     "PipelineConsumer",
     "PipelineCpAsync",
     "PipelineOp",

@@ -54,6 +54,10 @@ class MemoryAccessError(SimulationError):
     """An access out of bounds, misaligned, to read-only memory, or to memory of no argument."""
 
 
+class CoordinateError(MemoryAccessError):
+    """A coordinate of a tensor beyond its extent, also where the address is within an array."""
+
+
 class UninitializedReadError(SimulationError):
     """A read of shared memory, or a sum begun in registers, that no thread has written."""
 

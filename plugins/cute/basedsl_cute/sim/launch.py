@@ -22,7 +22,14 @@ from basedsl_cute.sim.machine.memory import SHARED_BASE, Segment, private_segmen
 from basedsl_cute.sim.machine.races import check_visits
 from basedsl_cute.sim.machine.schedule import run_together
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
-from basedsl_cute.sim.machine.state import Block, Cluster, Group, Lanes, SimLaunch
+from basedsl_cute.sim.machine.state import (
+    Block,
+    Cluster,
+    Group,
+    Lanes,
+    SimLaunch,
+    UnstartedClusters,
+)
 from basedsl_cute.sim.machine.tensor_memory import check_freed
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.machine.wgmma_queue import check_warpgroups_agree
@@ -94,13 +101,21 @@ def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: boo
         Lanes(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
         for first in range(0, launch.threads, WARP_SIZE)
     ]
-    clusters = (_start_cluster(launch, members, shapes) for members in _clusters(launch))
+    count = math.prod(launch.grid) // math.prod(launch.cluster)
+    launch.unstarted = UnstartedClusters(_clusters(launch), count)
+    clusters = _started(launch, shapes)
     if launch.cooperative:
         _check_resident(launch)
         everyone = [group for groups in clusters for group in groups]
         _run_groups(launch, everyone, clusters, call, args, waits)
     for groups in clusters:
         _run_groups(launch, groups, clusters, call, args, waits)
+
+
+def _started(launch: SimLaunch, shapes: list[Lanes]) -> Iterator[list[Group]]:
+    """The groups of each cluster that was not cancelled before it starts."""
+    while (members := launch.unstarted.start()) is not None:
+        yield _start_cluster(launch, members, shapes)
 
 
 def _check_resident(launch: SimLaunch) -> None:
@@ -130,7 +145,8 @@ def _start_cluster(
     if launch.options.check_races and launch.shared_size:
         order = VectorClocks(len(members) * len(shapes))
     blocks = [_block(launch, *place, len(shapes), order) for place in enumerate(members)]
-    cluster = Cluster(blocks, len(blocks) * len(shapes))
+    share = -(-launch.unstarted.count // 2)
+    cluster = Cluster(blocks, len(blocks) * len(shapes), share)
     groups = []
     for block in blocks:
         block.cluster = cluster

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 LockstepWidth = Literal["warp", "block", "grid"]
 """The lanes that one call of the generated function runs in lock step: a warp, a block, or many
@@ -17,12 +17,23 @@ class SimOptions:
     `width` is how many lanes run in lock step: "auto" takes the most that the kernel allows.
     `check_uninitialized` reports reads of shared memory that no thread has written. `check_races`
     reports accesses to shared memory that nothing orders (slower: one warp at a time). `max_spins`
-    is how many times a polling loop may go round while nothing else happens. `batch_lanes` is the
-    most lanes that run together when a group is many blocks.
+    is how many times a polling loop may go round while nothing else happens, `max_steps` how many
+    turns a `while` loop may take. `batch_lanes` is the most lanes that run together when a group is
+    many blocks.
     """
 
     width: Literal["auto", "warp", "block", "grid"] = "auto"
     check_uninitialized: bool = True
     check_races: bool = False
     max_spins: int = 10_000
+    max_steps: int = 1_000_000
     batch_lanes: int = 1 << 14
+
+    @staticmethod
+    def of(settings: Any) -> SimOptions:
+        """The options of launches that the options of the DSL, `CuteOptions`, ask for."""
+        return SimOptions(
+            check_races=settings.check_races,
+            max_spins=settings.max_spins,
+            max_steps=settings.max_steps,
+        )

@@ -399,6 +399,11 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
     """A vector filled with `fill_value`, of the shape of a vector or tensor, and by default of its
     element type.
     """
+    if not algebra.is_static(x.shape):
+        raise DSLTypeError(
+            f"a vector has a static shape, and this is {x.shape}",
+            hint="tile the tensor with a static tiler first, or give full(shape, value, dtype) one",
+        )
     return full(x.shape, fill_value, x.element_type if dtype is None else dtype)
 
 

@@ -10,6 +10,7 @@ from basedsl_cute.utils import (
     blackwell_helpers,
     blockscaled_layout,
     epilogue,
+    gemm,
     hardware_info,
     hopper_helpers,
     tensor_helpers,
@@ -19,6 +20,10 @@ from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
+)
+from basedsl_cute.utils.launch_scheduler import (
+    ClcDynamicPersistentTileScheduler,
+    ClcDynamicPersistentTileSchedulerParams,
 )
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.smem_allocator import SmemAllocator, SmemPartition
@@ -42,6 +47,8 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
 
 __all__ = [
+    "ClcDynamicPersistentTileScheduler",
+    "ClcDynamicPersistentTileSchedulerParams",
     "GroupedGemmTileSchedulerHelper",
     "HardwareInfo",
     "LayoutEnum",
@@ -62,6 +69,7 @@ __all__ = [
     "create_cute_tensor_for_fp8",
     "create_initial_search_state",
     "epilogue",
+    "gemm",
     "get_num_tmem_alloc_cols",
     "get_smem_capacity_in_bytes",
     "hardware_info",

@@ -112,6 +112,11 @@ class PersistentTileSchedulerParams:
         return PersistentTileSchedulerParams(tiles, (m, n, depth), self._static.swizzle, along_m)
 
     @property
+    def is_natural(self) -> bool:
+        """True if tiles are in the order of the grid's blocks: M is fast, without a swizzle."""
+        return self._static.along_m and self._static.swizzle == 1
+
+    @property
     def num_clusters(self) -> Any:
         """The number of clusters of tiles."""
         return self.clusters_m * self.clusters_n * self.batches

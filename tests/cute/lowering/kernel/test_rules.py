@@ -172,6 +172,11 @@ LOWERED = {
         """CHECK: %[[S:.*]] = llvm.mlir.addressof
            CHECK: "cute.tensormap_release"(%arg0, %[[S]])""",
     ),
+    "launch_response": (
+        """%at = llvm.mlir.zero : !llvm.ptr<3>
+           %v = "cute.launch_response"(%at) : (!llvm.ptr<3>) -> vector<4xi32>""",
+        """CHECK: "cute.launch_response"(%{{.*}}) : (!llvm.ptr<3>) -> vector<4xi32>""",
+    ),
     "tmem_load": (
         """%at = llvm.mlir.zero : !llvm.ptr<6>
            %v = "cute.tmem_load"(%at) {shape = "32x32b", repeat = 2 : i64, steps = array<i64: 0>}
@@ -189,6 +194,7 @@ LOWERED = {
 # Operations that the step `ptx-only` lowers, or that the simulator runs as they are.
 PTX_ONLY = (
     "ptx_wgmma", "dsmem_store", "tensormap_replace", "tensormap_release", "tmem_load", "tmem_store",
+    "launch_response",
 )  # fmt: skip
 
 

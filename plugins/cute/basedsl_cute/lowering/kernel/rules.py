@@ -321,6 +321,7 @@ def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
 @RULES.register(
     "cute.ptx_wgmma",
     "cute.dsmem_store",
+    "cute.launch_response",
     "cute.tensormap_replace",
     "cute.tensormap_release",
     "cute.tmem_load",

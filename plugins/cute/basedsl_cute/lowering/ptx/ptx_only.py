@@ -30,16 +30,24 @@ from basedsl import (
 )
 from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, GRID_CONSTANT, PARAMETERS
 from basedsl_cute.dialect.cluster import DsmemStore
+from basedsl_cute.dialect.launch_control import LaunchResponse
 from basedsl_cute.dialect.tensor_map import TensormapRelease, TensormapReplace
 from basedsl_cute.dialect.tensor_memory import TmemLoad, TmemStore
 from basedsl_cute.dialect.warpgroup import PtxWgmma
-from basedsl_cute.hardware.requirements import CLUSTERS, TCGEN05, TRY_WAIT, missing_requirement
+from basedsl_cute.hardware.requirements import (
+    CLUSTERS,
+    LAUNCH_CONTROL,
+    TCGEN05,
+    TRY_WAIT,
+    missing_requirement,
+)
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
 from basedsl_cute.lowering.ptx import (
     before_hopper,
+    launch_control,
     narrow_floats,
     tensor_map_update,
     tensor_memory,
@@ -463,6 +471,13 @@ def tmem_store(b: PtxRewriter, op: TmemStore) -> RuleResult:
     require(TCGEN05, b.target, op.op)
     tensor_memory.store_to_ptx(b, op)
     return Erase()
+
+
+@RULES.register("cute.launch_response")
+def launch_response(b: PtxRewriter, op: LaunchResponse) -> RuleResult:
+    """Replace by `clusterlaunchcontrol.query_cancel` as inline PTX."""
+    require(LAUNCH_CONTROL, b.target, op.op)
+    return Replace(launch_control.response_to_ptx(b, op))
 
 
 @RULES.register("cute.dsmem_store")

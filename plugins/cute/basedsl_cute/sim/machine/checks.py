@@ -48,6 +48,17 @@ def bad_step(step: Any, site: Site) -> None:
     raise ArithmeticTrapError(f"a loop's step is {number}: it must be at least 1", site)
 
 
+def endless_loop(g: Group, m: Mask, site: Site) -> None:
+    """Raise for a `while` loop that has taken more turns than the options allow."""
+    lane = 0 if m is None else int(np.argmax(m))
+    raise DeadlockError(
+        f"a loop that does not end: it has gone round {g.max_steps} times",
+        site,
+        g.thread(lane),
+        "if the loop is right but long, raise the option max_steps (CUTE_DSL_MAX_STEPS=10000000)",
+    )
+
+
 def infinite_loop(g: Group, m: Mask, site: Site) -> None:
     """Raise for a loop that nothing can end: it goes round, and changes nothing."""
     lane = 0 if m is None else int(np.argmax(m))

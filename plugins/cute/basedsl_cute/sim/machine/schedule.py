@@ -127,7 +127,9 @@ def _stuck(live: list[_Task], ended: list[_Task], spins: int) -> SimulationError
     hint = None
     if spins:
         message = f"deadlock: every running warp polls memory, {spins} times with no effect"
-        hint = "if the loop is right but long, raise SimOptions.max_spins"
+        hint = (
+            "if the loop is right but long, raise the option max_spins (CUTE_DSL_MAX_SPINS=100000)"
+        )
     return DeadlockError(message, waits[0][1].site, waits[0][0].thread(0), hint, tuple(notes))
 
 

@@ -7,7 +7,7 @@ have one entry per lane, `(lanes,)`. The other modules of this folder act on the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,6 +63,7 @@ class SimLaunch:
         self.output = KernelOutput()
         self.waited = False  # for the grid before: griddepcontrol.wait
         self.clock = 0
+        self.unstarted = UnstartedClusters(iter(()), 0)
         self.stores = 0  # made so far: polling loops watch them
         self.recent: dict[MemoryAccess, Segment] = {}  # where an access went last
         self.roots: dict[int, Segment | None] = {}
@@ -73,12 +74,39 @@ class SimLaunch:
             self.roots[number] = found[0] if found else None
 
 
+class UnstartedClusters:
+    """The clusters of a grid that have not started, `count` of them, in the order of the grid: the
+    indices of their blocks by rank.
+    """
+
+    def __init__(self, members: Iterator[list[tuple[int, int, int]]], count: int) -> None:
+        self.members = members
+        self.count = count
+
+    def start(self) -> list[tuple[int, int, int]] | None:
+        """The next cluster; None if all have started."""
+        found = next(self.members, None)
+        self.count -= found is not None
+        return found
+
+    def cancel(self) -> tuple[int, int, int] | None:
+        """The first block of the next cluster, which will not start; None if all have started."""
+        found = self.start()
+        return None if found is None else found[0]
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Cluster:
-    """The blocks of a cluster in the order of their ranks, with `warps` warps in all of them."""
+    """The blocks of a cluster in the order of their ranks, with `warps` warps in all of them.
+
+    It may cancel the launch of `cancelable` more clusters; `refused` is where it was first told
+    that it may not.
+    """
 
     blocks: list[Block]
     warps: int
+    cancelable: int = 0
+    refused: Site | None = None
     arrived: int = 0  # warps, in this phase of the cluster's barrier
     phase: int = 0  # of the barrier: how often it has completed
 
@@ -374,6 +402,7 @@ class Group:
         self.roots = launch.roots
         self.aliases = launch.aliases
         self.recent = launch.recent
+        self.max_steps = launch.options.max_steps
         self.shadow = block.shadow
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.copies = CopyQueue(shape.size)

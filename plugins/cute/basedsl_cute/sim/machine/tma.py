@@ -9,8 +9,8 @@ which reports an illegal instruction otherwise. The CUDA C++ Programming Guide h
 beginnings, "Multi-dimensional TMA transfers".)
 
 A box lies compactly in shared memory, mode 0 fastest. Its swizzle permutes 16-byte units by address
-bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on (PTX ISA, tensor
-"Swizzling Modes"), the same permutation that wgmma undoes.
+bits: units of 16 bytes within 32, 64 or 128 by the 1, 2 or 3 bits from bit 7 on, or units of 32 by
+two (PTX ISA, tensor "Swizzling Modes"), the same permutation that wgmma and tcgen05.mma undo.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import ml_dtypes
 import numpy as np
 
 from basedsl_cute.device.tensor_map import TensorMap
-from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, TYPE_NAMES
+from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_BITS, TYPE_NAMES
 from basedsl_cute.sim.errors import MemoryAccessError, SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.bulk_groups import issue_bulk_store
@@ -34,7 +34,7 @@ from basedsl_cute.sim.machine.tensor_maps import active_lanes, find_tensor_map
 from basedsl_cute.sim.site import Site
 
 _PIECE = 16  # bytes that a store writes at once
-_ALIGNMENTS = (128, 256, 512, 1024)  # of the box in shared memory, for each swizzle
+_ALIGNMENTS = (128, 256, 512, 1024, 512)  # of the box in shared memory, for each swizzle
 
 
 def tma_load(
@@ -194,8 +194,8 @@ def _places(tensor: TensorMap, at: int) -> Any:
     """The shared address of each byte of a box, `(elements, itemsize)`."""
     count = int(np.prod(tensor.box))
     linear = at + np.arange(count * tensor.itemsize, dtype=np.int64)
-    bits = (1 << tensor.swizzle) - 1
-    swizzled = linear ^ ((linear >> 7 & bits) << 4)
+    bits, base, shift = SWIZZLE_BITS[tensor.swizzle]
+    swizzled = linear ^ ((linear >> base + shift & (1 << bits) - 1) << base)
     return swizzled.reshape(count, tensor.itemsize)
 
 

@@ -199,6 +199,8 @@ def _while(e: PythonEmitter, op: Op) -> None:
         e.line(f"{mask} = {e.mask}")
         for arg in after.args:
             e.let(arg, "None")
+    turns = e.temporary("turn")
+    e.line(f"{turns} = 0")
     with e.indented("while True:"), e.under(mask, op.site if diverging else None):
         e.body(before)
         e.site = op.site
@@ -209,8 +211,10 @@ def _while(e: PythonEmitter, op: Op) -> None:
         else:
             _assign(e, after.args, passed)
             e.line(f"if not {e.ref(condition)}: break")
+        e.globals["checks"] = checks
+        e.line(f"{turns} += 1")
+        e.line(f"if {turns} > g.max_steps: checks.endless_loop(g, {mask}, {e.at()})")
         if endless:
-            e.globals["checks"] = checks
             e.line(f"checks.infinite_loop(g, {mask if diverging else None}, {e.at()})")
         if spins:
             e.globals["spin"] = spin

@@ -1,0 +1,111 @@
+"""Kernels with one planted bug each, and their correct twins: every bug is found, no twin alarms.
+
+A module of this folder has kernels on arrays `x` (floats), `y` (floats) and `c` (integers), whose
+parameter `bug` plants the bug, and a table `CASES`: kernel, class of the error, part of its text,
+and how to launch it.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl import DSLError
+
+HERE = Path(__file__).parent
+NAMES = sorted(p.stem for p in HERE.glob("*.py") if not p.stem.startswith(("test_", "conftest")))
+
+# Bugs that no check finds yet, and twins that a check complains about.
+MISSED = set((HERE / "missed.txt").read_text().split())
+
+
+def module(name):
+    known = f"planted_{name}"
+    if known not in sys.modules:
+        spec = importlib.util.spec_from_file_location(known, HERE / f"{name}.py")
+        sys.modules[known] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[known])
+    return sys.modules[known]
+
+
+def cases():
+    for name in NAMES:
+        for kernel, error, text, *rest in module(name).CASES:
+            about = rest[0] if rest else {}
+            title = f"{name}-{kernel.__name__}"
+            marks = ()
+            if title in MISSED:
+                marks = pytest.mark.xfail(strict=True)
+            yield pytest.param(kernel, error, text, about, id=title, marks=marks)
+
+
+CASES = list(cases())
+
+
+TWINS = [
+    pytest.param(
+        p.values[0],
+        p.values[3],
+        id=p.id,
+        marks=pytest.mark.xfail(strict=True) if f"twin:{p.id}" in MISSED else (),
+    )
+    for p in CASES
+]
+
+
+@cute.jit
+def host(
+    kernel: cute.Constexpr,
+    x: cute.Tensor,
+    y: cute.Tensor,
+    c: cute.Tensor,
+    bug: cute.Constexpr,
+    launch: cute.Constexpr,
+):
+    kernel(x, y, c, bug).launch(**dict(launch))
+
+
+def run(kernel, about, bug):
+    x = np.arange(about.get("x", 256), dtype=np.float32)
+    y = np.zeros(about.get("y", 256), np.float32)
+    c = np.zeros(about.get("c", 64), np.int32)
+    alias = about.get("alias") if bug else None
+    if alias == "same":
+        y = x
+    elif alias == "shifted":
+        x, y = x[:-1], x[1:]
+    if "shape" in about:
+        x = np.arange(np.prod(about["shape"]), dtype=np.float32).reshape(about["shape"])
+        y = np.zeros_like(x)
+    launch = {"grid": about.get("grid", 1), "block": about.get("block", 64)}
+    for name in ("cluster", "cooperative", "use_pdl", "smem"):
+        if name in about:
+            launch[name] = about[name]
+    host(kernel, x, y, c, bug, tuple(launch.items()))
+
+
+@pytest.fixture(autouse=True)
+def checked(sim, monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
+    monkeypatch.setenv("CUTE_DSL_MAX_STEPS", "2000")
+    monkeypatch.setenv("CUTE_DSL_MAX_SPINS", "500")
+
+
+@pytest.mark.parametrize(("kernel", "error", "text", "about"), CASES)
+def test_the_bug_is_found(kernel, error, text, about):
+    with pytest.raises(error, match=text) as caught:
+        run(kernel, about, True)
+    assert isinstance(caught.value, DSLError)
+    assert caught.value.span is not None and Path(caught.value.span.filename).parent == HERE
+
+
+@pytest.mark.parametrize(("kernel", "about"), TWINS)
+def test_the_twin_runs(kernel, about):
+    run(kernel, about, False)
+
+
+def test_there_are_many():
+    assert len({p.id for p in CASES}) == len(CASES) >= 150
