@@ -165,6 +165,7 @@ from basedsl.objectstage import (
 from basedsl.options import OptionError, Options, kept, option
 from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.resources import Resources
 from basedsl.slips import closest_name
 from basedsl.tracing import (
     Emitter,
@@ -177,7 +178,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
-from basedsl.warn import DSLWarning, OptionWarning, warn
+from basedsl.warning import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
@@ -272,6 +273,7 @@ __all__ = [
     "PipelineContext",
     "PostCompileHookContext",
     "Replace",
+    "Resources",
     "ResultType",
     "Results",
     "Rule",
