@@ -16,12 +16,13 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
 from basedsl.objectstage import native, read_object_file
 from basedsl.resources import HostResources, Resources, details
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
 from basedsl.tracing import RUNNING
@@ -140,7 +141,7 @@ class Compiled:
             target = native.NativeTarget(self.settings.opt_level)
             return native.assembly(self.stages.binary("optimised"), target)
         known = self.views()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
             hint=f"did you mean {near}?" if near else self.hint_for_stage(name),

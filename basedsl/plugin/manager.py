@@ -16,7 +16,7 @@ from typing import Any
 
 import pluggy
 
-from basedsl.errors import DSLError, nearest, with_article
+from basedsl.errors import DSLError, with_article
 from basedsl.plugin import hookspecs
 from basedsl.plugin.entry_points import installed
 from basedsl.plugin.hookspecs import (
@@ -27,6 +27,7 @@ from basedsl.plugin.hookspecs import (
     ConformanceEntry,
     DSLEntry,
 )
+from basedsl.slips import closest_name
 
 _PREFIX = "basedsl_"
 _SPECS = {
@@ -304,7 +305,7 @@ class PluginManager:
         if broken is not None:
             return PluginError(f"the plugin {name!r} is broken: {broken.reason}")
         known = self.dsl_names()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         hint = f"did you mean {near!r}?" if near else None
         notes = tuple(
             (f"the plugin {one.plugin!r} is broken: {one.reason}", None)
@@ -334,7 +335,7 @@ def _inspect(module: Any, name: str) -> _Plugin:
         if not callable(function):
             continue
         if attribute not in _SPECS:
-            near = nearest(attribute, _SPECS)
+            near = closest_name(attribute, _SPECS)
             raise PluginError(
                 f"the plugin {name!r} has {attribute}, which basedsl does not ask for",
                 hint=f"did you mean {near}?" if near else f"there is {', '.join(_SPECS)}",
