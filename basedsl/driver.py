@@ -68,7 +68,7 @@ class Driver:
         self.disk = Disk(language)
         self.counts: Counter[str] = Counter()
         self._lock = threading.RLock()
-        self._mlir: MLIRContext | None = None
+        self._contexts: dict[str, MLIRContext] = {}
         self._options: tuple[Environment, Any] | None = None
 
     # A call --------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Driver:
             if known is not None:
                 check_equal(self.language, known.arguments, call.arguments)
                 return known, False
-            with gc_paused(keep=self._mlir is None):
+            with gc_paused(keep=not self._contexts):
                 made = self._load_or_compile(call)
             return made if made.effects else variants.keep(call.key, made), True
 
@@ -148,7 +148,7 @@ class Driver:
         clock = Clock()
         try:
             with clock("read"):
-                found = entry.read(call, self._pipeline(call), lambda: self.mlir)
+                found = entry.read(call, self._pipeline(call), lambda: self.context(call.settings))
             if found is None:
                 return None
             results, stages = found
@@ -167,7 +167,7 @@ class Driver:
         logs.configure(call.settings)
         check_kept(self.language, call.settings)
         clock = Clock()
-        is_first = self._mlir is None
+        is_first = not self._contexts
         with compilation_cost(self.language, is_first):
             before = before or self._guards(call)
             with clock("pre-stage"):
@@ -175,7 +175,7 @@ class Driver:
             with clock("mlir"):
                 if is_first:
                     native.begin_import()
-                mlir = self.mlir
+                mlir = self.context(call.settings)
             with mlir.entered():
                 with clock("trace"):
                     traced = trace_call(
@@ -235,7 +235,7 @@ class Driver:
         stages = objectstage.run(
             self._pipeline(call, traced.results),
             traced.module,
-            self.mlir,
+            self.context(call.settings),
             options=call.settings,
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
@@ -297,18 +297,26 @@ class Driver:
 
     @property
     def mlir(self) -> MLIRContext:
-        """The MLIR bindings and the one MLIR context, loaded at the first use."""
-        if self._mlir is None:
+        """The MLIR bindings and context of calls with the options that the environment sets."""
+        return self.context(self.options)
+
+    def context(self, settings: Any) -> MLIRContext:
+        """Return the MLIR bindings that `settings` choose, where the language does not, and the
+        one context that this language has in them. They are loaded at the first use.
+        """
+        language = self.language
+        package = language.bindings_package or settings.mlir
+        found = self._contexts.get(package)
+        if found is None:
             with self._lock:
-                if self._mlir is None:
-                    language = self.language
-                    bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(
-                        bindings,
+                found = self._contexts.get(package)
+                if found is None:
+                    found = self._contexts[package] = MLIRContext(
+                        load_bindings(package or None, language.dialects),
                         language.load_dialects,
                         allow_unregistered_dialects=language.allow_unregistered_dialects,
                     )
-        return self._mlir
+        return found
 
     @property
     def options(self) -> Any:
@@ -334,7 +342,7 @@ class Driver:
         """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
         with contextlib.suppress(DSLError):  # the first call reports wrong options
             store = self.disk.store(self.options)
-            if self._mlir is None and (store is None or store.is_empty()):
+            if not self._contexts and (store is None or store.is_empty()):
                 preload_libraries(self.language)
 
 

@@ -174,7 +174,7 @@ class Options:
         choices=("debug", "info", "warning", "error", "10", "20", "30", "40"),
     )
     mlir: str = option(
-        "", "package of MLIR Python bindings; the DSL's choice if not set", affects_output=True
+        "", "package of MLIR Python bindings, for DSLs that name none", affects_output=True
     )
 
     def __init_subclass__(cls, *, prefix: str | None = None, **kwargs: Any) -> None:
