@@ -18,7 +18,7 @@ from basedsl_cute.hardware.requirements import SETMAXNREG, WGMMA, Requirement, m
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary
+from basedsl_cute.ops.array_libraries import ArrayLibrary
 from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm

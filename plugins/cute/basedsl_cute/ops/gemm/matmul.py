@@ -22,7 +22,7 @@ from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE
 from basedsl_cute.host.tensor_argument import tensor_argument
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
-from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.kernel_selection import (
     Matrices,

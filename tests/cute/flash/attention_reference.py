@@ -1,0 +1,36 @@
+"""Attention in float64 with NumPy, written from its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def reference(q, k, v, *, scale=None, left=None, right=None, shift=None, score=None, mask=None):
+    """Softmax(q k^T) v of (batches, length, heads, head) in float64, and the logarithms of sums
+    (batches, heads, queries); rows that see no key are 0 and -inf.
+    """
+    (batches, queries, heads, head), keys = q.shape, k.shape[1]
+    group = heads // k.shape[2]
+    q, k, v = (np.asarray(x, np.float64).transpose(0, 2, 1, 3) for x in (q, k, v))
+    k, v = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    s = q @ k.transpose(0, 1, 3, 2) * (head**-0.5 if scale is None else scale)
+    i, j = np.arange(queries)[:, None], np.arange(keys)
+    place = (np.arange(batches)[:, None, None, None], np.arange(heads)[:, None, None], i, j)
+    if score is not None:
+        s = score(s, *place)
+    diagonal = i + (keys - queries if shift is None else shift)
+    seen = np.ones(s.shape, bool)
+    if left is not None:
+        seen &= j >= diagonal - left
+    if right is not None:
+        seen &= j <= diagonal + right
+    if mask is not None:
+        seen &= mask(*place)
+    s = np.where(seen, s, -np.inf)
+    largest = s.max(-1, keepdims=True, initial=-np.inf)
+    largest = np.where(np.isneginf(largest), 0, largest)
+    weights = np.exp(s - largest)
+    total = weights.sum(-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        logs = (largest + np.log(total))[..., 0]
+    return (weights / np.where(total == 0, 1, total) @ v).transpose(0, 2, 1, 3), logs
