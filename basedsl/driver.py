@@ -45,7 +45,7 @@ from basedsl.errors import (
 from basedsl.function import DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, span_of_function
-from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
+from basedsl.mlir import Bindings, MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.options import Options
@@ -76,13 +76,21 @@ class Driver:
     def call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a @jit function from Python."""
         is_fresh = _pop_call_option("no_cache", function, kwargs)
-        call = self.bind(function, args, kwargs, self.options)
-        compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
-        if compiled.effects:
-            return _run_once(compiled, call)
-        if not is_new:
-            function.call_natively(compiled.native_variant(call.values))
-        return compiled.run(call.values)
+        try:
+            call = self.bind(function, args, kwargs, self.options)
+            compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
+            if compiled.effects:
+                return _run_once(compiled, call)
+            if not is_new:
+                function.call_natively(compiled.native_variant(call.values))
+            return compiled.run(call.values)
+        except Exception as error:
+            self.raised(function, error)
+            raise
+
+    def raised(self, function: DSLFunction, error: Exception) -> None:
+        """Tell plugins of an exception that leaves a compilation or a run of a function."""
+        plugin_manager().raised(self.language.name, function.symbol, error)
 
     def bind(
         self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
@@ -256,6 +264,7 @@ class Driver:
                 f"pipeline() returned {with_article(type(pipeline))}, not a Pipeline",
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
+        pipeline = plugin_manager().pipeline(self.language.name, pipeline, call.settings)
         if call.settings.dryrun:
             return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
@@ -291,7 +300,9 @@ class Driver:
             )
         if settings.time_stages:
             invoke = timed(invoke, self.language, call)
-        return self.language.compiled_class(call, built, invoke, clock.seconds)
+        compiled = language.compiled_class(call, built, invoke, clock.seconds)
+        plugin_manager().compiled(language.name, call.function.symbol, compiled)
+        return compiled
 
     # What all calls share ------------------------------------------------------------------------
 
@@ -313,10 +324,20 @@ class Driver:
                 if found is None:
                     found = self._contexts[package] = MLIRContext(
                         load_bindings(package or None, language.dialects),
-                        language.load_dialects,
+                        self._load_dialects,
                         allow_unregistered_dialects=language.allow_unregistered_dialects,
                     )
         return found
+
+    def _load_dialects(self, bindings: Bindings) -> None:
+        self.language.load_dialects(bindings)
+        plugin_manager().load_dialects(self.language.name, bindings)
+
+    @property
+    def options_class(self) -> type[Options]:
+        """The record of options: the language's, with those that plugins add."""
+        language = self.language
+        return plugin_manager().options_class(language.name, language.options_class)
 
     @property
     def options(self) -> Any:
@@ -324,7 +345,7 @@ class Driver:
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
-            record = self.language.options_class
+            record = self.options_class
             known = self._options = environment, record.from_environment()
             self._warn_of_unknown(record, known[1])
         return known[1]
