@@ -54,8 +54,9 @@ from basedsl.stages import BoundCall, Built, Rewritten, Traced
 from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
+from basedsl.staleness.overlap import Overlap, arrays_of, check_shared_objects
 from basedsl.tracer import trace_call
-from basedsl.warn import OptionWarning, warn
+from basedsl.warning import OptionWarning, warn
 
 _warned: set[tuple[str, bool]] = set()
 
@@ -77,16 +78,25 @@ class Driver:
         """Call a @jit function from Python."""
         is_fresh = _pop_call_option("no_cache", function, kwargs)
         try:
-            call = self.bind(function, args, kwargs, self.options)
-            compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
-            if compiled.effects:
-                return _run_once(compiled, call)
-            if not is_new:
-                function.call_natively(compiled.native_variant(call.values))
-            return compiled.run(call.values)
+            return self._call(function, args, kwargs, is_fresh)
         except Exception as error:
             self.raised(function, error)
             raise
+
+    def _call(
+        self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], is_fresh: bool
+    ) -> Any:
+        call = self.bind(function, args, kwargs, self.options)
+        compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
+        run = _run_once if compiled.effects else _run
+        if compiled.guards.arrays and arrays_of(call.values):
+            overlap = Overlap(compiled.guards, call.values)
+            result = run(compiled, call)
+            overlap.check(function.fn)
+            return result
+        if not is_new and not compiled.effects:
+            function.call_natively(compiled.native_variant(call.values))
+        return run(compiled, call)
 
     def raised(self, function: DSLFunction, error: Exception) -> None:
         """Tell plugins of an exception that leaves a compilation or a run of a function."""
@@ -142,6 +152,7 @@ class Driver:
         with clock("keep"):
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             alike = not compiled.effects and compiled.guards.portable_text == text
+            alike = alike and not compiled.results.returns_arguments
             if entry is not None and alike and not shows_stages(call.settings):
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
@@ -214,6 +225,7 @@ class Driver:
         """
         for function in traced.functions:
             after.meets(function)
+        check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
         return tuple(found)
@@ -367,6 +379,10 @@ class Driver:
                 preload_libraries(self.language)
 
 
+def _run(compiled: Compiled, call: BoundCall) -> Any:
+    return compiled.run(call.values)
+
+
 def _do_nothing(packed: Sequence[Any]) -> None:
     """Stand for code that a dry run has not compiled."""
 
@@ -379,9 +395,12 @@ def _run_once(compiled: Compiled, call: BoundCall) -> Any:
         return compiled.run(call.values)
     except Exception as error:
         function = call.function
+        changed = [path for path in compiled.effects if path not in compiled.guards.volatile]
+        if not changed:
+            raise
         raised = type(error).__name__.removeprefix("DSL")
         raise DSLError(
-            f"'{function.fn.__qualname__}' changes '{compiled.effects[0]}' while compiling, then "
+            f"'{function.fn.__qualname__}' changes '{changed[0]}' while compiling, then "
             f"raises {raised}",
             span_of_function(function.fn),
             notes=((f"the exception: {error}", None),),

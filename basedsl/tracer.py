@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from basedsl.binding import ArgumentType, TreeArgument
-from basedsl.binding.results import Results
+from basedsl.binding.results import Given, Results
 from basedsl.binding.storage import settle_storage
 from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
 from basedsl.mlir import Bindings
-from basedsl.pytree import Node, flatten, same_shape
+from basedsl.pytree import Node, flatten, nodes_of, same_shape
 from basedsl.recursion_limit import deeper
+from basedsl.slips import EXPLAINED, explain
 from basedsl.stages import BoundCall, Rewritten, Traced
 from basedsl.tracing import Outside, Trace, activate
 
@@ -59,7 +60,13 @@ def trace_call(
             returned = _run(language, trace, staged, args, kwargs)
             trace.check_refused()
             trace.region.check()
-            results = Results(returned, function.fn, language)
+            given = {
+                id(node.obj): Given(index, path)
+                for index, (shape, _) in enumerate(before)
+                for path, node in nodes_of(shape)
+                if isinstance(call.arguments[index], TreeArgument)
+            }
+            results = Results(returned, function.fn, language, given, outside.reaches)
             _check_unchanged(call, proxies, before)
             language.end_function(trace, op, results.values)
         language.after_trace(trace)
@@ -110,6 +117,9 @@ def _run(
         if isinstance(error, DSLError):
             raise
         raise placed(error) from None
+    except EXPLAINED as error:
+        explain(error, language.hint)
+        raise
 
 
 def _check_unchanged(

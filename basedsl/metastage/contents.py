@@ -16,6 +16,7 @@ import functools
 import logging
 import operator
 import pathlib
+import random
 import re
 import sys
 import types
@@ -46,7 +47,13 @@ _IMMUTABLE = (
 _IMMUTABLE_NAMES = ("decimal.Decimal", "fractions.Fraction", "uuid.UUID")
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 # Their effects leave nothing to compare.
-_OPAQUE = (logging.Logger, logging.LoggerAdapter, logging.Handler, ctypes._Pointer)
+_OPAQUE = (
+    random.SystemRandom,
+    logging.Logger,
+    logging.LoggerAdapter,
+    logging.Handler,
+    ctypes._Pointer,
+)
 _MOST = 20000  # objects that one object may lead to; it counts as opaque if it leads to more
 
 _OPAQUE_MARK = object()

@@ -85,6 +85,30 @@ def instructions(code: CodeType) -> Iterator[tuple[CodeType, dis.Instruction]]:
             yield from instructions(constant)
 
 
+def changing_lines(code: CodeType) -> frozenset[int]:
+    """Return the lines of code, and of functions in it, that store to an item or attribute, or call
+    something for its effect.
+    """
+    found = set()
+    before = ""
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        where = instruction.positions
+        line = line if where is None or where.lineno is None else where.lineno
+        name = instruction.opname
+        if name in _STORES or (name == "POP_TOP" and before.startswith("CALL")):
+            found.add(line)
+        before = name
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= changing_lines(constant)
+    return frozenset(found)
+
+
+_STORES = frozenset(
+    {"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "STORE_SLICE"}
+)
+
 # By the id of a code object that the entry keeps alive. Not by the code itself: comparing two that
 # are equal takes time exponential in how deep functions are nested in them.
 _known_names: dict[int, tuple[CodeType, tuple[str, ...]]] = {}

@@ -397,9 +397,8 @@ def test_the_command_line_switches_off(capsys, monkeypatch):
 
         return Command(name, "says hello", lambda parser: None, lambda parsed: print(name) or 0)
 
-    hooks = SimpleNamespace(
-        basedsl_cli_commands=hookimpl(lambda: [command("hello"), command("list")])
-    )
+    commands = [command("hello"), command("list")]
+    hooks = SimpleNamespace(basedsl_cli_commands=hookimpl(lambda: commands))
 
     def broken():
         raise ImportError("no such library")
