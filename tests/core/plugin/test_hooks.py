@@ -269,7 +269,7 @@ def test_storage_of_compiled_code(plug, monkeypatch):
     assert again.counts["loaded"] == 1
 
 
-# Order and wrappers --------------------------------------------------------------------------------
+# Order and wrappers ------------------------------------------------------------------------------
 
 
 def test_the_order_is_that_of_names_and_of_pluggy():
