@@ -61,7 +61,15 @@ from basedsl.errors import (
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import Span, assigned_name, called_from, span_of_function, user_span
+from basedsl.location import (
+    Span,
+    assigned_name,
+    called_from,
+    is_internal_frame,
+    span_of_function,
+    span_of_return,
+    user_span,
+)
 from basedsl.logs import configure as configure_logs
 from basedsl.logs import logger
 from basedsl.metastage import ScfEmitter, assert_showing
@@ -157,6 +165,8 @@ from basedsl.objectstage import (
 from basedsl.options import OptionError, Options, kept, option
 from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.resources import Resources
+from basedsl.slips import closest_name
 from basedsl.tracing import (
     Emitter,
     LoopHints,
@@ -168,7 +178,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
-from basedsl.warn import DSLWarning, OptionWarning, warn
+from basedsl.warning import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
@@ -263,6 +273,7 @@ __all__ = [
     "PipelineContext",
     "PostCompileHookContext",
     "Replace",
+    "Resources",
     "ResultType",
     "Results",
     "Rule",
@@ -299,6 +310,7 @@ __all__ = [
     "cached_compilations",
     "called_from",
     "catching_fatal_errors",
+    "closest_name",
     "compile_kept_llvmir",
     "compile_llvmir",
     "configure_logs",
@@ -317,6 +329,7 @@ __all__ = [
     "hookimpl",
     "in_common_type",
     "is_dynamic",
+    "is_internal_frame",
     "is_plainly_static",
     "kept",
     "kit_of",
@@ -347,6 +360,7 @@ __all__ = [
     "slot_format",
     "span_of_function",
     "span_of_location",
+    "span_of_return",
     "spoken",
     "static_key",
     "storage_width",

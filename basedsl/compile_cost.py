@@ -19,7 +19,7 @@ from basedsl.mlir import libraries, preload
 from basedsl.objectstage import Stages, native
 from basedsl.options import OptionError
 from basedsl.stages import BoundCall
-from basedsl.warn import warn
+from basedsl.warning import warn
 
 _log = logs.logger("compile")
 

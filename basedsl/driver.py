@@ -56,7 +56,7 @@ from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
 from basedsl.staleness.overlap import Overlap, arrays_of, check_shared_objects
 from basedsl.tracer import trace_call
-from basedsl.warn import OptionWarning, warn
+from basedsl.warning import OptionWarning, warn
 
 _warned: set[tuple[str, bool]] = set()
 

@@ -44,7 +44,8 @@ def with_article(noun: str | type) -> str:
     """The name of a type, or another noun, after "a" or "an", for messages: "an Int32"."""
     name = noun if isinstance(noun, str) else noun.__name__
     word = name.lower()
-    vowel = word.startswith(tuple("aeiou")) and not word.startswith(_SPOKEN_AS_YOU)
+    vowel = word.startswith(("a", "e", "i", "o", "u", "nd"))
+    vowel = vowel and not word.startswith(_SPOKEN_AS_YOU)
     return f"{'an' if vowel else 'a'} {name}"
 
 
@@ -179,7 +180,7 @@ def hide_internal_frames(error: Exception) -> Exception:
     if isinstance(error, DSLError):
         error.__cause__ = None
         error.__suppress_context__ = True
-    elif isinstance(error, _DEFECTS) and _was_raised_inside(error):
+    elif isinstance(error, _DEFECTS) and _is_unexplained(error) and _was_raised_inside(error):
         raiser = _entries(error.__traceback__)[-1].tb_frame
         package = str(raiser.f_globals.get("__name__", "")).partition(".")[0]
         error.add_note(
@@ -193,6 +194,10 @@ def hide_internal_frames(error: Exception) -> Exception:
 
 # The library raises none of these on purpose.
 _DEFECTS = (AttributeError, KeyError, NameError, NotImplementedError, TypeError)
+
+
+def _is_unexplained(error: BaseException) -> bool:
+    return not getattr(error, "__dsl_explained__", False)
 
 
 def _was_raised_inside(error: BaseException) -> bool:

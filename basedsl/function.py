@@ -206,7 +206,24 @@ class DSLFunction(Generic[P, R, C, K]):
                     f"'{name}.launch' is missing the kernel's arguments",
                     hint=f"write {name}(...).launch(grid=..., block=...)",
                 )
+            if name == "launch" and self.__dict__.get("kind") == "jit":
+                raise DSLAttributeError(
+                    f"'{self.fn.__name__}' is a @jit function: it is called, kernels are launched",
+                    hint=f"write {self.fn.__name__}(...)",
+                )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+        def __getitem__(self, extents: Any) -> Any:
+            name = self.fn.__name__
+            if self.kind == "kernel":
+                raise DSLCallError(
+                    f"the kernel '{name}' takes no launch extents in brackets",
+                    hint=f"write {name}(...).launch(grid=..., block=...), in a @jit function",
+                )
+            raise DSLCallError(
+                f"'{name}' is a @jit function: it is called without brackets",
+                hint=f"write {name}(...); kernels get grid= and block= in launch()",
+            )
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...

@@ -61,6 +61,16 @@ class Language:
     #: outside of compilations. Raised while tracing, they become DSLErrors at the user's line.
     plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
 
+    #: The call that prints a value at run time, for the remark on a `print` while compiling.
+    run_time_print: ClassVar[str] = ""
+
+    def hint(self, error: Exception, source: str) -> str | None:
+        """Return what to write instead of `source`, the user's expression at which Python raised
+        `error` (a NameError, an AttributeError, a TypeError, an IndexError) while tracing; None
+        leaves it to the core, which knows misspellings and signatures.
+        """
+        return None
+
     def findings(self, settings: Any) -> Iterable[Finding]:
         """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
         devices, libraries.

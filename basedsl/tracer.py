@@ -17,6 +17,7 @@ from basedsl.location import span_of_function
 from basedsl.mlir import Bindings
 from basedsl.pytree import Node, flatten, nodes_of, same_shape
 from basedsl.recursion_limit import deeper
+from basedsl.slips import EXPLAINED, explain
 from basedsl.stages import BoundCall, Rewritten, Traced
 from basedsl.tracing import Outside, Trace, activate
 
@@ -116,6 +117,9 @@ def _run(
         if isinstance(error, DSLError):
             raise
         raise placed(error) from None
+    except EXPLAINED as error:
+        explain(error, language.hint)
+        raise
 
 
 def _check_unchanged(

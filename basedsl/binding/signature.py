@@ -98,6 +98,7 @@ class Signature:
             raise DSLCallError(
                 f"{self.fn.__qualname__}(): {error}",
                 notes=(("the function", span_of_function(self.fn)),),
+                hint=f"it takes ({', '.join(self._signature.parameters)})",
             ) from None
         bound.apply_defaults()
         return list(bound.arguments.values())

@@ -19,7 +19,7 @@ class Conformance:
         CONFORMANCE = Conformance("toy", TOY)
 
     name
-        The name for `--dsl`.
+        The name for `--basedsl-dsl`.
     dsl
         The `basedsl.DSL`.
     unsupported

@@ -1,4 +1,4 @@
-"""Random structured programs give what Python gives. More of them: `--fuzz 10000`."""
+"""Random structured programs give what Python gives. More of them: `--basedsl-fuzz 10000`."""
 
 from __future__ import annotations
 

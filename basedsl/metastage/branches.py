@@ -40,6 +40,7 @@ from basedsl.tracing.contract import carried
 RESULT = "the value"  # the value of an expression's branch, in messages
 Side = Body | Callable[[], Any] | None
 _SIDES = ("true", "false")
+_KERNEL_RESULT = "write the value into a tensor, and `return` without one"
 
 
 class _Outcome:
@@ -296,8 +297,13 @@ class Branch:
                 hint=_remedy_of_expression(a, b),
             )
         path = contents.prefix if index is None else contents.path(index)
-        path = _spoken(path) if RETURN_VALUE in path else f"'{path}'"
+        is_result = RETURN_VALUE in path
+        path = _spoken(path) if is_result else f"'{path}'"
         then, orelse = (binding_span(body, name) for body in self.bodies)
+        if is_result and self.trace.function_kind == "kernel":
+            raise DSLTypeError(
+                "a kernel returns no value", then or orelse or self.span, hint=_KERNEL_RESULT
+            )
         other = "here" if orelse else "when the condition is false"
         notes = ((f"{path} is {b} {other}", orelse or self.span),) if then or orelse else ()
         raise DSLTypeError(

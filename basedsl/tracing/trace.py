@@ -15,7 +15,14 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from basedsl.errors import DSLError, DSLSyntaxError
-from basedsl.location import Span, internal_files, span_of_code
+from basedsl.location import (
+    Span,
+    internal_files,
+    is_internal_frame,
+    span_of_code,
+    span_of_frame,
+)
+from basedsl.logs import logger
 from basedsl.mlir import Bindings
 from basedsl.tracing.contract import complete
 
@@ -122,6 +129,7 @@ class Trace:
         self.loop_guesses: dict[Any, Any] = {}
         # Meta-stage prints held back while a loop body may be traced again.
         self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
+        self._remarked: set[tuple[str, int]] = set()
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
         self._refused: DSLError | None = None
@@ -213,6 +221,23 @@ class Trace:
             write(text)
         else:
             self.printed.append((text, write))
+
+    def remark_on_text(self, frame: FrameType | None) -> None:
+        """Tell the user, once a line, that text made at `frame` while compiling shows a value of
+        run time as `?`. Nothing is said for frames of the library.
+        """
+        if frame is None or is_internal_frame(frame):
+            return
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        if place in self._remarked:
+            return
+        self._remarked.add(place)
+        instead = getattr(self.language, "run_time_print", "")
+        logger("remarks").warning(
+            "remark: this text is made while compiling, and shows a value of run time as ?%s\n%s",
+            f"; {instead} prints it at run time" if instead else "",
+            span_of_frame(frame).excerpt(),
+        )
 
     @contextlib.contextmanager
     def held_prints(self) -> Iterator[list[tuple[str, Callable[[str], Any]]]]:

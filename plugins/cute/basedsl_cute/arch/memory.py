@@ -106,7 +106,10 @@ def alloc_smem(
     default that of an element. `cute.utils.SmemAllocator` allocates structs and tensors too.
     """
     if type(size_in_elems) is not int or size_in_elems < 1:
-        raise DSLTypeError(f"alloc_smem() takes a static count, not {size_in_elems!r}")
+        raise DSLTypeError(
+            f"alloc_smem() takes a static count, not {size_in_elems!r}",
+            hint="take a Python int or a Constexpr argument; dynamic sizes are smem= of the launch",
+        )
     align = alignment or element_bytes(element_type)
     return _alloc_smem(
         element_type, array_bytes(element_type, size_in_elems), align, "alloc_smem()"

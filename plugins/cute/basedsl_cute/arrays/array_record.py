@@ -23,6 +23,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _DEVICE_NAMES = {CPU: "cpu", CUDA: "cuda", CUDA_HOST: "cpu", CUDA_MANAGED: "cuda", 10: "rocm"}
 
 # dlpack.h: DLDataTypeCode
+_CONVERT = "convert the array to a type with one, for instance x.astype(np.float32)"
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _NAMED_TYPES = {
     "bfloat16": (4, 16, 1),
@@ -149,7 +150,9 @@ def _numpy_type(dtype: np.dtype[Any]) -> tuple[DType, int]:
     if found is None:
         code = _KIND_CODES.get(dtype.kind)
         if code is None or dtype.itemsize not in (1, 2, 4, 8):
-            raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
+            raise DSLTypeError(
+                f"elements of type {dtype} have no counterpart in a tensor", hint=_CONVERT
+            )
         found = (code, dtype.itemsize * 8, 1)
     return found, dtype.itemsize
 
@@ -209,7 +212,9 @@ def _torch_type(dtype: Any) -> DType:
     kind, bits = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
     code = {"int": 0, "uint": 1, "float": 2}.get(kind)
     if code is None or not bits:
-        raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
+        raise DSLTypeError(
+            f"elements of type {dtype} have no counterpart in a tensor", hint=_CONVERT
+        )
     return code, int(bits), 1
 
 

@@ -28,6 +28,7 @@ from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
 from basedsl_cute.dialect.definition import COMPANIONS
+from basedsl_cute.dsl import slips
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.function import CuteFunction
@@ -63,6 +64,11 @@ class Cute(Language):
         from basedsl_cute.dsl.findings import findings
 
         return findings()
+
+    run_time_print = 'cute.printf("{}", x)'
+
+    def hint(self, error: Exception, source: str) -> str | None:
+        return slips.hint(error, source)
 
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)

@@ -92,6 +92,12 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
 
+    check_linear_index: bool = option(
+        False,
+        "a single number as the index of a tensor with several modes is an error",
+        affects_output=True,
+    )
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))
         super().__post_init__()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 from basedsl import (
+    DSLAttributeError,
     DSLCallError,
     DSLFunction,
     DSLTypeError,
@@ -22,7 +23,7 @@ from basedsl import (
     is_dynamic,
     leaf_paths,
     rebuild,
-    span_of_function,
+    span_of_return,
     user_span,
 )
 from basedsl_cute.dialect.attributes import (
@@ -67,9 +68,19 @@ class KernelCall:
             hint="kernel(a, b).launch(grid=(n, 1, 1), block=(128, 1, 1))",
         )
 
+    if not TYPE_CHECKING:  # a type checker reports attributes that do not exist
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise DSLAttributeError(
+                f"{self.kernel.__name__}(...) is a kernel with its arguments: it has no '{name}'",
+                hint=f"{self.kernel.__name__}(...).launch(grid=(n, 1, 1), block=(128, 1, 1))",
+            )
+
     def launch(
         self,
-        *,
+        *positional: Never,
         grid: Any = None,
         block: Any = None,
         cluster: Sequence[int] | None = None,
@@ -113,6 +124,11 @@ class KernelCall:
         Raises DSLCallError for a missing `grid` or `block` and for sizes over the target's limits,
         DSLTypeError for sizes that are not integers.
         """
+        if positional:
+            raise DSLCallError(
+                "launch() takes its extents by name",
+                hint="launch(grid=(blocks, 1, 1), block=(threads, 1, 1))",
+            )
         _check_named(unknown, grid, block)
         asked = {
             "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
@@ -183,7 +199,8 @@ def check_launched(trace: Any) -> None:
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
     from difflib import get_close_matches  # only this error asks
 
-    known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
+    parameters = inspect.signature(KernelCall.launch).parameters
+    known = [name for name in parameters if name not in ("self", "positional", "unknown")]
     for name in unknown:
         near = get_close_matches(name, known, 1)
         raise DSLCallError(
@@ -330,7 +347,7 @@ def _trace_kernel(
             if result is not None:
                 raise DSLTypeError(
                     f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",
-                    span_of_function(kernel.fn),
+                    span_of_return(kernel.fn),
                     hint="write results into a tensor",
                 )
             ir.Operation.create("gpu.return")

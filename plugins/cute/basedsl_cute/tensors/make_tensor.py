@@ -241,7 +241,10 @@ def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
         here = SPACES[space].address_space
         if kind == (f"!llvm.ptr<{here}>" if here else "!llvm.ptr"):
             return make_ptr(dtype, value, "generic" if not here else space)
-    raise DSLTypeError(f"{what} takes a pointer, not {with_article(type(ptr))}")
+    raise DSLTypeError(
+        f"{what} takes a pointer, not {with_article(type(ptr))}",
+        hint="x.iterator + i points to element i of a contiguous tensor x",
+    )
 
 
 def space_name(space: Any) -> str:

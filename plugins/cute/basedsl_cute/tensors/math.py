@@ -12,8 +12,17 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from basedsl import Float32, Numeric, as_numeric, current_trace, elementary, is_dynamic
+from basedsl import (
+    DSLTypeError,
+    Float32,
+    Numeric,
+    as_numeric,
+    current_trace,
+    elementary,
+    is_dynamic,
+)
 from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine
 
@@ -22,6 +31,11 @@ def _dynamic(x: Any) -> Any:
     """The operand as a dynamic value or a float; known integers become Float32."""
     if isinstance(x, TensorSSA) or is_dynamic(x):
         return x
+    if isinstance(x, Tensor):
+        raise DSLTypeError(
+            "a tensor is memory: functions take a vector or an element",
+            hint="x.load() is the vector of its elements, x[i] one of them",
+        )
     number = as_numeric(x)
     return type(number)(number.value) if number.is_float else Float32(number.value)
 

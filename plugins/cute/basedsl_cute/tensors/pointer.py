@@ -471,10 +471,29 @@ def same_bits(one: Any, other: Any) -> bool:
     return bool(one.is_integer and other.is_integer and one.width == other.width > 1)
 
 
+_ONE_NUMBER = "an element is one number: store them one by one"
+_NO_ELEMENTS = {
+    "Tensor": "y[i] reads an element of the tensor; y.load() is the vector of all",
+    "TensorSSA": "x.store(vector) writes all elements, vector[i] is one of them",
+    "ndarray": "pass the array to the @jit function, as a cute.Tensor, and read its element",
+    "tuple": _ONE_NUMBER,
+    "list": _ONE_NUMBER,
+    "str": "elements are numbers: text cannot be stored",
+    "complex": "store the real and the imaginary part as two elements",
+}
+
+
 def as_element(kind: Any, value: Any) -> Any:
     """The value as an element of type `kind`: Python numbers convert, other types must match. An
     integer of the same width is the same bits, as in CuTe's DSL.
     """
+    name = type(value).__name__
+    if value is None or name in _NO_ELEMENTS:
+        raise DSLTypeError(
+            f"{'None' if value is None else with_article(name)} is stored into an element of "
+            f"{kind.__name__}",
+            hint=_NO_ELEMENTS.get(name, f"store a number, or a value of type {kind.__name__}"),
+        )
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:

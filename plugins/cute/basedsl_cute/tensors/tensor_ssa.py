@@ -19,6 +19,7 @@ from basedsl import (
     as_numeric,
     current_trace,
     escaped,
+    in_common_type,
     is_dynamic,
     lanes,
     mlir_type,
@@ -71,6 +72,21 @@ class TensorSSA:
         self.shape = shape
         self.dtype = dtype
         self.region = current_trace("a vector").region
+
+    @classmethod
+    def from_elements(cls, elements: Sequence[Any], shape: Any = None) -> TensorSSA:
+        """Return the vector of these numbers, with their common type and with `shape` (by default
+        one mode), its first mode fastest. Raises DSLTypeError for no number at all.
+        """
+        if not elements:
+            raise DSLTypeError("a vector has at least one element")
+        numbers = [as_numeric(x) for x in elements]
+        first = numbers[0]
+        for other in numbers[1:]:
+            first, _ = in_common_type(first, other)
+        dtype = type(first)
+        made = from_elements([x.to(dtype).ir_value() for x in numbers])
+        return cls(made, (len(numbers),), dtype).reshape(shape or (len(numbers),))
 
     # A leaf of trees that control flow carries ----------------------------------------------------
 
@@ -399,6 +415,11 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
     """A vector filled with `fill_value`, of the shape of a vector or tensor, and by default of its
     element type.
     """
+    if not algebra.is_static(x.shape):
+        raise DSLTypeError(
+            f"a vector has a static shape, and this is {x.shape}",
+            hint="tile the tensor with a static tiler first, or give full(shape, value, dtype) one",
+        )
     return full(x.shape, fill_value, x.element_type if dtype is None else dtype)
 
 

@@ -28,12 +28,15 @@ class Field(enum.StrEnum):
     """A field of a tiled MMA, set by `mma.set(field, value)`.
 
     ACCUMULATE (add to D) may be set at run time; NEGATE_A and NEGATE_B (multiply -A or -B, of
-    floats) only when the kernel is compiled.
+    floats) only when the kernel is compiled. SFA and SFB (scale factors) are fields of block-scaled
+    operations, which are not offered: setting one is an error.
     """
 
     ACCUMULATE = "accumulate"
     NEGATE_A = "negate_a"
     NEGATE_B = "negate_b"
+    SFA = "sfa"
+    SFB = "sfb"
 
 
 class Repetition(enum.IntEnum):

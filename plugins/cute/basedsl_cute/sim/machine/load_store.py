@@ -279,7 +279,10 @@ def _write(g: Group, a: MemoryAccess, segment: Segment, offset: Any, value: Any,
     if not segment.writable:
         lane = 0 if who is None else int(who[0])
         raise MemoryAccessError(
-            f"write to `{segment.name}`, which is read-only", a.site, g.thread(lane)
+            f"write to `{segment.name}`, which is read-only",
+            a.site,
+            g.thread(lane),
+            hint="pass a copy that may be written; arrays of JAX are immutable",
         )
     g.launch.stores += 1
     shadow = _shadow_of(g, segment)
