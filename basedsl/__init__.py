@@ -163,8 +163,19 @@ from basedsl.objectstage import (
     span_of_location,
 )
 from basedsl.options import OptionError, Options, kept, option
-from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
+from basedsl.plugin import (
+    Command,
+    ConformanceEntry,
+    DSLEntry,
+    PluginError,
+    ask_plugins,
+    hookimpl,
+    hookspec,
+    register_plugin,
+    unregister_plugin,
+)
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.resources import Resources
 from basedsl.slips import closest_name
 from basedsl.tracing import (
     Emitter,
@@ -177,7 +188,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
-from basedsl.warn import DSLWarning, OptionWarning, warn
+from basedsl.warning import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
@@ -270,8 +281,10 @@ __all__ = [
     "PartsArgument",
     "Pipeline",
     "PipelineContext",
+    "PluginError",
     "PostCompileHookContext",
     "Replace",
+    "Resources",
     "ResultType",
     "Results",
     "Rule",
@@ -303,6 +316,7 @@ __all__ = [
     "array_unpacker",
     "arrays_supported",
     "as_numeric",
+    "ask_plugins",
     "assert_showing",
     "assigned_name",
     "cached_compilations",
@@ -325,6 +339,7 @@ __all__ = [
     "from_numpy_dtype",
     "hide_internal_frames",
     "hookimpl",
+    "hookspec",
     "in_common_type",
     "is_dynamic",
     "is_internal_frame",
@@ -352,6 +367,7 @@ __all__ = [
     "range_constexpr",
     "read_object_file",
     "rebuild",
+    "register_plugin",
     "reject",
     "resolve",
     "select",
@@ -362,6 +378,7 @@ __all__ = [
     "spoken",
     "static_key",
     "storage_width",
+    "unregister_plugin",
     "user_span",
     "users_frames",
     "warn",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,13 +15,19 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
+from basedsl.objectstage import native, read_object_file
+from basedsl.resources import HostResources, Resources, details, escape_html
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
 from basedsl.tracing import RUNNING
+
+# Stages of bytes that have no text.
+_NOT_IN_NOTEBOOKS = ("object", "cubin", "launches", "kernels", "programs")
 
 
 class Compiled:
@@ -91,6 +99,16 @@ class Compiled:
             f"{self} cannot be pickled: pickle the function, and compile it where it is needed"
         )
 
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (repr(self), str(self.resources))))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the resources, and every stage to open."""
+        title = f"<p><code>{escape_html(repr(self))}</code></p>"
+        shown = [name for name in self.views() if name not in _NOT_IN_NOTEBOOKS]
+        stages = "".join(details(name, self.view(name)) for name in shown)
+        return f"{title}{self.resources.to_html()}{stages}"
+
     def __repr__(self) -> str:
         kinds = ", ".join(
             f"{p.name}: {a}"
@@ -99,8 +117,11 @@ class Compiled:
         return f"<compiled {self.function.fn.__qualname__}({kinds})>"
 
     def views(self) -> tuple[str, ...]:
-        """Return the names of the texts that `view` gives: "python", "source" and every stage."""
-        return ("python", "source", *self.stages.names)
+        """Return the names of the texts that `view` gives: "python", "source", every stage, and
+        "assembly", the host's machine code, where there is any.
+        """
+        host = ("assembly",) if "optimised" in self.stages else ()
+        return ("python", "source", *self.stages.names, *host)
 
     def view(self, name: str, *, locations: bool = False) -> str:
         """Return a text about this compilation: "python", the function as written; "source", as
@@ -115,12 +136,34 @@ class Compiled:
             return self.source
         if name in self.stages:
             return self.stages.text(name, locations=locations)
+        if name == "assembly" and "optimised" in self.stages:
+            target = native.NativeTarget(self.settings.opt_level)
+            return native.assembly(self.stages.binary("optimised"), target)
         known = self.views()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
             hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
+
+    def instruction_histogram(self) -> Counter[str]:
+        """Return how often each instruction occurs in the machine code, most frequent first: of the
+        kernels where the DSL has them, else of the host's code.
+        """
+        text = self.view("assembly")
+        found = re.findall(r"^\t([a-z][\w.]*)(?:\s|$)", text, re.MULTILINE)
+        return Counter(dict(Counter(found).most_common()))
+
+    @property
+    def resources(self) -> Resources[Any]:
+        """The resources that the code takes, by the name of the function: records that
+        `print(compiled)` shows.
+        """
+        if "object" not in self.stages:
+            return Resources({})
+        file = read_object_file(self.stages.binary("object"))
+        size = 0 if file is None else file.code_size
+        return Resources({self.function.plain_symbol: HostResources(size)})
 
     def hint_for_stage(self, name: str) -> str | None:
         """Return what to do to get a stage that other targets or options have."""

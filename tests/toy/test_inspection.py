@@ -233,3 +233,13 @@ def test_frames_of_the_library_are_shown_on_request(monkeypatch, variable, value
         wrong(1)
     names = [entry.filename for entry in traceback.extract_tb(caught.value.__traceback__)]
     assert any("basedsl/driver.py" in name for name in names) == shown
+
+
+def test_what_host_code_takes(a):
+    compiled = toy.compile(scale, a, 2.0, 3)
+    size = compiled.resources["scale"].code
+    assert size > 20 and str(compiled).endswith(f"scale: {size} bytes of code")
+    assert "<summary>llvmir</summary>" in compiled._repr_html_()
+    counts = compiled.instruction_histogram()
+    assert counts.total() > 5 and counts.most_common() == list(counts.items())
+    assert toy.compile[toy.DryRun](scale, a, 2.0, 3).resources == {}
