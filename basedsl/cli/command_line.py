@@ -21,6 +21,7 @@ from basedsl.cli.doctor import DOCTOR_COMMAND
 from basedsl.cli.options_command import OPTIONS_COMMAND
 from basedsl.cli.show import SHOW_COMMAND
 from basedsl.errors import DSLError
+from basedsl.explorer import EXPLORE_COMMAND
 from basedsl.inspection.program import read_text
 from basedsl.plugin import Command, PluginManager, plugin_manager
 from basedsl.run_program import RUN_COMMAND
@@ -36,8 +37,8 @@ def main(arguments: Sequence[str] | None = None, manager: PluginManager | None =
     )
     parser.add_argument("--version", action="version", version=_versions(manager))
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    own = (LIST_COMMAND, OPTIONS_COMMAND, DOCTOR_COMMAND, SHOW_COMMAND, OPT_COMMAND)
-    for command in (*own, CACHE_COMMAND, RUN_COMMAND, *manager.cli_commands()):
+    own = (LIST_COMMAND, OPTIONS_COMMAND, DOCTOR_COMMAND, SHOW_COMMAND, EXPLORE_COMMAND)
+    for command in (*own, OPT_COMMAND, CACHE_COMMAND, RUN_COMMAND, *manager.cli_commands()):
         one = commands.add_parser(command.name, help=command.help, description=command.help)
         one.set_defaults(run=command.run)
         command.configure(one)
