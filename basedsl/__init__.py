@@ -164,7 +164,17 @@ from basedsl.objectstage import (
     span_of_location,
 )
 from basedsl.options import OptionError, Options, kept, option
-from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
+from basedsl.plugin import (
+    Command,
+    ConformanceEntry,
+    DSLEntry,
+    PluginError,
+    ask_plugins,
+    hookimpl,
+    hookspec,
+    register_plugin,
+    unregister_plugin,
+)
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 from basedsl.resources import Resources
 from basedsl.slips import closest_name
@@ -273,6 +283,7 @@ __all__ = [
     "PartsArgument",
     "Pipeline",
     "PipelineContext",
+    "PluginError",
     "PostCompileHookContext",
     "Replace",
     "Resources",
@@ -307,6 +318,7 @@ __all__ = [
     "array_unpacker",
     "arrays_supported",
     "as_numeric",
+    "ask_plugins",
     "assert_showing",
     "assigned_name",
     "cached_compilations",
@@ -329,6 +341,7 @@ __all__ = [
     "from_numpy_dtype",
     "hide_internal_frames",
     "hookimpl",
+    "hookspec",
     "in_common_type",
     "is_dynamic",
     "is_internal_frame",
@@ -356,6 +369,7 @@ __all__ = [
     "range_constexpr",
     "read_object_file",
     "rebuild",
+    "register_plugin",
     "reject",
     "resolve",
     "select",
@@ -366,6 +380,7 @@ __all__ = [
     "spoken",
     "static_key",
     "storage_width",
+    "unregister_plugin",
     "user_span",
     "users_frames",
     "warn",

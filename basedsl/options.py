@@ -29,6 +29,8 @@ from basedsl.location import Span, span_of_frame, user_frames
 
 T = TypeVar("T")
 CORE_PREFIX = "BASEDSL_"
+NO_PLUGINS = "BASEDSL_NO_PLUGINS"
+"""The variable with the names of plugins that are switched off, separated by commas."""
 
 
 class OptionError(DSLError, ValueError):
@@ -174,7 +176,7 @@ class Options:
         choices=("debug", "info", "warning", "error", "10", "20", "30", "40"),
     )
     mlir: str = option(
-        "", "package of MLIR Python bindings; the DSL's choice if not set", affects_output=True
+        "", "package of MLIR Python bindings, for DSLs that name none", affects_output=True
     )
 
     def __init_subclass__(cls, *, prefix: str | None = None, **kwargs: Any) -> None:
@@ -287,7 +289,8 @@ class Options:
     def environment_variables(cls) -> tuple[str, ...]:
         """Return all variables that `from_environment` reads."""
         known = tuple(variable for info in cls.describe() for variable in info.variables)
-        return (*known, *(p + suffix for suffix in _variables(cls) for p in _prefixes(cls)))
+        further = (p + suffix for suffix in _variables(cls) for p in _prefixes(cls))
+        return (*known, NO_PLUGINS, *further)
 
     @classmethod
     def spellings(cls) -> list[tuple[str, str]]:

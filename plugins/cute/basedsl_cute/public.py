@@ -125,7 +125,8 @@ from basedsl_cute.atoms.copy_tensors import (
     copy,
     copy_atom_call,
 )
-from basedsl_cute.compat import core, cutlass_dsl, typing
+from basedsl_cute.compat import core, cutlass_dsl, typing, vector
+from basedsl_cute.compat.array import Array, GridConstant, inttoptr, make_array_view
 from basedsl_cute.compat.cutlass_dsl import (
     and_,
     dsl_user_op,
@@ -189,6 +190,7 @@ from basedsl_cute.compat.typing import (
     Uint64,
     Uint128,
 )
+from basedsl_cute.compat.vector import Vector, print_nd_vector
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.compile import (
     EnableAssertions,
@@ -265,6 +267,7 @@ __all__: list[str] = [
     "CUDA_VERSION",
     "CUTE",
     "AddressSpace",
+    "Array",
     "BFloat16",
     "Boolean",
     "ComposedLayout",
@@ -294,6 +297,7 @@ __all__: list[str] = [
     "Float64",
     "GPUArch",
     "GenerateLineInfo",
+    "GridConstant",
     "Int",
     "Int4",
     "Int8",
@@ -339,6 +343,7 @@ __all__: list[str] = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "Vector",
     "WarningsAsErrors",
     "all_",
     "and_",
@@ -398,6 +403,7 @@ __all__: list[str] = [
     "if_generate",
     "increment_coord",
     "install_as",
+    "inttoptr",
     "is_congruent",
     "is_major",
     "is_static",
@@ -413,6 +419,7 @@ __all__: list[str] = [
     "log10",
     "logical_divide",
     "logical_product",
+    "make_array_view",
     "make_composed_layout",
     "make_copy_atom",
     "make_cotiled_copy",
@@ -457,6 +464,7 @@ __all__: list[str] = [
     "prefetch",
     "prepend",
     "prepend_ones",
+    "print_nd_vector",
     "print_tensor",
     "printf",
     "product",
@@ -506,6 +514,7 @@ __all__: list[str] = [
     "unflatten",
     "union",
     "utils",
+    "vector",
     "where",
     "while_generate",
     "yield_out",

@@ -32,7 +32,7 @@ def test_rows_are_consistent():
         assert target.name == name
         assert STATIC_SMEM <= target.smem_per_block <= target.smem_per_sm
         if target.is_gpu:
-            assert target.ptx >= 83 and target.features == f"+ptx{target.ptx}"
+            assert target.ptx >= 83 and target.features() == f"+ptx{target.ptx}"
 
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": KiB of shared

@@ -13,6 +13,7 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
 from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, predicated
+from basedsl_cute.atoms.predicated_copy import copy_parts, copy_where
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
@@ -60,7 +61,8 @@ def copy(
         atom.copy_tensors(src, dst, pred, **fields)
         return
     atom = _atom(atom)
-    check_elements(src, dst, "cute.copy")
+    if not atom.op.checks_itself:
+        check_elements(src, dst, "cute.copy")
     if atom.op.takes_whole_tensors:
         atom.op.issue(atom, src, dst, None if pred is None else as_predicate(pred), **fields)
         return
@@ -267,12 +269,12 @@ def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
             f"pred of shape {pred.shape} has {known} predicates for elements {src.shape}"
         )
     n = size // known
-    sources, targets = _pieces(src, n, "source"), _pieces(dst, n, "destination")
-    for i in range(known):
-        holds = as_predicate(pred[i])
-        if holds is not False:
-            with predicated(None if holds is True else holds):
-                store_vector(targets[i], load_vector(sources[i]))
+    holds = [as_predicate(pred[i]) for i in range(known)]
+
+    def one_by_one() -> None:
+        copy_parts(_pieces(src, n, "source"), _pieces(dst, n, "destination"), holds)
+
+    copy_where(src, dst, holds, one_by_one)
 
 
 def _same_shape(src: Tensor, dst: Tensor, what: str) -> None:

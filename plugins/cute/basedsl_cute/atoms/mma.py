@@ -50,6 +50,10 @@ class MmaOp:
     def check_field(self, name: str, value: Any) -> None:
         """Raise DSLTypeError for a value that the field cannot have."""
 
+    def field_value(self, name: str, value: Any) -> Any:
+        """The value of a field as loops and branches carry it."""
+        return value
+
     def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
         """Raise DSLTypeError for an operand "A" or "B" in shared memory that is not whole tiles of
         extents `tile`, where the instruction would read beyond it.
@@ -142,7 +146,7 @@ class MmaAtom:
         """
         name = self._field(field)
         self.op.check_field(name, value)
-        self._fields[name] = value
+        self._fields[name] = self.op.field_value(name, value)
 
     @takes_location
     def get(self, field: Any) -> Any:

@@ -3,6 +3,10 @@
 import importlib
 from typing import Any
 
+from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
+
+__all__ = ["BaseDSL", "CuTeDSL", "JitArgument"]
+
 _MODULES = (
     "arch",
     "cache_helpers",

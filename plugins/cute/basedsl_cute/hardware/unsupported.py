@@ -30,12 +30,12 @@ MODULES = (
 )
 
 TABLE = {
-    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp Cp4x32x128bOp Cp128x256bOp Cp128x128bOp
-        Cp4x256bOp Cp2x64x128b0213Op Cp2x64x128b0123Op MmaMXF8Op MmaMXF8F6F4Op MmaF8F6F4Op
-        MmaMXF4Op MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op make_s2t_copy
-        get_s2t_smem_desc_tensor make_umma_smem_desc""",
+    "nvgpu.warp": "StMatrix16x8x8bOp",
+    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp SM103MmaMXF4Op SM103MmaMXF4NVF4Op
+        make_umma_smem_desc""",
     "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
-        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB""",
+        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
+        get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
     "pipeline": "ClcState",
 }
@@ -43,12 +43,23 @@ GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"
 
 _DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
 INSTEAD = {
+    "testing.add_tensor_init_args": "parser.add_argument() in the program itself",
     "FrontendNext": "leave the option out: there is one front end",
     "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
+
+# Experimental layers of CuTe's DSL, by module, with the names that programs use.
+LAYERS = {
+    "experimental": """allocate copy dot dot_block_scaled partition_and_copy tma_load
+        tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline TMAStorePipeline iket
+        jit kernel compile""",
+    "experimental.cuda": "create_tensor_map_tiled create_tensor_map_tiled_from_view",
+}
+_LAYER = "nvgpu.cpasync.make_tiled_tma_atom, cute.copy, cute.gemm and cute.pipeline do the same"
+_LAYERED = {f"{module}.{name}" for module, names in LAYERS.items() for name in names.split()}
 
 _NEEDED = {
     f"{module}.{name}": gpus
@@ -203,6 +214,11 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
         if whole in INSTEAD:
             return NotOffered(
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
+            )
+        if whole in _LAYERED:
+            return NotOffered(
+                f"{whole} belongs to an experimental layer of CuTe's DSL, and is not offered",
+                _LAYER,
             )
         if gpus is None:
             raise missing_name(module, name)

@@ -19,6 +19,7 @@ from basedsl import (
     as_numeric,
     current_trace,
     escaped,
+    in_common_type,
     is_dynamic,
     lanes,
     mlir_type,
@@ -71,6 +72,21 @@ class TensorSSA:
         self.shape = shape
         self.dtype = dtype
         self.region = current_trace("a vector").region
+
+    @classmethod
+    def from_elements(cls, elements: Sequence[Any], shape: Any = None) -> TensorSSA:
+        """Return the vector of these numbers, with their common type and with `shape` (by default
+        one mode), its first mode fastest. Raises DSLTypeError for no number at all.
+        """
+        if not elements:
+            raise DSLTypeError("a vector has at least one element")
+        numbers = [as_numeric(x) for x in elements]
+        first = numbers[0]
+        for other in numbers[1:]:
+            first, _ = in_common_type(first, other)
+        dtype = type(first)
+        made = from_elements([x.to(dtype).ir_value() for x in numbers])
+        return cls(made, (len(numbers),), dtype).reshape(shape or (len(numbers),))
 
     # A leaf of trees that control flow carries ----------------------------------------------------
 
