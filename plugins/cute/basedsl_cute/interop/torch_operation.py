@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ def custom_op(
     `@jit`, and for names in `mutates_args` that it does not have.
     """
     try:
-        import torch
+        torch = importlib.import_module("torch")
     except ImportError:
         raise DSLRuntimeError("PyTorch is not installed", hint="pip install torch") from None
 
@@ -65,7 +66,7 @@ def custom_op(
             return made.result(new)
 
         functools.update_wrapper(run, fn.fn)
-        del run.__wrapped__
+        vars(run).pop("__wrapped__")
         operation = torch.library.custom_op(
             name, run, mutates_args=tuple(mutates_args), schema=schema
         )

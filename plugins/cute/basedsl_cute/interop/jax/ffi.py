@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -138,8 +139,7 @@ Run = Callable[[Invocation], None]
 @functools.cache
 def register(run: Run) -> None:
     """Tell JAX about the handler, which calls `run` for each execution, on the CPU and on GPUs."""
-    import jax
-
+    jax = importlib.import_module("jax")
     for platform, device in (("cpu", CPU), ("CUDA", CUDA)):
         handler = _handler(run, device)
         _kept.append(handler)
