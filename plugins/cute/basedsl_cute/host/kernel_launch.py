@@ -330,6 +330,7 @@ def _trace_kernel(
         entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
+    cute_trace(trace).allocates = False
     try:
         with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
             parameters_in = iter(entry.arguments)
