@@ -163,7 +163,17 @@ from basedsl.objectstage import (
     span_of_location,
 )
 from basedsl.options import OptionError, Options, kept, option
-from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
+from basedsl.plugin import (
+    Command,
+    ConformanceEntry,
+    DSLEntry,
+    PluginError,
+    ask_plugins,
+    hookimpl,
+    hookspec,
+    register_plugin,
+    unregister_plugin,
+)
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
 from basedsl.resources import Resources
 from basedsl.slips import closest_name
@@ -271,6 +281,7 @@ __all__ = [
     "PartsArgument",
     "Pipeline",
     "PipelineContext",
+    "PluginError",
     "PostCompileHookContext",
     "Replace",
     "Resources",
@@ -305,6 +316,7 @@ __all__ = [
     "array_unpacker",
     "arrays_supported",
     "as_numeric",
+    "ask_plugins",
     "assert_showing",
     "assigned_name",
     "cached_compilations",
@@ -327,6 +339,7 @@ __all__ = [
     "from_numpy_dtype",
     "hide_internal_frames",
     "hookimpl",
+    "hookspec",
     "in_common_type",
     "is_dynamic",
     "is_internal_frame",
@@ -354,6 +367,7 @@ __all__ = [
     "range_constexpr",
     "read_object_file",
     "rebuild",
+    "register_plugin",
     "reject",
     "resolve",
     "select",
@@ -364,6 +378,7 @@ __all__ = [
     "spoken",
     "static_key",
     "storage_width",
+    "unregister_plugin",
     "user_span",
     "users_frames",
     "warn",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,12 +15,13 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
 from basedsl.objectstage import native, read_object_file
-from basedsl.resources import HostResources, Resources, details
+from basedsl.resources import HostResources, Resources, details, escape_html
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
 from basedsl.tracing import RUNNING
@@ -104,7 +104,7 @@ class Compiled:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the resources, and every stage to open."""
-        title = f"<p><code>{html.escape(repr(self))}</code></p>"
+        title = f"<p><code>{escape_html(repr(self))}</code></p>"
         shown = [name for name in self.views() if name not in _NOT_IN_NOTEBOOKS]
         stages = "".join(details(name, self.view(name)) for name in shown)
         return f"{title}{self.resources.to_html()}{stages}"
@@ -140,7 +140,7 @@ class Compiled:
             target = native.NativeTarget(self.settings.opt_level)
             return native.assembly(self.stages.binary("optimised"), target)
         known = self.views()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
             hint=f"did you mean {near}?" if near else self.hint_for_stage(name),

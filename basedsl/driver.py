@@ -45,7 +45,7 @@ from basedsl.errors import (
 from basedsl.function import DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, span_of_function
-from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
+from basedsl.mlir import Bindings, MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.options import Options
@@ -69,7 +69,7 @@ class Driver:
         self.disk = Disk(language)
         self.counts: Counter[str] = Counter()
         self._lock = threading.RLock()
-        self._mlir: MLIRContext | None = None
+        self._contexts: dict[str, MLIRContext] = {}
         self._options: tuple[Environment, Any] | None = None
 
     # A call --------------------------------------------------------------------------------------
@@ -77,6 +77,15 @@ class Driver:
     def call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a @jit function from Python."""
         is_fresh = _pop_call_option("no_cache", function, kwargs)
+        try:
+            return self._call(function, args, kwargs, is_fresh)
+        except Exception as error:
+            self.raised(function, error)
+            raise
+
+    def _call(
+        self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], is_fresh: bool
+    ) -> Any:
         call = self.bind(function, args, kwargs, self.options)
         compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
         run = _run_once if compiled.effects else _run
@@ -88,6 +97,10 @@ class Driver:
         if not is_new and not compiled.effects:
             function.call_natively(compiled.native_variant(call.values))
         return run(compiled, call)
+
+    def raised(self, function: DSLFunction, error: Exception) -> None:
+        """Tell plugins of an exception that leaves a compilation or a run of a function."""
+        plugin_manager().raised(self.language.name, function.symbol, error)
 
     def bind(
         self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
@@ -115,7 +128,7 @@ class Driver:
             if known is not None:
                 check_equal(self.language, known.arguments, call.arguments)
                 return known, False
-            with gc_paused(keep=self._mlir is None):
+            with gc_paused(keep=not self._contexts):
                 made = self._load_or_compile(call)
             return made if made.effects else variants.keep(call.key, made), True
 
@@ -154,7 +167,7 @@ class Driver:
         clock = Clock()
         try:
             with clock("read"):
-                found = entry.read(call, self._pipeline(call), lambda: self.mlir)
+                found = entry.read(call, self._pipeline(call), lambda: self.context(call.settings))
             if found is None:
                 return None
             results, stages = found
@@ -173,7 +186,7 @@ class Driver:
         logs.configure(call.settings)
         check_kept(self.language, call.settings)
         clock = Clock()
-        is_first = self._mlir is None
+        is_first = not self._contexts
         with compilation_cost(self.language, is_first):
             before = before or self._guards(call)
             with clock("pre-stage"):
@@ -181,7 +194,7 @@ class Driver:
             with clock("mlir"):
                 if is_first:
                     native.begin_import()
-                mlir = self.mlir
+                mlir = self.context(call.settings)
             with mlir.entered():
                 with clock("trace"):
                     traced = trace_call(
@@ -215,7 +228,7 @@ class Driver:
         check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
-        return tuple(found)
+        return (*found, *traced.outside_events)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         """Collect guards for the called function, the functions traced into it, and the static
@@ -242,7 +255,7 @@ class Driver:
         stages = objectstage.run(
             self._pipeline(call, traced.results),
             traced.module,
-            self.mlir,
+            self.context(call.settings),
             options=call.settings,
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
@@ -263,6 +276,7 @@ class Driver:
                 f"pipeline() returned {with_article(type(pipeline))}, not a Pipeline",
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
+        pipeline = plugin_manager().pipeline(self.language.name, pipeline, call.settings)
         if call.settings.dryrun:
             return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
@@ -298,24 +312,44 @@ class Driver:
             )
         if settings.time_stages:
             invoke = timed(invoke, self.language, call)
-        return self.language.compiled_class(call, built, invoke, clock.seconds)
+        compiled = language.compiled_class(call, built, invoke, clock.seconds)
+        plugin_manager().compiled(language.name, call.function.symbol, compiled)
+        return compiled
 
     # What all calls share ------------------------------------------------------------------------
 
     @property
     def mlir(self) -> MLIRContext:
-        """The MLIR bindings and the one MLIR context, loaded at the first use."""
-        if self._mlir is None:
+        """The MLIR bindings and context of calls with the options that the environment sets."""
+        return self.context(self.options)
+
+    def context(self, settings: Any) -> MLIRContext:
+        """Return the MLIR bindings that `settings` choose, where the language does not, and the
+        one context that this language has in them. They are loaded at the first use.
+        """
+        language = self.language
+        package = language.bindings_package or settings.mlir
+        found = self._contexts.get(package)
+        if found is None:
             with self._lock:
-                if self._mlir is None:
-                    language = self.language
-                    bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(
-                        bindings,
-                        language.load_dialects,
+                found = self._contexts.get(package)
+                if found is None:
+                    found = self._contexts[package] = MLIRContext(
+                        load_bindings(package or None, language.dialects),
+                        self._load_dialects,
                         allow_unregistered_dialects=language.allow_unregistered_dialects,
                     )
-        return self._mlir
+        return found
+
+    def _load_dialects(self, bindings: Bindings) -> None:
+        self.language.load_dialects(bindings)
+        plugin_manager().load_dialects(self.language.name, bindings)
+
+    @property
+    def options_class(self) -> type[Options]:
+        """The record of options: the language's, with those that plugins add."""
+        language = self.language
+        return plugin_manager().options_class(language.name, language.options_class)
 
     @property
     def options(self) -> Any:
@@ -323,7 +357,7 @@ class Driver:
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
-            record = self.language.options_class
+            record = self.options_class
             known = self._options = environment, record.from_environment()
             self._warn_of_unknown(record, known[1])
         return known[1]
@@ -341,7 +375,7 @@ class Driver:
         """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
         with contextlib.suppress(DSLError):  # the first call reports wrong options
             store = self.disk.store(self.options)
-            if self._mlir is None and (store is None or store.is_empty()):
+            if not self._contexts and (store is None or store.is_empty()):
                 preload_libraries(self.language)
 
 

@@ -115,8 +115,12 @@ class DSL(Generic[L]):
                     f"'{function.fn.__qualname__}' is a kernel; only @jit functions are compiled",
                     hint="compile the @jit function that launches it",
                 )
-            call = self.driver.bind(function, args, kwargs, self.settings(options))
-            return self.driver.compile(call)
+            try:
+                call = self.driver.bind(function, args, kwargs, self.settings(options))
+                return self.driver.compile(call)
+            except Exception as error:
+                self.driver.raised(function, error)
+                raise
 
     def ir_types(self, value: Any) -> list[Any]:
         """Return the MLIR types that a Python object becomes as an argument; none for a static

@@ -45,7 +45,8 @@ class Language:
     dialects: ClassVar[tuple[str, ...]] = ("func", "arith", "scf", "cf", "math", "llvm")
     #: True if modules may have operations of dialects that the bindings do not know.
     allow_unregistered_dialects: ClassVar[bool] = False
-    #: The package of the MLIR bindings; None takes the one that the option `mlir` names.
+    #: The package of the MLIR bindings; None takes the one that the option `mlir` names, else the
+    #: first that is installed and has `dialects`.
     bindings_package: ClassVar[str | None] = None
     #: The record of options, a subclass of `Options`.
     options_class: ClassVar[type[Options]] = Options

@@ -24,11 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError, nearest, read_traceback_variables_of
+from basedsl.errors import DSLError, read_traceback_variables_of
 from basedsl.location import Span, span_of_frame, user_frames
+from basedsl.slips import closest_name
 
 T = TypeVar("T")
 CORE_PREFIX = "BASEDSL_"
+NO_PLUGINS = "BASEDSL_NO_PLUGINS"
+"""The variable with the names of plugins that are switched off, separated by commas."""
 
 
 class OptionError(DSLError, ValueError):
@@ -174,7 +177,7 @@ class Options:
         choices=("debug", "info", "warning", "error", "10", "20", "30", "40"),
     )
     mlir: str = option(
-        "", "package of MLIR Python bindings; the DSL's choice if not set", affects_output=True
+        "", "package of MLIR Python bindings, for DSLs that name none", affects_output=True
     )
 
     def __init_subclass__(cls, *, prefix: str | None = None, **kwargs: Any) -> None:
@@ -287,7 +290,8 @@ class Options:
     def environment_variables(cls) -> tuple[str, ...]:
         """Return all variables that `from_environment` reads."""
         known = tuple(variable for info in cls.describe() for variable in info.variables)
-        return (*known, *(p + suffix for suffix in _variables(cls) for p in _prefixes(cls)))
+        further = (p + suffix for suffix in _variables(cls) for p in _prefixes(cls))
+        return (*known, NO_PLUGINS, *further)
 
     @classmethod
     def spellings(cls) -> list[tuple[str, str]]:
@@ -396,7 +400,7 @@ def _nearest_variable(cls: type[Options], name: str) -> str:
         )
         known.setdefault(variable.removeprefix(prefix), variable)
     prefix = next(p for p in _prefixes(cls) if name.startswith(p))
-    near = nearest(name.removeprefix(prefix), known)
+    near = closest_name(name.removeprefix(prefix), known)
     return "" if near is None else known[near]
 
 
@@ -543,7 +547,7 @@ def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = 
     known = _kinds(cls)
     for name in values:
         if name not in known:
-            near = nearest(name, known)
+            near = closest_name(name, known)
             if near and shown:
                 near = "--" + near.replace("_", "-")
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"

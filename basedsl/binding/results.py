@@ -15,6 +15,7 @@ from basedsl.binding.result_types import ResultType, settle_result
 from basedsl.errors import DSLTypeError, plugin_defect, with_article
 from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
+from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, flatten, leaf_paths, part_at
 
 _MADE_OF_CLASS = ("tuple", "list", "dict", "object", "record")
@@ -58,7 +59,12 @@ def _own_type(language: Any, leaf: Any) -> ResultType | None:
     if language is None or isinstance(leaf, Numeric):
         return None
     found: ResultType | None = language.result_type(leaf)
+    if found is None and not isinstance(leaf, _PLAIN):
+        found = plugin_manager().result_type(language.name, leaf)
     return found
+
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type)
 
 
 def _storage(kind: Any) -> tuple[str, ...]:

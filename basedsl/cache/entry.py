@@ -30,6 +30,7 @@ from basedsl.language import Language
 from basedsl.mlir import MLIRContext
 from basedsl.mlir.bindings import installed_stamp
 from basedsl.objectstage import Pipeline, Snapshot, Stages, native
+from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall
 
 _CLASSES: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict, "object": object}
@@ -47,8 +48,10 @@ def cache_key(
         return None
     texts = [argument.digest() for argument in call.arguments]
     texts += [digest.of_value(call.settings.output_key()), digest.of_value(call.target_key)]
-    if None in texts:
+    plugins = plugin_manager().modules_in_key(language.name)
+    if None in texts or None in plugins:
         return None
+    texts += [f"{name} {digest.module_stamp(name)}" for name in plugins if name is not None]
     parts = (
         _versions(language, call.settings),
         language.name,

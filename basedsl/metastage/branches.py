@@ -31,6 +31,7 @@ from basedsl.metastage.state import (
     StateSnapshot,
     binding_span,
     describe_leaf,
+    functions_of,
     same_contents,
 )
 from basedsl.pytree import UNBOUND, same_shape, set_cell
@@ -288,6 +289,12 @@ class Branch:
             hint="build a new object on both paths, or change one object in place",
         )
 
+    def _is_of_kernel(self) -> bool:
+        """Return True in the kernel's own body, not in a function that it calls."""
+        functions = [f for body in self.bodies for f in functions_of(body)]
+        in_kernel = self.trace.function_kind == "kernel"
+        return in_kernel and any(self.trace.is_body(f.__code__) for f in functions)
+
     def _mismatch(self, contents: PlaceContents, index: int | None, a: str, b: str) -> NoReturn:
         name = contents.name
         if name == RESULT:
@@ -300,7 +307,7 @@ class Branch:
         is_result = RETURN_VALUE in path
         path = _spoken(path) if is_result else f"'{path}'"
         then, orelse = (binding_span(body, name) for body in self.bodies)
-        if is_result and self.trace.function_kind == "kernel":
+        if is_result and self._is_of_kernel():
             raise DSLTypeError(
                 "a kernel returns no value", then or orelse or self.span, hint=_KERNEL_RESULT
             )

@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 from basedsl import digest
 from basedsl.loaded_classes import loaded_classes
 from basedsl.location import is_internal, is_rewritten
+from basedsl.metastage.plain_helpers import Question, questions_in
 from basedsl.metastage.volatile import CLOCK_METHODS, is_volatile, reads_clock
 from basedsl.native_call import object_layout
 from basedsl.native_call.conditions import CALL, Row
@@ -84,6 +85,8 @@ class Guards:
         self.volatile: set[str] = set()
         #: Arrays and buffers whose contents are guarded: path, guard, object.
         self.arrays: list[tuple[str, Guard, Any]] = []
+        #: What undecorated helpers ask about numbers.
+        self.questions: dict[types.CodeType, list[Question]] = {}
         self._slow: tuple[Guard, ...] = ()
         # One function object for the life of the guards: native code has its address.
         self._slow_holds: Callable[[], bool] = lambda: all(guard.holds() for guard in self._slow)
@@ -285,6 +288,7 @@ class Guards:
             guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
+        self.questions.update(questions_in(fn.__code__))
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
         self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
         names = sorted(set(_names(fn.__code__)))

@@ -66,10 +66,11 @@ class Named(Protocol):
 
 class Outside(Protocol):
     """The state that outlives a call, as static code can reach it; `volatile` are the functions in
-    it that answer otherwise at each call, as users write them.
+    it that answer otherwise at each call, as users write them, `questions` what its helpers ask.
     """
 
     volatile: set[str]
+    questions: dict[CodeType, Any]
 
     def meets(self, function: Any) -> None: ...
 
@@ -117,6 +118,9 @@ class Trace:
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
         self.outside = outside
+        #: Operations outside of Python that static code has done: files, processes.
+        self.outside_events: list[str] = []
+        self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         self.staged: dict[Any, Callable[..., Any]] = {}
         #: Names of functions that the module declares and other code defines.
         self.declared: set[str] = set()
@@ -145,6 +149,7 @@ class Trace:
         """Note that a decorated function is about to be traced, or launched, as a part of this."""
         if self.outside is not None and function not in self.functions:
             self.outside.meets(function)
+            self.on_meeting()
         self.functions.append(function)
 
     # Locations -------------------------------------------------------------------------------
@@ -206,6 +211,10 @@ class Trace:
             yield
         finally:
             self._body = outer
+
+    def is_body(self, code: CodeType) -> bool:
+        """Return True for code of the function that `body_of` was told of."""
+        return id(code) in self._body
 
     def loc_of(self, span: Span | None) -> Any:
         """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""

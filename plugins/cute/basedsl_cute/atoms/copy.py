@@ -26,6 +26,7 @@ class CopyOp:
     __dsl_leaf__ = True
     may_choose_width = False  # without num_bits_per_copy, accesses are as wide as proven
     takes_whole_tensors = False  # one instruction copies a tensor, whatever its size
+    checks_itself = False  # `issue` checks source and destination, which may be no tensors
     is_plain = False  # by loads and stores, which may be ordered
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:

@@ -50,6 +50,10 @@ class MmaOp:
     def check_field(self, name: str, value: Any) -> None:
         """Raise DSLTypeError for a value that the field cannot have."""
 
+    def field_value(self, name: str, value: Any) -> Any:
+        """The value of a field as loops and branches carry it."""
+        return value
+
     def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
         """Raise DSLTypeError for an operand "A" or "B" in shared memory that is not whole tiles of
         extents `tile`, where the instruction would read beyond it.
@@ -142,7 +146,7 @@ class MmaAtom:
         """
         name = self._field(field)
         self.op.check_field(name, value)
-        self._fields[name] = value
+        self._fields[name] = self.op.field_value(name, value)
 
     @takes_location
     def get(self, field: Any) -> Any:
@@ -463,7 +467,8 @@ def _check_types(op: MmaOp, *tensors: Any) -> None:
             raise DSLTypeError(f"gemm: {name} is {tensor}, not a fragment of static shape")
         if tensor.element_type is not dtype:
             raise DSLTypeError(
-                f"{op}: {name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}"
+                f"{name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}",
+                notes=((f"the operation is {op}", None),),
             )
 
 

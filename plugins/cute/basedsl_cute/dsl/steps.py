@@ -94,9 +94,10 @@ def _warn_of_spills(
     span = Span(entry.file, entry.line) if entry is not None and entry.file else None
     warn(
         settings,
-        f"the kernel {name!r} spills registers: {found.spill_stores} bytes of stores and "
-        f"{found.spill_loads} of loads a thread, with {found.registers} registers",
+        f"the kernel {name!r} spills registers: a thread stores {found.spill_stores} bytes and "
+        f"loads {found.spill_loads}",
         SpillWarning,
         span,
-        hint="use smaller tiles or fewer live values, or allow more registers a thread",
+        hint="use smaller tiles or fewer live values, or allow more registers than "
+        f"{found.registers} a thread",
     )

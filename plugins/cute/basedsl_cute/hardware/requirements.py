@@ -157,6 +157,10 @@ CONVERSIONS = {
     "f8E5M2": _since("cvt.e5m2x2", _ADA),
 }
 
+# The version of the PTX ISA of operations that are newer than their architecture
+# (9.7.16.10.9, "tcgen05.mma": `.block16` and `.block32`).
+PTX_VERSIONS = {"nvvm.tcgen05.mma.block_scale": 88}
+
 _SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."
 _OF_CLUSTERS = ("cluster", "nclusterid")
 

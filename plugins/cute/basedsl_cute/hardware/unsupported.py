@@ -31,10 +31,8 @@ MODULES = (
 
 TABLE = {
     "nvgpu.warp": "StMatrix16x8x8bOp",
-    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp Cp4x32x128bOp Cp128x256bOp Cp128x128bOp
-        Cp4x256bOp Cp2x64x128b0213Op Cp2x64x128b0123Op MmaMXF8Op MmaMXF8F6F4Op MmaF8F6F4Op
-        MmaMXF4Op MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op make_s2t_copy
-        get_s2t_smem_desc_tensor make_umma_smem_desc""",
+    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp SM103MmaMXF4Op SM103MmaMXF4NVF4Op
+        make_umma_smem_desc""",
     "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
         get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
         get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",

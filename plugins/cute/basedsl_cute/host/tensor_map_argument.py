@@ -120,8 +120,8 @@ def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> No
         raise DSLTypeError(f"TMA cannot copy elements of {dtype.__name__}")
     if not 1 <= len(extents) <= MAX_RANK or len(strides) != len(extents) - 1:
         raise DSLTypeError(
-            f"a tensor map has 1 to {MAX_RANK} modes, and a stride for each but the contiguous "
-            f"one; got {len(extents)} extents and {len(strides)} strides"
+            f"no tensor map has {len(extents)} extents and {len(strides)} strides",
+            hint=f"it has 1 to {MAX_RANK} modes, and a stride for each but the contiguous one",
         )
     if len(box) != len(extents) or any(not 0 < n <= MAX_BOX for n in box):
         raise DSLTypeError(f"a TMA box has 1 to {MAX_BOX} elements in each mode, not {tuple(box)}")

@@ -37,6 +37,7 @@ from basedsl_cute.dialect.warpgroup import PtxWgmma
 from basedsl_cute.hardware.requirements import (
     CLUSTERS,
     LAUNCH_CONTROL,
+    PTX_VERSIONS,
     TCGEN05,
     TRY_WAIT,
     missing_requirement,
@@ -45,6 +46,7 @@ from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel import packed
 from basedsl_cute.lowering.kernel.builder import Builder
 from basedsl_cute.lowering.kernel.storage import element_of
+from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.ptx import (
     before_hopper,
     launch_control,
@@ -85,6 +87,7 @@ class PtxOnly:
 
     def __call__(self, op: Any, context: PipelineContext) -> None:
         names = PtxRewriter(context.bindings, self.target, self.assertions).run(op)
+        kernel_build(context).ptx_version = max(PTX_VERSIONS.get(name, 0) for name in (*names, ""))
         passes = [name for name, ops in _EXPANSIONS.items() if not names.isdisjoint(ops)]
         if passes:
             manager = context.bindings.passmanager.PassManager

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, from_dlpack
+from basedsl import DSLTypeError
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.hardware_info import HardwareInfo
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
-from basedsl_cute.ops.flash.captured import Captured
+from basedsl_cute.ops.flash.arguments import (
+    Extents,
+    Operand,
+    extents_of,
+    operands_of,
+    rows_of_heads,
+    variant_of,
+    view_of_heads,
+)
 from basedsl_cute.ops.flash.combine import combine
 from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.hopper import attention as hopper
 
 _MOST_SPLITS = 32
 _LAYOUTS = ("bshd", "bhsd")
@@ -76,7 +87,8 @@ def attention(
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
             Float32 (batches, heads, queries), or (heads, total) for packed sequences.
-        config: a `Config` of `ops.ampere.attention`, instead of the chosen one.
+        config: a `Config` of `ops.ampere.attention` or `ops.hopper.attention`, instead of the
+            chosen one.
 
     `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
     module, become operands, so that they may change from call to call.
@@ -95,23 +107,27 @@ def attention(
         raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
     lib = library(q, "attention")
     packed = cu_seqlens_q is not None
-    operands = _operands(lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table)
-    extents = _extents(operands, cu_seqlens_q, seqused_k, block_table)
-    variant, extras = _variant(
+    operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table)
+    extents = extents_of(operands, cu_seqlens_q, seqused_k, block_table)
+    variant, extras = variant_of(
         causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
     )
     if scale is None:
         scale = 1 / math.sqrt(extents.head)
     longest = extents.queries if max_seqlen_q is None else max_seqlen_q
+    lengths = (cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
+    is_dense = all(x is None for x in lengths)
     if config is None:
-        config = _chosen(extents, longest, operands["q"])
+        config = _chosen(extents, longest, operands["q"], variant, is_dense)
+    elif isinstance(config, hopper.Config) and not is_dense:
+        raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
     result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
     if extents.batches * extents.queries * extents.heads:
         _run(
             lib,
             [operands[name].view for name in "qkv"],
             views,
-            (cu_seqlens_q, cu_seqlens_k, seqused_k, block_table),
+            lengths,
             extras,
             (float(scale), extents.batches, longest, extents.head, extents.head_v, variant, config),
             q,
@@ -119,180 +135,28 @@ def attention(
     return result
 
 
-class _Operand(NamedTuple):
-    """An array as the view (rows, head, heads, batches), or (.., pages) of a cache."""
-
-    view: Any
-    record: ArrayRecord
-    dtype: Any
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Extents:
-    batches: int
-    queries: int
-    keys: int
-    heads: int
-    key_heads: int
-    head: int
-    head_v: int
-
-    @property
-    def group(self) -> int:
-        """The number of query heads that share a key head."""
-        return self.heads // self.key_heads
+# Heads' extent -> tiles of the Hopper kernel with a bound on the right, and without: those that fit
+# into shared memory and registers without a spill.
+HOPPER_TILES = {
+    64: ((192, 128), (192, 128)),
+    96: ((128, 128), (128, 176)),
+    128: ((128, 128), (128, 176)),
+    192: ((128, 96), (128, 112)),
+    256: ((128, 80), (128, 80)),
+}
 
 
-def _operands(
-    lib: ArrayLibrary,
-    q: Any,
-    k: Any,
-    v: Any,
-    layout: str,
-    packed_q: bool,
-    packed_k: bool,
-    table: Any,
-) -> dict[str, _Operand]:
-    """The views of q, k and v for the kernels; DSLTypeError for arrays that do not fit together."""
-    found = {}
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if library(x, "attention") is not lib:
-            raise DSLTypeError(f"attention: {name} is of another library than q")
-        is_packed = packed_q if name == "q" else packed_k
-        if len(x.shape) != (3 if is_packed else 4):
-            wanted = "(total, heads, head)" if is_packed else "(batches, length, heads, head)"
-            raise DSLTypeError(
-                f"attention: {name} has {len(x.shape)} modes, not {wanted}",
-                hint="cu_seqlens_q and cu_seqlens_k go with packed sequences",
-            )
-        record = ArrayRecord.of(x, name)
-        dtype = from_dlpack(*record.dtype)
-        if dtype not in (cute.Float16, cute.BFloat16):
-            raise DSLTypeError(
-                f"attention has no kernel for elements of {dtype.__name__} ({name})",
-                hint="convert them to Float16 or BFloat16",
-            )
-        if not _suits(record):
-            x = lib.compact(x)
-            record = ArrayRecord.of(x, name)
-            if not _suits(record):
-                raise DSLTypeError(
-                    f"attention: rows of {name} are not whole 16 bytes", hint="copy it aligned"
-                )
-        shape, strides = record.shape, record.strides
-        if is_packed:
-            shape, strides = (1, *shape), (0, *strides)
-        order = (
-            (2, 3, 1, 0) if layout == "bhsd" and not is_packed and table is None else (1, 3, 2, 0)
-        )
-        if layout == "bhsd" and name == "q" and not is_packed:
-            order = (2, 3, 1, 0)
-        shape, strides = (tuple(given[i] for i in order) for given in (shape, strides))
-        found[name] = _Operand(lib.view(x, shape, strides), record, dtype, shape)
-    if len({one.dtype for one in found.values()}) > 1:
-        names = ", ".join(f"{name} {one.dtype.__name__}" for name, one in found.items())
-        raise DSLTypeError(f"attention: elements of different types: {names}")
-    if len({one.record.device for one in found.values()}) > 1:
-        raise DSLTypeError("attention: q, k and v are on different devices")
-    return found
-
-
-def _suits(record: ArrayRecord) -> bool:
-    """True if each head's row is contiguous and begins at a multiple of 16 bytes."""
-    pairs = zip(record.shape, record.strides, strict=True)
-    steps = [stride for extent, stride in list(pairs)[:-1] if extent > 1]
-    contiguous = record.strides[-1] == 1 or record.shape[-1] == 1
-    return contiguous and record.address % 16 == 0 and all(d >= 0 and d % 8 == 0 for d in steps)
-
-
-def _extents(operands: dict[str, _Operand], starts: Any, used: Any, table: Any) -> _Extents:
-    (queries, head, heads, batches), (keys, head_k, key_heads, batches_k) = (
-        operands[name].shape for name in "qk"
-    )
-    keys_v, head_v, heads_v, batches_v = operands["v"].shape
-    if head != head_k:
-        raise DSLTypeError(f"attention: heads of q have {head} elements, those of k {head_k}")
-    if (keys, key_heads, batches_k) != (keys_v, heads_v, batches_v):
-        raise DSLTypeError("attention: k and v differ in length, heads or batches")
-    if not key_heads or heads % key_heads:
-        raise DSLTypeError(f"attention: {key_heads} heads of keys cannot serve {heads} of queries")
-    for name, extent in (("q and k", head), ("v", head_v)):
-        if extent % 32 or not 32 <= extent <= 256:
-            raise DSLTypeError(
-                f"attention: heads of {extent} elements ({name}) have no kernel",
-                hint="multiples of 32 up to 256 have: pad the heads with zeros",
-            )
-    if starts is not None:
-        batches = starts.shape[0] - 1
-    elif table is None and batches != batches_k:
-        raise DSLTypeError(f"attention: {batches} batches of q, {batches_k} of k")
-    if table is not None:
-        if used is None:
-            raise DSLTypeError("attention: block_table needs seqused_k, the keys of each sequence")
-        if len(table.shape) != 2 or table.shape[0] != batches:
-            given = tuple(table.shape)
-            raise DSLTypeError(f"attention: block_table is {given}, not (batches, pages)")
-        keys *= table.shape[1]
-    if used is not None and tuple(used.shape) != (batches,):
-        raise DSLTypeError(f"attention: seqused_k is {tuple(used.shape)}, not ({batches},)")
-    return _Extents(batches, queries, keys, heads, key_heads, head, head_v)
-
-
-def _variant(
-    causal: bool | str,
-    window: Any,
-    softcap: float | None,
-    tensors: tuple[Any, Any, Any],
-    score: Any,
-    mask: Any,
-    extents: _Extents,
-    lib: ArrayLibrary,
-) -> tuple[Variant, tuple[Any, ...]]:
-    """The static part of the options, and the operands that go with it."""
-    if causal not in (False, True, "bottom-right", "top-left"):
-        raise DSLTypeError(f"causal={causal!r}", hint='True, False, "bottom-right" or "top-left"')
-    left, right = (None, None) if window is None else window
-    if causal:
-        right = 0 if right is None else min(right, 0)
-    own_score = Captured.of(score, "score")
-    arrays = [] if own_score is None else own_score.arrays
-    own_mask = Captured.of(mask, "mask", len(arrays))
-    arrays = [*arrays, *([] if own_mask is None else own_mask.arrays)]
-    alibi, sinks, bias = tensors
-    for name, x in (("alibi", alibi), ("sinks", sinks)):
-        if x is not None and tuple(x.shape) != (extents.heads,):
-            raise DSLTypeError(f"attention: {name} is {tuple(x.shape)}, not ({extents.heads},)")
-    if bias is not None:
-        bias = _broadcast(bias, extents, lib)
-    variant = Variant(
-        left,
-        right,
-        causal == "top-left",
-        None if softcap is None else float(softcap),
-        own_score,
-        own_mask,
-        alibi is not None,
-        sinks is not None,
-        bias is not None,
-    )
-    return variant, (alibi, sinks, bias, tuple(arrays))
-
-
-def _broadcast(bias: Any, extents: _Extents, lib: ArrayLibrary) -> Any:
-    """The bias as a view (queries, keys, heads, batches)."""
-    full = (extents.batches, extents.heads, extents.queries, extents.keys)
-    record = ArrayRecord.of(bias, "bias")
-    missing = len(full) - len(record.shape)
-    shape, strides = (1,) * missing + record.shape, (0,) * missing + record.strides
-    if missing < 0 or any(n not in (1, m) for n, m in zip(shape, full, strict=True)):
-        raise DSLTypeError(f"attention: bias of {tuple(bias.shape)} does not broadcast to {full}")
-    strides = tuple(0 if n == 1 else d for n, d in zip(shape, strides, strict=True))
-    return lib.view(bias, *(tuple(x[i] for i in (2, 3, 1, 0)) for x in (full, strides)))
-
-
-def _chosen(extents: _Extents, longest: int, q: _Operand) -> ampere.Config:
+def _chosen(
+    extents: Extents, longest: int, q: Operand, variant: Variant, is_dense: bool
+) -> ampere.Config | hopper.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
+    target = current_target()
+    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64:
+        width = max(extents.head, extents.head_v)
+        bounded, free = next(t for w, t in HOPPER_TILES.items() if width <= w)
+        is_scored = variant.is_scored or variant.mask is not None
+        tile = bounded if is_scored or variant.right is not None else free
+        return hopper.Config(tile)
     packed = extents.group if longest * extents.group <= 64 else 1
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
@@ -312,7 +176,7 @@ def _results(
     lib: ArrayLibrary,
     q: Any,
     out: Any,
-    extents: _Extents,
+    extents: Extents,
     layout: str,
     packed: bool,
     return_lse: bool,
@@ -330,21 +194,16 @@ def _results(
         )
     f32 = lib.dtype(cute.Float32)
     record = ArrayRecord.of(out, "out")
-    size, strides = record.shape, record.strides
-    if strides[-1] != 1 or any(d % 2 for d in strides[:-1]) or record.address % 4:
+    if record.strides[-1] != 1 or any(d % 2 for d in record.strides[:-1]) or record.address % 4:
         raise DSLTypeError("attention: rows of out are not contiguous, or not aligned to 4 bytes")
-    if packed:
-        size, strides = (1, *size), (0, *strides)
-    order = (2, 3, 1, 0) if layout == "bhsd" and not packed else (1, 3, 2, 0)
-    out_view = lib.view(out, *(tuple(x[i] for i in order) for x in (size, strides)))
+    out_view, (rows, _, heads, batches) = view_of_heads(lib, out, record, layout, packed=packed)
     lse = lse_view = None
-    rows, _, heads, batches = (size[i] for i in order)
     if return_lse:
         lse = lib.empty((heads, rows) if packed else (batches, heads, rows), f32, q)
         steps = (1, rows, heads * rows)
         lse_view = lib.view(lse, (rows, heads, batches), steps)
     parts = logs = None
-    if config.splits > 1:
+    if getattr(config, "splits", 1) > 1:
         many = config.splits * batches
         parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
         width = extents.head_v
@@ -389,10 +248,12 @@ def _launch(
     stream: cute.Int64,
 ):
     on = cute.Stream(stream.ir_value())
-    q, k = _rows(q, head), _rows(k, head)
-    v, target = _rows(v, head_v), _rows(out, head_v, 2)
-    if cute.const_expr(config.splits > 1):
-        parts = _rows(parts, head_v, 2)
+    q, k = rows_of_heads(q, head), rows_of_heads(k, head)
+    v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
+    if cute.const_expr(isinstance(config, hopper.Config)):
+        hopper.forward(q, k, v, target, lse, extras, scale, variant, config, on)
+    elif cute.const_expr(config.splits > 1):
+        parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(
             q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on
         )
@@ -401,15 +262,3 @@ def _launch(
         ampere.forward(
             q, k, v, target, lse, lengths, extras, scale, batches, longest, variant, config, on
         )
-
-
-def _rows(x, head, vector=8):
-    """The tensor (rows, head, heads, batches) with contiguous rows of `head` elements, whose other
-    strides `vector` divides.
-    """
-    shape, stride = x.shape, x.stride
-    steps = (stride[0], 1, stride[2], stride[3])
-    steps = tuple(1 if i == 1 else cute.assume(d, vector) for i, d in enumerate(steps))
-    pointer = x.iterator.align(vector * x.element_type.width // 8)
-    layout = cute.make_layout((shape[0], head, shape[2], shape[3]), stride=steps)
-    return cute.make_tensor(pointer, layout)

@@ -11,6 +11,7 @@ from typing import Any
 
 import basedsl_cute as cute
 from basedsl_cute.ops.flash.captured import Captured
+from basedsl_cute.ops.flash.derivative import derivative
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -76,6 +77,15 @@ class Place:
             end = cute.min(end, last + self.shift + self.variant.right + 1)
         return begin, cute.max(begin, end)
 
+    def queries_of(self, first, last):
+        """The queries [begin, end) that may see keys `first` to `last` by the windows."""
+        begin, end = cute.Int32(0), cute.Int32(self.sequence.queries)
+        if self.variant.right is not None:
+            begin = cute.max(begin, first - self.shift - self.variant.right)
+        if self.variant.left is not None:
+            end = cute.min(end, last - self.shift + self.variant.left + 1)
+        return begin, cute.max(begin, end)
+
     def is_whole(self, first, last, key, keys):
         """True if queries `first` to `last` see each of `keys` keys from `key` on."""
         variant = self.variant
@@ -100,18 +110,36 @@ class Place:
 
     def score(self, score, head, query, key):
         """The score of a query and a key, made from their scaled product."""
-        variant = self.variant
-        if variant.softcap is not None:
-            score = cute.math.tanh(score * (1 / variant.softcap)) * variant.softcap
-        if variant.alibi:
-            away = cute.Float32(key - query - self.shift)
-            score = score - cute.Float32(self.slopes[head]) * cute.where(away < 0, -away, away)
-        if variant.bias:
-            query_inside, key_inside = self._inside(query, key)
-            score = score + cute.Float32(self.bias[query_inside, key_inside, head, self.batch])
+        cap = self.variant.softcap
+        if cap is not None:
+            score = cute.math.tanh(score * (1 / cap)) * cap
+        score = self._biased(score, head, query, key)
         if self.user_score is not None:
             place = self._inside(query, key)
             score = cute.Float32(self.user_score(score, self.batch, head, *place))
+        return score
+
+    def score_and_slope(self, score, head, query, key):
+        """The score, and its derivative by the scaled product."""
+        slope = cute.Float32(1.0)
+        cap = self.variant.softcap
+        if cap is not None:
+            bent = cute.math.tanh(score * (1 / cap))
+            score, slope = bent * cap, 1.0 - bent * bent
+        score = self._biased(score, head, query, key)
+        if self.user_score is not None:
+            place = self._inside(query, key)
+            made = cute.Float32(self.user_score(score, self.batch, head, *place))
+            score, slope = made, slope * derivative(made, score)
+        return score, slope
+
+    def _biased(self, score, head, query, key):
+        if self.variant.alibi:
+            away = cute.Float32(key - query - self.shift)
+            score = score - cute.Float32(self.slopes[head]) * cute.where(away < 0, -away, away)
+        if self.variant.bias:
+            query, key = self._inside(query, key)
+            score = score + cute.Float32(self.bias[query, key, head, self.batch])
         return score
 
     def _inside(self, query, key):

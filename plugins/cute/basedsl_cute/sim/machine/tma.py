@@ -182,10 +182,10 @@ def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) ->
     size = int(np.prod(tensor.box)) * tensor.itemsize
     if at < g.shared.base or at + size > g.shared.end:
         raise MemoryAccessError(
-            f"a TMA box of {size} bytes at shared address {at:#x} reaches beyond the block's "
-            f"shared memory, which ends at {g.shared.end:#x}",
+            f"a TMA box of {size} bytes at {at:#x} reaches beyond the block's shared memory",
             site,
             g.thread(lane),
+            notes=((f"shared memory ends at {g.shared.end:#x}", None),),
         )
 
 
