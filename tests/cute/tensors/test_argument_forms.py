@@ -39,7 +39,8 @@ FORMS = {
         "ptr<Float16, smem, align<1024>, S<3,4,3>>",
     "cute.recast_ptr(S.iterator, swizzle_=cute.make_swizzle(3, 4, 3), dtype=cute.Uint8, loc=None)":
         "ptr<Uint8, smem, align<1024>, S<3,4,3>>",
-    "cute.recast_tensor(S, cute.Float32)": "tensor<ptr<Float32, smem, align<1024>> o (8,32):(32,1)>",
+    "cute.recast_tensor(S, cute.Float32)":
+        "tensor<ptr<Float32, smem, align<1024>> o (8,32):(32,1)>",
     "cute.recast_tensor(S, dtype=cute.Uint8)":
         "tensor<ptr<Uint8, smem, align<1024>> o (8,128):(128,1)>",
     "cute.make_tensor(G.iterator, (4, 4))": "tensor<ptr<Float16, gmem, align<16>> o (4,4):(1,4)>",
