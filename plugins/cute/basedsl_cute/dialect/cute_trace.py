@@ -20,6 +20,8 @@ class CuteTrace:
     kernel_calls: list[Any] = field(default_factory=list)
     #: The number of each symbolic extent or stride, and the argument where it was met first.
     symbols: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    #: True once the kernel that is being traced has allocated shared memory.
+    allocates: bool = False
     #: The first place where host code reads or writes an element of a tensor.
     host_access: Span | None = None
     #: The values of arguments whose arrays are read-only, with the arguments' names.

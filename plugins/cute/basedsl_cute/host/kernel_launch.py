@@ -330,6 +330,7 @@ def _trace_kernel(
     cute_trace(trace).kernel_operands += zip(entry.arguments, operands, strict=True)
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
+    cute_trace(trace).allocates = False
     try:
         with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
             parameters_in = iter(entry.arguments)
