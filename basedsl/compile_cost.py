@@ -13,11 +13,11 @@ from time import perf_counter
 from typing import Any
 
 from basedsl import logs
-from basedsl.errors import nearest
 from basedsl.language import Language
 from basedsl.mlir import libraries, preload
 from basedsl.objectstage import Stages, native
 from basedsl.options import OptionError
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall
 from basedsl.warning import warn
 
@@ -93,7 +93,7 @@ def check_kept(language: Language, settings: Any) -> None:
     known = language.stage_names(settings)
     for name in wanted:
         if name.partition(".")[0] not in known:
-            near = nearest(name, known)
+            near = closest_name(name, known)
             raise OptionError(
                 f"the option keep names {name!r}, and {language.name} has no such stage",
                 hint=f"did you mean {near}?" if near else f"there is {', '.join(known)}",

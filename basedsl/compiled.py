@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,12 +15,14 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
+from basedsl.line_maps import Lined, joined, of_mlir
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
 from basedsl.objectstage import native, read_object_file
-from basedsl.resources import HostResources, Resources, details
+from basedsl.resources import HostResources, Resources, details, escape_html
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
 from basedsl.tracing import RUNNING
@@ -40,7 +41,8 @@ class Compiled:
     changed, it changed then.
 
     `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
-    each stage in seconds, `settings` the record of options, `arguments` the argument types.
+    each stage in seconds, `settings` the record of options, `arguments` the argument types,
+    `functions` the function and those that tracing met in it.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -60,6 +62,7 @@ class Compiled:
         self.stages = built.stages
         self.guards = built.guards
         self.effects = built.effects
+        self.functions = (call.function, *(f for f in built.functions if f is not call.function))
         self.seconds = seconds
         self._source = built.source
         self._invoke = invoke
@@ -104,7 +107,7 @@ class Compiled:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the resources, and every stage to open."""
-        title = f"<p><code>{html.escape(repr(self))}</code></p>"
+        title = f"<p><code>{escape_html(repr(self))}</code></p>"
         shown = [name for name in self.views() if name not in _NOT_IN_NOTEBOOKS]
         stages = "".join(details(name, self.view(name)) for name in shown)
         return f"{title}{self.resources.to_html()}{stages}"
@@ -130,21 +133,32 @@ class Compiled:
         Raises DSLRuntimeError, with the nearest name, for one that there is not.
         """
         if name == "python":
-            written: str = self.function.written_source()
-            return written
+            return "\n\n".join(one.written_source().rstrip() for one in self.functions) + "\n"
         if name == "source":
-            return self.source
+            return "\n\n".join(filter(None, (one.staged_source() for one in self.functions))) + "\n"
         if name in self.stages:
             return self.stages.text(name, locations=locations)
         if name == "assembly" and "optimised" in self.stages:
             target = native.NativeTarget(self.settings.opt_level)
             return native.assembly(self.stages.binary("optimised"), target)
         known = self.views()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
             hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
+
+    def lined_view(self, name: str) -> Lined:
+        """Return the text that `view` gives, without its locations, and the Python lines that each
+        of its lines comes from.
+        """
+        if name == "python":
+            return joined([one.lined_source() for one in self.functions])
+        if name == "source":
+            return joined([one.lined_staged_source() for one in self.functions if one.preprocess])
+        if name in self.stages and self.stages[name].kind == "mlir":
+            return of_mlir(self.view(name, locations=True))
+        return Lined.unknown(self.view(name))
 
     def instruction_histogram(self) -> Counter[str]:
         """Return how often each instruction occurs in the machine code, most frequent first: of the

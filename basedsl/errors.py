@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from basedsl.location import (
@@ -47,13 +47,6 @@ def with_article(noun: str | type) -> str:
     vowel = word.startswith(("a", "e", "i", "o", "u", "nd"))
     vowel = vowel and not word.startswith(_SPOKEN_AS_YOU)
     return f"{'an' if vowel else 'a'} {name}"
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one is most like; None if none is near."""
-    from difflib import get_close_matches  # only errors ask
-
-    return next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
 class DSLError(Exception):

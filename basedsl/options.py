@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError, nearest, read_traceback_variables_of
+from basedsl.errors import DSLError, read_traceback_variables_of
 from basedsl.location import Span, span_of_frame, user_frames
+from basedsl.slips import closest_name
 
 T = TypeVar("T")
 CORE_PREFIX = "BASEDSL_"
@@ -399,7 +400,7 @@ def _nearest_variable(cls: type[Options], name: str) -> str:
         )
         known.setdefault(variable.removeprefix(prefix), variable)
     prefix = next(p for p in _prefixes(cls) if name.startswith(p))
-    near = nearest(name.removeprefix(prefix), known)
+    near = closest_name(name.removeprefix(prefix), known)
     return "" if near is None else known[near]
 
 
@@ -546,7 +547,7 @@ def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = 
     known = _kinds(cls)
     for name in values:
         if name not in known:
-            near = nearest(name, known)
+            near = closest_name(name, known)
             if near and shown:
                 near = "--" + near.replace("_", "-")
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -47,12 +46,12 @@ class Resources(Mapping[str, R], Generic[R]):
             return ""
         heads = list(dict.fromkeys(k for record in self.values() for k in record.figures()))
         rows = [
-            "".join(f"<td>{html.escape(record.figures().get(head, ''))}</td>" for head in heads)
+            "".join(f"<td>{escape_html(record.figures().get(head, ''))}</td>" for head in heads)
             for record in self.values()
         ]
-        top = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+        top = "".join(f"<th>{escape_html(head)}</th>" for head in heads)
         body = "".join(
-            f"<tr><th>{html.escape(name)}</th>{row}</tr>"
+            f"<tr><th>{escape_html(name)}</th>{row}</tr>"
             for name, row in zip(self, rows, strict=True)
         )
         return f"<table><tr><th></th>{top}</tr>{body}</table>"
@@ -70,5 +69,12 @@ class HostResources:
 
 def details(title: str, text: str) -> str:
     """Return HTML that shows `text` when somebody opens its title."""
-    shown = f"<pre>{html.escape(text)}</pre>"
-    return f"<details><summary>{html.escape(title)}</summary>{shown}</details>"
+    shown = f"<pre>{escape_html(text)}</pre>"
+    return f"<details><summary>{escape_html(title)}</summary>{shown}</details>"
+
+
+def escape_html(text: str) -> str:
+    """Return a text as HTML shows it."""
+    from html import escape  # only notebooks ask
+
+    return escape(text)

@@ -65,12 +65,16 @@ class AddEntry:
 
     def _refuse(self, what: str, codes: Sequence[str], kinds: Sequence[str]) -> None:
         given = "".join(f"\n  {name}: {kind}" for name, kind in self.parameters)
-        notes = ((f"the arguments are{given}", None),) if what == "arguments" else ()
+        notes = [
+            (f"the storage is {' '.join(codes) or 'nothing'}", None),
+            (f"the compiled function has {', '.join(kinds) or 'nothing'}", None),
+        ]
+        if what == "arguments":
+            notes.append((f"the arguments are{given}", None))
         raise plugin_defect(
             self.language,
-            f"the C storage of the {what}, {' '.join(codes) or 'nothing'}, is not that of the "
-            f"compiled function, {', '.join(kinds) or 'nothing'}",
-            notes=notes,
+            f"the C storage of the {what} is not that of the compiled function",
+            notes=tuple(notes),
             hint="leave `storage` out: it is derived from the IR types",
         )
 

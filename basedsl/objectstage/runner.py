@@ -186,7 +186,8 @@ class _Run:
         elif not isinstance(made, bytes | str):
             raise CompilerBug(
                 f"step '{step.name}' of pipeline '{self.pipeline.name}' returned "
-                f"{with_article(type(made))}: a pass returns None, text, bytes or a Snapshot",
+                + with_article(type(made)),
+                notes=(("a pass returns None, text, bytes or a Snapshot", None),),
                 hint=self._report(),
             )
         else:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pluggy
 
-from basedsl.errors import nearest, with_article
+from basedsl.errors import with_article
 from basedsl.plugin.answers import PluginError
 from basedsl.plugin.hookspecs import GROUP, Command, DSLEntry
+from basedsl.slips import closest_name
 
 _PREFIX = "basedsl_"
 
@@ -64,7 +65,7 @@ def inspected(module: Any, name: str, specs: Sequence[Any]) -> Plugin:
         if marks is None and not attribute.startswith(_PREFIX):
             continue
         if attribute not in known:
-            near = nearest(attribute, known)
+            near = closest_name(attribute, known)
             raise PluginError(
                 f"the plugin {name!r} has {attribute}{_place(function)}, a hook that nobody asks",
                 hint=f"did you mean {near}?" if near else f"there is {', '.join(known)}",
@@ -106,8 +107,8 @@ def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any
     for one in listed:
         if not isinstance(one, kind):
             raise PluginError(
-                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))} where a "
-                f"{kind.__name__} is expected"
+                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))}, not "
+                + with_article(kind)
             )
     return tuple(listed)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from basedsl.errors import DSLError, nearest, with_article
+from basedsl.errors import DSLError, with_article
 from basedsl.options import NO_PLUGINS, Options
 from basedsl.plugin import hookspecs
 from basedsl.plugin.answers import Answer, PluginError, answers, ask, described
@@ -32,6 +32,7 @@ from basedsl.plugin.hookspecs import (
     ConformanceEntry,
     DSLEntry,
 )
+from basedsl.slips import closest_name
 
 P = TypeVar("P")
 
@@ -459,7 +460,7 @@ class PluginManager:
         if broken is not None:
             return PluginError(f"the plugin {name!r} is broken: {broken.reason}")
         known = self.dsl_names()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         hint = f"did you mean {near!r}?" if near else None
         notes = tuple(
             (f"the plugin {one.plugin!r} is broken: {one.reason}", None)

@@ -144,7 +144,7 @@ BAD = {
     "not a list": (lambda: plugin(basedsl_register_dsls=lambda: "toy"), "returned str, not a list"),
     "not an entry": (
         lambda: plugin(basedsl_register_dsls=lambda: ["toy"]),
-        "returned a str where a DSLEntry is expected",
+        "returned a str, not a DSLEntry",
     ),
     "twice": (lambda: dsl_plugin("x", "x"), "has 'x' twice"),
     "clash": (lambda: dsl_plugin("y", "taken"), "'good' and 'bad' both have a DSL"),

@@ -52,8 +52,8 @@ def copy(
     """
     if dst is None:
         raise DSLCallError(
-            f"cute.copy takes a copy atom, a source and a destination; the first is a "
-            f"{type(atom).__name__}",
+            "cute.copy takes a copy atom, a source and a destination; the first is "
+            + with_article(type(atom)),
             hint="cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype), src, dst), "
             "or cute.autovec_copy(src, dst)",
         )
@@ -248,8 +248,8 @@ def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> 
         )
     if known == 0 or count % known:
         raise DSLTypeError(
-            f"pred of shape {pred.shape} has {known} predicates for {count} instruction(s) "
-            f"that copy {src.shape}"
+            f"pred of shape {pred.shape} has {known} predicates for {count} instruction(s)",
+            notes=((f"they copy {src.shape}", None),),
         )
     return count // known
 

@@ -467,7 +467,8 @@ def _check_types(op: MmaOp, *tensors: Any) -> None:
             raise DSLTypeError(f"gemm: {name} is {tensor}, not a fragment of static shape")
         if tensor.element_type is not dtype:
             raise DSLTypeError(
-                f"{op}: {name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}"
+                f"{name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}",
+                notes=((f"the operation is {op}", None),),
             )
 
 

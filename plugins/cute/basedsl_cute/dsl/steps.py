@@ -42,6 +42,17 @@ def simulator_programs(op: Any, context: PipelineContext) -> bytes:
     return pickle.dumps(made)
 
 
+def simulator_source(programs: bytes) -> str:
+    """Return the Python that `simulator_programs` made of the kernels."""
+    from basedsl_cute.sim import SimKernel
+
+    def unknown() -> Any:
+        raise LookupError("only a launch needs the record")
+
+    packed: dict[str, bytes] = pickle.loads(programs)
+    return "\n\n".join(SimKernel.unpack(one, unknown).source for one in packed.values())
+
+
 def launch_records(op: Any, context: PipelineContext) -> bytes:
     """List the kernels that host code launches, with their parameters and shared memory.
 
@@ -94,9 +105,10 @@ def _warn_of_spills(
     span = Span(entry.file, entry.line) if entry is not None and entry.file else None
     warn(
         settings,
-        f"the kernel {name!r} spills registers: {found.spill_stores} bytes of stores and "
-        f"{found.spill_loads} of loads a thread, with {found.registers} registers",
+        f"the kernel {name!r} spills registers: a thread stores {found.spill_stores} bytes and "
+        f"loads {found.spill_loads}",
         SpillWarning,
         span,
-        hint="use smaller tiles or fewer live values, or allow more registers a thread",
+        hint="use smaller tiles or fewer live values, or allow more registers than "
+        f"{found.registers} a thread",
     )

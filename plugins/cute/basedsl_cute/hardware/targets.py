@@ -148,7 +148,8 @@ def target_of(name: str) -> Target:
     found = TARGETS.get(name.strip().lower())
     if found is None:
         raise DSLError(
-            f"{name!r} is no target; there are {', '.join(TARGETS)}",
+            f"{name!r} is no target",
+            notes=((f"there are {', '.join(TARGETS)}", None),),
             hint=f"set {ENVIRONMENT_VARIABLE}=sm_90a, or =sim for the simulator",
         )
     return found

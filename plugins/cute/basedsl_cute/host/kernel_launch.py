@@ -18,6 +18,7 @@ from basedsl import (
     Numeric,
     Span,
     as_numeric,
+    closest_name,
     current_trace,
     flatten,
     is_dynamic,
@@ -197,15 +198,13 @@ def check_launched(trace: Any) -> None:
 
 
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
-    from difflib import get_close_matches  # only this error asks
-
     parameters = inspect.signature(KernelCall.launch).parameters
     known = [name for name in parameters if name not in ("self", "positional", "unknown")]
     for name in unknown:
-        near = get_close_matches(name, known, 1)
+        near = closest_name(name, known)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
-            hint=f"did you mean {near[0]}=?" if near else "it needs grid= and block=",
+            hint=f"did you mean {near}=?" if near else "it needs grid= and block=",
         )
     for name, value in (("grid", grid), ("block", block)):
         if value is None:

@@ -108,8 +108,8 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
     nbytes = max(1, _bytes(dtype, layout))
     if nbytes > _LOCAL_BYTES:
         raise DSLTypeError(
-            f"a register tensor of {layout} takes {nbytes} bytes; a thread has at most "
-            f"{_LOCAL_BYTES} of local memory"
+            f"a register tensor of {layout} takes {nbytes} bytes",
+            notes=((f"a thread has at most {_LOCAL_BYTES} bytes of local memory", None),),
         )
     align = max(min(REGISTER_ALIGN, _power_of_two_up_to(nbytes)), element_bytes(dtype))
     kind = memref_type(trace, dtype, "rmem", layout, align)

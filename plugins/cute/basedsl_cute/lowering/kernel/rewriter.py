@@ -333,9 +333,9 @@ class Rewriter(Builder):
             most = target_of(self.target).smem_per_block
             if end > most:
                 raise DSLError(
-                    f"the kernel '{function.name}' allocates {end} bytes of shared memory; a block "
-                    f"has at most {most} on {self.target}",
+                    f"the kernel '{function.name}' allocates {end} bytes of shared memory",
                     span_of_location(function.last),
+                    notes=((f"a block has at most {most} bytes on {self.target}", None),),
                     hint="use smaller tiles, fewer stages of a pipeline, or a narrower type",
                 )
             if end > STATIC_SMEM:

@@ -255,14 +255,14 @@ def _refused(ptx: str, arch: str, output: str) -> DSLError:
     found = re.search(r"line (\d+); (?:error|fatal)\s*:\s*(.*)", output)
     if found is None:
         said = " ".join(output.split())[:400]
-        return DSLError(f"ptxas cannot compile this kernel for {arch}: {said}")
+        return DSLError(f"ptxas cannot compile for {arch}: {said}")
     number = int(found[1])
     lines = ptx.splitlines()
     text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     return DSLError(
-        f"ptxas cannot compile this kernel for {arch}: {found[2].strip()}\n"
-        f"  in line {number} of the PTX: {text}",
+        f"ptxas cannot compile for {arch}: {found[2].strip()}",
         span=source_line(lines, number),
+        notes=((f"line {number} of the PTX: {text}", None),),
         hint="the instruction may need another architecture; the stage 'ptx' has the whole text",
     )
 

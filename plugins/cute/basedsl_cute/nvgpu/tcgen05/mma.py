@@ -151,8 +151,8 @@ class BlockMma(MmaOp):
                 )
         if d.element_type is not self.acc_dtype:
             raise DSLTypeError(
-                f"{self}: d has elements of {d.element_type.__name__}, not "
-                f"{self.acc_dtype.__name__}"
+                f"d has elements of {d.element_type.__name__}, not {self.acc_dtype.__name__}",
+                notes=((f"the operation is {self}", None),),
             )
 
     def instruction_descriptor(self, fields: Mapping[str, Any], **more: Any) -> int:

@@ -58,10 +58,10 @@ def copy(g: Group, form: CpForm, address: Any, descriptor: Any, m: Mask) -> None
     columns = np.arange(first, first + size // 4)
     if first_lane or int(columns[-1]) >= TMEM_COLUMNS:
         raise SimulationError(
-            f"tcgen05.cp writes from lane {first_lane} on, columns up to {int(columns[-1])}: it "
-            f"begins at lane 0, and there are {TMEM_COLUMNS} columns",
+            f"tcgen05.cp writes from lane {first_lane} on, columns up to {int(columns[-1])}",
             site,
             g.thread(lane),
+            notes=((f"it begins at lane 0, and there are {TMEM_COLUMNS} columns", None),),
         )
     mask = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
     for lanes in copies:
@@ -105,9 +105,9 @@ def _read(g: Group, block: Block, offsets: Any, number: int, site: Site) -> Any:
         bad = int(offsets[shared.written[offsets] != 255].min())
         name, start, _ = g.shared_variable(bad + shared.base)
         raise UninitializedReadError(
-            "the source of a tcgen05.cp has shared memory that nobody has written: byte offset "
-            f"{bad + shared.base - start} of `{name}`",
+            "the source of a tcgen05.cp has shared memory that nobody has written",
             site,
+            notes=((f"byte offset {bad + shared.base - start} of `{name}`", None),),
             hint="wait for the copy that fills it",
         )
     return shared.raw[offsets]
