@@ -11,6 +11,7 @@ import pytest
 from basedsl import DSLTypeError
 from basedsl_cute.ops import attention
 from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.hopper import attention as hopper
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -69,6 +70,40 @@ def test_options(qkv, options, wanted):
     values, logs = reference(*qkv, **wanted)
     close(out, values)
     close(lse, logs, 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "tile"),
+    [
+        ({}, {}, (64, 64)),
+        ({"causal": True}, {"right": 0}, (128, 64)),
+        ({"window": (10, 3)}, {"left": 10, "right": 3}, (192, 48)),
+        ({"bias": BIAS}, {"score": biased}, (64, 80)),
+    ],
+    ids=["plain", "causal", "window", "bias"],
+)
+def test_the_kernel_for_hopper(qkv, options, wanted, tile):
+    config = hopper.Config(tile)
+    out, lse = attention(*qkv, return_lse=True, config=config, **options)
+    values, logs = reference(*qkv, **wanted)
+    close(out, values)
+    close(lse, logs, 2e-3)
+
+
+def test_hopper_with_a_function_and_rows_that_see_nothing():
+    q, k, v = normal(1, 80, 2, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
+
+    def score(s, batch, head, q, k):
+        return s * 0.5 if q > k else s - head
+
+    def wanted(s, batch, head, q, k):
+        return np.where(q > k, s * 0.5, s - head)
+
+    config = hopper.Config((64, 32), stages=3)
+    out, lse = attention(q, k, v, causal=True, score=score, return_lse=True, config=config)
+    values, logs = reference(q, k, v, right=0, score=wanted)
+    close(out, values)
+    np.testing.assert_array_equal(np.isneginf(lse), np.isneginf(logs))
 
 
 def test_sinks_take_part_without_a_value(qkv):
@@ -218,6 +253,14 @@ def test_views_are_copied_where_kernels_need_it():
     wide = normal(1, 20, 2, 35)
     q = wide[..., 1:33]
     close(attention(q, q, q), reference(q, q, q)[0])
+
+
+def test_modes_of_one_element_have_any_stride():
+    q, k, v = (normal(1, 1, 70, 32, seed=i) for i in range(3))
+    odd = [np.lib.stride_tricks.as_strided(x, (1, 70, 1, 32), (2, 64, 2, 2)) for x in (q, k, v)]
+    wanted = reference(*(x.transpose(0, 2, 1, 3) for x in (q, k, v)))[0]
+    close(attention(*odd), wanted)
+    close(attention(*odd, config=hopper.Config((64, 64))), wanted)
 
 
 def test_out_is_written(qkv):

@@ -32,7 +32,7 @@ TABLE = {
     "nvgpu.warp": "StMatrix16x8x8bOp",
     "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp SM103MmaMXF4Op SM103MmaMXF4NVF4Op
         make_umma_smem_desc""",
-    "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
+    "utils.blackwell_helpers": """get_permutation_mnk
         get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
         get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import basedsl_cute as cute
 from basedsl import DSLTypeError
@@ -17,7 +18,7 @@ from basedsl_cute import arch
 from basedsl_cute.nvgpu import cpasync, warp
 from basedsl_cute.ops.ampere.gemm import contiguous_copy
 from basedsl_cute.ops.ampere.mainloop import FragmentLoader
-from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_operand, as_rows
+from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_operand, as_rows, scale_rows
 from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
 from basedsl_cute.utils import hopper_helpers as sm90
 
@@ -200,8 +201,19 @@ def forward_kernel(
                 copy_k.copy(lambda row, key=key: rows_k(key - n + row))
             arch.cp_async_commit_group()
             by_row = as_rows(scores)
-            adjust(by_row, as_rows(coords), place, scale, tile * m, key, head, (first, last), cfg)
-            softmax.update(by_row, sums)
+            adjust(
+                by_row,
+                as_rows(coords),
+                place,
+                scale,
+                tile * m,
+                key,
+                head,
+                (first, last),
+                n,
+                cfg.packed,
+            )
+            scale_rows(sums, softmax.update(by_row))
             weights = cute.make_rmem_tensor(scores.layout, dtype)
             weights.store(scores.load().to(dtype))
             operand = as_operand(weights)
@@ -210,34 +222,63 @@ def forward_kernel(
                 cute.gemm(mma, acc, operand[None, None, b], rv[None, None, b], acc)
         arch.cp_async_wait_group(0)
 
-        # The result: four neighbouring threads share a row, pairs of columns are consecutive.
-        result = cute.make_identity_tensor((m, head_v))
-        slot = own + split * q.shape[3]  # of a split's own results
-        coords = as_rows(mma.get_slice(thread).partition_C(result))
-        for r in cute.range_constexpr(cute.size(sums, mode=[0])):
-            row, column = coords[r, 0]
-            at = tile * m + row
-            query, own_head = at // cfg.packed, head + at % cfg.packed
-            inside = at < rows
-            query, own_head = cute.where(inside, query, 0), cute.where(inside, own_head, 0)
-            sink = None
-            if cute.const_expr(variant.sinks):
-                # Of several splits the first counts it.
-                sink = cute.Float32(sinks[own_head]) * LOG2_E
-                sink = cute.where(split == 0, sink, -cute.Float32.inf)
-            inverse, log = softmax.finish(r, sink)
-            target = out[sequence.first_query + query, None, own_head, slot]
-            values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), out.element_type)
-            values.store(
-                (sums[r, None].load() * inverse).to(out.element_type).reshape(values.shape)
-            )
-            if inside:
-                for c in cute.range_constexpr(cute.size(values) // 2):
-                    pair = cute.local_tile(target, (2,), (coords[r, 2 * c][1] // 2,))
-                    cute.autovec_copy(cute.local_tile(values, (2,), (c,)), pair)
-                if cute.const_expr(lse is not None):
-                    if column == 0:
-                        lse[sequence.first_query + query, own_head, slot] = log
+        own_thread = mma.get_slice(thread)
+        result = own_thread.partition_C(cute.make_identity_tensor((m, head_v)))
+        finish(
+            softmax,
+            sums,
+            as_rows(result),
+            Result(out, lse, sinks, variant, sequence, own, own + split * q.shape[3], split == 0),
+            tile * m,
+            head,
+            cfg.packed,
+        )
+
+
+@dataclass
+class Result:
+    """The result of a kernel: the tensors that it writes, the sequence, and its batch in them.
+    `is_first` is True for the one of several splits that counts the sinks.
+    """
+
+    out: Any
+    lse: Any
+    sinks: Any
+    variant: Any
+    sequence: Any
+    batch: Any
+    slot: Any
+    is_first: Any
+
+
+@cute.jit
+def finish(softmax, sums, coords, result, row0, head, packed: cute.Constexpr):
+    """Write the rows of a tile that lie in the sequence. Four neighbouring threads share a row, of
+    which each has pairs of consecutive columns.
+    """
+    out, sequence, variant = result.out, result.sequence, result.variant
+    for r in cute.range_constexpr(cute.size(sums, mode=[0])):
+        row, column = coords[r, 0]
+        at = row0 + row
+        inside = at < sequence.queries * packed
+        query = cute.where(inside, at // packed, 0) + sequence.first_query
+        own_head = cute.where(inside, head + at % packed, 0)
+        sink = None
+        if cute.const_expr(variant.sinks):
+            sink = cute.Float32(result.sinks[own_head]) * LOG2_E
+            sink = cute.where(result.is_first, sink, -cute.Float32.inf)
+        inverse, log = softmax.finish(r, sink)
+        values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), out.element_type)
+        row_sums = (sums[r, None].load() * inverse).to(out.element_type)
+        values.store(row_sums.reshape(values.shape))
+        if inside:
+            target = out[query, None, own_head, result.slot]
+            for c in cute.range_constexpr(cute.size(values) // 2):
+                pair = cute.local_tile(target, (2,), (coords[r, 2 * c][1] // 2,))
+                cute.autovec_copy(cute.local_tile(values, (2,), (c,)), pair)
+            if cute.const_expr(result.lse is not None):
+                if column == 0:
+                    result.lse[query, own_head, result.slot] = log
 
 
 def sequence_of(q, k, lengths, batch):
@@ -259,23 +300,23 @@ def sequence_of(q, k, lengths, batch):
 
 
 @cute.jit
-def adjust(scores, coords, place, scale, row0, key0, head, queries, cfg: cute.Constexpr):
+def adjust(scores, coords, place, scale, row0, key0, head, queries, keys, packed: cute.Constexpr):
     """Change the products of a tile into scores, and hide those that queries do not see."""
     variant = place.variant
     if cute.const_expr(variant.is_scored):
         for r in cute.range_constexpr(cute.size(scores, mode=[0])):
             row = row0 + coords[r, 0][0]
-            query, own = row // cfg.packed, head + row % cfg.packed
+            query, own = row // packed, head + row % packed
             for c in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = key0 + coords[0, c][1]
                 scores[r, c] = place.score(scores[r, c] * scale, own, query, key)
     whole = False
     if cute.const_expr(variant.mask is None):
-        whole = place.is_whole(*queries, key0, cfg.tile[1])
+        whole = place.is_whole(*queries, key0, keys)
     if not whole:
         for r in cute.range_constexpr(cute.size(scores, mode=[0])):
             row = row0 + coords[r, 0][0]
-            query, own = row // cfg.packed, head + row % cfg.packed
+            query, own = row // packed, head + row % packed
             for c in cute.range_constexpr(cute.size(scores, mode=[1])):
                 seen = place.sees(own, query, key0 + coords[0, c][1])
                 scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)

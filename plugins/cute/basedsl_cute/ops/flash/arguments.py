@@ -12,6 +12,8 @@ from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
 
+VECTOR = 8  # elements of 16 bytes
+
 
 class Operand(NamedTuple):
     """An array as the view (rows, head, heads, batches), or (.., pages) of a cache."""
@@ -90,7 +92,9 @@ def _suits(record: ArrayRecord) -> bool:
     pairs = zip(record.shape, record.strides, strict=True)
     steps = [stride for extent, stride in list(pairs)[:-1] if extent > 1]
     contiguous = record.strides[-1] == 1 or record.shape[-1] == 1
-    return contiguous and record.address % 16 == 0 and all(d >= 0 and d % 8 == 0 for d in steps)
+    return (
+        contiguous and record.address % 16 == 0 and all(d >= 0 and d % VECTOR == 0 for d in steps)
+    )
 
 
 def extents_of(operands: dict[str, Operand], starts: Any, used: Any, table: Any) -> Extents:
@@ -187,10 +191,16 @@ def view_of_heads(
     if packed:
         shape, strides, order = (1, *shape), (0, *strides), (1, 3, 2, 0)
     shape, strides = (tuple(given[i] for i in order) for given in (shape, strides))
+    # The strides of modes of one element, which are never used, are whole 16 bytes for TMA.
+    reach = -(-max(n * d for n, d in zip(shape, strides, strict=True)) // VECTOR) * VECTOR
+    strides = tuple(
+        reach if n == 1 and mode != 1 else d
+        for mode, (n, d) in enumerate(zip(shape, strides, strict=True))
+    )
     return lib.view(x, shape, strides), shape
 
 
-def rows_of_heads(x, head, vector=8):
+def rows_of_heads(x, head, vector=VECTOR):
     """The tensor (rows, head, heads, batches) with contiguous rows of `head` elements, whose other
     strides `vector` divides.
     """

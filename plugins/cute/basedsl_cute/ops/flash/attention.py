@@ -11,6 +11,8 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.hardware_info import HardwareInfo
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.arguments import (
@@ -23,6 +25,8 @@ from basedsl_cute.ops.flash.arguments import (
     view_of_heads,
 )
 from basedsl_cute.ops.flash.combine import combine
+from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.hopper import attention as hopper
 
 _MOST_SPLITS = 32
 _LAYOUTS = ("bshd", "bhsd")
@@ -83,7 +87,8 @@ def attention(
         out: the array to write; by default a new one.
         return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
             Float32 (batches, heads, queries), or (heads, total) for packed sequences.
-        config: a `Config` of `ops.ampere.attention`, instead of the chosen one.
+        config: a `Config` of `ops.ampere.attention` or `ops.hopper.attention`, instead of the
+            chosen one.
 
     `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
     module, become operands, so that they may change from call to call.
@@ -110,15 +115,19 @@ def attention(
     if scale is None:
         scale = 1 / math.sqrt(extents.head)
     longest = extents.queries if max_seqlen_q is None else max_seqlen_q
+    lengths = (cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
+    is_dense = all(x is None for x in lengths)
     if config is None:
-        config = _chosen(extents, longest, operands["q"])
+        config = _chosen(extents, longest, operands["q"], variant, is_dense)
+    elif isinstance(config, hopper.Config) and not is_dense:
+        raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
     result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
     if extents.batches * extents.queries * extents.heads:
         _run(
             lib,
             [operands[name].view for name in "qkv"],
             views,
-            (cu_seqlens_q, cu_seqlens_k, seqused_k, block_table),
+            lengths,
             extras,
             (float(scale), extents.batches, longest, extents.head, extents.head_v, variant, config),
             q,
@@ -126,8 +135,28 @@ def attention(
     return result
 
 
-def _chosen(extents: Extents, longest: int, q: Operand) -> ampere.Config:
+# Heads' extent -> tiles of the Hopper kernel with a bound on the right, and without: those that fit
+# into shared memory and registers without a spill.
+HOPPER_TILES = {
+    64: ((192, 128), (192, 128)),
+    96: ((128, 128), (128, 176)),
+    128: ((128, 128), (128, 176)),
+    192: ((128, 96), (128, 112)),
+    256: ((128, 80), (128, 80)),
+}
+
+
+def _chosen(
+    extents: Extents, longest: int, q: Operand, variant: Variant, is_dense: bool
+) -> ampere.Config | hopper.Config:
     """The configuration: heads packed where there are few queries, keys split for few blocks."""
+    target = current_target()
+    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64:
+        width = max(extents.head, extents.head_v)
+        bounded, free = next(t for w, t in HOPPER_TILES.items() if width <= w)
+        is_scored = variant.is_scored or variant.mask is not None
+        tile = bounded if is_scored or variant.right is not None else free
+        return hopper.Config(tile)
     packed = extents.group if longest * extents.group <= 64 else 1
     tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
     if longest * packed <= 16:
@@ -174,7 +203,7 @@ def _results(
         steps = (1, rows, heads * rows)
         lse_view = lib.view(lse, (rows, heads, batches), steps)
     parts = logs = None
-    if config.splits > 1:
+    if getattr(config, "splits", 1) > 1:
         many = config.splits * batches
         parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
         width = extents.head_v
@@ -221,7 +250,9 @@ def _launch(
     on = cute.Stream(stream.ir_value())
     q, k = rows_of_heads(q, head), rows_of_heads(k, head)
     v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
-    if cute.const_expr(config.splits > 1):
+    if cute.const_expr(isinstance(config, hopper.Config)):
+        hopper.forward(q, k, v, target, lse, extras, scale, variant, config, on)
+    elif cute.const_expr(config.splits > 1):
         parts = rows_of_heads(parts, head_v, 2)
         ampere.forward(
             q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on

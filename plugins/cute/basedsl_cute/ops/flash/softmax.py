@@ -34,6 +34,22 @@ def as_operand(acc):
     )
 
 
+def as_wgmma_operand(acc):
+    """The converted accumulator of a product by wgmma as the operand A of the next one."""
+    divided = cute.logical_divide(acc.layout, ((None, None, 2), None, None))
+    ((a, b, (two, blocks)), m, n), ((da, db, (d2, dn)), dm, step_n) = divided.shape, divided.stride
+    return cute.make_tensor(
+        acc.iterator,
+        cute.make_layout(((a, b, two), m, (blocks, n)), stride=((da, db, d2), dm, (dn, step_n))),
+    )
+
+
+def scale_rows(sums, scales):
+    """Multiply each of a thread's rows by its number."""
+    for r, scale in enumerate(scales):
+        sums[r, None].store(sums[r, None].load() * scale)
+
+
 class OnlineSoftmax:
     """The largest score and the sum of weights of each of a thread's rows.
 
@@ -47,8 +63,9 @@ class OnlineSoftmax:
         self.largest.fill(-cute.Float32.inf)
         self.total.fill(0.0)
 
-    def update(self, scores, sums):
-        """Make a tile's scores into weights, and scale what was summed of the values before."""
+    def update(self, scores):
+        """Make a tile's scores into weights; return what each row's sum of values is scaled by."""
+        scales = []
         for r in range(cute.size(self.largest)):
             row = scores[r, None].load()
             before = self.largest[r]
@@ -62,7 +79,8 @@ class OnlineSoftmax:
             self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
             self.largest[r] = largest
             scores[r, None].store(weights)
-            sums[r, None].store(sums[r, None].load() * scale)
+            scales.append(scale)
+        return scales
 
     def finish(self, row, sink=None):
         """Return what a row's values are multiplied by at the end, and the logarithm of its sum.
