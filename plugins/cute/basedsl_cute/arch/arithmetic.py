@@ -51,7 +51,7 @@ def rcp_approx(x: Any) -> Any:
 def exp(x: Any, fastmath: bool = True) -> Any:
     """Return e to the power `x`, of a float or a vector.
 
-    With `fastmath` the hardware's 2^x computes it (PTX `ex2.approx`, for Float32), else it is
+    With `fastmath` the hardware's 2^x computes it (PTX `ex2.approx.ftz`, for Float32), else it is
     `cute.math.exp`.
     """
     return math.exp(x, fastmath=fastmath)
@@ -59,7 +59,7 @@ def exp(x: Any, fastmath: bool = True) -> Any:
 
 @takes_location
 def exp2(x: Any, fastmath: bool = True) -> Any:
-    """Return 2 to the power `x`, of a float or a vector; with `fastmath` by PTX `ex2.approx`."""
+    """Return 2 to the power `x`, of a float or a vector; with `fastmath`, PTX `ex2.approx.ftz`."""
     return math.exp2(x, fastmath=fastmath)
 
 

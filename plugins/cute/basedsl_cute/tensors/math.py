@@ -2,8 +2,9 @@
 
 Each takes dynamic numbers, Python numbers or `TensorSSA` vectors, and returns the type of its
 operand: integers become Float32, Float16 and BFloat16 are computed in Float32 and rounded. Vectors
-broadcast. `fastmath=True` lets the target use approximate instructions. The functions can be used
-in functions that are compiled, and raise DSLError elsewhere.
+broadcast. `fastmath=True` lets the target use approximate instructions; exp and exp2 of Float32
+then flush results below the normal floats to zero. The functions can be used in functions that
+are compiled, and raise DSLError elsewhere.
 """
 
 from __future__ import annotations
