@@ -211,7 +211,9 @@ class Driver:
                 stages = self._run_pipeline(call, traced)
             clock.seconds |= stages.seconds
             report(call, stages, clock)
-            built = Built(stages, traced.results, guards, rewritten.source, changed)
+            built = Built(
+                stages, traced.results, guards, rewritten.source, changed, traced.functions
+            )
             compiled = self._load(call, built, clock)
         for observe in observers_of(self.language.name):
             observe(compiled)

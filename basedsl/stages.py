@@ -70,8 +70,9 @@ class Traced(NamedTuple):
 
 class Built(NamedTuple):
     """A compilation that is not loaded yet: each stage's output, the result's structure, the guards
-    under which it is valid, a function that returns the rewritten Python text, and the names of
-    what outlives the call and was changed by tracing.
+    under which it is valid, a function that returns the rewritten Python text, the names of what
+    outlives the call and was changed by tracing, and the functions called in it; none of those that
+    a disk-cache entry was made from.
     """
 
     stages: Stages
@@ -79,3 +80,4 @@ class Built(NamedTuple):
     guards: Guards
     source: Callable[[], str]
     effects: tuple[str, ...] = ()
+    functions: tuple[DSLFunction, ...] = ()

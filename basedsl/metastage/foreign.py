@@ -7,7 +7,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLError, with_article
-from basedsl.location import Span, span_of_code
+from basedsl.location import Span
 from basedsl.metastage.contents import (
     ALL,
     ATTRIBUTES,
@@ -18,7 +18,7 @@ from basedsl.metastage.contents import (
     is_opaque_class,
     may_change,
 )
-from basedsl.metastage.namespaces import ONCE, changing_lines, instructions, named_in
+from basedsl.metastage.namespaces import ONCE, instructions, named_in, naming_span
 from basedsl.tracing import current_trace_or_none
 
 if TYPE_CHECKING:
@@ -140,19 +140,9 @@ class ForeignObjects:
         or else the first that names it.
         """
         steps = path.replace("[", ".").split(".")
-        first = None
-        for name in (steps[0], steps[-1]):  # the last, where a module goes by another name
-            for code in self._codes:
-                changing = changing_lines(code)
-                for here, instruction in instructions(code):
-                    if instruction.argval == name and "CONST" not in instruction.opname:
-                        span = span_of_code(here, instruction.offset)
-                        if span.line in changing:
-                            return span
-                        first = first or span
-            if first is not None:
-                break
-        return first
+        first, _ = naming_span(self._codes, steps[0])
+        # The last step, where a module goes by another name.
+        return first or naming_span(self._codes, steps[-1])[0]
 
 
 # Methods that see an object only before or after captured code does.

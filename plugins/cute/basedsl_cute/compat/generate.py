@@ -44,7 +44,7 @@ def and_(*values: Any) -> Any:
 
 
 def or_(*values: Any) -> Any:
-    """Return whether a value is true; all of them are evaluated."""
+    """Return whether one of `values` is true; all of them are evaluated."""
     result: Any = False
     for value in values:
         if not is_dynamic(value):
@@ -160,14 +160,15 @@ def for_generate(
     loc: Any = None,
     ip: Any = None,
 ) -> Iterator[Any]:
-    """Make a loop whose body is what the caller does with the one item of this iterator.
+    """Make a loop from `start` to `stop` by `step`, as `range`, whose body is what the caller does
+    with the one item of this iterator.
 
         for i in for_generate(0, n):
             ...
             yield_out()
 
-    With `iter_args` the item is (index, carried values, results): the body ends with
-    `yield_out(new values)`, and when the loop is over the list `results` has the last ones.
+    With `iter_args` the item is (index, carried values, results): the body ends with `yield_out(new
+    values)`, and when the loop is over the list `results` has the last ones.
     """
     trace = current_trace("for_generate()")
     first, last = (Int32(0), start) if stop is None else (start, stop)

@@ -412,8 +412,8 @@ def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
 
 @takes_location
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
-    """A vector filled with `fill_value`, of the shape of a vector or tensor, and by default of its
-    element type.
+    """A vector filled with `fill_value`, of the shape of `x`, a vector or tensor, and of the
+    numeric type `dtype`, by default that of its elements.
     """
     if not algebra.is_static(x.shape):
         raise DSLTypeError(
@@ -425,13 +425,17 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
 
 @takes_location
 def zeros_like(x: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of zeros, of the shape of a vector or tensor, and by default of its element type."""
+    """A vector of zeros, of the shape of `x`, a vector or tensor, and of the numeric type `dtype`,
+    by default that of its elements.
+    """
     return full_like(x, 0, dtype)
 
 
 @takes_location
 def ones_like(x: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of ones, of the shape of a vector or tensor, and by default of its element type."""
+    """A vector of ones, of the shape of `x`, a vector or tensor, and of the numeric type `dtype`,
+    by default that of its elements.
+    """
     return full_like(x, 1, dtype)
 
 
