@@ -9,7 +9,6 @@ stand-in, and only using that is an error.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
@@ -110,14 +109,18 @@ class NotOffered:
         return f"<not offered: {self._message}>"
 
 
-class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Submodules:
     """A finder of every module below one of `MODULES`: what is imported from it is not offered."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         parent = sys.modules.get(name.rpartition(".")[0])
         if getattr(parent, "__not_offered__", None) is None:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        loader: Any = self
+        return importlib.machinery.ModuleSpec(name, loader, is_package=True)
+
+    def create_module(self, spec: Any) -> None:
+        """Let Python make the module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         parent, _, child = module.__name__.rpartition(".")

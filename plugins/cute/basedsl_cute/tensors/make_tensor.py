@@ -263,7 +263,8 @@ def space_name(space: Any) -> str:
 
 @takes_location
 def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
-    """The same memory as a tensor of another element type; pointer and layout are recast.
+    """The memory of `tensor` as a tensor of the element type `dtype`; pointer and layout are
+    recast.
 
     The extent of the contiguous mode changes by the ratio of the widths. Raises LayoutError for a
     layout in which elements of the new type are not whole.

@@ -41,13 +41,20 @@ def _dynamic(x: Any) -> Any:
     return type(number)(number.value) if number.is_float else Float32(number.value)
 
 
+_OPERANDS = """
+
+    Operands are numbers or vectors (`TensorSSA`), the result is of their type; an integer known
+    while compiling becomes a Float32. With `fastmath` the GPU may use approximate instructions.
+    """
+
+
 def _unary(op: str, doc: str) -> Callable[..., Any]:
     @takes_location
     def function(x: Any, fastmath: bool = False) -> Any:
         return elementwise(lambda v: elementary(op, v, fastmath=fastmath), _dynamic(x))
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc
+    function.__doc__ = doc + _OPERANDS
     return function
 
 
@@ -59,7 +66,7 @@ def _binary(op: str, doc: str) -> Callable[..., Any]:
         )
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc
+    function.__doc__ = doc + _OPERANDS
     return function
 
 

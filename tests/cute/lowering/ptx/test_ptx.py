@@ -394,7 +394,7 @@ def test_what_ptxas_refuses_names_both_lines():
 """
     with pytest.raises(DSLError) as refused:
         ptxas.assemble(ptx, "sm_90a")
-    assert "in line 9 of the PTX: add.s32 %r1, %r2, wrong;" in refused.value.message
+    assert "note: line 9 of the PTX: add.s32 %r1, %r2, wrong;" in str(refused.value)
     assert str(refused.value.span) == "/src/user.py:12"
 
 
