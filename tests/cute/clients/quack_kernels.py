@@ -10,6 +10,7 @@ one, its device has the number of multiprocessors of an H100, and its operations
 PyTorch's dispatcher, which would look for a GPU.
 """
 
+import importlib
 import os
 import sys
 
@@ -25,8 +26,10 @@ torch.cuda.get_device_properties = lambda device=None: type(
 )()
 
 
+# The package has functions of these names too.
 norm, softmax, entropy, topk = (
-    sys.modules[f"quack.{name}"] for name in ("rmsnorm", "softmax", "cross_entropy", "topk")
+    importlib.import_module(f"quack.{name}")
+    for name in ("rmsnorm", "softmax", "cross_entropy", "topk")
 )
 KINDS = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 # What rounding to the type of the result and another order of additions may do.
