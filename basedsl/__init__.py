@@ -58,6 +58,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
+from basedsl.external import ExternalFunction, external
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.language import Language
@@ -238,6 +239,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "ExternalFunction",
     "Finding",
     "Float",
     "Float4E2M1FN",
@@ -336,6 +338,7 @@ __all__ = [
     "dtype",
     "elementary",
     "escaped",
+    "external",
     "flatten",
     "from_dlpack",
     "from_numpy_dtype",
