@@ -58,7 +58,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
-from basedsl.external import ExternalFunction, external
+from basedsl.external_functions import ExternalFunction, external
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.language import Language

@@ -62,7 +62,7 @@ class LinkLibraries(StringCompileOption):
     option = "link_libraries"
 
     def apply(self, settings: Any) -> Any:
-        names = tuple(part.strip() for part in self.value.split(",") if part.strip())
+        names = tuple(part.strip() for part in str(self.value).split(",") if part.strip())
         return settings.replace(link_libraries=(*settings.link_libraries, *names))
 
 
