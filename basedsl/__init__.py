@@ -58,6 +58,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
+from basedsl.external_functions import ExternalFunction, external
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.kernels import as_kernel_argument, in_kernel, trace_kernel
@@ -239,6 +240,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "ExternalFunction",
     "Finding",
     "Float",
     "Float4E2M1FN",
@@ -338,6 +340,7 @@ __all__ = [
     "dtype",
     "elementary",
     "escaped",
+    "external",
     "flatten",
     "from_dlpack",
     "from_numpy_dtype",
