@@ -15,8 +15,9 @@ from basedsl_cute.ops.flash.bounds import truth_of
 def bounded(x: cute.Tensor, out: cute.Tensor, mask: cute.Constexpr):
     i = cute.arch.thread_idx()[0]
     if i < x.shape[0]:
-        queries, keys = (x[i, 0], x[i, 1]), (x[i, 2], x[i, 3])
-        truth = truth_of(mask, cute.Int32(1), x[i, 0] * 0 + 2, queries, keys)
+        head = x[i, 0] * 0 + 2
+        ranges = (head, head), (x[i, 0], x[i, 1]), (x[i, 2], x[i, 3])
+        truth = truth_of(mask, cute.Int32(1), *ranges)
         out[i, 0] = cute.Int32(truth.true)
         out[i, 1] = cute.Int32(truth.false)
 

@@ -34,21 +34,19 @@ class Truth(NamedTuple):
 _UNKNOWN = Truth(True, True)
 
 
-def truth_of(mask: Callable[..., Any], batch: Any, head: Any, queries: Any, keys: Any) -> Truth:
-    """Return if `mask(batch, head, q, k)` may be true, and false, for q and k in two ranges (first,
-    last) of dynamic Int32s.
+def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
+    """Return if `mask(batch, head, q, k)` may be true, and false, for heads, queries and keys in
+    three ranges (first, last) of dynamic Int32s.
     """
-    # Products by one are values of their own, which nothing else uses.
-    q, k = (cute.Int32(ends[0]) + cute.Int32(_zero()) for ends in (queries, keys))
+    # Sums with a zero that is computed: values of their own, which nothing else uses.
+    zero = cute.arch.thread_idx()[0] * 0
+    head, q, k = (cute.Int32(ends[0]) + zero for ends in ranges)
     result = mask(batch, head, q, k)
     if cute.is_static(result):
         return Truth(bool(result), not bool(result))
-    bounds = _Bounds({q.ir_value(): Interval(*queries), k.ir_value(): Interval(*keys)})
+    known = {x.ir_value(): Interval(*ends) for x, ends in zip((head, q, k), ranges, strict=True)}
+    bounds = _Bounds(dict(known))
     return bounds.of(result.ir_value()) or _UNKNOWN
-
-
-def _zero() -> Any:
-    return cute.arch.thread_idx()[0] * 0
 
 
 class _Bounds:
