@@ -61,6 +61,7 @@ from basedsl.errors import (
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.language import Language
+from basedsl.line_maps import Lined
 from basedsl.location import (
     Span,
     assigned_name,
@@ -265,6 +266,7 @@ __all__ = [
     "LLVMFatalError",
     "Language",
     "Leaf",
+    "Lined",
     "LoadedObject",
     "LoopHints",
     "NativeEntryPoint",

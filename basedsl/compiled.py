@@ -16,6 +16,7 @@ from basedsl.binding.arguments import (
     is_plainly_static,
 )
 from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
+from basedsl.line_maps import Lined, joined, of_mlir
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
@@ -40,7 +41,8 @@ class Compiled:
     changed, it changed then.
 
     `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
-    each stage in seconds, `settings` the record of options, `arguments` the argument types.
+    each stage in seconds, `settings` the record of options, `arguments` the argument types,
+    `functions` the function and those that tracing met in it.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -60,6 +62,7 @@ class Compiled:
         self.stages = built.stages
         self.guards = built.guards
         self.effects = built.effects
+        self.functions = (call.function, *(f for f in built.functions if f is not call.function))
         self.seconds = seconds
         self._source = built.source
         self._invoke = invoke
@@ -130,10 +133,9 @@ class Compiled:
         Raises DSLRuntimeError, with the nearest name, for one that there is not.
         """
         if name == "python":
-            written: str = self.function.written_source()
-            return written
+            return "\n\n".join(one.written_source().rstrip() for one in self.functions) + "\n"
         if name == "source":
-            return self.source
+            return "\n\n".join(filter(None, (one.staged_source() for one in self.functions))) + "\n"
         if name in self.stages:
             return self.stages.text(name, locations=locations)
         if name == "assembly" and "optimised" in self.stages:
@@ -145,6 +147,18 @@ class Compiled:
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
             hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
+
+    def lined_view(self, name: str) -> Lined:
+        """Return the text that `view` gives, without its locations, and the Python lines that each
+        of its lines comes from.
+        """
+        if name == "python":
+            return joined([one.lined_source() for one in self.functions])
+        if name == "source":
+            return joined([one.lined_staged_source() for one in self.functions if one.preprocess])
+        if name in self.stages and self.stages[name].kind == "mlir":
+            return of_mlir(self.view(name, locations=True))
+        return Lined.unknown(self.view(name))
 
     def instruction_histogram(self) -> Counter[str]:
         """Return how often each instruction occurs in the machine code, most frequent first: of the

@@ -211,7 +211,9 @@ class Driver:
                 stages = self._run_pipeline(call, traced)
             clock.seconds |= stages.seconds
             report(call, stages, clock)
-            built = Built(stages, traced.results, guards, rewritten.source, changed)
+            built = Built(
+                stages, traced.results, guards, rewritten.source, changed, traced.functions
+            )
             compiled = self._load(call, built, clock)
         for observe in observers_of(self.language.name):
             observe(compiled)
@@ -228,7 +230,7 @@ class Driver:
         check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
-        return (*found, *traced.outside_events)
+        return tuple(found)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         """Collect guards for the called function, the functions traced into it, and the static

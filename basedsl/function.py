@@ -19,6 +19,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
+from basedsl.line_maps import Lined, of_rewritten
 from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
@@ -151,6 +152,19 @@ class DSLFunction(Generic[P, R, C, K]):
     def staged_source(self) -> str:
         """The rewritten function as Python text; "" with preprocess=False."""
         return self.stage().source if self.preprocess else ""
+
+    def lined_source(self) -> Lined:
+        """Return the text of the function as its file has it, with the lines of the file."""
+        text = self.written_source()
+        code = self.fn.__code__
+        first = code.co_firstlineno
+        places = [((code.co_filename, first + i),) for i in range(len(text.splitlines()))]
+        return Lined(text, list(places))
+
+    def lined_staged_source(self) -> Lined:
+        """Return the rewritten function, with the lines of the file that its lines come from."""
+        staged = self.stage()
+        return of_rewritten(staged.source, staged.tree, self.fn.__code__.co_filename)
 
     @property
     def symbol(self) -> str:

@@ -21,6 +21,7 @@ from basedsl.cli.doctor import DOCTOR_COMMAND
 from basedsl.cli.options_command import OPTIONS_COMMAND
 from basedsl.cli.show import SHOW_COMMAND
 from basedsl.errors import DSLError
+from basedsl.explorer import EXPLORE_COMMAND
 from basedsl.inspection.program import read_text
 from basedsl.plugin import Command, PluginManager, plugin_manager
 from basedsl.run_program import RUN_COMMAND
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None, manager: PluginManager | None =
         OPTIONS_COMMAND,
         DOCTOR_COMMAND,
         SHOW_COMMAND,
+        EXPLORE_COMMAND,
         OPT_COMMAND,
     )
     own = (*own, CACHE_COMMAND, RUN_COMMAND)

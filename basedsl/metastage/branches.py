@@ -30,6 +30,7 @@ from basedsl.metastage.state import (
     State,
     StateSnapshot,
     binding_span,
+    change_span,
     describe_leaf,
     functions_of,
     same_contents,
@@ -285,7 +286,7 @@ class Branch:
         raise DSLError(
             f"{what} refers to different {' or '.join(sorted(kinds))} objects depending on a "
             "dynamic condition",
-            self.span,
+            next(filter(None, (binding_span(b, contents.name) for b in self.bodies)), self.span),
             hint="build a new object on both paths, or change one object in place",
         )
 
@@ -306,7 +307,7 @@ class Branch:
         path = contents.prefix if index is None else contents.path(index)
         is_result = RETURN_VALUE in path
         path = _spoken(path) if is_result else f"'{path}'"
-        then, orelse = (binding_span(body, name) for body in self.bodies)
+        then, orelse = (change_span(body, contents) for body in self.bodies)
         if is_result and self._is_of_kernel():
             raise DSLTypeError(
                 "a kernel returns no value", then or orelse or self.span, hint=_KERNEL_RESULT

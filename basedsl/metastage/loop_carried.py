@@ -35,6 +35,7 @@ from basedsl.metastage.state import (
     State,
     StateSnapshot,
     binding_span,
+    change_span,
     describe_leaf,
     same_contents,
 )
@@ -421,7 +422,8 @@ class Loop:
         raise DSLError(
             f"'{head.prefix}' changes its structure in this loop, from {head.describe()} to "
             f"{after.describe()}",
-            binding_span(self.body, head.name) or self.span,
+            change_span(self.body, head) or self.span,
+            notes=(("the loop", self.span),),
             hint="use range_constexpr to unroll the loop while compiling, or keep the structure "
             "fixed and change its items",
         )

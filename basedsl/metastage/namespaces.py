@@ -13,7 +13,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import is_internal, is_library
+from basedsl.location import Span, is_internal, is_library, span_of_code
 
 _KINDS = (type, FunctionType, ModuleType)
 _MISSING = object()
@@ -103,6 +103,22 @@ def changing_lines(code: CodeType) -> frozenset[int]:
         if isinstance(constant, CodeType):
             found |= changing_lines(constant)
     return frozenset(found)
+
+
+def naming_span(codes: Iterable[CodeType], name: str) -> tuple[Span | None, bool]:
+    """Return the first line that names a variable and stores or calls something, with True; else
+    the first that names it at all.
+    """
+    first = None
+    for code in codes:
+        changing = changing_lines(code)
+        for here, instruction in instructions(code):
+            if instruction.argval == name and "CONST" not in instruction.opname:
+                span = span_of_code(here, instruction.offset)
+                if span.line in changing:
+                    return span, True
+                first = first or span
+    return first, False
 
 
 _STORES = frozenset(

@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import functools
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
@@ -286,10 +285,11 @@ class _ParentFirst:
         known = sys.modules.get(name)
         if known is None or known.__spec__ is None:
             return None
-        return importlib.machinery.ModuleSpec(name, _Known(known), origin=known.__spec__.origin)
+        loader: Any = _Known(known)
+        return importlib.machinery.ModuleSpec(name, loader, origin=known.__spec__.origin)
 
 
-class _Known(importlib.abc.Loader):
+class _Known:
     """A loader of a module that is imported already."""
 
     def __init__(self, module: types.ModuleType) -> None:

@@ -289,7 +289,7 @@ def slice_and_offset(coord: Any, layout: AnyLayout) -> tuple[AnyLayout, Any]:
 
 @takes_location
 def domain_offset(coord: Any, x: Any) -> Any:
-    """Move coordinate 0 of a layout or a view to ``coord``.
+    """Move coordinate 0 of `x`, a layout or a view, to ``coord``.
 
     For a layout the result is ``(layout, offset)``: the offset is to be added to the pointer; a
     composed layout takes it in itself and returns 0. For a tensor it is the tensor that starts

@@ -99,8 +99,8 @@ def _strength(sem: str | None, scope: str | None) -> tuple[str | None, str | Non
 def alloc_smem(
     element_type: type[Numeric], size_in_elems: int, alignment: int | None = None
 ) -> Pointer:
-    """Allocate `size_in_elems` elements of the block's shared memory and return a pointer to
-    them.
+    """Allocate shared memory of the block for `size_in_elems` elements of the numeric type
+    `element_type`, and return a pointer to the first.
 
     The size is a static integer from 1 (DSLTypeError otherwise); `alignment` is in bytes, by
     default that of an element. `cute.utils.SmemAllocator` allocates structs and tensors too.

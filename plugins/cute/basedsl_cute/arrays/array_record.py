@@ -53,6 +53,7 @@ class ArrayRecord:
     elements; `device` is DLPack's (type, id).
     """
 
+    __dsl_leaf__ = True
     __slots__ = ("address", "device", "dtype", "owner", "readonly", "shape", "strides")
 
     def __init__(
@@ -127,6 +128,13 @@ def _reader(kind: Any) -> Reader | None:
         return _read_torch
     if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
         return _read_cupy
+    jax = sys.modules.get("jax")
+    if jax is not None and issubclass(kind, jax.core.Tracer):
+        return _refuse_jax_tracer
+    if jax is not None and issubclass(kind, jax.Array):
+        return _read_jax
+    if kind is ArrayRecord:
+        return _itself
     return _read_capsule if hasattr(kind, "__dlpack__") else None
 
 
@@ -219,10 +227,11 @@ def _torch_type(dtype: Any) -> DType:
 
 
 def _read_torch(tensor: Any, name: str) -> ArrayRecord:
-    if tensor.requires_grad:
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise DSLTypeError(
             f"{_called(name)}requires grad, and kernels take no part in differentiation",
-            hint="pass x.detach()",
+            hint="pass x.detach(), call it under torch.no_grad(), or give the operation a gradient "
+            "with cute.torch.custom_op",
         )
     if str(tensor.layout) != "torch.strided":
         raise DSLTypeError(
@@ -278,6 +287,25 @@ def _read_cupy(array: Any, name: str) -> ArrayRecord:
         (CUDA, array.device.id),
         owner=array,
     )
+
+
+def _read_jax(array: Any, name: str) -> ArrayRecord:
+    """The record of a JAX array: read-only, because JAX shares and caches its memory."""
+    record = _read_capsule(array, name)
+    record.readonly = True
+    return record
+
+
+def _refuse_jax_tracer(tracer: Any, name: str) -> ArrayRecord:
+    raise DSLTypeError(
+        f"{_called(name)}is traced by JAX, and has no memory yet",
+        hint="make an operation of the @jit function: cute.jax.jax_callable(function)",
+    )
+
+
+def _itself(record: Any, name: str) -> ArrayRecord:
+    found: ArrayRecord = record
+    return found
 
 
 # DLPack capsules ---------------------------------------------------------------------------------

@@ -98,10 +98,11 @@ def copy_atom_call(
     pred: Any = None,
     **fields: Any,
 ) -> None:
-    """Copy by exactly one instruction of an atom. The tensors have the elements of one instruction;
-    `pred` is a Boolean, or a tensor of one. `fields` are as for `copy`.
+    """Copy `src` into `dst` by exactly one instruction of the copy atom `atom`.
 
-    Raises DSLTypeError for tensors of another size or of different element types.
+    The tensors have the elements of one instruction; `pred` is a Boolean, or a tensor of one.
+    `fields` are as for `copy`. Raises DSLTypeError for tensors of another size or of different
+    element types.
     """
     atom = _atom(atom)
     check_elements(src, dst, "copy_atom_call")
@@ -119,8 +120,8 @@ def copy_atom_call(
 
 @takes_location
 def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) -> None:
-    """Copy a tensor into another of the same static shape, without an atom: each side in the widest
-    accesses, of up to 16 bytes, that its contiguity and alignment prove.
+    """Copy the tensor `src` into `dst`, of the same static shape, without an atom: each side in the
+    widest accesses, of up to 16 bytes, that its contiguity and alignment prove.
 
     `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) applies to accesses to global memory.
     Raises DSLTypeError for dynamic shapes, different sizes or different element types.
@@ -140,7 +141,7 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
 
 @takes_location
 def basic_copy(src: Tensor, dst: Tensor) -> None:
-    """Copy a tensor into another of the same static shape, element by element.
+    """Copy the tensor `src` into `dst`, of the same static shape, element by element.
 
     Raises DSLTypeError for dynamic shapes, different sizes or different element types.
     """
@@ -152,8 +153,8 @@ def basic_copy(src: Tensor, dst: Tensor) -> None:
 
 @takes_location
 def basic_copy_if(pred: Any, src: Tensor, dst: Tensor) -> None:
-    """Copy the elements for which `pred`, a tensor of Booleans of the same shape, holds; else as
-    `basic_copy`.
+    """Copy those elements of `src` into `dst` for which `pred`, a tensor of Booleans of the same
+    shape, holds; else as `basic_copy`.
     """
     check_elements(src, dst, "basic_copy_if")
     _same_shape(src, dst, "basic_copy_if")

@@ -183,7 +183,9 @@ class MmaAtom:
 
 @takes_location
 def make_mma_atom(op: MmaOp) -> MmaAtom:
-    """Make the atom of an MMA operation, without repetition; DSLTypeError for anything else."""
+    """Make the atom of the MMA operation `op` (such as `nvgpu.warp.MmaF16BF16Op`), without
+    repetition; DSLTypeError for anything else.
+    """
     return MmaAtom(_operation(op, "make_mma_atom"))
 
 
@@ -370,7 +372,8 @@ def make_tiled_mma(
 
 @takes_location
 def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """Emit D = A B + C on one thread's fragments by an MMA atom or a tiled MMA; D may be C.
+    """Emit `d` = `a` `b` + `c` on one thread's fragments by `mma`, an MMA atom or a tiled MMA; `d`
+    may be `c`.
 
     Fragments have the modes (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x
     (V, N, K) -> (V, M, N), where V are the values of one instruction. Shapes are static. Raises
@@ -395,7 +398,8 @@ def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
 
 @takes_location
 def mma_atom_call(atom: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """Emit exactly one instruction of an MMA atom, on fragments with the values of one.
+    """Emit `d` = `a` `b` + `c` as exactly one instruction of the MMA atom `atom`, on fragments with
+    the values of one.
 
     Raises DSLTypeError for larger fragments.
     """

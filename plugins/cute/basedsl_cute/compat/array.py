@@ -148,7 +148,9 @@ def make_array_view(tensor: Tensor) -> Array:
 
 @takes_location
 def inttoptr(value: Any, mem_space: Any = "generic", dtype: Any = None) -> Pointer:
-    """Return the pointer to elements of `dtype` (by default bytes) at the address `value`."""
+    """Return the pointer to elements of `dtype` (by default bytes) at the address `value` in the
+    address space `mem_space`.
+    """
     return make_ptr(Uint8 if dtype is None else dtype, value, mem_space)
 
 

@@ -10,7 +10,7 @@ from basedsl_cute.dsl.cute import CUTE
 
 
 def extract_mlir_values(value: Any) -> list[Any]:
-    """The SSA values in a tree, in order.
+    """Return the SSA values in the tree `value`, in order.
 
     A tree is a number, a tensor, or a tuple, list, dict or object of trees.
     """

@@ -6,8 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from basedsl import Compiled, Resources
+from basedsl import Compiled, Lined, Resources
 from basedsl_cute.dsl.resources import KernelResources, read_resources
+from basedsl_cute.dsl.steps import simulator_source
+from basedsl_cute.lowering.ptx.line_maps import of_ptx, of_sass
 from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
 from basedsl_cute.lowering.ptx.sass import disassemble, histogram
 
@@ -22,7 +24,16 @@ class CuteCompiled(Compiled):
         has_text = bool(self.__cubin__) and find_nvdisasm() is not None
         return (*names, "sass") if has_text and "sass" not in names else names
 
+    def lined_view(self, name: str) -> Lined:
+        if name == "ptx":
+            return of_ptx(self.view(name))
+        if name == "sass":
+            return of_sass(self.view(name))
+        return super().lined_view(name)
+
     def view(self, name: str, *, locations: bool = False) -> str:
+        if name == "programs" and name in self.stages:
+            return simulator_source(self.stages.binary(name))
         if name == "sass" and "sass" not in self.stages and self.__cubin__:
             return self.__sass__ or ""
         return super().view(name, locations=locations)

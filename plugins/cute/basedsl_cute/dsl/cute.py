@@ -39,6 +39,7 @@ from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
+from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
 
@@ -97,6 +98,7 @@ class Cute(Language):
 
     def after_trace(self, trace: Trace) -> None:
         check_launched(trace)
+        check_read_only(trace)
         access = cute_trace(trace).host_access
         if access is not None and self.target(trace.options).is_gpu:
             _check_host_access(trace, access)

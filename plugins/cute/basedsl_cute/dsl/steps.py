@@ -42,6 +42,17 @@ def simulator_programs(op: Any, context: PipelineContext) -> bytes:
     return pickle.dumps(made)
 
 
+def simulator_source(programs: bytes) -> str:
+    """Return the Python that `simulator_programs` made of the kernels."""
+    from basedsl_cute.sim import SimKernel
+
+    def unknown() -> Any:
+        raise LookupError("only a launch needs the record")
+
+    packed: dict[str, bytes] = pickle.loads(programs)
+    return "\n\n".join(SimKernel.unpack(one, unknown).source for one in packed.values())
+
+
 def launch_records(op: Any, context: PipelineContext) -> bytes:
     """List the kernels that host code launches, with their parameters and shared memory.
 

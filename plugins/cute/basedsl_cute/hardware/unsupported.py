@@ -9,7 +9,6 @@ stand-in, and only using that is an error.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
@@ -33,7 +32,7 @@ TABLE = {
     "nvgpu.warp": "StMatrix16x8x8bOp",
     "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp SM103MmaMXF4Op SM103MmaMXF4NVF4Op
         make_umma_smem_desc""",
-    "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
+    "utils.blackwell_helpers": """get_permutation_mnk
         get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
         get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
@@ -110,14 +109,18 @@ class NotOffered:
         return f"<not offered: {self._message}>"
 
 
-class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Submodules:
     """A finder of every module below one of `MODULES`: what is imported from it is not offered."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         parent = sys.modules.get(name.rpartition(".")[0])
         if getattr(parent, "__not_offered__", None) is None:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        loader: Any = self
+        return importlib.machinery.ModuleSpec(name, loader, is_package=True)
+
+    def create_module(self, spec: Any) -> None:
+        """Let Python make the module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         parent, _, child = module.__name__.rpartition(".")

@@ -327,8 +327,10 @@ def _trace_kernel(
             attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
         op = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
         entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+    cute_trace(trace).kernel_operands += zip(entry.arguments, operands, strict=True)
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
+    cute_trace(trace).allocates = False
     try:
         with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
             parameters_in = iter(entry.arguments)

@@ -102,6 +102,8 @@ class TensorArgument(ArgumentType):
     def proxy(self, values: Sequence[Any]) -> Tensor:
         if self.device != "cpu":
             cute_trace(current_trace("a tensor argument")).on_gpu = self.name
+        if not self.writable:
+            cute_trace(current_trace("a tensor argument")).read_only.append((values[0], self.name))
         integer = Int64 if self.wide else Int32
         symbols = self.symbols or (None,) * self._dynamic_leaves
         numbers = iter(

@@ -16,6 +16,8 @@ from basedsl import (
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import SPACES, define
+from basedsl_cute.dialect.attributes import DYNAMIC_SMEM_ALIGNMENT
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import AllocRmem, AllocSmem, MakeMemRef
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.kernel_scope import in_kernel
@@ -179,6 +181,10 @@ def alloc_smem(
     is "name:offset" of its parts, for messages.
     """
     trace = in_kernel(what)
+    record = cute_trace(trace)
+    if not record.allocates and nbytes >= DYNAMIC_SMEM_ALIGNMENT:
+        align = max(align, DYNAMIC_SMEM_ALIGNMENT)  # the first lies there without padding
+    record.allocates = True
     kind = memref_type(trace, dtype, "smem", layout, align)
     alloc = AllocSmem(
         define(trace.bindings),
@@ -257,7 +263,8 @@ def space_name(space: Any) -> str:
 
 @takes_location
 def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
-    """The same memory as a tensor of another element type; pointer and layout are recast.
+    """The memory of `tensor` as a tensor of the element type `dtype`; pointer and layout are
+    recast.
 
     The extent of the contiguous mode changes by the ratio of the widths. Raises LayoutError for a
     layout in which elements of the new type are not whole.

@@ -2,8 +2,9 @@
 
 Each takes dynamic numbers, Python numbers or `TensorSSA` vectors, and returns the type of its
 operand: integers become Float32, Float16 and BFloat16 are computed in Float32 and rounded. Vectors
-broadcast. `fastmath=True` lets the target use approximate instructions. The functions can be used
-in functions that are compiled, and raise DSLError elsewhere.
+broadcast. `fastmath=True` lets the target use approximate instructions; exp and exp2 of Float32
+then flush results below the normal floats to zero. The functions can be used in functions that
+are compiled, and raise DSLError elsewhere.
 """
 
 from __future__ import annotations
@@ -40,13 +41,20 @@ def _dynamic(x: Any) -> Any:
     return type(number)(number.value) if number.is_float else Float32(number.value)
 
 
+_OPERANDS = """
+
+    Operands are numbers or vectors (`TensorSSA`), the result is of their type; an integer known
+    while compiling becomes a Float32. With `fastmath` the GPU may use approximate instructions.
+    """
+
+
 def _unary(op: str, doc: str) -> Callable[..., Any]:
     @takes_location
     def function(x: Any, fastmath: bool = False) -> Any:
         return elementwise(lambda v: elementary(op, v, fastmath=fastmath), _dynamic(x))
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc
+    function.__doc__ = doc + _OPERANDS
     return function
 
 
@@ -58,7 +66,7 @@ def _binary(op: str, doc: str) -> Callable[..., Any]:
         )
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc
+    function.__doc__ = doc + _OPERANDS
     return function
 
 

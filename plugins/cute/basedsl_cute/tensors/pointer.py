@@ -335,6 +335,7 @@ class Pointer:
     def __sub__(self, n: Any) -> Pointer:
         return self.__add__(-n)
 
+    @takes_location
     def align(self, nbytes: int) -> Pointer:
         """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
 
@@ -512,7 +513,7 @@ def as_element(kind: Any, value: Any) -> Any:
 
 @takes_location
 def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: Any = None) -> Pointer:
-    """The same address as a pointer to elements of `dtype` and with another swizzle.
+    """The address of `ptr` as a pointer to elements of `dtype` and with another swizzle.
 
     `swizzle_` acts on bits of the byte address (that of a layout of wgmma operands knows its
     element width and is converted); None keeps the pointer's. `dtype` is by default the pointer's.

@@ -25,6 +25,7 @@ from basedsl import (
 )
 from basedsl_cute.dialect import MemRef
 from basedsl_cute.dialect.attributes import (
+    DYNAMIC_SMEM_ALIGNMENT,
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_NAMES_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
@@ -35,7 +36,6 @@ from basedsl_cute.hardware.targets import STATIC_SMEM, target_of
 from basedsl_cute.lowering.kernel.builder import Builder, InsertionScope
 
 SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
-DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
 
 # A rule takes the operation as an instance of the class that declares it.
 RuleFunction = Callable[["Rewriter", Any], RuleResult]

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +92,8 @@ def toolkit_version() -> tuple[int, int] | None:
 
 @functools.cache
 def _version_of(found: Path) -> tuple[int, int] | None:
+    import subprocess
+
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     match = re.search(r"release (\d+)\.(\d+)", said)
     return None if match is None else (int(match[1]), int(match[2]))
@@ -139,6 +140,8 @@ class Running:
                 "there is no ptxas to compile PTX with",
                 hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
             )
+        import subprocess
+
         self.ptx = ptx
         self.arch = arch
         self._folder = tempfile.TemporaryDirectory(prefix="basedsl-", ignore_cleanup_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
@@ -23,6 +22,8 @@ def disassemble(cubin: bytes, options: str) -> str:
             "there is no nvdisasm to show machine code with",
             hint="pip install nvidia-cuda-nvdisasm, or set CUDA_HOME to a CUDA toolkit",
         )
+    import subprocess
+
     with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
         source = Path(folder, "kernel.cubin")
         source.write_bytes(cubin)

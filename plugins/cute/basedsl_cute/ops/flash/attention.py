@@ -182,7 +182,7 @@ def _results(
     return_lse: bool,
     config: Any,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """What the call returns, and the views that kernels write: out, lse, and the workspace of
+    """The result of the call, and the views that kernels write: out, lse, and the workspace of
     splits.
     """
     shape = (*q.shape[:-1], extents.head_v)
