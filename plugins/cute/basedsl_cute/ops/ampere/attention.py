@@ -306,7 +306,7 @@ def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Co
     """Change the products of a tile into scores, and hide those that queries do not see. `area` are
     its heads and its queries, each (first, last).
     """
-    variant, (head, _), queries = place.variant, *area
+    variant, head, queries = place.variant, area[0][0], area[1]
     if cute.const_expr(variant.is_scored):
         for r in cute.range_constexpr(cute.size(scores, mode=[0])):
             row = row0 + coords[r, 0][0]

@@ -171,10 +171,10 @@ def variant_of(
 
 def normalised_causal(causal: bool | str) -> str:
     """Return "bottom-right", "top-left" or, for no mask, the empty string."""
-    found = {False: "", True: "bottom-right"}.get(causal, causal)  # type: ignore[call-overload]
+    found = ("bottom-right" if causal else "") if isinstance(causal, bool) else causal
     if found not in ("", "bottom-right", "top-left"):
         raise DSLTypeError(f"causal={causal!r}", hint='True, False, "bottom-right" or "top-left"')
-    return str(found)
+    return found
 
 
 def _broadcast(bias: Any, extents: Extents, lib: ArrayLibrary) -> Any:

@@ -152,7 +152,7 @@ def _function(forward: Forward) -> Any:
     """The `autograd.Function` that takes functions of the user's."""
     torch = importlib.import_module("torch")
 
-    class Attention(torch.autograd.Function):
+    class Attention(torch.autograd.Function):  # type: ignore[name-defined, misc]
         @staticmethod
         def forward(
             ctx: Any, q: Any, k: Any, v: Any, bias: Any, options: Any, functions: Any

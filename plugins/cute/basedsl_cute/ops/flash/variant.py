@@ -12,7 +12,7 @@ from typing import Any
 import basedsl_cute as cute
 from basedsl_cute.ops.flash.bounds import Truth, truth_of
 from basedsl_cute.ops.flash.captured import Captured
-from basedsl_cute.ops.flash.derivative import derivative
+from basedsl_cute.ops.flash.derivative import derivative, opaque
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -154,6 +154,7 @@ class Place:
         score = self._biased(score, head, query, key)
         if self.user_score is not None:
             place = self._inside(query, key)
+            score = opaque(score)
             made = cute.Float32(self.user_score(score, self.batch, head, *place))
             score, slope = made, slope * derivative(made, score)
         return score, slope
