@@ -43,6 +43,10 @@ class SimulationError(DSLRuntimeError):
         self.where = where
 
 
+class SimulationWarning(UserWarning):
+    """What a check of the simulator found whose level is "warn"."""
+
+
 class MemoryAccessError(SimulationError):
     """An access out of bounds, misaligned, to read-only memory, or to memory of no argument."""
 

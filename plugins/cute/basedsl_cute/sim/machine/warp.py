@@ -65,6 +65,15 @@ def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
         )
 
 
+def sync_warp(g: Group, members: Any, m: Mask, site: Site) -> None:
+    """A barrier of the lanes that `members` names (PTX ISA, bar.warp.sync). Lanes run in step, so
+    only the checks mind.
+    """
+    check_members(g, members, m, site)
+    if g.known is not None:
+        g.known.pass_warp_barrier(m, members)
+
+
 def _teams(g: Group, members: Any, m: Mask) -> Iterator[tuple[Any, Any]]:
     """The active lanes, by distinct member mask."""
     active = np.ones(g.lanes, np.bool_) if m is None else m

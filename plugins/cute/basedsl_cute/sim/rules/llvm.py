@@ -6,7 +6,7 @@ A pointer is a 64-bit integer: a host address, or an offset for shared and local
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import checks
+from basedsl_cute.sim.machine import barriers, checks
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.rules.arith import int_type, truncate
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -225,10 +225,17 @@ def _indices(e: PythonEmitter, position: list[Value | int]) -> tuple[str, bool]:
     "llvm.intr.dbg.value",
     "llvm.intr.dbg.declare",
     "llvm.intr.experimental.noalias.scope.decl",
-    "llvm.fence",
 )
 def _nothing(e: PythonEmitter, op: Op) -> None:
     """Nothing to write: lanes see each other's stores at once."""
+
+
+@rule("llvm.fence")
+def _fence(e: PythonEmitter, op: Op) -> None:
+    """Only the race check minds."""
+    e.globals["barriers"] = barriers
+    narrow = "block" in op.attributes.get("syncscope", "")
+    e.line(f"barriers.fence_memory(g, {e.mask}, {not narrow})")
 
 
 @rule("llvm.freeze", "llvm.intr.ssa.copy", "llvm.intr.expect")
