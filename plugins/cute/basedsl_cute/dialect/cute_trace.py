@@ -22,6 +22,8 @@ class CuteTrace:
     symbols: dict[str, tuple[Any, str]] = field(default_factory=dict)
     #: The first place where host code reads or writes an element of a tensor.
     host_access: Span | None = None
+    #: True if kernels check the coordinates of elements: for the simulator.
+    checks_coordinates: bool = False
     #: The name of an argument whose memory only the GPU reaches.
     on_gpu: str | None = None
 

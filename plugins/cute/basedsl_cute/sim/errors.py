@@ -75,7 +75,7 @@ class WarpError(SimulationError):
     """A warp-wide operation that a lane it names does not execute, or one it does not name does."""
 
 
-class AssertionFailedError(SimulationError):
+class AssertionFailedError(SimulationError, AssertionError):
     """An `assert` of the kernel is false."""
 
 

@@ -254,6 +254,15 @@ def _assert(e: PythonEmitter, op: Op) -> None:
     holds = e.ref(op.operands[0])
     message = op.string("msg") if "msg" in op.attributes else ""
     e.globals["checks"] = checks
+    if message.startswith("CoordinateError"):
+        compared = op.operands[0].defining
+        pair = ["None", "None"]
+        if compared is not None and compared.name == "arith.cmpi":
+            pair = [e.ref(value) for value in compared.operands]
+        e.line(f"if not np.all({holds}):")
+        arguments = f"{holds}, {pair[0]}, {pair[1]}, {e.mask}, {message!r}, {e.at()}"
+        e.line(f"    checks.check_coordinate(g, {arguments})")
+        return
     arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
     e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")
 
