@@ -28,6 +28,20 @@ from basedsl.binding import (
     memref_array,
     static_key,
 )
+from basedsl.cache.listing import CachedCompilation, cached_compilations
+from basedsl.compile_hooks import PostCompileHookContext, observing
+from basedsl.compile_options import (
+    BooleanBasedFileDumpOption,
+    BooleanCompileOption,
+    Compile,
+    CompileOption,
+    DryRun,
+    IntegerCompileOption,
+    KeepIR,
+    OptLevel,
+    StringCompileOption,
+    WarningsAsErrors,
+)
 from basedsl.compiled import Compiled
 from basedsl.dsl import DSL
 from basedsl.errors import (
@@ -47,7 +61,16 @@ from basedsl.errors import (
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
 from basedsl.language import Language
-from basedsl.location import Span, assigned_name, called_from, span_of_function, user_span
+from basedsl.line_maps import Lined
+from basedsl.location import (
+    Span,
+    assigned_name,
+    called_from,
+    is_internal_frame,
+    span_of_function,
+    span_of_return,
+    user_span,
+)
 from basedsl.logs import configure as configure_logs
 from basedsl.logs import logger
 from basedsl.metastage import ScfEmitter, assert_showing
@@ -140,9 +163,21 @@ from basedsl.objectstage import (
     slot_format,
     span_of_location,
 )
-from basedsl.options import OptionError, Options, option
-from basedsl.plugin import Command, ConformanceEntry, DSLEntry, hookimpl
+from basedsl.options import OptionError, Options, kept, option
+from basedsl.plugin import (
+    Command,
+    ConformanceEntry,
+    DSLEntry,
+    PluginError,
+    ask_plugins,
+    hookimpl,
+    hookspec,
+    register_plugin,
+    unregister_plugin,
+)
 from basedsl.pytree import Node, flatten, leaf_paths, rebuild
+from basedsl.resources import Resources
+from basedsl.slips import closest_name
 from basedsl.tracing import (
     Emitter,
     LoopHints,
@@ -154,6 +189,7 @@ from basedsl.tracing import (
     escaped,
     spoken,
 )
+from basedsl.warning import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
     from basedsl.conformance import Conformance
@@ -176,7 +212,12 @@ __all__ = [
     "BFloat16",
     "Bindings",
     "Boolean",
+    "BooleanBasedFileDumpOption",
+    "BooleanCompileOption",
+    "CachedCompilation",
     "Command",
+    "Compile",
+    "CompileOption",
     "Compiled",
     "CompilerBug",
     "Conformance",
@@ -192,6 +233,8 @@ __all__ = [
     "DSLRuntimeError",
     "DSLSyntaxError",
     "DSLTypeError",
+    "DSLWarning",
+    "DryRun",
     "Each",
     "Emitter",
     "Erase",
@@ -215,12 +258,15 @@ __all__ = [
     "Int64",
     "Int128",
     "Integer",
+    "IntegerCompileOption",
     "Invoker",
     "Keep",
+    "KeepIR",
     "Kind",
     "LLVMFatalError",
     "Language",
     "Leaf",
+    "Lined",
     "LoadedObject",
     "LoopHints",
     "NativeEntryPoint",
@@ -230,12 +276,17 @@ __all__ = [
     "Numeric",
     "NumericArgument",
     "NumericMeta",
+    "OptLevel",
     "OptionError",
+    "OptionWarning",
     "Options",
     "PartsArgument",
     "Pipeline",
     "PipelineContext",
+    "PluginError",
+    "PostCompileHookContext",
     "Replace",
+    "Resources",
     "ResultType",
     "Results",
     "Rule",
@@ -248,6 +299,7 @@ __all__ = [
     "StaticArgument",
     "Step",
     "StorageFloats",
+    "StringCompileOption",
     "TFloat32",
     "Trace",
     "TreeArgument",
@@ -260,15 +312,19 @@ __all__ = [
     "Unpacker",
     "Value",
     "Values",
+    "WarningsAsErrors",
     "apply_result",
     "argument_type",
     "array_unpacker",
     "arrays_supported",
     "as_numeric",
+    "ask_plugins",
     "assert_showing",
     "assigned_name",
+    "cached_compilations",
     "called_from",
     "catching_fatal_errors",
+    "closest_name",
     "compile_kept_llvmir",
     "compile_llvmir",
     "configure_logs",
@@ -285,9 +341,12 @@ __all__ = [
     "from_numpy_dtype",
     "hide_internal_frames",
     "hookimpl",
+    "hookspec",
     "in_common_type",
     "is_dynamic",
+    "is_internal_frame",
     "is_plainly_static",
+    "kept",
     "kit_of",
     "lanes",
     "leaf_paths",
@@ -302,6 +361,7 @@ __all__ = [
     "native_invoker",
     "native_pipeline",
     "native_steps",
+    "observing",
     "option",
     "python_unpacker",
     "raise_failed_assertion",
@@ -309,17 +369,21 @@ __all__ = [
     "range_constexpr",
     "read_object_file",
     "rebuild",
+    "register_plugin",
     "reject",
     "resolve",
     "select",
     "slot_format",
     "span_of_function",
     "span_of_location",
+    "span_of_return",
     "spoken",
     "static_key",
     "storage_width",
+    "unregister_plugin",
     "user_span",
     "users_frames",
+    "warn",
     "with_article",
 ]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from logging import INFO
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +16,10 @@ from basedsl import logs
 from basedsl.language import Language
 from basedsl.mlir import libraries, preload
 from basedsl.objectstage import Stages, native
+from basedsl.options import OptionError
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall
+from basedsl.warning import warn
 
 _log = logs.logger("compile")
 
@@ -78,7 +82,53 @@ def shows_stages(settings: Any) -> bool:
     cache, because only a compilation runs the stages.
     """
     shown = settings.print_ir or settings.print_after_preprocess or settings.keep
-    return bool(shown or settings.time_stages or settings.pass_stages)
+    return bool(shown or settings.time_stages or settings.pass_stages or settings.dryrun)
+
+
+def check_kept(language: Language, settings: Any) -> None:
+    """Raise OptionError for a name in the option `keep` that no stage has."""
+    wanted = [name for name in settings.keep if name not in ("all", "ir")]
+    if not wanted:
+        return
+    known = language.stage_names(settings)
+    for name in wanted:
+        if name.partition(".")[0] not in known:
+            near = closest_name(name, known)
+            raise OptionError(
+                f"the option keep names {name!r}, and {language.name} has no such stage",
+                hint=f"did you mean {near}?" if near else f"there is {', '.join(known)}",
+            )
+
+
+def load_libraries(settings: Any) -> None:
+    """Load the shared libraries of the option `libs`, whose functions host code may call."""
+    for name in settings.libs:
+        try:
+            ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            raise OptionError(
+                f"the option libs names {name!r}, which cannot be loaded: {error}",
+                hint="name a shared library (.so) by its path",
+            ) from None
+
+
+def timed(
+    invoke: Callable[[Sequence[Any]], Any], language: Language, call: BoundCall
+) -> Callable[[Sequence[Any]], Any]:
+    """Return `invoke`, which also reports the time of each run. Such code is called from Python
+    alone.
+    """
+
+    def run(packed: Sequence[Any]) -> Any:
+        start = perf_counter()
+        try:
+            return invoke(packed)
+        finally:
+            language.synchronize(call.settings)
+            took = (perf_counter() - start) * 1e3
+            print(f"{call.function.symbol}: run {took:.2f} ms", file=sys.stderr)
+
+    return run
 
 
 def report(call: BoundCall, stages: Stages, clock: Clock) -> None:
@@ -87,14 +137,30 @@ def report(call: BoundCall, stages: Stages, clock: Clock) -> None:
     if settings.print_ir:
         print(stages.text(stages.names[0]))
     if settings.keep:
-        names = None if "all" in settings.keep else settings.keep
-        stages.save(settings.dump_dir or Path.cwd(), symbol, names)
+        _save(call, stages)
+    for found in stages.diagnostics:
+        if found.severity.lower() == "warning":
+            warn(settings, found.message, span=found.span)
     if settings.time_stages:
         print(f"{symbol}: {clock} ms", file=sys.stderr)
     if _log.isEnabledFor(INFO):
         took = sum(clock.seconds.values()) * 1e3
         _log.info("%s(%s): compiled in %.1f ms", symbol, call.shown, took)
         _log.debug("%s: %s", symbol, clock)
+
+
+def _save(call: BoundCall, stages: Stages) -> None:
+    settings, language = call.settings, call.function.language
+    folder = settings.dump_dir or Path.cwd()
+    names = None if "all" in settings.keep else settings.keep
+    target = language.target_name(settings)
+    try:
+        stages.save(folder, f"{call.function.plain_symbol}.{target}", names)
+    except OSError as error:
+        raise OptionError(
+            f"the option dump_dir names {folder}, which cannot be written: {error.strerror}",
+            hint="name another folder, or make it writable",
+        ) from None
 
 
 def report_loaded(call: BoundCall, compiled: Any) -> None:

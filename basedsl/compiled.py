@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,13 +15,20 @@ from basedsl.binding.arguments import (
     describe,
     is_plainly_static,
 )
-from basedsl.errors import DSLCallError, DSLRuntimeError, nearest, plugin_defect, users_frames
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect, users_frames
+from basedsl.line_maps import Lined, joined, of_mlir
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
 from basedsl.native_call.invoker import Invoker
 from basedsl.native_call.variant import native_variant
+from basedsl.objectstage import native, read_object_file
+from basedsl.resources import HostResources, Resources, details, escape_html
+from basedsl.slips import closest_name
 from basedsl.stages import BoundCall, Built
 from basedsl.staleness.environment import Environment
 from basedsl.tracing import RUNNING
+
+# Stages of bytes that have no text.
+_NOT_IN_NOTEBOOKS = ("object", "cubin", "launches", "kernels", "programs")
 
 
 class Compiled:
@@ -32,7 +41,8 @@ class Compiled:
     changed, it changed then.
 
     `stages` has every stage's output (`stages.text("llvmir")`), `seconds` the wall-clock time of
-    each stage in seconds, `settings` the record of options, `arguments` the argument types.
+    each stage in seconds, `settings` the record of options, `arguments` the argument types,
+    `functions` the function and those that tracing met in it.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -52,6 +62,7 @@ class Compiled:
         self.stages = built.stages
         self.guards = built.guards
         self.effects = built.effects
+        self.functions = (call.function, *(f for f in built.functions if f is not call.function))
         self.seconds = seconds
         self._source = built.source
         self._invoke = invoke
@@ -91,6 +102,16 @@ class Compiled:
             f"{self} cannot be pickled: pickle the function, and compile it where it is needed"
         )
 
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (repr(self), str(self.resources))))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the resources, and every stage to open."""
+        title = f"<p><code>{escape_html(repr(self))}</code></p>"
+        shown = [name for name in self.views() if name not in _NOT_IN_NOTEBOOKS]
+        stages = "".join(details(name, self.view(name)) for name in shown)
+        return f"{title}{self.resources.to_html()}{stages}"
+
     def __repr__(self) -> str:
         kinds = ", ".join(
             f"{p.name}: {a}"
@@ -99,8 +120,11 @@ class Compiled:
         return f"<compiled {self.function.fn.__qualname__}({kinds})>"
 
     def views(self) -> tuple[str, ...]:
-        """Return the names of the texts that `view` gives: "python", "source" and every stage."""
-        return ("python", "source", *self.stages.names)
+        """Return the names of the texts that `view` gives: "python", "source", every stage, and
+        "assembly", the host's machine code, where there is any.
+        """
+        host = ("assembly",) if "optimised" in self.stages else ()
+        return ("python", "source", *self.stages.names, *host)
 
     def view(self, name: str, *, locations: bool = False) -> str:
         """Return a text about this compilation: "python", the function as written; "source", as
@@ -109,22 +133,76 @@ class Compiled:
         Raises DSLRuntimeError, with the nearest name, for one that there is not.
         """
         if name == "python":
-            written: str = self.function.written_source()
-            return written
+            return "\n\n".join(one.written_source().rstrip() for one in self.functions) + "\n"
         if name == "source":
-            return self.source
+            return "\n\n".join(filter(None, (one.staged_source() for one in self.functions))) + "\n"
         if name in self.stages:
             return self.stages.text(name, locations=locations)
+        if name == "assembly" and "optimised" in self.stages:
+            target = native.NativeTarget(self.settings.opt_level)
+            return native.assembly(self.stages.binary("optimised"), target)
         known = self.views()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         raise DSLRuntimeError(
             f"{self.function!r} has no stage {name!r} here; there is {', '.join(known)}",
             hint=f"did you mean {near}?" if near else self.hint_for_stage(name),
         )
 
+    def lined_view(self, name: str) -> Lined:
+        """Return the text that `view` gives, without its locations, and the Python lines that each
+        of its lines comes from.
+        """
+        if name == "python":
+            return joined([one.lined_source() for one in self.functions])
+        if name == "source":
+            return joined([one.lined_staged_source() for one in self.functions if one.preprocess])
+        if name in self.stages and self.stages[name].kind == "mlir":
+            return of_mlir(self.view(name, locations=True))
+        return Lined.unknown(self.view(name))
+
+    def instruction_histogram(self) -> Counter[str]:
+        """Return how often each instruction occurs in the machine code, most frequent first: of the
+        kernels where the DSL has them, else of the host's code.
+        """
+        text = self.view("assembly")
+        found = re.findall(r"^\t([a-z][\w.]*)(?:\s|$)", text, re.MULTILINE)
+        return Counter(dict(Counter(found).most_common()))
+
+    @property
+    def resources(self) -> Resources[Any]:
+        """The resources that the code takes, by the name of the function: records that
+        `print(compiled)` shows.
+        """
+        if "object" not in self.stages:
+            return Resources({})
+        file = read_object_file(self.stages.binary("object"))
+        size = 0 if file is None else file.code_size
+        return Resources({self.function.plain_symbol: HostResources(size)})
+
     def hint_for_stage(self, name: str) -> str | None:
         """Return what to do to get a stage that other targets or options have."""
         return None
+
+    @property
+    def ir_module(self) -> Any:
+        """The module that tracing built, an `ir.Module` of the DSL's bindings, parsed anew."""
+        return self.stages[self.stages.names[0]].module()
+
+    @property
+    def lowered_module(self) -> Any:
+        """The module as the last step left it that kept functions in MLIR, parsed anew."""
+        names = [name for name in self.stages.names if self.stages[name].kind == "mlir"]
+        return self.stages[names[-1]].module()
+
+    def get_constexpr_args(self) -> list[dict[str, Any]]:
+        """Return the parameters that are part of the code and left out of calls: dicts of
+        "argument_index", "argument_name" and "value".
+        """
+        return [
+            {"argument_index": i, "argument_name": self._parameters[i].name, "value": a.value}
+            for i, a in enumerate(self.arguments)
+            if isinstance(a, StaticArgument)
+        ]
 
     @property
     def __mlir__(self) -> str:
@@ -140,6 +218,9 @@ class Compiled:
                     argument = self._expect(i, given[i])
                 packed += self._pack(i, argument, given.get(i))
             result = self._invoke(packed)
+            if self.results.returns_arguments:
+                every = [given.get(i) for i in range(len(self.arguments))]
+                result = self.results.settle(result, every)
         if not self._tried_own:
             self._tried_own = True
             self._arm(given)
@@ -199,7 +280,7 @@ class Compiled:
         self, places: Sequence[int], values: Sequence[Any], accepting: bool
     ) -> NativeVariant | None:
         code = self._invoke.native if isinstance(self._invoke, Invoker) else None
-        if code is None:
+        if code is None or self.results.returns_arguments:
             return None
         return native_variant(
             self.function.language,
@@ -216,7 +297,7 @@ class Compiled:
         packed: list[Any] = []
         for i, (argument, value) in enumerate(zip(self.arguments, values, strict=True)):
             packed += self._pack(i, argument, value)
-        return self._invoke(packed)
+        return self.results.settle(self._invoke(packed), values)
 
     def _pack(self, i: int, argument: ArgumentType, value: Any) -> tuple[Any, ...]:
         """Return the C storage of an argument; an error if its type packs another number of items

@@ -12,22 +12,28 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from basedsl import logs, objectstage
 from basedsl.binding.argument_types import argument_type
 from basedsl.binding.arguments import static_parts
+from basedsl.binding.equality import check_equal
 from basedsl.binding.results import Results
 from basedsl.cache.disk import Disk, DiskEntry
 from basedsl.compile_cost import (
     Clock,
+    check_kept,
     compilation_cost,
     gc_paused,
+    load_libraries,
     preload_libraries,
     report,
     report_loaded,
     shows_stages,
+    timed,
 )
+from basedsl.compile_hooks import observers_of
 from basedsl.compiled import Compiled
 from basedsl.errors import (
     DSLError,
@@ -39,15 +45,20 @@ from basedsl.errors import (
 from basedsl.function import DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, span_of_function
-from basedsl.mlir import MLIRContext, load_bindings, uninterrupted
+from basedsl.mlir import Bindings, MLIRContext, load_bindings, uninterrupted
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
+from basedsl.options import Options
 from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall, Built, Rewritten, Traced
 from basedsl.staleness.effects import check_left_values, drop_new_dynamic_attributes, effects
 from basedsl.staleness.environment import Environment
 from basedsl.staleness.guards import Guards
+from basedsl.staleness.overlap import Overlap, arrays_of, check_shared_objects
 from basedsl.tracer import trace_call
+from basedsl.warning import OptionWarning, warn
+
+_warned: set[tuple[str, bool]] = set()
 
 
 class Driver:
@@ -58,7 +69,7 @@ class Driver:
         self.disk = Disk(language)
         self.counts: Counter[str] = Counter()
         self._lock = threading.RLock()
-        self._mlir: MLIRContext | None = None
+        self._contexts: dict[str, MLIRContext] = {}
         self._options: tuple[Environment, Any] | None = None
 
     # A call --------------------------------------------------------------------------------------
@@ -66,13 +77,30 @@ class Driver:
     def call(self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a @jit function from Python."""
         is_fresh = _pop_call_option("no_cache", function, kwargs)
+        try:
+            return self._call(function, args, kwargs, is_fresh)
+        except Exception as error:
+            self.raised(function, error)
+            raise
+
+    def _call(
+        self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], is_fresh: bool
+    ) -> Any:
         call = self.bind(function, args, kwargs, self.options)
         compiled, is_new = (self.compile(call), True) if is_fresh else self.variant(call)
-        if compiled.effects:
-            return _run_once(compiled, call)
-        if not is_new:
+        run = _run_once if compiled.effects else _run
+        if compiled.guards.arrays and arrays_of(call.values):
+            overlap = Overlap(compiled.guards, call.values)
+            result = run(compiled, call)
+            overlap.check(function.fn)
+            return result
+        if not is_new and not compiled.effects:
             function.call_natively(compiled.native_variant(call.values))
-        return compiled.run(call.values)
+        return run(compiled, call)
+
+    def raised(self, function: DSLFunction, error: Exception) -> None:
+        """Tell plugins of an exception that leaves a compilation or a run of a function."""
+        plugin_manager().raised(self.language.name, function.symbol, error)
 
     def bind(
         self, function: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any], settings: Any
@@ -98,8 +126,9 @@ class Driver:
         with variants.lock:
             known = variants.find(call.key)
             if known is not None:
+                check_equal(self.language, known.arguments, call.arguments)
                 return known, False
-            with gc_paused(keep=self._mlir is None):
+            with gc_paused(keep=not self._contexts):
                 made = self._load_or_compile(call)
             return made if made.effects else variants.keep(call.key, made), True
 
@@ -109,7 +138,8 @@ class Driver:
         clock = Clock()
         with clock("key"):
             guards = self._guards(call)
-            entry = self.disk.entry(call, guards)
+            observed = observers_of(self.language.name)
+            entry = None if observed else self.disk.entry(call, guards)
             compiled = self._from_disk(call, guards, entry)
         if compiled is not None:
             self.counts["loaded"] += 1
@@ -122,7 +152,8 @@ class Driver:
         with clock("keep"):
             # Tracing may have found more to guard than the key covers: then the key is not unique.
             alike = not compiled.effects and compiled.guards.portable_text == text
-            if entry is not None and alike:
+            alike = alike and not compiled.results.returns_arguments
+            if entry is not None and alike and not shows_stages(call.settings):
                 entry.write(call, compiled.results, compiled.stages)
         compiled.seconds = clock.seconds
         return compiled
@@ -136,7 +167,7 @@ class Driver:
         clock = Clock()
         try:
             with clock("read"):
-                found = entry.read(call, self._pipeline(call), lambda: self.mlir)
+                found = entry.read(call, self._pipeline(call), lambda: self.context(call.settings))
             if found is None:
                 return None
             results, stages = found
@@ -153,8 +184,9 @@ class Driver:
         that were collected before tracing, if the caller has them.
         """
         logs.configure(call.settings)
+        check_kept(self.language, call.settings)
         clock = Clock()
-        is_first = self._mlir is None
+        is_first = not self._contexts
         with compilation_cost(self.language, is_first):
             before = before or self._guards(call)
             with clock("pre-stage"):
@@ -162,7 +194,7 @@ class Driver:
             with clock("mlir"):
                 if is_first:
                     native.begin_import()
-                mlir = self.mlir
+                mlir = self.context(call.settings)
             with mlir.entered():
                 with clock("trace"):
                     traced = trace_call(
@@ -179,8 +211,13 @@ class Driver:
                 stages = self._run_pipeline(call, traced)
             clock.seconds |= stages.seconds
             report(call, stages, clock)
-            built = Built(stages, traced.results, guards, rewritten.source, changed)
-            return self._load(call, built, clock)
+            built = Built(
+                stages, traced.results, guards, rewritten.source, changed, traced.functions
+            )
+            compiled = self._load(call, built, clock)
+        for observe in observers_of(self.language.name):
+            observe(compiled)
+        return compiled
 
     def _effects(
         self, call: BoundCall, traced: Traced, before: Guards, after: Guards
@@ -190,9 +227,10 @@ class Driver:
         """
         for function in traced.functions:
             after.meets(function)
+        check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
-        return tuple(found)
+        return (*found, *traced.outside_events)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         """Collect guards for the called function, the functions traced into it, and the static
@@ -219,11 +257,12 @@ class Driver:
         stages = objectstage.run(
             self._pipeline(call, traced.results),
             traced.module,
-            self.mlir,
+            self.context(call.settings),
             options=call.settings,
             observe=plugin_manager().stage_observer(self.language.name, symbol),
             label=symbol,
             dsl=self.language.name,
+            plugin=plugin_of(self.language),
         )
         traced.results.forget()
         return stages
@@ -239,34 +278,80 @@ class Driver:
                 f"pipeline() returned {with_article(type(pipeline))}, not a Pipeline",
                 hint="return a basedsl.Pipeline, such as native_pipeline()",
             )
+        pipeline = plugin_manager().pipeline(self.language.name, pipeline, call.settings)
+        if call.settings.dryrun:
+            return replace(pipeline, steps=())
         if any(step.name == "llvmir" for step in pipeline):
             names = [parameter.name for parameter in call.function.signature.parameters]
             taken = tuple(zip(names, call.arguments, strict=True))
-            add = AddEntry(call.function.symbol, taken, results, plugin_of(self.language))
+            add = AddEntry(call.function.symbol, taken, results, self.language)
             entry = objectstage.Step("entry", add)
             pipeline = pipeline.after("llvmir", entry)
         return pipeline.one_step_each_pass() if call.settings.pass_stages else pipeline
 
     def _load(self, call: BoundCall, built: Built, clock: Clock) -> Compiled:
         """Load the built code into this process and wrap it as a `Compiled`."""
+        language, settings = self.language, call.settings
+        if settings.dryrun:
+            return language.compiled_class(call, built, _do_nothing, clock.seconds)
         with clock("load"), uninterrupted():
-            invoke = self.language.executor(
-                built.stages, call.function.symbol, call.arguments, built.results, call.settings
+            load_libraries(settings)
+            try:
+                invoke = language.executor(
+                    built.stages, call.function.symbol, call.arguments, built.results, settings
+                )
+            except DSLError:
+                raise
+            except Exception as error:
+                raise plugin_defect(
+                    language, f"executor() broke: {type(error).__name__}: {error}"
+                ) from error
+        if not callable(invoke):
+            raise plugin_defect(
+                language,
+                f"executor() returned {with_article(type(invoke))}, which is not callable",
+                hint="return a function of the packed arguments",
             )
-        return self.language.compiled_class(call, built, invoke, clock.seconds)
+        if settings.time_stages:
+            invoke = timed(invoke, self.language, call)
+        compiled = language.compiled_class(call, built, invoke, clock.seconds)
+        plugin_manager().compiled(language.name, call.function.symbol, compiled)
+        return compiled
 
     # What all calls share ------------------------------------------------------------------------
 
     @property
     def mlir(self) -> MLIRContext:
-        """The MLIR bindings and the one MLIR context, loaded at the first use."""
-        if self._mlir is None:
+        """The MLIR bindings and context of calls with the options that the environment sets."""
+        return self.context(self.options)
+
+    def context(self, settings: Any) -> MLIRContext:
+        """Return the MLIR bindings that `settings` choose, where the language does not, and the
+        one context that this language has in them. They are loaded at the first use.
+        """
+        language = self.language
+        package = language.bindings_package or settings.mlir
+        found = self._contexts.get(package)
+        if found is None:
             with self._lock:
-                if self._mlir is None:
-                    language = self.language
-                    bindings = load_bindings(language.bindings_package, language.dialects)
-                    self._mlir = MLIRContext(bindings, language.load_dialects)
-        return self._mlir
+                found = self._contexts.get(package)
+                if found is None:
+                    found = self._contexts[package] = MLIRContext(
+                        load_bindings(package or None, language.dialects),
+                        self._load_dialects,
+                        allow_unregistered_dialects=language.allow_unregistered_dialects,
+                    )
+        return found
+
+    def _load_dialects(self, bindings: Bindings) -> None:
+        self.language.load_dialects(bindings)
+        plugin_manager().load_dialects(self.language.name, bindings)
+
+    @property
+    def options_class(self) -> type[Options]:
+        """The record of options: the language's, with those that plugins add."""
+        language = self.language
+        return plugin_manager().options_class(language.name, language.options_class)
 
     @property
     def options(self) -> Any:
@@ -274,15 +359,34 @@ class Driver:
         known = self._options
         if known is None or not known[0].holds():
             environment = Environment()
-            known = self._options = environment, self.language.options_class.from_environment()
+            record = self.options_class
+            known = self._options = environment, record.from_environment()
+            self._warn_of_unknown(record, known[1])
         return known[1]
+
+    def _warn_of_unknown(self, record: type[Options], options: Options) -> None:
+        """Warn of variables with the DSL's prefix that nothing reads, once for each."""
+        for name, near in record.unknown_variables().items():
+            if (name, options.warnings_as_errors) not in _warned:
+                _warned.add((name, options.warnings_as_errors))
+                hint = f"did you mean {near}?" if near else "`basedsl options` lists what there is"
+                message = f"nothing reads the environment variable {name}"
+                warn(options, message, OptionWarning, hint=hint)
 
     def start_preload(self) -> None:
         """Start to map MLIR's libraries if the disk cache is empty, so that a call must compile."""
         with contextlib.suppress(DSLError):  # the first call reports wrong options
             store = self.disk.store(self.options)
-            if self._mlir is None and (store is None or store.is_empty()):
+            if not self._contexts and (store is None or store.is_empty()):
                 preload_libraries(self.language)
+
+
+def _run(compiled: Compiled, call: BoundCall) -> Any:
+    return compiled.run(call.values)
+
+
+def _do_nothing(packed: Sequence[Any]) -> None:
+    """Stand for code that a dry run has not compiled."""
 
 
 def _run_once(compiled: Compiled, call: BoundCall) -> Any:
@@ -293,9 +397,12 @@ def _run_once(compiled: Compiled, call: BoundCall) -> Any:
         return compiled.run(call.values)
     except Exception as error:
         function = call.function
+        changed = [path for path in compiled.effects if path not in compiled.guards.volatile]
+        if not changed:
+            raise
         raised = type(error).__name__.removeprefix("DSL")
         raise DSLError(
-            f"'{function.fn.__qualname__}' changes '{compiled.effects[0]}' while compiling, then "
+            f"'{function.fn.__qualname__}' changes '{changed[0]}' while compiling, then "
             f"raises {raised}",
             span_of_function(function.fn),
             notes=((f"the exception: {error}", None),),

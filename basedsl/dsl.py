@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+from basedsl.binding import argument_type
 from basedsl.compiled import Compiled
 from basedsl.driver import Driver
 from basedsl.errors import DSLCallError, users_frames, with_article
@@ -23,6 +24,7 @@ from basedsl.language import Language
 from basedsl.location import is_internal, mark_internal
 from basedsl.mlir import MLIRContext
 from basedsl.options import Options
+from basedsl.tracer import ir_types
 
 L = TypeVar("L", bound=Language)
 P = ParamSpec("P")
@@ -113,8 +115,21 @@ class DSL(Generic[L]):
                     f"'{function.fn.__qualname__}' is a kernel; only @jit functions are compiled",
                     hint="compile the @jit function that launches it",
                 )
-            call = self.driver.bind(function, args, kwargs, self.settings(options))
-            return self.driver.compile(call)
+            try:
+                call = self.driver.bind(function, args, kwargs, self.settings(options))
+                return self.driver.compile(call)
+            except Exception as error:
+                self.driver.raised(function, error)
+                raise
+
+    def ir_types(self, value: Any) -> list[Any]:
+        """Return the MLIR types that a Python object becomes as an argument; none for a static
+        one. Raises DSLCallError for an object that the DSL cannot pass.
+        """
+        with users_frames():
+            kind = argument_type(self.language, value, None, "value")
+            with self.mlir.entered():
+                return ir_types(self.language, self.mlir.bindings, kind, self.options)
 
     def settings(self, given: Any = None) -> Any:
         """Return the record of options: those of the environment, changed by the text `given`. A

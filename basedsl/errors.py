@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from basedsl.location import (
@@ -44,15 +44,9 @@ def with_article(noun: str | type) -> str:
     """The name of a type, or another noun, after "a" or "an", for messages: "an Int32"."""
     name = noun if isinstance(noun, str) else noun.__name__
     word = name.lower()
-    vowel = word.startswith(tuple("aeiou")) and not word.startswith(_SPOKEN_AS_YOU)
+    vowel = word.startswith(("a", "e", "i", "o", "u", "nd"))
+    vowel = vowel and not word.startswith(_SPOKEN_AS_YOU)
     return f"{'an' if vowel else 'a'} {name}"
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one is most like; None if none is near."""
-    from difflib import get_close_matches  # only errors ask
-
-    return next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
 class DSLError(Exception):
@@ -179,10 +173,12 @@ def hide_internal_frames(error: Exception) -> Exception:
     if isinstance(error, DSLError):
         error.__cause__ = None
         error.__suppress_context__ = True
-    elif isinstance(error, _DEFECTS) and _was_raised_inside(error):
+    elif isinstance(error, _DEFECTS) and _is_unexplained(error) and _was_raised_inside(error):
+        raiser = _entries(error.__traceback__)[-1].tb_frame
+        package = str(raiser.f_globals.get("__name__", "")).partition(".")[0]
         error.add_note(
-            "This was raised inside the library: by an argument that it did not expect, or by a "
-            f"defect of it. {SHOW_INTERNAL_FRAMES}=1 shows where."
+            f"This was raised inside {package or 'the library'}: by an argument that it did not "
+            f"expect, or by a defect of it. {SHOW_INTERNAL_FRAMES}=1 shows where."
         )
     entries = [run[-1] for run in _runs(_entries(error.__traceback__))]
     last = _last_entry(error, entries)
@@ -193,13 +189,33 @@ def hide_internal_frames(error: Exception) -> Exception:
 _DEFECTS = (AttributeError, KeyError, NameError, NotImplementedError, TypeError)
 
 
+def _is_unexplained(error: BaseException) -> bool:
+    return not getattr(error, "__dsl_explained__", False)
+
+
 def _was_raised_inside(error: BaseException) -> bool:
     entries = _entries(error.__traceback__)
     return bool(entries) and _is_internal(entries[-1])
 
 
+_OFF = ("", "0", "false", "no", "off")
+_traceback_prefixes = ["BASEDSL_"]
+
+
+def read_traceback_variables_of(prefix: str) -> None:
+    """Read the variables that show the library's own frames with this prefix too."""
+    if prefix not in _traceback_prefixes:
+        _traceback_prefixes.append(prefix)
+
+
 def _shows_all() -> bool:
-    return os.environ.get(SHOW_INTERNAL_FRAMES, "0") not in ("", "0")
+    for prefix in _traceback_prefixes:
+        for name in ("FULL_TRACEBACK", "DEBUG"):
+            if os.environ.get(prefix + name, "0").lower() not in _OFF:
+                return True
+        if os.environ.get(prefix + "FILTER_STACKTRACE", "1").lower() in _OFF:
+            return True
+    return False
 
 
 def _is_internal(tb: types.TracebackType) -> bool:

@@ -19,6 +19,7 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
+from basedsl.line_maps import Lined, of_rewritten
 from basedsl.location import is_rewritten
 from basedsl.metastage.control_flow import CONTROL_FLOW
 from basedsl.native_call.entry import NativeEntry, NativeVariant, new_entry
@@ -152,6 +153,19 @@ class DSLFunction(Generic[P, R, C, K]):
         """The rewritten function as Python text; "" with preprocess=False."""
         return self.stage().source if self.preprocess else ""
 
+    def lined_source(self) -> Lined:
+        """Return the text of the function as its file has it, with the lines of the file."""
+        text = self.written_source()
+        code = self.fn.__code__
+        first = code.co_firstlineno
+        places = [((code.co_filename, first + i),) for i in range(len(text.splitlines()))]
+        return Lined(text, list(places))
+
+    def lined_staged_source(self) -> Lined:
+        """Return the rewritten function, with the lines of the file that its lines come from."""
+        staged = self.stage()
+        return of_rewritten(staged.source, staged.tree, self.fn.__code__.co_filename)
+
     @property
     def symbol(self) -> str:
         """The name of the function in the IR and in profilers.
@@ -166,6 +180,11 @@ class DSLFunction(Generic[P, R, C, K]):
         """The function's own name as a symbol."""
         name: str = self.fn.__qualname__
         return symbol_of(name.replace("<lambda>", "lambda").replace("<locals>.", ""))
+
+    @property
+    def compilations(self) -> tuple[Any, ...]:
+        """The compilations of calls that this process has, `Compiled` objects."""
+        return tuple(self.variants)
 
     def forget(self) -> None:
         """Drop all compilations of the function that this process has."""
@@ -201,7 +220,24 @@ class DSLFunction(Generic[P, R, C, K]):
                     f"'{name}.launch' is missing the kernel's arguments",
                     hint=f"write {name}(...).launch(grid=..., block=...)",
                 )
+            if name == "launch" and self.__dict__.get("kind") == "jit":
+                raise DSLAttributeError(
+                    f"'{self.fn.__name__}' is a @jit function: it is called, kernels are launched",
+                    hint=f"write {self.fn.__name__}(...)",
+                )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+        def __getitem__(self, extents: Any) -> Any:
+            name = self.fn.__name__
+            if self.kind == "kernel":
+                raise DSLCallError(
+                    f"the kernel '{name}' takes no launch extents in brackets",
+                    hint=f"write {name}(...).launch(grid=..., block=...), in a @jit function",
+                )
+            raise DSLCallError(
+                f"'{name}' is a @jit function: it is called without brackets",
+                hint=f"write {name}(...); kernels get grid= and block= in launch()",
+            )
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...

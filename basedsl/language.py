@@ -11,17 +11,18 @@ A `Language` is passive: the driver calls its methods at each stage. Only `name`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import platform
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar
 
 from basedsl.binding.arguments import ArgumentType
 from basedsl.binding.result_types import ResultType
 from basedsl.binding.results import Results
 from basedsl.compiled import Compiled
-from basedsl.errors import DSLCallError, DSLRuntimeError
+from basedsl.errors import DSLCallError, DSLRuntimeError, plugin_defect
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
-from basedsl.mlir import Bindings
+from basedsl.mlir import Bindings, new_function
 from basedsl.native_call.invoker import native_invoker
 from basedsl.numeric import Float64, Int64
 from basedsl.objectstage import Pipeline, Stages
@@ -42,7 +43,10 @@ class Language:
     default_float: ClassVar[Any] = Float64
     #: The names of the MLIR dialects that the bindings must provide.
     dialects: ClassVar[tuple[str, ...]] = ("func", "arith", "scf", "cf", "math", "llvm")
-    #: The package of the MLIR bindings; None takes the one that the option `mlir` names.
+    #: True if modules may have operations of dialects that the bindings do not know.
+    allow_unregistered_dialects: ClassVar[bool] = False
+    #: The package of the MLIR bindings; None takes the one that the option `mlir` names, else the
+    #: first that is installed and has `dialects`.
     bindings_package: ClassVar[str | None] = None
     #: The record of options, a subclass of `Options`.
     options_class: ClassVar[type[Options]] = Options
@@ -57,6 +61,16 @@ class Language:
     #: Classes of exceptions without a source location, such as those of a library that also works
     #: outside of compilations. Raised while tracing, they become DSLErrors at the user's line.
     plain_errors: ClassVar[tuple[type[Exception], ...]] = ()
+
+    #: The call that prints a value at run time, for the remark on a `print` while compiling.
+    run_time_print: ClassVar[str] = ""
+
+    def hint(self, error: Exception, source: str) -> str | None:
+        """Return what to write instead of `source`, the user's expression at which Python raised
+        `error` (a NameError, an AttributeError, a TypeError, an IndexError) while tracing; None
+        leaves it to the core, which knows misspellings and signatures.
+        """
+        return None
 
     def findings(self, settings: Any) -> Iterable[Finding]:
         """Return what `basedsl doctor` tells about this machine besides what the core needs: tools,
@@ -104,6 +118,23 @@ class Language:
 
         return ScfEmitter(trace)
 
+    def new_function(self, trace: Trace, symbol: str, types: Sequence[Any]) -> Any:
+        """Make the operation of the traced function at the insertion point, by default a
+        `func.func`. It is called `symbol`, and its first region has one block with arguments of
+        `types`.
+        """
+        return new_function(trace.ir, symbol, types, body=True)
+
+    def end_function(self, trace: Trace, operation: Any, values: Sequence[Any]) -> None:
+        """End the function that `new_function` made: `values` are its results. The insertion point
+        is the end of its body. By default emits `func.return`, and completes the function's type.
+        """
+        ir = trace.ir
+        ir.Operation.create("func.return", operands=values)
+        taken = [argument.type for argument in operation.regions[0].blocks[0].arguments]
+        kind = ir.FunctionType.get(taken, [value.type for value in values])
+        operation.attributes["function_type"] = ir.TypeAttr.get(kind)
+
     def new_extension(self) -> Any:
         """Return the DSL's own record of one compilation, which becomes `trace.extension`."""
         return None
@@ -127,6 +158,20 @@ class Language:
 
         return native_pipeline(opt_level=settings.opt_level)
 
+    def stage_names(self, settings: Any) -> Collection[str]:
+        """Return the names of the stages that this DSL can have, on any target: the option `keep`
+        refuses others.
+        """
+        pipeline = self.pipeline(settings)
+        return [pipeline.input, *(step.name for step in pipeline)]
+
+    def target_name(self, settings: Any) -> str:
+        """Return the name of the machine that is compiled for, a part of names of saved files."""
+        return platform.machine()
+
+    def synchronize(self, settings: Any) -> None:
+        """Wait until what was launched has finished: before the time of a run is taken."""
+
     def executor(
         self,
         stages: Stages,
@@ -139,5 +184,11 @@ class Language:
         `stages.artifact`, and returns the Python result. By default the artifact is object code. If
         the callable is an `Invoker` with an entry point, later calls run without Python.
         """
-        assert isinstance(stages.artifact, bytes)
+        if not isinstance(stages.artifact, bytes):
+            made = "no artifact" if stages.artifact is None else "text"
+            raise plugin_defect(
+                self,
+                f"the pipeline '{stages.pipeline.name}' leaves {made}, not object code",
+                hint="end it with native_steps(), or override executor()",
+            )
         return native_invoker(stages.artifact, symbol, arguments, results)

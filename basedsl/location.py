@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
+from typing import Any
 
 _internal_prefixes: list[str] = []
 _user_prefixes: list[str] = []
@@ -67,8 +68,8 @@ def is_internal(filename: str) -> bool:
 
 
 def is_internal_frame(frame: FrameType) -> bool:
-    """True for a frame of such a file, and for methods that `dataclasses` generated: they have no
-    source to show.
+    """True for a frame of library code (`is_internal`), and for methods that `dataclasses`
+    generated: they have no source to show.
     """
     code = frame.f_code
     if code.co_filename == "<string>" and code.co_name.startswith("__"):
@@ -113,6 +114,9 @@ class Span:
     callers: tuple[Span, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
+        cell = _cell(self.filename)
+        if cell is not None:
+            return f"cell [{cell}], line {self.line}"
         return f"{self.filename}:{self.line}"
 
     @property
@@ -124,7 +128,7 @@ class Span:
         """Return `file:line`, the source line, and carets under the span; of a span over a few
         lines, each line with its carets.
         """
-        head = f"  --> {self.filename}:{self.line}"
+        head = f"  --> {self}"
         last = self.end_line or self.line
         if last - self.line >= _MOST_LINES or self.end_col is None:
             last = self.line
@@ -142,6 +146,18 @@ class Span:
             if text:
                 shown.append(f"{'':{gutter}} | {_carets(text, start, end)}")
         return "\n".join(shown)
+
+
+def _cell(filename: str) -> str | None:
+    """Return the number of the notebook's cell that IPython compiles as the file `filename`."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None:
+        return None
+    # "Cell", "In[4]" for a cell; None for other files.
+    named = shell.compile.format_code_name(filename)
+    found = None if named is None else re.fullmatch(r"In\s?\[(\d+)\]", named[1])
+    return None if found is None else found[1]
 
 
 def _carets(text: str, start: int, end: int) -> str:
@@ -291,6 +307,31 @@ def span_of_function(fn: object) -> Span | None:
     """Return the place where a Python function is defined, or None for other callables."""
     code = getattr(fn, "__code__", None)
     return None if code is None else span_of_definition(code)
+
+
+def span_of_return(fn: Any) -> Span | None:
+    """Return the first `return` with a value in a Python function; without one, or without the
+    source, its definition.
+    """
+    import ast
+    import inspect
+    import textwrap
+
+    try:
+        lines, first = inspect.getsourcelines(fn)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError, TypeError):
+        return span_of_function(fn)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    found = [x for x in ast.walk(tree) if isinstance(x, ast.Return) and x.value is not None]
+    if not found:
+        return span_of_function(fn)
+    node = min(found, key=lambda x: x.lineno)
+    line, end = first + node.lineno - 1, first + (node.end_lineno or node.lineno) - 1
+    code = fn.__code__
+    return Span(
+        code.co_filename, line, node.col_offset + indent, end, (node.end_col_offset or 0) + indent
+    )
 
 
 def span_of_definition(code: CodeType) -> Span:

@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from basedsl.options import Options
+from basedsl.options import OptionError, Options
 
 ROOT = "basedsl"
 FILE = "basedsl.log"
@@ -43,14 +43,24 @@ def configure(settings: Options) -> None:
         if settings.log_to_console:
             handlers.append(logging.StreamHandler(sys.stderr))
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            handlers.append(logging.FileHandler(file, delay=True))
+            handlers.append(_file_handler(file))
         for handler in handlers:
             handler.setFormatter(logging.Formatter(_FORMAT))
             root.addHandler(handler)
         if handlers:
             root.setLevel(_level(settings.log_level))
         _installed = wanted, handlers
+
+
+def _file_handler(file: Path) -> logging.Handler:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return logging.FileHandler(file)
+    except OSError as error:
+        raise OptionError(
+            f"the log {file} cannot be written: {error.strerror}",
+            hint="the option dump_dir names its folder, log_to_file asks for it",
+        ) from None
 
 
 def _level(text: str) -> int:

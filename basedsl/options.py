@@ -24,11 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-from basedsl.errors import DSLError, nearest
+from basedsl.errors import DSLError, read_traceback_variables_of
 from basedsl.location import Span, span_of_frame, user_frames
+from basedsl.slips import closest_name
 
 T = TypeVar("T")
 CORE_PREFIX = "BASEDSL_"
+NO_PLUGINS = "BASEDSL_NO_PLUGINS"
+"""The variable with the names of plugins that are switched off, separated by commas."""
 
 
 class OptionError(DSLError, ValueError):
@@ -49,17 +52,40 @@ class OptionInfo:
 
 
 def option(
-    default: T, doc: str, *, affects_output: bool, choices: tuple[T, ...] = (), env: str = ""
+    default: T,
+    doc: str,
+    *,
+    affects_output: bool,
+    choices: tuple[T, ...] = (),
+    env: str = "",
+    debug: T | None = None,
 ) -> T:
     """Declare a field of an options record: its default, and a line of documentation.
 
     `affects_output` puts its value into cache keys: set it if the generated code depends on it.
     `choices` are the values allowed, if not all; `env` names its environment variable (without
-    prefix) if that is not the field's name in capitals.
+    prefix) if that is not the field's name in capitals; `debug` is its value where the option
+    `debug` is set and nothing else says one.
     """
-    metadata = {"doc": doc, "affects_output": affects_output, "choices": choices, "env": env}
+    metadata = {
+        "doc": doc,
+        "affects_output": affects_output,
+        "choices": choices,
+        "env": env,
+        "debug": debug,
+    }
     field: T = dataclasses.field(default=default, metadata=metadata)
     return field
+
+
+def negated(text: str) -> str:
+    """Return the text of a boolean variable for an option that means the opposite."""
+    return "1" if text.strip().lower() in ("0", "false", "no", "off", "") else "0"
+
+
+def kept(artifact: str) -> Callable[[str], str]:
+    """Return how a boolean variable such as KEEP_PTX is read as a value of the option `keep`."""
+    return lambda text: artifact if negated(text) == "0" else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +93,23 @@ class Options:
     """The options that every DSL has."""
 
     PREFIX: ClassVar[str] = CORE_PREFIX
-    #: Other spellings: a flag -> the option, and its value if the flag has none of its own.
-    SPELLINGS: ClassVar[Mapping[str, tuple[str, str | None]]] = {}
+    #: Other spellings: a flag -> the option, and its value if the flag has none of its own. A DSL's
+    #: record adds its own to these, as to `VARIABLES`.
+    SPELLINGS: ClassVar[Mapping[str, tuple[str, str | None]]] = {
+        "keep-ir": ("keep", "ir"),
+        "print-after-preprocessor": ("print_after_preprocess", None),
+        "jit-time-profiling": ("time_stages", None),
+    }
     #: Other variables: a variable without prefix -> the option, and how its text is read as one.
-    VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {}
+    VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {
+        "KEEP_IR": ("keep", kept("ir")),
+        "PRINT_AFTER_PREPROCESSOR": ("print_after_preprocess", str),
+        "JIT_TIME_PROFILING": ("time_stages", str),
+        "FILTER_STACKTRACE": ("full_traceback", negated),
+        "DISABLE_FILE_CACHING": ("cache", negated),
+    }
+    #: Prefixes of variables that are read after those of PREFIX, where other programs set them.
+    OTHER_PREFIXES: ClassVar[tuple[str, ...]] = ()
 
     print_after_preprocess: bool = option(
         False, "print the rewritten Python of each function", affects_output=False
@@ -79,16 +118,36 @@ class Options:
         False, "print the module that tracing built, before any pass", affects_output=False
     )
     keep: tuple[str, ...] = option(
-        (), "stages whose output is saved to dump_dir, or 'all'", affects_output=False
+        (),
+        "stages whose output is saved to dump_dir; 'ir' is the traced module, 'all' every stage",
+        affects_output=False,
+        debug=("all",),
     )
     dump_dir: Path | None = option(  # noqa: RUF009
-        None, "folder for saved stages; the current one if not set", affects_output=False
+        None,
+        "folder for saved stages; the current one if not set",
+        affects_output=False,
+        debug=Path("basedsl-debug"),
+    )
+    dryrun: bool = option(
+        False, "only build the IR: compile no code, and let calls do nothing", affects_output=True
+    )
+    debug: bool = option(
+        False,
+        "turn on what helps when lost: every option below or above that has a value for it",
+        affects_output=False,
+    )
+    warnings_as_errors: bool = option(
+        False, "raise an error for what would be a warning", affects_output=True
+    )
+    libs: tuple[str, ...] = option(
+        (), "shared libraries whose functions host code may call", affects_output=False
     )
     pass_stages: bool = option(
         False, "make every pass of MLIR's a stage of its own", affects_output=False
     )
     full_traceback: bool = option(
-        False, "keep the library's own frames in tracebacks", affects_output=False
+        False, "keep the library's own frames in tracebacks", affects_output=False, debug=True
     )
     opt_level: int = option(
         2, "how much the back end optimises", affects_output=True, choices=(0, 1, 2, 3)
@@ -99,9 +158,14 @@ class Options:
     )
     cache_size: int = option(512, "the most that this cache holds, in MiB", affects_output=False)
     time_stages: bool = option(
-        False, "report how long each stage of each compilation took", affects_output=False
+        False,
+        "report how long each stage of each compilation and each run took",
+        affects_output=False,
+        debug=True,
     )
-    log_to_console: bool = option(False, "log compilations to stderr", affects_output=False)
+    log_to_console: bool = option(
+        False, "log compilations to stderr", affects_output=False, debug=True
+    )
     log_to_file: bool = option(
         False, "log compilations to basedsl.log in dump_dir", affects_output=False
     )
@@ -109,20 +173,36 @@ class Options:
         "info",
         "how much is logged",
         affects_output=False,
+        debug="debug",
         choices=("debug", "info", "warning", "error", "10", "20", "30", "40"),
     )
     mlir: str = option(
-        "", "package of MLIR Python bindings; the DSL's choice if not set", affects_output=True
+        "", "package of MLIR Python bindings, for DSLs that name none", affects_output=True
     )
 
     def __init_subclass__(cls, *, prefix: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if prefix is not None:
             cls.PREFIX = prefix
+            read_traceback_variables_of(prefix)
 
     def __post_init__(self) -> None:
         for name, kind in _kinds(type(self)).items():
             object.__setattr__(self, name, kind.check(name, getattr(self, name)))
+        problem = self.contradiction()
+        if problem is not None:
+            raise OptionError(problem[0], _maker(), hint=problem[1])
+
+    def contradiction(self) -> tuple[str, str | None] | None:
+        """Return which options contradict each other, and what to do about it; None if none do."""
+        code = [name for name in self.keep if name not in ("ir", "all")]
+        if self.dryrun and code:
+            return (
+                f"the options dryrun and keep={','.join(code)} contradict each other: a dry run "
+                "compiles no code",
+                "keep 'ir', which a dry run has",
+            )
+        return None
 
     # Making records ----------------------------------------------------------------------------
 
@@ -156,11 +236,9 @@ class Options:
                     kind = _kinds(cls)[info.name]
                     values[info.name] = kind.read(text, f"{variable}={text!r}")
                     break
-        for suffix, (name, reading) in cls.VARIABLES.items():
-            text = env.get(cls.PREFIX + suffix)
-            if text is not None and name not in values:
-                shown = f"{cls.PREFIX}{suffix}={text!r}"
-                values[name] = _kinds(cls)[name].read(reading(text), shown)
+        _read_other_variables(cls, env, values, overrides)
+        if values.get("debug"):
+            values = _debug_values(cls) | values
         return cls(**values)
 
     def parse(self, text: str) -> Self:
@@ -173,7 +251,7 @@ class Options:
             if not word.startswith("--"):
                 raise OptionError(f"expected an option, not {word!r}", hint="options begin with --")
             flag, equals, value = word[2:].partition("=")
-            name, fixed = self.SPELLINGS.get(flag, (flag.replace("-", "_"), None))
+            name, fixed = _spellings(type(self)).get(flag, (flag.replace("-", "_"), None))
             _refuse_unknown(type(self), {name: None}, shown=f"--{flag}")
             kind = kinds[name]
             if fixed is not None:
@@ -189,6 +267,10 @@ class Options:
             if fixed is not None and kind.type_name == "names":  # one more of them
                 read = (*changes.get(name, getattr(self, name)), *read)
             changes[name] = read
+        if changes.get("debug"):
+            unchanged = {i.name for i in self.describe() if getattr(self, i.name) == i.default}
+            given = {k: v for k, v in _debug_values(type(self)).items() if k in unchanged}
+            changes = given | changes
         return dataclasses.replace(self, **changes)
 
     # Asking about options ------------------------------------------------------------------------
@@ -208,29 +290,118 @@ class Options:
     def environment_variables(cls) -> tuple[str, ...]:
         """Return all variables that `from_environment` reads."""
         known = tuple(variable for info in cls.describe() for variable in info.variables)
-        return (*known, *(cls.PREFIX + suffix for suffix in cls.VARIABLES))
+        further = (p + suffix for suffix in _variables(cls) for p in _prefixes(cls))
+        return (*known, NO_PLUGINS, *further)
 
     @classmethod
     def spellings(cls) -> list[tuple[str, str]]:
         """Return the other flags and variables of options, each with the option that it sets."""
         flags = [
             (f"--{flag}", f"{name}={fixed}" if fixed is not None else name)
-            for flag, (name, fixed) in cls.SPELLINGS.items()
+            for flag, (name, fixed) in _spellings(cls).items()
         ]
-        return flags + [(cls.PREFIX + suffix, name) for suffix, (name, _) in cls.VARIABLES.items()]
+        return flags + [
+            (cls.PREFIX + suffix, name) for suffix, (name, _) in _variables(cls).items()
+        ]
 
     @classmethod
     def unknown_variables(cls, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return variables with this record's prefix that no option has, with the nearest that
-        exists.
+        """Return variables with this record's prefix, or the core's, that no option has, with the
+        nearest that exists; "" if none is near.
         """
         env = os.environ if environment is None else environment
-        known = cls.environment_variables()
+        known = {v for record in _records() for v in record.environment_variables()}
         return {
-            name: nearest(name, known) or ""
+            name: _nearest_variable(cls, name)
             for name in sorted(env)
-            if name.startswith(cls.PREFIX) and name not in known
+            if name.startswith(_prefixes(cls)) and name not in known
         }
+
+
+def _records(cls: type[Options] = Options) -> list[type[Options]]:
+    """Return the records of options that this process has."""
+    return [cls, *(one for sub in cls.__subclasses__() for one in _records(sub))]
+
+
+def _prefixes(cls: type[Options]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((cls.PREFIX, CORE_PREFIX)))
+
+
+def _variables(cls: type[Options]) -> dict[str, tuple[str, Callable[[str], str]]]:
+    """Return the other variables of a record, those of its bases included."""
+    found: dict[str, tuple[str, Callable[[str], str]]] = {}
+    for base in reversed(cls.__mro__):
+        found |= vars(base).get("VARIABLES", {})
+    return found
+
+
+def _spellings(cls: type[Options]) -> dict[str, tuple[str, str | None]]:
+    found: dict[str, tuple[str, str | None]] = {}
+    for base in reversed(cls.__mro__):
+        found |= vars(base).get("SPELLINGS", {})
+    return found
+
+
+def _read_other_variables(
+    cls: type[Options],
+    env: Mapping[str, str],
+    values: dict[str, Any],
+    overrides: Mapping[str, Any],
+) -> None:
+    """Add to `values` what other variables say. Of `keep`, each adds a name; another option that is
+    set twice, to different values, raises OptionError.
+    """
+    said: dict[str, str] = {}
+    for suffix, (name, reading) in _variables(cls).items():
+        variable = next((p + suffix for p in _prefixes(cls) if p + suffix in env), None)
+        if variable is None or name in overrides:
+            continue
+        shown = f"{variable}={env[variable]!r}"
+        kind = _kinds(cls)[name]
+        value = kind.read(reading(env[variable]), shown)
+        if kind.type_name == "names":
+            value = tuple(dict.fromkeys((*values.get(name, ()), *value)))
+        elif values.get(name, value) != value:
+            other = said.get(name) or next(
+                f"{v}={env[v]!r}" for i in cls.describe() if i.name == name
+                for v in i.variables if v in env
+            )  # fmt: skip
+            raise OptionError(
+                f"the variables {other} and {shown} contradict each other",
+                hint=f"both set the option {name}: unset one",
+            )
+        values[name] = value
+        said[name] = shown
+    for prefix in cls.OTHER_PREFIXES:
+        for info in cls.describe():
+            suffix = info.variables[0].removeprefix(cls.PREFIX)
+            text = env.get(prefix + suffix)
+            if text is not None and info.name not in values:
+                values[info.name] = _kinds(cls)[info.name].read(text, f"{prefix}{suffix}={text!r}")
+        for suffix, (name, reading) in _variables(cls).items():
+            text = env.get(prefix + suffix)
+            kind = _kinds(cls)[name]
+            if text is not None and kind.type_name == "names" and name not in overrides:
+                more = kind.read(reading(text), f"{prefix}{suffix}={text!r}")
+                values[name] = tuple(dict.fromkeys((*values.get(name, ()), *more)))
+
+
+def _debug_values(cls: type[Options]) -> dict[str, Any]:
+    fields = dataclasses.fields(cls)
+    return {f.name: f.metadata["debug"] for f in fields if f.metadata["debug"] is not None}
+
+
+def _nearest_variable(cls: type[Options], name: str) -> str:
+    """Return the variable whose name after the prefix is most alike; "" if none is near."""
+    known: dict[str, str] = {}
+    for variable in (v for record in (cls, *_records()) for v in record.environment_variables()):
+        prefix = next(
+            p for record in _records() for p in _prefixes(record) if variable.startswith(p)
+        )
+        known.setdefault(variable.removeprefix(prefix), variable)
+    prefix = next(p for p in _prefixes(cls) if name.startswith(p))
+    near = closest_name(name.removeprefix(prefix), known)
+    return "" if near is None else known[near]
 
 
 # Types of values -------------------------------------------------------------------------------
@@ -376,7 +547,7 @@ def _refuse_unknown(cls: type[Options], values: Mapping[str, Any], shown: str = 
     known = _kinds(cls)
     for name in values:
         if name not in known:
-            near = nearest(name, known)
+            near = closest_name(name, known)
             if near and shown:
                 near = "--" + near.replace("_", "-")
             hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"

@@ -23,7 +23,7 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 _ATOMS: tuple[type, ...] = (
@@ -85,18 +85,25 @@ class Node:
 Parts = tuple[str, tuple[Any, ...], Iterable[Any], Any]
 
 
-def flatten(obj: Any, seen: dict[int, Any] | None = None) -> tuple[Node | None, list[Any]]:
+def flatten(
+    obj: Any,
+    seen: dict[int, Any] | None = None,
+    keep: Callable[[Any], bool] | None = None,
+) -> tuple[Node | None, list[Any]]:
     """Return the shape of `obj` (None for a leaf) and its leaves, left to right.
 
     `seen` (id -> object) lets several trees share nodes: one met again has no leaves of its own.
+    Objects for which `keep` holds are leaves, whatever their parts.
     """
     leaves: list[Any] = []
-    return _flatten(obj, {} if seen is None else seen, leaves), leaves
+    return _flatten(obj, {} if seen is None else seen, leaves, keep), leaves
 
 
-def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
+def _flatten(
+    obj: Any, seen: dict[int, Any], leaves: list[Any], keep: Callable[[Any], bool] | None
+) -> Node | None:
     parts = _parts(obj)
-    if parts is None:
+    if parts is None or (keep is not None and keep(obj)):
         leaves.append(obj)
         return None
     kind, keys, values, static = parts
@@ -104,7 +111,7 @@ def _flatten(obj: Any, seen: dict[int, Any], leaves: list[Any]) -> Node | None:
         return Node("again", obj, (), [])
     if kind != "tuple":
         seen[id(obj)] = obj  # keeps it alive, so that its id stays unique
-    return Node(kind, obj, keys, [_flatten(value, seen, leaves) for value in values], static)
+    return Node(kind, obj, keys, [_flatten(value, seen, leaves, keep) for value in values], static)
 
 
 def open_value(obj: Any, leaves: list[Any], places: list[Any]) -> Node | None:
@@ -131,6 +138,25 @@ def open_place(obj: Any, places: list[Any]) -> tuple[Node, list[Any]]:
     leaves: list[Any] = []
     children = [open_value(value, leaves, places) for value in values]
     return Node(kind, obj, keys, children, static), leaves
+
+
+def nodes_of(
+    node: Node | None, path: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[int, ...], Node]]:
+    """Yield each node of a tree with the way to it: the index of the part at each level."""
+    if node is not None:
+        yield path, node
+        for index, child in enumerate(node.children):
+            yield from nodes_of(child, (*path, index))
+
+
+def part_at(obj: Any, path: Iterable[int]) -> Any:
+    """Return the part of a tree at the end of a way that `nodes_of` gave."""
+    for index in path:
+        parts = _parts(obj)
+        assert parts is not None
+        obj = list(parts[2])[index]
+    return obj
 
 
 def is_place(obj: Any) -> bool:

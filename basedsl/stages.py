@@ -58,17 +58,21 @@ class Rewritten(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """The module that tracing built, the result's structure, and the functions called in it."""
+    """The module that tracing built, the result's structure, the functions called in it, and the
+    operations outside of Python that static code did, as `open('file')`.
+    """
 
     module: Any
     results: Results
     functions: tuple[DSLFunction, ...]
+    outside_events: tuple[str, ...] = ()
 
 
 class Built(NamedTuple):
     """A compilation that is not loaded yet: each stage's output, the result's structure, the guards
-    under which it is valid, a function that returns the rewritten Python text, and the names of
-    what outlives the call and was changed by tracing.
+    under which it is valid, a function that returns the rewritten Python text, the names of what
+    outlives the call and was changed by tracing, and the functions called in it; none of those that
+    a disk-cache entry was made from.
     """
 
     stages: Stages
@@ -76,3 +80,4 @@ class Built(NamedTuple):
     guards: Guards
     source: Callable[[], str]
     effects: tuple[str, ...] = ()
+    functions: tuple[DSLFunction, ...] = ()

@@ -7,16 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from basedsl.binding import TreeArgument
-from basedsl.binding.results import Results
+from basedsl.binding import ArgumentType, TreeArgument
+from basedsl.binding.results import Given, Results
 from basedsl.binding.storage import settle_storage
 from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
-from basedsl.mlir import Bindings, new_function
-from basedsl.pytree import Node, flatten, same_shape
+from basedsl.metastage.outside_world import noticed
+from basedsl.metastage.plain_helpers import Watch
+from basedsl.mlir import Bindings
+from basedsl.pytree import Node, flatten, nodes_of, same_shape
 from basedsl.recursion_limit import deeper
+from basedsl.slips import EXPLAINED, explain
 from basedsl.stages import BoundCall, Rewritten, Traced
 from basedsl.tracing import Outside, Trace, activate
 
@@ -32,18 +35,8 @@ def trace_call(
     `outside` is the state that outlives the call, as it was before.
     """
     function, ir = call.function, bindings.ir
-    module = ir.Module.create()
-    trace = Trace(
-        language,
-        bindings,
-        module,
-        language.emitter,
-        default_int=language.default_int,
-        default_float=language.default_float,
-        options=call.settings,
-        extension=language.new_extension(),
-        outside=outside,
-    )
+    trace = _new_trace(language, bindings, call.settings, outside)
+    module = trace.module
     trace.function_name = function.fn.__qualname__
     code = function.fn.__code__
     place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
@@ -53,7 +46,7 @@ def trace_call(
         types = [argument.ir_types(ir) for argument in call.arguments]
         flat = [kind for kinds in types for kind in kinds]
         with ir.InsertionPoint(module.body):
-            op = new_function(ir, function.symbol, flat, body=True)
+            op = language.new_function(trace, function.symbol, flat)
         block = op.regions[0].blocks[0]
         with trace.insertion(block):
             parameters = iter(block.arguments)
@@ -66,16 +59,47 @@ def trace_call(
             staged = function.fn
             if rewritten.staged is not None:
                 staged = trace.staged[function] = bind_staged(rewritten.staged, trace)
-            returned = _run(language, trace, staged, args, kwargs)
+            with noticed(), Watch(outside.questions) as watch:
+                trace.on_meeting = watch.start
+                returned = _run(language, trace, staged, args, kwargs)
             trace.check_refused()
             trace.region.check()
-            results = Results(returned, function.fn, language)
+            given = {
+                id(node.obj): Given(index, path)
+                for index, (shape, _) in enumerate(before)
+                for path, node in nodes_of(shape)
+                if isinstance(call.arguments[index], TreeArgument)
+            }
+            results = Results(returned, function.fn, language, given, outside.reaches)
             _check_unchanged(call, proxies, before)
-            ir.Operation.create("func.return", operands=results.values)
-        kind = ir.FunctionType.get(flat, [value.type for value in results.values])
-        op.attributes["function_type"] = ir.TypeAttr.get(kind)
+            language.end_function(trace, op, results.values)
         language.after_trace(trace)
-    return Traced(module, results, tuple(trace.functions))
+    return Traced(module, results, tuple(trace.functions), tuple(trace.outside_events))
+
+
+def ir_types(
+    language: Language, bindings: Bindings, argument: ArgumentType, settings: Any
+) -> list[Any]:
+    """Return the MLIR types that an argument becomes, in the current MLIR context."""
+    trace = _new_trace(language, bindings, settings, None)
+    with activate(trace):
+        return list(argument.ir_types(bindings.ir))
+
+
+def _new_trace(
+    language: Language, bindings: Bindings, settings: Any, outside: Outside | None
+) -> Trace:
+    return Trace(
+        language,
+        bindings,
+        bindings.ir.Module.create(),
+        language.emitter,
+        default_int=language.default_int,
+        default_float=language.default_float,
+        options=settings,
+        extension=language.new_extension(),
+        outside=outside,
+    )
 
 
 def _run(
@@ -97,6 +121,9 @@ def _run(
         if isinstance(error, DSLError):
             raise
         raise placed(error) from None
+    except EXPLAINED as error:
+        explain(error, language.hint)
+        raise
 
 
 def _check_unchanged(

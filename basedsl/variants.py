@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 # The most compilations kept for one key. They differ in their guards; at most one set holds.
@@ -43,6 +44,10 @@ class Variants(Generic[V]):
         known.append(compiled)
         del known[:-MOST_KEPT]
         return compiled
+
+    def __iter__(self) -> Iterator[V]:
+        with self.lock:
+            return iter([one for kept in self.by_key.values() for one in kept])
 
     def clear(self) -> None:
         """Drop all compilations."""

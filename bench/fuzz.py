@@ -1,9 +1,9 @@
 """Random programs in many processes: `python bench/fuzz.py toy --first 0 --count 10000 --jobs 16`.
 
 Prints each failure (of programs, made small) and a last line with what ran. The programs are those
-of `pytest --pyargs basedsl.conformance --dsl NAME --fuzz N`; `--sessions` runs sessions in their
-place. `--cost` runs them in this process and prints the processor time of one, and the share of
-each stage of the compiler.
+of `pytest --pyargs basedsl.conformance --basedsl-dsl NAME --basedsl-fuzz N`; `--sessions` runs
+sessions in their place. `--cost` runs them in this process and prints the processor time of one,
+and the share of each stage of the compiler.
 """
 
 from __future__ import annotations

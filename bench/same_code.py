@@ -188,7 +188,7 @@ def tests_of(checkout: Path) -> list[str]:
 def run_tests(checkout: Path, tests: list[str], env: dict[str, str], jobs: int) -> list[str]:
     """The names of tests that fail. Each file's tests run in one process, in their order."""
     options = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", PLUGIN.stem]
-    options += ["-n", str(jobs), "--dist", "loadfile", "--fuzz", str(RANDOM_PROGRAMS)]
+    options += ["-n", str(jobs), "--dist", "loadfile", "--basedsl-fuzz", str(RANDOM_PROGRAMS)]
     options += ["-p", "no:randomly", "--hypothesis-seed=0"]
     command = [sys.executable, "-m", "pytest", *options, *tests]
     done = subprocess.run(

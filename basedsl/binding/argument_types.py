@@ -1,7 +1,7 @@
 """`argument_type`: from a Python value and an annotation to the type of an argument.
 
-The first that applies decides: `Constexpr`, the language's own kinds, numbers, values that are
-static without an annotation, a plugin's adapter, trees (tuples, dataclasses, ...).
+The first that applies decides: `Constexpr`, a plugin's adapter, the language's own kinds, numbers,
+values that are static without an annotation, trees (tuples, dataclasses, ...).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from basedsl.binding.arguments import (
 )
 from basedsl.binding.constexpr import constexpr_type
 from basedsl.binding.signature import Each
-from basedsl.errors import DSLCallError, with_article
+from basedsl.errors import DSLCallError, plugin_defect, with_article
 from basedsl.plugin import plugin_manager
 from basedsl.pytree import Node, flatten, leaf_paths
 
@@ -59,20 +59,31 @@ def argument_type(
                 hint=f"pass a value of type {static.__name__}, or change the annotation",
             )
         return StaticArgument(static_key(value, name), value)
+    adapter = plugin_manager().adapter_for(language.name, type(value), annotation)
+    if adapter is not None:
+        made = adapter(value)
+        if type(made) is type(value):
+            raise DSLCallError(
+                f"a plugin adapts {describe(value)} ('{name}') to another {describe(made)}"
+            )
+        return AdaptedArgument(argument_type(language, made, annotation, name), adapter)
     found = language.argument_type(value, annotation, name)
     if found is None:
         found = numeric_argument(
             value, annotation, name, language.default_int, language.default_float
         )
     if found is not None:
+        if not isinstance(found, ArgumentType):
+            raise plugin_defect(
+                language,
+                f"argument_type() returned {with_article(type(found))} for '{name}'",
+                hint="return an object of a subclass of ArgumentType, or None",
+            )
         return found
     if is_plainly_static(value):
         return StaticArgument(static_key(value, name), value)
     if is_receiver:
         return ReceiverArgument(value)
-    adapter = plugin_manager().adapter_for(language.name, type(value), annotation)
-    if adapter is not None:
-        return AdaptedArgument(argument_type(language, adapter(value), annotation, name), adapter)
     return _tree(language, value, name)
 
 

@@ -6,16 +6,17 @@ value, its static leaves, and the types of the dynamic ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from basedsl.binding.arguments import from_storage, storage_format
 from basedsl.binding.result_types import ResultType, settle_result
 from basedsl.errors import DSLTypeError, plugin_defect, with_article
 from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
-from basedsl.pytree import Node, flatten, leaf_paths
+from basedsl.plugin import plugin_manager
+from basedsl.pytree import Node, flatten, leaf_paths, part_at
 
 _MADE_OF_CLASS = ("tuple", "list", "dict", "object", "record")
 
@@ -32,6 +33,13 @@ class Shape:
     number: int
     children: list[Shape | None] = field(default_factory=list)
     exemplar: Any = None
+
+
+class Given(NamedTuple):
+    """The leaf of a result that is a part of the caller's arguments: it comes back as itself."""
+
+    argument: int
+    path: tuple[int, ...]
 
 
 def _only_lives_here(leaf: Any) -> bool:
@@ -51,7 +59,12 @@ def _own_type(language: Any, leaf: Any) -> ResultType | None:
     if language is None or isinstance(leaf, Numeric):
         return None
     found: ResultType | None = language.result_type(leaf)
+    if found is None and not isinstance(leaf, _PLAIN):
+        found = plugin_manager().result_type(language.name, leaf)
     return found
+
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type)
 
 
 def _storage(kind: Any) -> tuple[str, ...]:
@@ -62,18 +75,31 @@ class Results:
     """The structure of a result: its tree, its static leaves, the places of its dynamic leaves.
 
     `values` are the `ir.Value`s of the dynamic leaves, until `forget` drops them; `types` are their
-    numeric classes and result types.
+    numeric classes and result types. `given` tells of what was made of the arguments, by its id,
+    which part of the arguments it is; objects for which `is_outer` holds come back as themselves.
     """
 
-    def __init__(self, value: Any, fn: Any = None, language: Any = None) -> None:
-        node, leaves = flatten(value)
+    def __init__(
+        self,
+        value: Any,
+        fn: Any = None,
+        language: Any = None,
+        given: Mapping[int, Given] | None = None,
+        is_outer: Callable[[Any], bool] = lambda value: False,
+    ) -> None:
+        given = given or {}
+        node, leaves = flatten(value, keep=lambda part: id(part) in given or is_outer(part))
         self.shape = _strip(node, {})
         self.leaves = list(leaves)
+        #: True if parts of the arguments are in the result, so that `settle` must follow `make`.
+        self.returns_arguments = any(id(leaf) in given for leaf in leaves)
         self.types: list[Any] = []
         self.places: list[int] = []
         self.values: list[Any] = []
         for i, leaf in enumerate(leaves):
-            if isinstance(leaf, Numeric) and leaf.is_dynamic:
+            if id(leaf) in given:
+                self.leaves[i] = given[id(leaf)]
+            elif isinstance(leaf, Numeric) and leaf.is_dynamic:
                 self.places.append(i)
                 self.types.append(type(leaf))
                 self.values.append(leaf.ir_value())
@@ -93,7 +119,7 @@ class Results:
                 self.types.append(own)
                 self.values += found
                 self.leaves[i] = None
-            elif _only_lives_here(leaf):
+            elif _only_lives_here(leaf) and not is_outer(leaf):
                 path = leaf_paths(node, "the result")[i]
                 owner = value if hasattr(type(value), "__dsl_leaves__") else leaf
                 raise DSLTypeError(
@@ -112,6 +138,7 @@ class Results:
         made = cls.__new__(cls)
         made.shape, made.leaves, made.types, made.places = shape, leaves, types, places
         made.values = []
+        made.returns_arguments = False  # such a result is not stored
         return made
 
     @property
@@ -150,7 +177,7 @@ class Results:
 
     def make(self, raw: Sequence[Any]) -> Any:
         """Return the Python result for the C values of the dynamic leaves, in the order of
-        `types`.
+        `types`; with `returns_arguments`, what `settle` makes it of.
         """
         leaves, at = list(self.leaves), 0
         for place, kind in zip(self.places, self.types, strict=True):
@@ -161,6 +188,16 @@ class Results:
                 end = at + 1
                 leaves[place] = from_storage(kind, raw[at])
             at = end
+        return leaves if self.returns_arguments else self._built(leaves)
+
+    def settle(self, made: Any, values: Sequence[Any]) -> Any:
+        """Return the result of a call with these arguments, of which `make` gave `made`."""
+        if not self.returns_arguments:
+            return made
+        leaves = [part_at(values[x.argument], x.path) if isinstance(x, Given) else x for x in made]
+        return self._built(leaves)
+
+    def _built(self, leaves: list[Any]) -> Any:
         return leaves[0] if self.shape is None else _make(self.shape, iter(leaves), {})
 
 

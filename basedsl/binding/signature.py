@@ -98,6 +98,7 @@ class Signature:
             raise DSLCallError(
                 f"{self.fn.__qualname__}(): {error}",
                 notes=(("the function", span_of_function(self.fn)),),
+                hint=f"it takes ({', '.join(self._signature.parameters)})",
             ) from None
         bound.apply_defaults()
         return list(bound.arguments.values())
@@ -162,8 +163,7 @@ def _evaluate(text: str, name: str, fn: Callable[..., Any]) -> Any:
         return eval(text, scope)
     except Exception as error:
         raise DSLTypeError(
-            f"the annotation '{text}' of parameter '{name}' of {fn.__qualname__}() cannot be "
-            f"evaluated: {error}",
+            f"the annotation '{text}' of '{name}' cannot be evaluated: {error}",
             span_of_function(fn),
             hint="make the name visible in the module, or annotate without quotes",
         ) from None

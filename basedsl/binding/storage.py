@@ -51,12 +51,52 @@ def same_bytes(code: str, other: str) -> bool:
 def settle_storage(
     language: Any, names: Iterable[str], arguments: Sequence[ArgumentType], ir: Any
 ) -> None:
-    """Derive the storage of argument types that do not declare it, and check that of the others.
-    `names` are the parameters'. Raises CompilerBug, which names the plugin, where they disagree.
+    """Derive the storage of argument types that do not declare it. `names` are the parameters'.
+    Raises CompilerBug, which names the plugin, for an IR type whose storage is not known.
     """
     for name, argument in zip(names, arguments, strict=True):
         for leaf in _leaves(argument):
-            _settle(language, name, leaf, ir)
+            kinds = [str(kind) for kind in leaf.ir_types(ir)]
+            if not _is_derived(leaf):
+                vars(leaf)["_ir_types"] = kinds  # for `check_storage`
+                continue
+            codes: list[str] = []
+            for kind in kinds:
+                found = codes_of(kind)
+                if found is None:
+                    raise plugin_defect(
+                        language,
+                        f"{type(leaf).__name__} has a value of type {kind}, whose C storage is not "
+                        "known",
+                        notes=((f"it is the argument type of '{name}'", None),),
+                        hint="declare `storage`: a `struct` code for each C value, () for none",
+                    )
+                codes += found
+            vars(leaf)["_storage"] = tuple(codes)
+
+
+def check_storage(language: Any, names: Iterable[str], arguments: Sequence[ArgumentType]) -> None:
+    """Check the storage that argument types declare, after `settle_storage`, against their IR
+    types: native code takes these. Raises CompilerBug, which names the plugin, where they disagree.
+    """
+    for name, argument in zip(names, arguments, strict=True):
+        for leaf in _leaves(argument):
+            if _is_derived(leaf):
+                continue
+            texts: list[str] = vars(leaf)["_ir_types"]
+            known = [codes_of(text) for text in texts]
+            if None in known:
+                continue
+            declared = tuple(leaf.storage)
+            wanted = tuple(code for codes in known if codes for code in codes)
+            if len(declared) != len(wanted) or not all(map(same_bytes, declared, wanted)):
+                raise plugin_defect(
+                    language,
+                    f"{type(leaf).__name__}.storage is {declared}, but {', '.join(texts)} take "
+                    f"{wanted}",
+                    notes=((f"it is the argument type of '{name}'", None),),
+                    hint="leave `storage` out: it is derived from the IR types",
+                )
 
 
 def derived_storage(arguments: Iterable[ArgumentType]) -> list[list[str]]:
@@ -68,39 +108,6 @@ def restore_storage(arguments: Iterable[ArgumentType], known: Sequence[Sequence[
     """Give argument types what `derived_storage` returned for equal ones."""
     for leaf, codes in zip(_derived_leaves(arguments), known, strict=True):
         vars(leaf)["_storage"] = tuple(codes)
-
-
-def _settle(language: Any, name: str, argument: ArgumentType, ir: Any) -> None:
-    kinds = list(argument.ir_types(ir))
-    texts = [str(kind) for kind in kinds]
-    known = [codes_of(text) for text in texts]
-    owner = type(argument).__name__
-    if not _is_derived(argument):
-        declared = tuple(argument.storage)
-        if None in known:
-            return
-        wanted = tuple(code for codes in known if codes for code in codes)
-        if len(declared) != len(wanted) or not all(map(same_bytes, declared, wanted)):
-            raise plugin_defect(
-                language,
-                f"{owner}.storage is {declared}, but {_listed(texts)} take {wanted}",
-                notes=((f"it is the argument type of '{name}'", None),),
-                hint="leave `storage` out: it is derived from the IR types",
-            )
-        return
-    for text, codes in zip(texts, known, strict=True):
-        if codes is None:
-            raise plugin_defect(
-                language,
-                f"{owner} has a value of type {text}, whose C storage is not known",
-                notes=((f"it is the argument type of '{name}'", None),),
-                hint="declare `storage`: a `struct` code for each C value",
-            )
-    vars(argument)["_storage"] = tuple(code for codes in known if codes for code in codes)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return ", ".join(texts) or "no IR types"
 
 
 def _leaves(argument: ArgumentType) -> Iterator[ArgumentType]:

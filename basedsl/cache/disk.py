@@ -49,16 +49,19 @@ class Disk:
         """Return the folder of entries; None if the options or the language turn the cache off."""
         if not (settings.cache and self._language.kept_on_disk):
             return None
+        own = plugin_manager().cache_store(self._language.name, settings)
+        if own is not None:
+            return own  # type: ignore[no-any-return]
         folder = settings.cache_dir or default_folder()
         return CacheStore(folder, settings.cache_size * 2**20)
 
     def entry(self, call: BoundCall, guards: Guards) -> DiskEntry | None:
         """Return the entry of a call's compilation. None if the call has no key that holds in other
-        processes, or if a plugin observes the stages, which then must run in each process.
+        processes, or if a plugin may replace outputs of stages, which then run in each process.
         """
-        language, symbol = self._language, call.function.symbol
+        language = self._language
         store = self.store(call.settings)
-        if store is None or plugin_manager().stage_observer(language.name, symbol) is not None:
+        if store is None or plugin_manager().replaces_stages(language.name):
             return None
         key = cache_key(language, call, guards.portable_text)
         return None if key is None else DiskEntry(store, key, language)

@@ -30,6 +30,7 @@ from basedsl.language import Language
 from basedsl.mlir import MLIRContext
 from basedsl.mlir.bindings import installed_stamp
 from basedsl.objectstage import Pipeline, Snapshot, Stages, native
+from basedsl.plugin import plugin_manager
 from basedsl.stages import BoundCall
 
 _CLASSES: dict[str, type] = {"tuple": tuple, "list": list, "dict": dict, "object": object}
@@ -47,8 +48,10 @@ def cache_key(
         return None
     texts = [argument.digest() for argument in call.arguments]
     texts += [digest.of_value(call.settings.output_key()), digest.of_value(call.target_key)]
-    if None in texts:
+    plugins = plugin_manager().modules_in_key(language.name)
+    if None in texts or None in plugins:
         return None
+    texts += [f"{name} {digest.module_stamp(name)}" for name in plugins if name is not None]
     parts = (
         _versions(language, call.settings),
         language.name,
@@ -118,6 +121,17 @@ def deserialize(
     which get their storage. `context` makes the MLIR context, which only printing a module needs.
     """
     head = read_header(content)
+    stages = read_stages(content, pipeline, context)
+    types = [_deserialize_type(packed) for packed in head["types"]]
+    restore_storage(arguments, head["storage"])
+    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
+    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
+    return results, stages
+
+
+def read_stages(content: bytes, pipeline: Pipeline, context: Callable[[], MLIRContext]) -> Stages:
+    """Return the outputs of the stages in an entry."""
+    head = read_header(content)
     at = content.index(b"\n") + 1
     stages = Stages(pipeline)
     deferred = cast(Any, _Deferred(context))
@@ -129,11 +143,7 @@ def deserialize(
         stages.outputs[name] = Snapshot(data, kind, suffix, deferred if is_module else None)
         if not is_module:
             stages.artifacts[name] = stages.artifact = data
-    types = [_deserialize_type(packed) for packed in head["types"]]
-    restore_storage(arguments, head["storage"])
-    leaves = [_deserialize_leaf(leaf) for leaf in head["leaves"]]
-    results = Results.of_parts(_deserialize_shape(head["shape"]), leaves, types, head["places"])
-    return results, stages
+    return stages
 
 
 class _Deferred:

@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from basedsl.cli.doctor import DOCTOR_COMMAND
 from basedsl.cli.options_command import OPTIONS_COMMAND
 from basedsl.cli.show import SHOW_COMMAND
 from basedsl.errors import DSLError
+from basedsl.explorer import EXPLORE_COMMAND
 from basedsl.inspection.program import read_text
 from basedsl.plugin import Command, PluginManager, plugin_manager
 from basedsl.run_program import RUN_COMMAND
@@ -31,13 +32,31 @@ INTERRUPTED, PIPE_CLOSED = 130, 141  # as shells count a command that SIGINT or 
 def main(arguments: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
     """Run a command; return the exit status."""
     manager = manager or plugin_manager()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    manager.switched_off |= _switched_off(arguments)
     parser = argparse.ArgumentParser(
         prog="basedsl", description="Python DSLs that compile through MLIR."
     )
     parser.add_argument("--version", action="version", version=_versions(manager))
+    parser.add_argument(
+        "-p",
+        action="append",
+        default=[],
+        metavar="no:NAME",
+        help="switch off a plugin or DSL, by its name or its distribution's",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    own = (LIST_COMMAND, OPTIONS_COMMAND, DOCTOR_COMMAND, SHOW_COMMAND, OPT_COMMAND)
-    for command in (*own, CACHE_COMMAND, RUN_COMMAND, *manager.cli_commands()):
+    own: tuple[Command, ...] = (
+        LIST_COMMAND,
+        PLUGINS_COMMAND,
+        OPTIONS_COMMAND,
+        DOCTOR_COMMAND,
+        SHOW_COMMAND,
+        EXPLORE_COMMAND,
+        OPT_COMMAND,
+    )
+    own = (*own, CACHE_COMMAND, RUN_COMMAND)
+    for command in (*own, *_of_plugins(manager, [one.name for one in own])):
         one = commands.add_parser(command.name, help=command.help, description=command.help)
         one.set_defaults(run=command.run)
         command.configure(one)
@@ -61,6 +80,29 @@ def main(arguments: Sequence[str] | None = None, manager: PluginManager | None =
         console.show_problem(f"{place}{error.strerror or error}")
         return 1
     return status
+
+
+def _switched_off(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the names after `-p no:`, which must be known before any plugin is imported."""
+    found = []
+    for i, word in enumerate(arguments):
+        if word == "-p" and i + 1 < len(arguments):
+            found.append(arguments[i + 1])
+        elif word.startswith("-pno:"):
+            found.append(word[2:])
+        elif word != "-p" and not (i and arguments[i - 1] == "-p"):
+            break  # the command: what follows is its own
+    return frozenset(name.removeprefix("no:") for name in found if name.startswith("no:"))
+
+
+def _of_plugins(manager: PluginManager, taken: Sequence[str]) -> Iterator[Command]:
+    for owner, command in manager.commands():
+        if command.name in taken:
+            console.show_problem(
+                f"the plugin {owner!r} has a command {command.name!r}, which basedsl has itself"
+            )
+        else:
+            yield command
 
 
 def _versions(manager: PluginManager) -> str:
@@ -103,6 +145,27 @@ def _list(parsed: argparse.Namespace) -> int:
     return 0
 
 
+# plugins ---------------------------------------------------------------------------------------
+
+
+def _configure_plugins(parser: argparse.ArgumentParser) -> None:
+    console.add_json(parser)
+
+
+def _plugins(parsed: argparse.Namespace) -> int:
+    rows = parsed.manager.described()
+    if parsed.json:
+        console.print_json([{**row, "hooks": list(row["hooks"])} for row in rows])
+        return 0
+    if not rows:
+        print("no plugin is installed")
+    for row in rows:
+        print(f"{row['name']:<16} {row['state']}  ({row['source'] or 'nothing of it is loaded'})")
+        for hook in row["hooks"]:
+            print(f"    {hook}")
+    return 0
+
+
 # opt -------------------------------------------------------------------------------------------
 
 
@@ -138,6 +201,9 @@ def _opt(parsed: argparse.Namespace) -> int:
 
 
 LIST_COMMAND = Command("list", "the installed DSLs and their plugins", _configure_list, _list)
+PLUGINS_COMMAND = Command(
+    "plugins", "all plugins: what they answer, what is broken or off", _configure_plugins, _plugins
+)
 OPT_COMMAND = Command(
     "opt", "run MLIR passes on a file, as saved when a pass fails", _configure_opt, _opt
 )

@@ -125,7 +125,7 @@ def _unknown(record: type[Options]) -> Iterator[Finding]:
 def _dsl(manager: Any, owner: str, name: str) -> Iterator[Finding]:
     try:
         language = manager.get_dsl(name).language
-        record = language.options_class
+        record = manager.options_class(name, language.options_class)
         settings = record.from_environment()
     except DSLError as error:
         yield Finding(name, "missing", error.message, error.hint or f"install {owner} again")

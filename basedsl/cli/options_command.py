@@ -21,7 +21,8 @@ def _run(parsed: argparse.Namespace) -> int:
     manager = parsed.manager
     names = [parsed.dsl] if parsed.dsl else list(manager.dsl_names())
     records: dict[str, type[Options]] = {
-        name: manager.get_dsl(name).language.options_class for name in names
+        name: manager.options_class(name, manager.get_dsl(name).language.options_class)
+        for name in names
     }
     if parsed.json:
         shown: dict[str, Any] = {"all DSLs": _as_json(Options.describe())}

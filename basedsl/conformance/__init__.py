@@ -1,6 +1,6 @@
 """Conformance: the promises of every DSL on basedsl, as programs that Python and the DSL both run.
 
-    pytest --pyargs basedsl.conformance --dsl toy
+    pytest --pyargs basedsl.conformance --basedsl-dsl toy
 
 A DSL takes part with a `Conformance` that its plugin declares. `programs` holds the programs,
 `generate` makes random ones, `shrink` makes failing ones small.

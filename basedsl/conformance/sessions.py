@@ -145,7 +145,7 @@ class SessionGenerator(Generator):
         if scope.depth == 0 and r.random() < 0.12:
             return r.choice(
                 "len(LOG);LOG[-1];TABLE['a'];len(TABLE);BOX.x;BOX.total();int(ARRAY[1]);"
-                "int(own[0]);note(3);tick();sum(RING);RING[0];len(SEEN);(2 in SEEN);TEXT.tell();"
+                "int(own[0]);note(3);tick();sum(RING);RING[0];len(SEEN);int(2 in SEEN);TEXT.tell();"
                 "next(TURNS);CHANCE.randint(1, 9);Level.height;Level.up(2);counted()".split(";")
             )
         return super().int_(scope, depth)

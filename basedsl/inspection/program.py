@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from basedsl.errors import DSLError, DSLRuntimeError, DSLSyntaxError, nearest
+from basedsl.errors import DSLError, DSLRuntimeError, DSLSyntaxError
 from basedsl.function import BoundFunction, DSLFunction
 from basedsl.location import Span, is_internal_frame, span_of_code
+from basedsl.slips import closest_name
 
 _ARRAY = re.compile(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
 _NAMED = re.compile(r"([A-Za-z_]\w*)=(?!=)(.*)", re.DOTALL)
@@ -110,7 +111,7 @@ def find_function(module: ModuleType, name: str) -> Any:
             value = getattr(value, part)
         except AttributeError:
             known = list(functions_of(module))
-            near = nearest(name, known)
+            near = closest_name(name, known)
             raise DSLRuntimeError(
                 f"{module.__file__} has no function {name!r}",
                 hint=f"did you mean {near}?"

@@ -30,15 +30,19 @@ from basedsl.metastage.state import (
     State,
     StateSnapshot,
     binding_span,
+    change_span,
     describe_leaf,
+    functions_of,
     same_contents,
 )
 from basedsl.pytree import UNBOUND, same_shape, set_cell
 from basedsl.tracing import Region, Trace
+from basedsl.tracing.contract import carried
 
 RESULT = "the value"  # the value of an expression's branch, in messages
 Side = Body | Callable[[], Any] | None
 _SIDES = ("true", "false")
+_KERNEL_RESULT = "write the value into a tensor, and `return` without one"
 
 
 class _Outcome:
@@ -113,6 +117,7 @@ class Branch:
             for outcome in outcomes:
                 outcome.region.closed = True
             trace.region = outer
+        results = carried(trace, "if_", results, len(self.changed))
         for changed, result in zip(self.changed, results, strict=True):
             changed.contents.leaves[changed.index] = changed.type.from_ir(result)
         self.state.restore(self.final)
@@ -281,9 +286,15 @@ class Branch:
         raise DSLError(
             f"{what} refers to different {' or '.join(sorted(kinds))} objects depending on a "
             "dynamic condition",
-            self.span,
+            next(filter(None, (binding_span(b, contents.name) for b in self.bodies)), self.span),
             hint="build a new object on both paths, or change one object in place",
         )
+
+    def _is_of_kernel(self) -> bool:
+        """Return True in the kernel's own body, not in a function that it calls."""
+        functions = [f for body in self.bodies for f in functions_of(body)]
+        in_kernel = self.trace.function_kind == "kernel"
+        return in_kernel and any(self.trace.is_body(f.__code__) for f in functions)
 
     def _mismatch(self, contents: PlaceContents, index: int | None, a: str, b: str) -> NoReturn:
         name = contents.name
@@ -294,8 +305,13 @@ class Branch:
                 hint=_remedy_of_expression(a, b),
             )
         path = contents.prefix if index is None else contents.path(index)
-        path = _spoken(path) if RETURN_VALUE in path else f"'{path}'"
-        then, orelse = (binding_span(body, name) for body in self.bodies)
+        is_result = RETURN_VALUE in path
+        path = _spoken(path) if is_result else f"'{path}'"
+        then, orelse = (change_span(body, contents) for body in self.bodies)
+        if is_result and self._is_of_kernel():
+            raise DSLTypeError(
+                "a kernel returns no value", then or orelse or self.span, hint=_KERNEL_RESULT
+            )
         other = "here" if orelse else "when the condition is false"
         notes = ((f"{path} is {b} {other}", orelse or self.span),) if then or orelse else ()
         raise DSLTypeError(

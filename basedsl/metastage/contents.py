@@ -16,6 +16,7 @@ import functools
 import logging
 import operator
 import pathlib
+import random
 import re
 import sys
 import types
@@ -46,7 +47,13 @@ _IMMUTABLE = (
 _IMMUTABLE_NAMES = ("decimal.Decimal", "fractions.Fraction", "uuid.UUID")
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 # Their effects leave nothing to compare.
-_OPAQUE = (logging.Logger, logging.LoggerAdapter, logging.Handler, ctypes._Pointer)
+_OPAQUE = (
+    random.SystemRandom,
+    logging.Logger,
+    logging.LoggerAdapter,
+    logging.Handler,
+    ctypes._Pointer,
+)
 _MOST = 20000  # objects that one object may lead to; it counts as opaque if it leads to more
 
 _OPAQUE_MARK = object()
@@ -233,6 +240,7 @@ class Contents:
 
     def _reduced(self, obj: Any, *, with_attributes: bool = True) -> bool:
         """Follow what pickling would take of an object of a library."""
+        getattr(obj, "__dict__", None)  # a partial makes its dict when asked, and pickles it then
         try:
             parts = obj.__reduce_ex__(4)
         except Exception:  # user code may raise anything: then the object counts as opaque

@@ -10,9 +10,10 @@ import builtins
 import contextlib
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from basedsl.errors import DSLError, DSLNameError, DSLTypeError
@@ -185,6 +186,10 @@ class StagedControlFlow:
                 return
 
     # Statements --------------------------------------------------------------------------------
+
+    def named(self, value: Any, text: str) -> None:
+        if isinstance(value, FunctionType | BuiltinFunctionType | MethodType):
+            raise DSLTypeError(f"'{text}' is named here and not called", hint=f"write {text}()")
 
     def assert_(self, test: Thunk, message: Thunk | None) -> None:
         condition = asked(test())
@@ -387,6 +392,8 @@ def _print(
     """Python's `print` while tracing: dynamic values show as `?`."""
     trace = current_trace_or_none()
     assert trace is not None
+    if any(map(_has_dynamic, values)):
+        trace.remark_on_text(sys._getframe(1))
     text = (" " if sep is None else sep).join(map(_shown, values)) + ("\n" if end is None else end)
     target = file
 

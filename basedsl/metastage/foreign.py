@@ -7,7 +7,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLError, with_article
-from basedsl.location import Span, span_of_code
+from basedsl.location import Span
 from basedsl.metastage.contents import (
     ALL,
     ATTRIBUTES,
@@ -18,7 +18,7 @@ from basedsl.metastage.contents import (
     is_opaque_class,
     may_change,
 )
-from basedsl.metastage.namespaces import ONCE, instructions, named_in
+from basedsl.metastage.namespaces import ONCE, instructions, named_in, naming_span
 from basedsl.tracing import current_trace_or_none
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class ForeignObjects:
         self._outside = None if trace is None else trace.outside
         self._marks = None if self._outside is None else self._outside.mark(snapshot)
         used: set[str] | None = None
+        if self._outside is not None and self._outside.volatile:
+            used = _used_names(functions, snapshot)
+            self._refuse_volatile(self._outside.volatile, used)
         for name, value in global_values.items():
             if not self._hold(name, value) and self._is_global(name):
                 self._check_opaque(name, value)
@@ -88,6 +91,19 @@ class ForeignObjects:
                 hint="use it outside of loops and branches that the run time decides",
             )
 
+    def _refuse_volatile(self, functions: Iterable[str], used: set[str]) -> None:
+        for path in sorted(functions):
+            name = path.rpartition(".")[2]
+            if name in used:
+                raise DSLError(
+                    f"'{path}', which answers otherwise each time, is used inside staged control "
+                    "flow",
+                    self._span_of(name),
+                    notes=(("it would be called once, while compiling", None),),
+                    hint="call it outside of loops and branches that the run time decides, and "
+                    "pass what it gives as an argument",
+                )
+
     def check(self) -> None:
         """Raise a DSLError if one of them has changed."""
         for place, value, before, part in self._held.values():
@@ -120,15 +136,13 @@ class ForeignObjects:
         )
 
     def _span_of(self, path: str) -> Span | None:
-        """Return the one line of the region that names the object; None if there are several."""
-        name = path.replace("[", ".").split(".")[0]
-        spans: dict[int, Span] = {}
-        for code in self._codes:
-            for here, instruction in instructions(code):
-                if instruction.argval == name and "CONST" not in instruction.opname:
-                    span = span_of_code(here, instruction.offset)
-                    spans.setdefault(span.line, span)
-        return next(iter(spans.values())) if len(spans) == 1 else None
+        """Return the first line of the region that names the object and stores or calls something,
+        or else the first that names it.
+        """
+        steps = path.replace("[", ".").split(".")
+        first, _ = naming_span(self._codes, steps[0])
+        # The last step, where a module goes by another name.
+        return first or naming_span(self._codes, steps[-1])[0]
 
 
 # Methods that see an object only before or after captured code does.

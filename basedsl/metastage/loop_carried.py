@@ -35,12 +35,14 @@ from basedsl.metastage.state import (
     State,
     StateSnapshot,
     binding_span,
+    change_span,
     describe_leaf,
     same_contents,
 )
 from basedsl.numeric import is_dynamic
 from basedsl.pytree import copy_place, fill_place, leaf_paths, open_value, same_shape, unflatten
 from basedsl.tracing import Trace
+from basedsl.tracing.contract import carried
 
 MAX_ATTEMPTS = 100
 
@@ -194,6 +196,7 @@ class Loop:
 
     def enter(self, values: Iterable[Any]) -> None:
         """Bind the carried `values` to the variables, at the head of an iteration."""
+        values = carried(self.trace, "for_ or while_", values, len(self.carried), given=True)
         for c, value in zip(self.carried, values, strict=True):
             c.contents.leaves[c.index] = c.type.from_ir(value)
         self.state.restore(self.head)
@@ -392,6 +395,7 @@ class Loop:
     # After the loop ----------------------------------------------------------------------------
 
     def _finish(self, results: Iterable[Any]) -> None:
+        results = carried(self.trace, "for_ or while_", results, len(self.carried))
         for c, value in zip(self.carried, results, strict=True):
             c.contents.leaves[c.index] = c.type.from_ir(value)
         for name in self.maybe_unbound:
@@ -418,7 +422,8 @@ class Loop:
         raise DSLError(
             f"'{head.prefix}' changes its structure in this loop, from {head.describe()} to "
             f"{after.describe()}",
-            binding_span(self.body, head.name) or self.span,
+            change_span(self.body, head) or self.span,
+            notes=(("the loop", self.span),),
             hint="use range_constexpr to unroll the loop while compiling, or keep the structure "
             "fixed and change its items",
         )

@@ -13,7 +13,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from basedsl.errors import DSLError
-from basedsl.location import is_internal, is_library
+from basedsl.location import Span, is_internal, is_library, span_of_code
 
 _KINDS = (type, FunctionType, ModuleType)
 _MISSING = object()
@@ -84,6 +84,46 @@ def instructions(code: CodeType) -> Iterator[tuple[CodeType, dis.Instruction]]:
         if isinstance(constant, CodeType):
             yield from instructions(constant)
 
+
+def changing_lines(code: CodeType) -> frozenset[int]:
+    """Return the lines of code, and of functions in it, that store to an item or attribute, or call
+    something for its effect.
+    """
+    found = set()
+    before = ""
+    line = code.co_firstlineno
+    for instruction in dis.get_instructions(code):
+        where = instruction.positions
+        line = line if where is None or where.lineno is None else where.lineno
+        name = instruction.opname
+        if name in _STORES or (name == "POP_TOP" and before.startswith("CALL")):
+            found.add(line)
+        before = name
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= changing_lines(constant)
+    return frozenset(found)
+
+
+def naming_span(codes: Iterable[CodeType], name: str) -> tuple[Span | None, bool]:
+    """Return the first line that names a variable and stores or calls something, with True; else
+    the first that names it at all.
+    """
+    first = None
+    for code in codes:
+        changing = changing_lines(code)
+        for here, instruction in instructions(code):
+            if instruction.argval == name and "CONST" not in instruction.opname:
+                span = span_of_code(here, instruction.offset)
+                if span.line in changing:
+                    return span, True
+                first = first or span
+    return first, False
+
+
+_STORES = frozenset(
+    {"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "STORE_SLICE"}
+)
 
 # By the id of a code object that the entry keeps alive. Not by the code itself: comparing two that
 # are equal takes time exponential in how deep functions are nested in them.

@@ -25,7 +25,7 @@ from basedsl.metastage.carried_types import same_leaf
 from basedsl.metastage.contents import may_change
 from basedsl.metastage.foreign import ForeignObjects
 from basedsl.metastage.iterators import is_iterator, position
-from basedsl.metastage.namespaces import ONCE, Namespaces, named_in
+from basedsl.metastage.namespaces import ONCE, Namespaces, named_in, naming_span
 from basedsl.pytree import UNBOUND, Node, is_place, leaf_paths, open_place, same_shape, unflatten
 
 
@@ -312,6 +312,16 @@ def binding_span(body: Any, name: str) -> Span | None:
     for function in functions_of(body):
         found = _binding_span(function.__code__, name) or found
     return found
+
+
+def change_span(body: Any, contents: PlaceContents) -> Span | None:
+    """Return the place in `body` that changes an object or binds a variable, for messages."""
+    bound = binding_span(body, contents.name)
+    if bound is not None and contents.node.kind == "cell":
+        return bound
+    codes = [function.__code__ for function in functions_of(body)]
+    span, changes = naming_span(codes, contents.name)
+    return span if changes else bound
 
 
 def _binding_span(code: CodeType, name: str) -> Span | None:

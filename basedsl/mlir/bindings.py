@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import signal
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from basedsl.errors import DSLRuntimeError
+from basedsl.mlir.clashes import refuse_clash
 from basedsl.recursion_limit import room
 
 ENVIRONMENT_VARIABLE = "BASEDSL_MLIR"
@@ -63,6 +65,7 @@ class Bindings:
     def __init__(self, package: str) -> None:
         self.package = package
         with _whole():
+            refuse_clash(package, _shared_objects(package))
             _stand_in_for_parent(package)
             self.ir: Any = importlib.import_module(f"{package}.ir")
             self.passmanager: Any = importlib.import_module(f"{package}.passmanager")
@@ -89,6 +92,11 @@ class Bindings:
 
     def __repr__(self) -> str:
         return f"Bindings({self.package!r})"
+
+
+def _shared_objects(package: str) -> list[Path]:
+    folder = _folder(package)
+    return [] if folder is None else sorted((folder / "_mlir_libs").glob("*.so*"))
 
 
 def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bindings:
@@ -144,8 +152,10 @@ def installed_stamp(package: str | None = None, needs: tuple[str, ...] = ()) -> 
 
 def _missing(package: str, needs: tuple[str, ...]) -> str:
     folder = _folder(package)
-    if folder is None or not (folder / "ir.py").exists():
+    if folder is None or not folder.is_dir():
         return "not installed"
+    if not (folder / "ir.py").exists():
+        return "no MLIR bindings, which have a module 'ir'"
     absent = [
         dialect
         for dialect in needs
@@ -161,61 +171,64 @@ def _folder(package: str) -> Path | None:
     spec = importlib.util.find_spec(parent)
     if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(next(iter(spec.submodule_search_locations)), *rest)
+    folders = [Path(place, *rest) for place in spec.submodule_search_locations]
+    return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 
 class _StandIn(types.ModuleType):
-    """Stands for the parent of a bindings package, whose own import is slow, until somebody uses
-    it.
-
-    numba_cuda_mlir's `__init__` loads a whole compiler (0.4 s); `numba_cuda_mlir._mlir` needs
-    nothing of it, except that MLIR's libraries are loaded without leaking symbols to another LLVM
-    in the process (llvmlite's), which `_libraries` takes care of. The bindings look themselves up
-    by full name from C++, so there must be a parent in `sys.modules` at all times.
+    """Stands for a module whose import is slow until somebody uses it; then it becomes that module,
+    the same object, so that everybody who imports it shares one.
     """
 
-    def __init__(self, name: str, child: str, spec: Any) -> None:
-        super().__init__(name)
+    def __init__(self, spec: Any) -> None:
+        super().__init__(spec.name)
         self.__spec__ = spec
-        self.__path__ = list(spec.submodule_search_locations)
-        self.child = child
+        self.__loader__ = spec.loader
+        self.__file__ = spec.origin
+        self.__package__ = spec.parent
+        if spec.submodule_search_locations is not None:
+            self.__path__ = list(spec.submodule_search_locations)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__version__":
+        if name.startswith("__") and name not in ("__version__", "__all__"):
             raise AttributeError(name)
-        return getattr(self._real(), name)
-
-    def _real(self) -> types.ModuleType:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return importlib.import_module(self.__name__)
+        _become_real(self)
+        return getattr(self, name)
 
 
-class _LeanDialect(types.ModuleType):
+def _become_real(stand_in: types.ModuleType) -> None:
+    """Execute the module that `stand_in` stands for, in its place."""
+    if not isinstance(stand_in, _StandIn):
+        return
+    spec: Any = stand_in.__spec__
+    with _lock, _whole():
+        if isinstance(stand_in, _StandIn):  # no other thread was first
+            kind, stand_in.__class__ = type(stand_in), types.ModuleType  # type: ignore[assignment]
+            try:
+                spec.loader.exec_module(stand_in)
+            except BaseException:
+                stand_in.__class__ = kind
+                raise
+
+
+class _LeanDialect(_StandIn):
     """Stands for a dialect's module, with its attributes and types only, until somebody names one
     of its hundreds of op classes: making those takes a quarter of loading MLIR.
 
     Without them its ops are generic objects in Python, and no less valid.
     """
 
-    def __init__(self, name: str, extension: Any) -> None:
-        super().__init__(name)
+    def __init__(self, spec: Any, extension: Any) -> None:
+        super().__init__(spec)
         self._extension = extension
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__all__":
-            raise AttributeError(name)
-        if hasattr(self._extension, name):
+        if not name.startswith("__") and hasattr(self._extension, name):
             return getattr(self._extension, name)
-        with _whole():
-            if sys.modules.get(self.__name__) is self:
-                del sys.modules[self.__name__]
-            real = importlib.import_module(self.__name__)
         if name == "__all__":  # read by `from ... import *`
-            return [key for key in vars(real) if not key.startswith("_")]
-        found = getattr(real, name)
-        setattr(self, name, found)  # bindings that were loaded before keep naming this module
-        return found
+            _become_real(self)
+            return [key for key in vars(self) if not key.startswith("_")]
+        return super().__getattr__(name)
 
 
 # Dialects, and the extension module that has their attributes and types, if any.
@@ -235,44 +248,81 @@ _LEAN = {
 
 
 def _lean_dialects(package: str) -> None:
+    dialects: Any = None
     for dialect, extension in _LEAN.items():
         name = f"{package}.dialects.{dialect}"
-        if name not in sys.modules and not _missing(package, (dialect,)):
-            found: Any = None
-            if extension:
+        if name in sys.modules or _missing(package, (dialect,)):
+            continue
+        found: Any = None
+        if extension:
+            try:
                 found = importlib.import_module(f"{package}._mlir_libs.{extension}")
-            sys.modules[name] = _LeanDialect(name, found)
+            except ModuleNotFoundError:  # in other versions it is elsewhere, or is none
+                continue
+        dialects = dialects or importlib.import_module(f"{package}.dialects")
+        stand_in = _LeanDialect(importlib.util.find_spec(name), found)
+        sys.modules[name] = stand_in
+        setattr(dialects, dialect, stand_in)
 
 
 class _ParentFirst:
-    """A finder that finds nothing, but imports the real parent before any submodule of a stand-in
-    other than `child`. It is no part of the stand-in, whose every attribute imports the parent:
-    finders are asked for optional ones (`importlib.metadata` does so).
+    """A finder that makes the stand-in of a package real before any submodule of it other than
+    `child` is imported, because that submodule may need what the package's `__init__` does.
     """
 
-    def __init__(self, stand_in: _StandIn) -> None:
+    def __init__(self, stand_in: _StandIn, child: str) -> None:
         self._stand_in = stand_in
+        self._child = child
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Import the parent where a submodule needs it; find nothing."""
-        stand_in = self._stand_in
-        parent, _, child = name.partition(".")
-        if parent != stand_in.__name__ or child.split(".")[0] == stand_in.child:
-            return
-        sys.meta_path.remove(self)
-        stand_in._real()
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return the spec of a submodule that the package's `__init__` has imported; else None."""
+        parent, _, rest = name.partition(".")
+        if parent != self._stand_in.__name__ or rest.split(".")[0] == self._child:
+            return None
+        with contextlib.suppress(ValueError):  # another thread was first
+            sys.meta_path.remove(self)
+        _become_real(self._stand_in)
+        known = sys.modules.get(name)
+        if known is None or known.__spec__ is None:
+            return None
+        loader: Any = _Known(known)
+        return importlib.machinery.ModuleSpec(name, loader, origin=known.__spec__.origin)
+
+
+class _Known:
+    """A loader of a module that is imported already."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self._spec
+        module.__loader__ = self._spec.loader if self._spec else None
 
 
 def _stand_in_for_parent(package: str) -> None:
+    """Put a stand-in for the parent of a bindings package, whose own import is slow.
+
+    numba_cuda_mlir's `__init__` loads a whole compiler (0.4 s); `numba_cuda_mlir._mlir` needs
+    nothing of it, except that MLIR's libraries are loaded without leaking symbols to another LLVM
+    in the process (llvmlite's), which `_libraries` takes care of. The bindings look themselves up
+    by full name from C++, so there must be a parent in `sys.modules` at all times.
+    """
     parent, _, child = package.partition(".")
     if not child or parent in sys.modules:
         return
     spec = importlib.util.find_spec(parent)
-    stand_in = _StandIn(parent, child.split(".")[0], spec)
+    if spec is None or spec.loader is None:  # a namespace package: nothing to import
+        return
+    stand_in = _StandIn(spec)
     for library, mode in _libraries(package):
         ctypes.CDLL(str(library), mode=mode)
     sys.modules[parent] = stand_in
-    sys.meta_path.insert(0, _ParentFirst(stand_in))
+    sys.meta_path.insert(0, _ParentFirst(stand_in, child.split(".")[0]))
 
 
 def _libraries(package: str) -> tuple[tuple[Path, int], ...]:

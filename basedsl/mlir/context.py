@@ -18,11 +18,16 @@ class MLIRContext:
     """A context of `bindings` in which `load_dialects` has run once."""
 
     def __init__(
-        self, bindings: Bindings, load_dialects: Callable[[Bindings], None] | None = None
+        self,
+        bindings: Bindings,
+        load_dialects: Callable[[Bindings], None] | None = None,
+        *,
+        allow_unregistered_dialects: bool = False,
     ) -> None:
         self.bindings = bindings
         self.lock = threading.RLock()
         self._load_dialects = load_dialects
+        self._allow_unregistered = allow_unregistered_dialects
         self._context: Any = None
 
     @contextlib.contextmanager
@@ -32,6 +37,7 @@ class MLIRContext:
         with self.lock:
             if self._context is None:
                 context = ir.Context()
+                context.allow_unregistered_dialects = self._allow_unregistered
                 with context, ir.Location.unknown():
                     if self._load_dialects is not None:
                         self._load_dialects(self.bindings)

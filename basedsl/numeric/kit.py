@@ -35,18 +35,20 @@ class Kit:
     """
 
     __slots__ = (
-        "_attributes", "_predicates", "_types", "create", "i1", "ir", "loc", "plans", "trace"
+        "_attributes", "_predicates", "_types", "create", "functions", "i1", "ir", "loc", "plans",
+        "trace",
     )  # fmt: skip
 
     def __init__(self, trace: Trace) -> None:
         ir = trace.ir
-        for dialect in _DIALECTS:
-            getattr(trace.bindings, dialect)  # loading registers its ops, which are made by name
+        for dialect in _DIALECTS:  # loading registers its ops, which are made by name
+            getattr(trace.bindings, dialect, None)
         self.trace = trace
         self.ir = ir
         self.create = ir.Operation.create
         self.loc: Any = None
         self.plans: dict[Any, Any] = {}  # of operators, for this trace's default types
+        self.functions: set[str] = set()  # that the module has got for arithmetic
         self.i1 = ir.IntegerType.get_signless(1)
         i64 = ir.IntegerType.get_signless(64)
         self._predicates = {

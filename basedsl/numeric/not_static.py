@@ -8,6 +8,7 @@ from typing import Any
 
 from basedsl.errors import DSLError
 from basedsl.location import is_library, is_rewritten, user_frame
+from basedsl.slips import called_library
 from basedsl.tracing import trace as tracing
 
 
@@ -17,6 +18,13 @@ def not_static(number: Any, problem: str, hint: str | None = None) -> DSLError:
     """
     frame = user_frame()
     text = f"a dynamic {type(number).__name__} {problem}"
+    numpy_call = None if frame is None else called_library(frame)
+    if numpy_call is not None:
+        text = f"{numpy_call}() runs while compiling, and this value is known at run time only"
+        hint = (
+            "pass a value known while compiling (Constexpr); for memory of a size known at run "
+            "time, pass an array as an argument"
+        )
     if hint is None:
         hint = _condition_hint(frame)
         if frame is not None and _is_in_case(frame):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl.errors import DSLError, DSLTypeError, with_article
-from basedsl.numeric import comparisons, concrete, division, powers, shifts
+from basedsl.numeric import comparisons, concrete, division, powers, quotient, shifts
 from basedsl.numeric.engine import Operator, OperatorPlan, Shortcut, apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
@@ -39,9 +39,20 @@ def _plan_true_division(
     op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults
 ) -> OperatorPlan:
     T = common_type(A, a, B, b, now)
+    weak = _both_weak(a, b)
     if T.is_integer:
         T = now.float
-    return OperatorPlan(T, T, T, op.rule(T), _both_weak(a, b))
+        if not all(comparisons.is_exact_in(operand, T) for operand in (A, B)):
+            return OperatorPlan(A, B, T, quotient.integer_quotient(T), weak)
+    return OperatorPlan(T, T, T, op.rule(T), weak)
+
+
+def _quotient_of_literals(plan: OperatorPlan, a: Any, b: Any) -> Any:
+    """Return `a / b` of two integers that are known; None for others."""
+    x, y = (z.value if isinstance(z, Numeric) else z for z in (a, b))
+    if not (plan.left.is_integer and isinstance(x, int) and isinstance(y, int)):
+        return None
+    return plan.result._known(quotient.rounded_quotient(int(x), int(y), plan.result), plan.weak)
 
 
 def _plan_bits(op: Operator, A: Type, a: Tie, B: Type, b: Tie, now: Defaults) -> OperatorPlan:
@@ -227,7 +238,8 @@ MUL = Operator(
     divisor=_product, identity=1, commutes=True,
 )  # fmt: skip
 TRUEDIV = Operator(
-    "/", _plan_true_division, concrete.true_division, floating=division.true_quotient
+    "/", _plan_true_division, concrete.true_division, floating=division.true_quotient,
+    shortcut=_quotient_of_literals,
 )  # fmt: skip
 FLOORDIV = Operator(
     "//", _plan_arithmetic, concrete.floor_division,

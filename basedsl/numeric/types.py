@@ -295,6 +295,9 @@ class Numeric(metaclass=NumericMeta):
     def __format__(self, spec: str) -> str:
         if self.region is None:
             return format(self.value, spec)
+        trace = tracing.current_trace_or_none()
+        if trace is not None:
+            trace.remark_on_text(sys._getframe(1))
         try:
             return format(str(self), spec)
         except ValueError:  # a format of numbers; a dynamic number shows as "?"
@@ -608,7 +611,8 @@ def _check_float(T: type[Numeric], value: Number) -> float:
 
 def _reject(T: type[Numeric], value: Any) -> Number:
     raise DSLTypeError(
-        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}"
+        f"{T.__name__}(...) takes a number, not {value!r} of type {type(value).__name__}",
+        hint="convert one element, or one number, at a time",
     )
 
 

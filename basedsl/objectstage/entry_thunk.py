@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl.errors import CompilerBug
+from basedsl.binding.storage import check_storage
+from basedsl.errors import CompilerBug, plugin_defect
 from basedsl.objectstage.pipeline import PipelineContext
 
 ENTRY_SUFFIX = "__entry"
@@ -31,18 +32,21 @@ class AddEntry:
     """The pass that adds the entry of `name` to LLVM IR text.
 
     `parameters` are names and argument types, and `results` the results, whose storage must be that
-    of the compiled function; `plugin` is named where it is not.
+    of the compiled function; errors name the plugin of `language` where it is not.
     """
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
     results: Any = None
-    plugin: str = ""
+    language: Any = None
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
         text: str = context.artifact
         signature = _signature(text, self.name)
         if self.results is not None:
+            names = [name for name, _ in self.parameters]
+            arguments = [kind for _, kind in self.parameters]
+            check_storage(self.language, names, arguments)
             self._check(*signature)
         return text + entry_text(self.name, *signature)
 
@@ -61,11 +65,16 @@ class AddEntry:
 
     def _refuse(self, what: str, codes: Sequence[str], kinds: Sequence[str]) -> None:
         given = "".join(f"\n  {name}: {kind}" for name, kind in self.parameters)
-        notes = ((f"the arguments are{given}", None),) if what == "arguments" else ()
-        raise CompilerBug(
-            f"the C storage of the {what}, {' '.join(codes) or 'nothing'}, is not that of the "
-            f"compiled function, {', '.join(kinds) or 'nothing'} (in {self.plugin})",
-            notes=notes,
+        notes = [
+            (f"the storage is {' '.join(codes) or 'nothing'}", None),
+            (f"the compiled function has {', '.join(kinds) or 'nothing'}", None),
+        ]
+        if what == "arguments":
+            notes.append((f"the arguments are{given}", None))
+        raise plugin_defect(
+            self.language,
+            f"the C storage of the {what} is not that of the compiled function",
+            notes=tuple(notes),
             hint="leave `storage` out: it is derived from the IR types",
         )
 

@@ -93,7 +93,29 @@ def _spans(location: Any) -> list[Span]:
         return [dataclasses.replace(one, callers=one.callers + callers) for one in inner] + outer
     if _is_a(location, "fused", "FusedLoc"):
         return [span for inner in location.locations for span in _spans(inner)]
+    if type(location).__name__ == "Location" and not hasattr(location, "is_a_file"):
+        return spans_of_text(str(location))
     return []
+
+
+_PLACE = re.compile(r'"((?:[^"\\]|\\.)+)":(\d+):(\d+)(?: to (?:(\d+))?:(\d+))?')
+
+
+def spans_of_text(text: str) -> list[Span]:
+    """Return the spans in the text of a location, of bindings that say no more: of call sites the
+    callee's first, with the callers behind it.
+    """
+    found = []
+    for place in _PLACE.finditer(text):
+        name, line, col, end_line, end_col = place.groups()
+        if name in ("-", "<unknown>") or line == "0":
+            continue
+        known = end_col is not None and end_line in (None, line)
+        end = int(end_col) - 1 if known else None
+        found.append(Span(name, int(line), max(int(col) - 1, 0), int(line) if known else None, end))
+    if text.startswith("loc(callsite(") and len(found) > 1:
+        return [dataclasses.replace(found[0], callers=tuple(found[1:])), *found[1:]]
+    return found
 
 
 def _is_a(location: Any, kind: str, class_name: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 UNDEFINED = 0
 PROGBITS, SYMTAB, RELA, NOBITS = 1, 2, 4, 8
 LOCAL = 0
+_EXECUTABLE = 4  # a section's flag SHF_EXECINSTR
 _MAGIC = b"\x7fELF\x02\x01"
 
 
@@ -96,6 +97,11 @@ class ObjectFile:
             for at in range(section.offset, section.offset + section.size, 24):
                 name, info, _, home, value = struct.unpack_from("<IBBHQ", self.data, at)
                 yield Symbol(self._text(strings, name), info >> 4, home, value)
+
+    @property
+    def code_size(self) -> int:
+        """The number of bytes of machine code."""
+        return sum(one.size for one in self.sections if one.flags & _EXECUTABLE)
 
     def relocations(self, section: Section) -> Iterator[Relocation]:
         """Return the rows of a section of kind RELA."""

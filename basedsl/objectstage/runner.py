@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from basedsl.errors import CompilerBug, DSLError
+from basedsl.errors import CompilerBug, DSLError, with_article
 from basedsl.mlir import MLIRContext, uninterrupted
 from basedsl.objectstage import failure, snapshot
 from basedsl.objectstage.failure import Diagnostic, PassFailed
@@ -82,16 +82,20 @@ class Stages:
         return data
 
     def save(self, folder: Path, stem: str, names: tuple[str, ...] | None = None) -> list[Path]:
-        """Write outputs as `folder/stem.N.name.suffix`, N counting the stages. Returns the files.
+        """Write outputs to files in `folder`, and return the files.
 
-        Names that this pipeline does not have are skipped.
+        The traced module becomes `stem.mlir`, an artifact whose step is called as its suffix
+        `stem.ptx` and the like, others `stem.N.name.suffix`, N counting the stages. Names that this
+        pipeline does not have are skipped; "ir" is the traced module.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        return [
-            output.save(folder / f"{stem}.{number}.{name}")
-            for number, (name, output) in enumerate(self.outputs.items())
-            if names is None or name in names
-        ]
+        saved = []
+        for number, (name, output) in enumerate(self.outputs.items()):
+            if names is None or name in names or (number == 0 and "ir" in names):
+                plain = number == 0 or output.suffix == f".{name}"
+                file = stem if plain else f"{stem}.{number:02}.{name}"
+                saved.append(output.save(folder / file))
+        return saved
 
     def report(self) -> str:
         """Write a line for each step: name, milliseconds, size of the output."""
@@ -114,17 +118,20 @@ def run(
     verify_input: bool = True,
     label: str = "",
     dsl: str = "",
+    plugin: str = "the DSL",
 ) -> Stages:
     """Run `pipeline` on a copy of `module` and return what every step left behind.
 
     `observe(name, output)` sees each output, the input's included, and may return another snapshot
     that takes its place, for the steps that follow as well. `label` (a function's name) and `dsl`
-    only go into the repro file. Raises `PassFailed` (a `CompilerBug`), or a `DSLError` that a
-    Python pass raised.
+    only go into the repro file; errors about a broken step name `plugin`. Raises `PassFailed` (a
+    `CompilerBug`), or a `DSLError` that a Python pass raised.
     """
     stages = Stages(pipeline)
     with context.entered() as live, _collecting(live, stages):
-        work = _Run(pipeline, module.operation, context, options, observe, stages, label, dsl)
+        work = _Run(
+            pipeline, module.operation, context, options, observe, stages, label, dsl, plugin
+        )
         if verify_input:
             work.verify(pipeline.input, "the module that tracing built is not valid")
         work.publish(pipeline.input, snapshot.of_operation(work.op, context))
@@ -147,6 +154,7 @@ class _Run:
         stages: Stages,
         label: str,
         dsl: str,
+        plugin: str,
     ) -> None:
         self.pipeline = pipeline
         self.op = op.clone(ip=False).operation
@@ -155,6 +163,7 @@ class _Run:
         self.stages = stages
         self.label = label
         self.dsl = dsl
+        self.plugin = plugin
         self.passes = PipelineContext(context, options, artifacts=stages.artifacts)
         self.module_now: Snapshot | None = None
 
@@ -174,10 +183,23 @@ class _Run:
             output = snapshot.of_operation(self.op, self.context)
         elif isinstance(made, Snapshot):
             output = made
+        elif not isinstance(made, bytes | str):
+            raise CompilerBug(
+                f"step '{step.name}' of pipeline '{self.pipeline.name}' returned "
+                + with_article(type(made)),
+                notes=(("a pass returns None, text, bytes or a Snapshot", None),),
+                hint=self._report(),
+            )
         else:
             output = snapshot.of_artifact(made, step.suffix)
         self.stages.seconds[step.name] = perf_counter() - start
         self.publish(step.name, output)
+
+    def _report(self) -> str:
+        return (
+            f"this is a defect of {self.plugin}, not of your program; please report it to its "
+            "authors"
+        )
 
     def publish(self, name: str, output: Snapshot) -> None:
         """Keep `output`, after the observer has seen or replaced it."""
@@ -235,7 +257,7 @@ class _Run:
             bug = CompilerBug(
                 f"step '{step.name}' of pipeline '{self.pipeline.name}' broke: "
                 f"{type(error).__name__}: {error}",
-                hint="this is a defect of the DSL, not of your program; please report it",
+                hint=self._report(),
             )
             raise bug from error
 
@@ -258,7 +280,7 @@ class _Run:
                 raise CompilerBug(
                     f"step '{step.name}' of pipeline '{self.pipeline.name}' is not a pass "
                     f"pipeline of {self.context.bindings.package}: {reason}",
-                    hint=f"the step says {text}",
+                    hint=f"the step of {self.plugin} says {text}",
                 ) from None
             if len(cache) >= _MANAGERS_KEPT:
                 cache.clear()

@@ -61,6 +61,15 @@ class Snapshot:
         read = _readers.get(self.kind)
         return f"<{len(self.data)} bytes of {self.kind}>\n" if read is None else read(self.data)
 
+    def module(self) -> Any:
+        """Return the module, parsed anew: what is done to it changes nothing else. Raises
+        ValueError for other kinds, and for one whose bindings are not known.
+        """
+        if self.kind != MLIR or self.context is None:
+            raise ValueError(f"{self!r} is no module that can be parsed")
+        with self.context.entered():
+            return self.context.bindings.ir.Module.parse(self.data)
+
     def save(self, stem: Path) -> Path:
         """Write what `text()` shows, or the bytes where there is no text for them. Returns the
         file.

@@ -7,39 +7,34 @@ reason (`broken`), and the others work.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import inspect
+import os
 import threading
+import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-import pluggy
-
-from basedsl.errors import DSLError, nearest, with_article
+from basedsl.errors import DSLError, with_article
+from basedsl.options import NO_PLUGINS, Options
 from basedsl.plugin import hookspecs
+from basedsl.plugin.answers import Answer, PluginError, answers, ask, described
+from basedsl.plugin.chain import chained, first, noted
+from basedsl.plugin.checks import Plugin, hook_names, inspected, new_pluggy
 from basedsl.plugin.entry_points import installed
 from basedsl.plugin.hookspecs import (
     CONFORMANCE_GROUP,
     DSL_GROUP,
     GROUP,
+    HOOKSPEC_GROUP,
     Command,
     ConformanceEntry,
     DSLEntry,
 )
+from basedsl.slips import closest_name
 
-_PREFIX = "basedsl_"
-_SPECS = {
-    name: tuple(inspect.signature(spec).parameters)
-    for name, spec in vars(hookspecs).items()
-    if name.startswith(_PREFIX)
-}
-
-
-class PluginError(DSLError):
-    """A plugin that breaks the contract of `basedsl.plugin.hookspecs`, or a name that no plugin
-    has.
-    """
+P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -50,16 +45,6 @@ class Broken:
     reason: str
 
 
-@dataclass(frozen=True)
-class _Plugin:
-    """The facts about a registered plugin."""
-
-    name: str
-    module: Any
-    dsls: tuple[DSLEntry, ...]
-    commands: tuple[Command, ...]
-
-
 class PluginManager:
     """The plugins of one process, or of one test."""
 
@@ -67,13 +52,18 @@ class PluginManager:
         self._entry_points = entry_points or installed
         self._lock = threading.RLock()
         self._discovered = self._discovering = False
-        self._pluggy = _new_pluggy()
-        self._plugins: dict[str, _Plugin] = {}
+        self._specs: list[Any] = [hookspecs]
+        self._pluggy = new_pluggy(self._specs)
+        self._plugins: dict[str, Plugin] = {}
         self._owners: dict[str, str] = {}
         self._named: dict[str, tuple[str, DSLEntry]] | None = None
         self._loaded: dict[str, Any] = {}
         self._adapters: dict[tuple[str, type, Any], Callable[[Any], Any] | None] = {}
+        self._options: dict[tuple[str, type[Options]], type[Options]] = {}
+        self._known_answers: dict[tuple[str, str | None], list[Answer]] = {}
         self.broken: dict[str, Broken] = {}
+        #: Names of plugins, distributions and DSLs that are not used; set it before anything else.
+        self.switched_off = frozenset(filter(None, os.environ.get(NO_PLUGINS, "").split(",")))
 
     # Registering -------------------------------------------------------------------------------
 
@@ -82,7 +72,7 @@ class PluginManager:
         with self._lock:
             if name in self._plugins:
                 raise PluginError(f"there are two plugins called {name!r}")
-            plugin = _inspect(module, name)
+            plugin = inspected(module, name, self._specs)
             for entry in plugin.dsls:
                 named = self._named_dsls().get(entry.name)
                 owner = named[0] if named else self._owners.get(entry.name)
@@ -104,7 +94,7 @@ class PluginManager:
                 raise PluginError(f"the plugin {name!r} is registered already: {error}") from None
             self._plugins = {**self._plugins, name: plugin}
             self._owners = {**self._owners, **{entry.name: name for entry in plugin.dsls}}
-            self._adapters = {}
+            self._forget()
 
     def unregister(self, name: str) -> None:
         """Remove the plugin `name` and its DSLs."""
@@ -115,7 +105,10 @@ class PluginManager:
             self._plugins = {k: v for k, v in self._plugins.items() if k != name}
             self._owners = {k: v for k, v in self._owners.items() if k not in gone}
             self._loaded = {k: v for k, v in self._loaded.items() if k not in gone}
-            self._adapters = {}
+            self._forget()
+
+    def _forget(self) -> None:
+        self._adapters, self._options, self._known_answers = {}, {}, {}
 
     def discover(self) -> None:
         """Import and register all installed plugins, once. A plugin that fails goes to `broken`."""
@@ -125,17 +118,53 @@ class PluginManager:
             if self._discovered or self._discovering:
                 return
             self._discovering = True
-            for point in sorted(self._entry_points(GROUP), key=lambda point: str(point.name)):
+            self._load_hookspecs()
+            for point in self._points(GROUP):
                 if point.name in self._plugins:
                     continue
                 try:
                     self.register(point.load(), point.name)
                 except Exception as error:
-                    reason = error.message if isinstance(error, DSLError) else str(error)
-                    self.broken[point.name] = Broken(
-                        point.name, f"{type(error).__name__}: {reason} ({_source(point)})"
-                    )
+                    self._break(point, error)
             self._discovered = True
+
+    def _load_hookspecs(self) -> None:
+        for point in self._points(HOOKSPEC_GROUP):
+            try:
+                module = point.load()
+                taken = set(hook_names([module])) & set(hook_names(self._specs))
+                if taken:
+                    raise PluginError(f"the hook {min(taken)} is another plugin's already")
+                self._pluggy.add_hookspecs(module)
+                self._specs.append(module)
+            except Exception as error:
+                self._break(point, error)
+
+    def _points(self, group: str) -> list[Any]:
+        """Return the entry points of a group by name, without those that are switched off; names
+        that two distributions have are broken, and neither of them is used.
+        """
+        by_name: dict[str, list[Any]] = {}
+        for point in sorted(self._entry_points(group), key=lambda point: str(point.name)):
+            by_name.setdefault(str(point.name), []).append(point)
+        found = []
+        for name, points in by_name.items():
+            if self._is_off(points[0]):
+                continue
+            if len(points) > 1 and group != DSL_GROUP:
+                owners = " and ".join(repr(_by_distribution(point)) for point in points)
+                what = "declare the conformance" if group == CONFORMANCE_GROUP else "have a plugin"
+                self.broken[name] = Broken(name, f"{owners} both {what} {name!r}")
+                continue
+            found += points
+        return found
+
+    def _is_off(self, point: Any) -> bool:
+        return bool(self.switched_off & {str(point.name), _by_distribution(point)})
+
+    def _break(self, point: Any, error: Exception) -> None:
+        name = str(point.name)
+        self.broken[name] = Broken(name, f"{described(error)} in {_source(point)}")
 
     # Asking ------------------------------------------------------------------------------------
 
@@ -190,33 +219,118 @@ class PluginManager:
         """Return the `observe` argument of `objectstage.run`; None while no plugin wants to see
         stages.
         """
-        self.discover()
-        implementations = self._implementations("basedsl_stage_output")
-        if not implementations:
+        see = self._answers("basedsl_see_stage", dsl)
+        replace = self._answers("basedsl_stage_output", dsl)
+        if not see and not replace:
             return None
 
         def observe(stage: str, output: Any) -> Any:
-            now = output
-            for plugin, ask in implementations:
-                try:
-                    other = ask(dsl=dsl, function=function, stage=stage, output=now)
-                except DSLError:
-                    raise
-                except Exception as error:
-                    raise PluginError(
-                        f"the plugin {plugin!r} failed on stage {stage!r}: "
-                        f"{type(error).__name__}: {error}"
-                    ) from error
-                if other is not None:
-                    if not isinstance(other, type(output)):
-                        raise PluginError(
-                            f"the plugin {plugin!r} put {with_article(type(other))} in place of "
-                            f"stage {stage!r}, which is {with_article(type(output))}"
-                        )
-                    now = other
-            return None if now is output else now
+            values = {"dsl": dsl, "function": function, "stage": stage, "output": output}
+            made = chained(replace, values, "output", f"stage {stage!r}")
+            noted(see, {**values, "output": made})
+            return None if made is output else made
 
         return observe
+
+    def replaces_stages(self, dsl: str) -> bool:
+        """Return True if a plugin may replace outputs of stages: then no code of another process
+        is the same.
+        """
+        return bool(self._answers("basedsl_stage_output", dsl))
+
+    def pipeline(self, dsl: str, pipeline: P, options: Any) -> P:
+        """Return the pipeline of a compilation, as plugins change it."""
+        found = self._answers("basedsl_pipeline", dsl)
+        values = {"dsl": dsl, "pipeline": pipeline, "options": options}
+        made: P = chained(found, values, "pipeline", "the pipeline") if found else pipeline
+        return made
+
+    def modules_in_key(self, dsl: str) -> tuple[str | None, ...]:
+        """Return the modules of the plugins that change what code a DSL's functions become, for the
+        cache key; None for one that is no module.
+        """
+        found = [
+            self._plugins[one.plugin].module
+            for hook in ("basedsl_pipeline", "basedsl_load_dialects", "basedsl_result_type")
+            for one in self._answers(hook, dsl)
+        ]
+        return tuple(m.__name__ if isinstance(m, types.ModuleType) else None for m in found)
+
+    def compiled(self, dsl: str, function: str, compiled: Any) -> None:
+        """Tell plugins of a function that is compiled or loaded."""
+        found = self._answers("basedsl_compiled", dsl)
+        noted(found, {"dsl": dsl, "function": function, "compiled": compiled})
+
+    def raised(self, dsl: str, function: str, error: Exception) -> None:
+        """Tell plugins of an exception that leaves a compilation."""
+        found = self._answers("basedsl_error", dsl)
+        noted(found, {"dsl": dsl, "function": function, "error": error})
+
+    def result_type(self, dsl: str, value: Any) -> Any:
+        """Return a plugin's result type of a value that the DSL does not know, or None."""
+        found = self._answers("basedsl_result_type", dsl)
+        return first(found, {"dsl": dsl, "value": value})
+
+    def cache_store(self, dsl: str, options: Any) -> Any:
+        """Return a plugin's storage of compiled code, or None."""
+        found = self._answers("basedsl_cache_store", dsl)
+        return first(found, {"dsl": dsl, "options": options})
+
+    def load_dialects(self, dsl: str, bindings: Any) -> None:
+        """Load the dialects of plugins into the current MLIR context."""
+        found = self._answers("basedsl_load_dialects", dsl)
+        noted(found, {"dsl": dsl, "bindings": bindings})
+
+    def options_class(self, dsl: str, record: type[Options]) -> type[Options]:
+        """Return a DSL's record of options with those that plugins add."""
+        known = self._options.get((dsl, record))
+        if known is None:
+            known = self._with_options(dsl, record)
+            if self._discovered:
+                self._options[dsl, record] = known
+        return known
+
+    def _with_options(self, dsl: str, record: type[Options]) -> type[Options]:
+        found = self._answers("basedsl_options", dsl)
+        owners = dict.fromkeys((info.name for info in record.describe()), f"the DSL {dsl!r}")
+        fields: list[tuple[str, Any, Any]] = []
+        for one in found:
+            for name, field in (one({"dsl": dsl}) or {}).items():
+                if name in owners:
+                    raise PluginError(
+                        f"the plugin {one.plugin!r} and {owners[name]} both have an option {name!r}"
+                    )
+                if not isinstance(field, dataclasses.Field):
+                    raise PluginError(
+                        f"the option {name!r} of the plugin {one.plugin!r} is "
+                        f"{with_article(type(field))}",
+                        hint="make it with basedsl.option(default, text, affects_output=...)",
+                    )
+                owners[name] = f"the plugin {one.plugin!r}"
+                kind = tuple[str, ...] if field.default == () else type(field.default)
+                fields.append((name, kind, field))
+        if not fields:
+            return record
+        made: Any = dataclasses.make_dataclass(
+            record.__name__, fields, bases=(record,), frozen=True, kw_only=True
+        )
+        return made  # type: ignore[no-any-return]
+
+    def ask(self, hook: str, **values: Any) -> list[Any]:
+        """Return the answers of all plugins to a hook that a plugin specifies, but None, in order.
+        Raises PluginError for a hook that no plugin specifies.
+        """
+        self.discover()
+        known = hook_names(self._specs)
+        if hook not in known:
+            raise PluginError(f"no plugin specifies the hook {hook!r}")
+        found = self._answers(hook, values.get("dsl"))
+        made: list[Any] = ask(
+            found,
+            values,
+            lambda plain: [answer for one in plain if (answer := one(values)) is not None],
+        )
+        return made
 
     def adapter_for(
         self, dsl: str, kind: type, declared: Any = None
@@ -232,7 +346,9 @@ class PluginManager:
         except TypeError:  # an annotation that cannot be hashed
             return self._ask_adapter(dsl, kind, declared)
         self.discover()
-        answer = self._adapters[key] = self._ask_adapter(dsl, kind, declared)
+        answer = self._ask_adapter(dsl, kind, declared)
+        if self._discovered:
+            self._adapters[key] = answer
         return answer
 
     def cli_commands(self) -> tuple[Command, ...]:
@@ -240,14 +356,50 @@ class PluginManager:
         self.discover()
         return tuple(c for name in sorted(self._plugins) for c in self._plugins[name].commands)
 
-    def conformances(self) -> dict[str, ConformanceEntry]:
-        """Return the conformance declarations of all plugins, by name."""
+    def commands(self) -> tuple[tuple[str, Command], ...]:
+        """Owner and subcommand, of all plugins."""
         self.discover()
-        hook = "basedsl_conformances"
-        found = {entry.name: entry for _, ask in self._implementations(hook) for entry in ask()}
-        for point in self._entry_points(CONFORMANCE_GROUP):
-            found.setdefault(point.name, ConformanceEntry(point.name, point.load))
-        return found
+        return tuple((n, c) for n in sorted(self._plugins) for c in self._plugins[n].commands)
+
+    def conformances(self) -> dict[str, ConformanceEntry]:
+        """Return the conformance declarations of all plugins, by name. One that two plugins have
+        raises PluginError where it is loaded.
+        """
+        self.discover()
+        owners: dict[str, list[tuple[str, ConformanceEntry]]] = {}
+        for one in self._answers("basedsl_conformances"):
+            for entry in one({}):
+                owners.setdefault(entry.name, []).append((one.plugin, entry))
+        for point in sorted(self._entry_points(CONFORMANCE_GROUP), key=_by_distribution):
+            if not self._is_off(point):
+                entry = ConformanceEntry(str(point.name), point.load)
+                owners.setdefault(entry.name, []).append((_by_distribution(point), entry))
+        return {
+            name: found[0][1] if len(found) == 1 else _clash(name, [owner for owner, _ in found])
+            for name, found in sorted(owners.items())
+        }
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return name, source, hooks, DSLs and state of each plugin, for listings."""
+        self.discover()
+        sources = {str(p.name): _source(p) for p in self._entry_points(GROUP)}
+        rows = [
+            {
+                "name": plugin.name,
+                "source": sources.get(plugin.name, "registered by the program"),
+                "hooks": plugin.hooks,
+                "state": "in use",
+            }
+            for plugin in self._plugins.values()
+        ]
+        for name, (owner, _) in self._named_dsls().items():
+            rows.append({"name": name, "source": owner, "hooks": ("DSL",), "state": "in use"})
+        for broken in self.broken.values():
+            state = f"broken: {broken.reason}"
+            rows.append({"name": broken.plugin, "source": "", "hooks": (), "state": state})
+        for name in sorted(self.switched_off):
+            rows.append({"name": name, "source": "", "hooks": (), "state": "switched off"})
+        return sorted(rows, key=lambda row: str(row["name"]))
 
     # Inside ------------------------------------------------------------------------------------
 
@@ -256,7 +408,7 @@ class PluginManager:
         with self._lock:
             if self._named is None:
                 self._named = {}
-                for point in sorted(self._entry_points(DSL_GROUP), key=_by_distribution):
+                for point in sorted(self._points(DSL_GROUP), key=_by_distribution):
                     owner = _by_distribution(point)
                     other = self._named.get(point.name)
                     if other is not None:
@@ -281,10 +433,11 @@ class PluginManager:
     def _ask_adapter(self, dsl: str, kind: type, declared: Any) -> Callable[[Any], Any] | None:
         self.discover()
         answers: list[tuple[str, Callable[[Any], Any]]] = []
-        for plugin, ask in self._implementations("basedsl_adapt_argument"):
-            adapt = ask(dsl=dsl, kind=kind, declared=declared)
+        values = {"dsl": dsl, "kind": kind, "declared": declared}
+        for one in self._answers("basedsl_adapt_argument", dsl):
+            adapt = one(values)
             if adapt is not None:
-                answers.append((plugin, adapt))
+                answers.append((one.plugin, adapt))
         if len(answers) > 1:
             raise PluginError(
                 f"the plugins {answers[0][0]!r} and {answers[1][0]!r} both adapt "
@@ -292,19 +445,22 @@ class PluginManager:
             )
         return answers[0][1] if answers else None
 
-    def _implementations(self, hook: str) -> list[tuple[str, Callable[..., Any]]]:
-        caller: pluggy.HookCaller = getattr(self._pluggy.hook, hook)
-        return [
-            (impl.plugin_name, _by_name(impl.function, tuple(impl.argnames)))
-            for impl in sorted(caller.get_hookimpls(), key=lambda impl: impl.plugin_name)
-        ]
+    def _answers(self, hook: str, dsl: str | None = None) -> list[Answer]:
+        self.discover()
+        key = (hook, dsl)
+        known = self._known_answers.get(key)
+        if known is None:
+            known = answers(getattr(self._pluggy.hook, hook), dsl)
+            if self._discovered:  # else a plugin is imported right now, and more may follow
+                self._known_answers[key] = known
+        return known
 
     def _unknown(self, name: str) -> PluginError:
         broken = self.broken.get(name)
         if broken is not None:
             return PluginError(f"the plugin {name!r} is broken: {broken.reason}")
         known = self.dsl_names()
-        near = nearest(name, known)
+        near = closest_name(name, known)
         hint = f"did you mean {near!r}?" if near else None
         notes = tuple(
             (f"the plugin {one.plugin!r} is broken: {one.reason}", None)
@@ -314,70 +470,12 @@ class PluginManager:
         return PluginError(f"there is no DSL {name!r} (there is {there})", hint=hint, notes=notes)
 
 
-def _by_name(answer: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
-    # An implementation takes those parameters of its spec that it wants.
-    return lambda **values: answer(*(values[name] for name in names))
+def _clash(name: str, owners: list[str]) -> ConformanceEntry:
+    def load() -> Any:
+        who = " and ".join(map(repr, owners))
+        raise PluginError(f"{who} both declare the conformance {name!r}")
 
-
-def _new_pluggy() -> pluggy.PluginManager:
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(hookspecs)
-    return manager
-
-
-def _inspect(module: Any, name: str) -> _Plugin:
-    """Check a plugin on a manager of its own, and collect its answers."""
-    for attribute in dir(module):
-        if not attribute.startswith(_PREFIX):
-            continue
-        function = getattr(module, attribute)
-        if not callable(function):
-            continue
-        if attribute not in _SPECS:
-            near = nearest(attribute, _SPECS)
-            raise PluginError(
-                f"the plugin {name!r} has {attribute}, which basedsl does not ask for",
-                hint=f"did you mean {near}?" if near else f"there is {', '.join(_SPECS)}",
-            )
-        marks = getattr(function, f"{GROUP}_impl", None)
-        if marks is None:
-            raise PluginError(
-                f"{attribute} of the plugin {name!r} is not marked",
-                hint="put @basedsl.plugin.hookimpl before it",
-            )
-        if marks.get("wrapper") or marks.get("hookwrapper"):
-            raise PluginError(f"{attribute} of the plugin {name!r} is a wrapper: not supported")
-    trial = _new_pluggy()
-    try:
-        trial.register(module, name)
-    except pluggy.PluginValidationError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise PluginError(f"the plugin {name!r} does not fit its hooks: {lines[-1]}") from None
-    dsls = _listed(trial.hook.basedsl_register_dsls(), DSLEntry, name, "basedsl_register_dsls")
-    commands = _listed(trial.hook.basedsl_cli_commands(), Command, name, "basedsl_cli_commands")
-    for listed in (dsls, commands):
-        names = [one.name for one in listed]
-        twice = sorted({one for one in names if names.count(one) > 1})
-        if twice:
-            raise PluginError(f"the plugin {name!r} has {twice[0]!r} twice")
-    return _Plugin(name, module, dsls, commands)
-
-
-def _listed(answers: list[Any], kind: type, plugin: str, hook: str) -> tuple[Any, ...]:
-    listed: list[Any] = []
-    for answer in answers:
-        if not isinstance(answer, (list, tuple)):
-            raise PluginError(
-                f"{hook} of the plugin {plugin!r} returned {type(answer).__name__}, not a list"
-            )
-        listed += answer
-    for one in listed:
-        if not isinstance(one, kind):
-            raise PluginError(
-                f"{hook} of the plugin {plugin!r} returned {with_article(type(one))} where a "
-                f"{kind.__name__} is expected"
-            )
-    return tuple(listed)
+    return ConformanceEntry(name, load)
 
 
 def _by_distribution(point: Any) -> str:
@@ -412,3 +510,22 @@ def get_dsl(name: str) -> Any:
 def dsl_names() -> tuple[str, ...]:
     """Return the names of the installed DSLs."""
     return plugin_manager().dsl_names()
+
+
+def register_plugin(plugin: Any, name: str) -> None:
+    """Register a module, or an object, with hooks in this process, before the first compilation
+    that it is to see. Raises PluginError if it breaks the contract.
+    """
+    plugin_manager().register(plugin, name)
+
+
+def unregister_plugin(name: str) -> None:
+    """Remove a plugin that `register_plugin` added."""
+    plugin_manager().unregister(name)
+
+
+def ask_plugins(hook: str, **values: Any) -> list[Any]:
+    """Return the answers of all plugins to a hook that a plugin specifies, but None, in order. A
+    value called `dsl` leaves out the answers for other DSLs.
+    """
+    return plugin_manager().ask(hook, **values)

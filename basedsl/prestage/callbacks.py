@@ -95,6 +95,12 @@ class ControlFlowCallbacks(Protocol):
 
     # Statements ---------------------------------------------------------------------------
 
+    def named(self, value: object, text: str) -> None:
+        """A statement that only names `value`, by the source `text`: a function was meant to be
+        called.
+        """
+        ...
+
     def if_(
         self, test: object, then: Body, orelse: Body | None, names: Names, undef_ok: Names
     ) -> None:

@@ -144,6 +144,10 @@ class Expressions:
             case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try() | ast.Match():
                 self.compound(node, context)
                 return [node]
+            case ast.Expr(value=ast.Attribute() | ast.Name() as named):
+                text, at = ast.unparse(named), At.node(named)
+                value = self.expr(named, context)
+                return [at.expr(at.callback("named", [value, at.const(text)]))]
             case ast.Expr() | ast.Return():
                 if node.value is not None:
                     node.value = self.expr(node.value, context)

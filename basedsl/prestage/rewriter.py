@@ -166,6 +166,11 @@ class StagedFunction:
         with deeper():
             return readable(self._rewriting.tree)
 
+    @property
+    def tree(self) -> ast.AST:
+        """The syntax tree of the rewritten function; its nodes have the lines of the user's."""
+        return self._rewriting.tree
+
     @cached_property
     def diffs(self) -> tuple[PassDiff, ...]:
         """Return the change of each pass, in order. The passes are run again for this."""

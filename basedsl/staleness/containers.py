@@ -26,6 +26,7 @@ _READERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (weakref.ref, lambda reference: (reference(),)),
     (contextvars.ContextVar, lambda variable: (variable.get(MISSING),)),
     (threading.local, lambda local: tuple(sorted(vars(local).items()))),
+    (random.SystemRandom, lambda source: ()),  # it has no state
     (random.Random, lambda source: (source.getstate(),)),
     ((io.StringIO, io.BytesIO), lambda text: (text.getvalue(), text.tell())),
 )

@@ -10,8 +10,8 @@ installed package by name and identity only; it does not follow the attributes o
 for plain containers of attributes, dataclasses, arrays and the classes in `containers`. Arrays of
 more than 64 KiB are compared by a digest, a millisecond for each megabyte. A read of `os.environ`
 or `os.getenv` makes the code depend on the whole environment; `globals()`, `vars`, `eval` and
-`exec` on all globals. Not seen: `getattr(module, text)` with a text made at run time, and files,
-clocks and random numbers.
+`exec` on all globals. A clock or another function of `metastage.volatile` never gives what was
+recorded. Not seen: `getattr(module, text)` with a text made at run time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import functools
 import hashlib
 import os
 import sys
-import time
 import types
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, TypeVar
@@ -31,6 +30,8 @@ from typing import Any, TypeVar
 from basedsl import digest
 from basedsl.loaded_classes import loaded_classes
 from basedsl.location import is_internal, is_rewritten
+from basedsl.metastage.plain_helpers import Question, questions_in
+from basedsl.metastage.volatile import CLOCK_METHODS, is_volatile, reads_clock
 from basedsl.native_call import object_layout
 from basedsl.native_call.conditions import CALL, Row
 from basedsl.staleness.containers import contents_reader
@@ -54,13 +55,6 @@ G = TypeVar("G", bound=Guard)
 _LARGEST_ARRAY = 65536
 _NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 _ENVIRONMENT = frozenset({"environ", "environb", "getenv", "getenvb"})
-_CLOCKS = frozenset(
-    {
-        f"{clock}{unit}"
-        for clock in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
-        for unit in ("", "_ns")
-    }
-)
 _VALUES = (*PLAIN, tuple, frozenset)
 # With these, an attribute that a module does not have matters too.
 _ASKING = frozenset({"hasattr", "getattr", "AttributeError"})
@@ -86,6 +80,13 @@ class Guards:
         self._paths: dict[Any, str] = {}
         self._bare: list[tuple[str, Any]] = []
         self._path = ""
+        self._dates: list[str] = []
+        #: The functions that answer otherwise at each call, as users write them.
+        self.volatile: set[str] = set()
+        #: Arrays and buffers whose contents are guarded: path, guard, object.
+        self.arrays: list[tuple[str, Guard, Any]] = []
+        #: What undecorated helpers ask about numbers.
+        self.questions: dict[types.CodeType, list[Question]] = {}
         self._slow: tuple[Guard, ...] = ()
         # One function object for the life of the guards: native code has its address.
         self._slow_holds: Callable[[], bool] = lambda: all(guard.holds() for guard in self._slow)
@@ -141,7 +142,10 @@ class Guards:
         return [
             (key, guard, guard.now())
             for key, guard in self._guards.items()
-            if key[-1] != "__code__" and key[0] != "builtins" and key[1:2] and key[1] not in apart
+            if key[-1] != "__code__"
+            and key[0] not in ("builtins", "volatile")
+            and key[1:2]
+            and key[1] not in apart
         ]
 
     def changed_since(self, marks: list[tuple[Any, Guard, Any]]) -> str | None:
@@ -150,6 +154,10 @@ class Guards:
             if not unchanged(then, guard.now()):
                 return self._paths[key]
         return None
+
+    def reaches(self, value: Any) -> bool:
+        """Return True for an object that was found, and so was there before."""
+        return id(value) in self._numbers
 
     def path(self, key: Any) -> str:
         """Return the name of a guarded thing as a user writes it: `log`, `counter.values`."""
@@ -242,6 +250,8 @@ class Guards:
             if isinstance(value, kinds):
                 follow(self, value)
                 return
+        if is_volatile(value):
+            self._volatile(self._path)
         inner = _inner(value)
         if inner:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
@@ -251,7 +261,10 @@ class Guards:
                 self._attributes_of(value)
         contents = None if inner else contents_reader(value)
         if contents is not None:
-            self._value(self._add(PythonGuard(contents), "contents", id(value)).recorded)
+            guard = self._add(PythonGuard(contents), "contents", id(value))
+            if hasattr(type(value), "__dlpack__"):
+                self.arrays.append((self._path, guard, value))
+            self._value(guard.recorded)
         if value is os.environ or value is getattr(os, "environb", None):
             self._whole_environment()
         elif not inner or not self._foreign(type(value).__module__):
@@ -275,6 +288,7 @@ class Guards:
             guard = FieldGuard(fn, _attribute_reader(name), offsets.get(name))
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
+        self.questions.update(questions_in(fn.__code__))
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
         self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
         names = sorted(set(_names(fn.__code__)))
@@ -332,7 +346,7 @@ class Guards:
         """The attributes of modules that some code names, until nothing new is found."""
         found = True
         while found:
-            found = False
+            found, known = False, len(self._modules)
             for module, done in list(self._modules.values()):
                 for name in sorted(self._names - done):
                     done.add(name)
@@ -343,12 +357,16 @@ class Guards:
                     elif name in vars(module) or self._names & _ASKING:
                         self._item(vars(module), name, f"{module.__name__}.{name}")
                         found = True
+            for path in self._dates:
+                for name in self._names.intersection(CLOCK_METHODS):
+                    self._volatile(f"{path}.{name}")
+            self._dates.clear()
             for name in sorted(self._names):
                 module_ = sys.modules.get(name)  # imported inside a function
                 if isinstance(module_, types.ModuleType) and id(module_) not in self._numbers:
                     if not self._foreign_module(module_):
                         self._value(module_)
-                        found = True
+            found = found or len(self._modules) > known
 
     def _of_library(self, module: types.ModuleType, name: str) -> None:
         """An attribute of a library's module, which a program may have put there."""
@@ -359,12 +377,23 @@ class Guards:
         if isinstance(value, PLAIN):
             self._say(f"{module.__name__}.{name} = {digest.of_value(value)}")
         elif contents_reader(getattr(value, "__self__", None)) is not None:
-            self._value(value.__self__)  # `random.random`
-        elif module is time and name in _CLOCKS:
-            self._add(PythonGuard(lambda: (object(),)), "clock", name)
+            self._named(name, value.__self__, f"{module.__name__}.{name}")  # `random.random`
+        elif is_volatile(value):
+            self._volatile(f"{module.__name__}.{name}")
+        elif isinstance(value, types.ModuleType):
+            self._value(value)  # `np.random`
+        elif reads_clock(value):
+            self._dates.append(f"{module.__name__}.{name}")
         elif isinstance(value, list | dict | set) and len(value) <= _LONGEST:
             full = f"{module.__name__}.{name}"
             self._named(full, value, full)
+
+    def _volatile(self, path: str) -> None:
+        self.volatile.add(path)
+        self._say(None)
+        outer, self._path = self._path, path
+        self._add(PythonGuard(lambda: (object(),)), "volatile", path)
+        self._path = outer
 
     def _whole_environment(self) -> None:
         self._say(None)
@@ -416,6 +445,8 @@ class Guards:
 
     def _class(self, cls: type) -> None:
         self._say(digest.of_class(cls))
+        if reads_clock(cls):
+            self._dates.append(self._path)
         if self._foreign(cls.__module__):
             return
         if type(cls) is not type:
@@ -465,7 +496,9 @@ class Guards:
                     content = hashlib.sha256(content).digest()
                 return now.format, now.shape, content
 
-        recorded = self._add(PythonGuard(read), "content", id(obj)).recorded
+        guard = self._add(PythonGuard(read), "content", id(obj))
+        recorded = guard.recorded
+        self.arrays.append((self._path, guard, obj))
         self._say(f"{digest.of_class(type(obj))} {text} {recorded[2].hex()}")
         return True
 

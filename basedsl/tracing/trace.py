@@ -15,8 +15,16 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from basedsl.errors import DSLError, DSLSyntaxError
-from basedsl.location import Span, internal_files, span_of_code
+from basedsl.location import (
+    Span,
+    internal_files,
+    is_internal_frame,
+    span_of_code,
+    span_of_frame,
+)
+from basedsl.logs import logger
 from basedsl.mlir import Bindings
+from basedsl.tracing.contract import complete
 
 if TYPE_CHECKING:
     from basedsl.tracing.emitter import Emitter
@@ -57,9 +65,16 @@ class Named(Protocol):
 
 
 class Outside(Protocol):
-    """The state that outlives a call, as static code can reach it."""
+    """The state that outlives a call, as static code can reach it; `volatile` are the functions in
+    it that answer otherwise at each call, as users write them, `questions` what its helpers ask.
+    """
+
+    volatile: set[str]
+    questions: dict[CodeType, Any]
 
     def meets(self, function: Any) -> None: ...
+
+    def reaches(self, value: Any) -> bool: ...
 
     def mark(self, apart: Container[int]) -> Any: ...
 
@@ -103,6 +118,9 @@ class Trace:
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
         self.outside = outside
+        #: Operations outside of Python that static code has done: files, processes.
+        self.outside_events: list[str] = []
+        self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         self.staged: dict[Any, Callable[..., Any]] = {}
         #: Names of functions that the module declares and other code defines.
         self.declared: set[str] = set()
@@ -115,6 +133,7 @@ class Trace:
         self.loop_guesses: dict[Any, Any] = {}
         # Meta-stage prints held back while a loop body may be traced again.
         self.printed: list[tuple[str, Callable[[str], Any]]] | None = None
+        self._remarked: set[tuple[str, int]] = set()
         self._points: list[Any] = []
         self.forbidden: tuple[str, Span | None] | None = None
         self._refused: DSLError | None = None
@@ -124,12 +143,13 @@ class Trace:
         self._codes: dict[int, CodeType] = {}
         self._bodies: dict[int, frozenset[int]] = {}  # of each of them, the ids of its constants
         self._body: frozenset[int] = frozenset()
-        self.emitter = emitter(self)
+        self.emitter = complete(language, emitter(self))
 
     def meets(self, function: Any) -> None:
         """Note that a decorated function is about to be traced, or launched, as a part of this."""
         if self.outside is not None and function not in self.functions:
             self.outside.meets(function)
+            self.on_meeting()
         self.functions.append(function)
 
     # Locations -------------------------------------------------------------------------------
@@ -192,6 +212,10 @@ class Trace:
         finally:
             self._body = outer
 
+    def is_body(self, code: CodeType) -> bool:
+        """Return True for code of the function that `body_of` was told of."""
+        return id(code) in self._body
+
     def loc_of(self, span: Span | None) -> Any:
         """`span` as an `ir.Location`; MLIR columns are 1-based, 0 means unknown."""
         if span is None:
@@ -206,6 +230,23 @@ class Trace:
             write(text)
         else:
             self.printed.append((text, write))
+
+    def remark_on_text(self, frame: FrameType | None) -> None:
+        """Tell the user, once a line, that text made at `frame` while compiling shows a value of
+        run time as `?`. Nothing is said for frames of the library.
+        """
+        if frame is None or is_internal_frame(frame):
+            return
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        if place in self._remarked:
+            return
+        self._remarked.add(place)
+        instead = getattr(self.language, "run_time_print", "")
+        logger("remarks").warning(
+            "remark: this text is made while compiling, and shows a value of run time as ?%s\n%s",
+            f"; {instead} prints it at run time" if instead else "",
+            span_of_frame(frame).excerpt(),
+        )
 
     @contextlib.contextmanager
     def held_prints(self) -> Iterator[list[tuple[str, Callable[[str], Any]]]]:

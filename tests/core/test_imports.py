@@ -14,8 +14,8 @@ from basedsl.loaded_classes import loaded_classes
 
 #: Modules of the standard library that only errors, plugins, the command line or pictures need.
 LATER = (
-    "argparse", "decimal", "difflib", "email", "fractions", "html", "importlib.metadata", "pkgutil",
-    "queue", "uuid", "zipfile",
+    "argparse", "decimal", "difflib", "email", "fractions", "html", "importlib.abc",
+    "importlib.metadata", "pkgutil", "queue", "subprocess", "uuid", "zipfile",
 )  # fmt: skip
 
 PROGRAM = """

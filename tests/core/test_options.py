@@ -158,7 +158,13 @@ def test_every_option_is_described():
 
 def test_variables_that_nothing_reads_are_found():
     env = {"MY_DSL_ARHC": "x", "MY_DSL_ARCH": "y", "BASEDSL_NONSENSE": ""}
-    assert MyOptions.unknown_variables(env) == {"MY_DSL_ARHC": "MY_DSL_ARCH"}
+    assert MyOptions.unknown_variables(env) == {
+        "BASEDSL_NONSENSE": "",
+        "MY_DSL_ARHC": "MY_DSL_ARCH",
+    }
+    assert Options.unknown_variables({"BASEDSL_PTX_FILE": "1"}) == {
+        "BASEDSL_PTX_FILE": "MY_DSL_PTX_FILES"
+    }
 
 
 def test_fields_are_declared_with_option():
@@ -168,3 +174,70 @@ def test_fields_are_declared_with_option():
 
     with pytest.raises(TypeError, match=r"Bad.thing: declare it with option\(\)"):
         Bad()
+
+
+# Names that several programs use, and options that contradict each other -----------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        ("KEEP_IR", "1", "keep", ("ir",)),
+        ("KEEP_IR", "0", "keep", ()),
+        ("PRINT_AFTER_PREPROCESSOR", "1", "print_after_preprocess", True),
+        ("JIT_TIME_PROFILING", "1", "time_stages", True),
+        ("FILTER_STACKTRACE", "0", "full_traceback", True),
+        ("DISABLE_FILE_CACHING", "1", "cache", False),
+        ("DRYRUN", "1", "dryrun", True),
+        ("WARNINGS_AS_ERRORS", "1", "warnings_as_errors", True),
+        ("LIBS", "a.so,b.so", "libs", ("a.so", "b.so")),
+    ],
+)
+def test_variables_of_every_dsl(variable, text, name, value):
+    for prefix in ("MY_DSL_", "BASEDSL_"):
+        assert getattr(MyOptions.from_environment({prefix + variable: text}), name) == value
+    assert getattr(Options.from_environment({f"BASEDSL_{variable}": text}), name) == value
+
+
+def test_each_variable_that_keeps_adds_a_stage():
+    env = {"BASEDSL_KEEP": "llvm", "BASEDSL_KEEP_IR": "1"}
+    assert Options.from_environment(env).keep == ("llvm", "ir")
+
+
+def test_variables_that_contradict_each_other_are_named():
+    env = {"BASEDSL_CACHE": "1", "BASEDSL_DISABLE_FILE_CACHING": "1"}
+    with pytest.raises(
+        OptionError,
+        match="BASEDSL_CACHE='1' and BASEDSL_DISABLE_FILE_CACHING='1' contradict each other",
+    ):
+        Options.from_environment(env)
+    assert Options.from_environment({**env, "BASEDSL_CACHE": "0"}).cache is False
+
+
+def test_a_dry_run_keeps_no_code():
+    with pytest.raises(OptionError, match="dryrun and keep=llvm contradict each other") as caught:
+        Options(dryrun=True, keep=("llvm",))
+    assert caught.value.span.filename == __file__
+    assert Options(dryrun=True, keep=("ir",)).dryrun
+
+
+def test_debug_raises_what_helps_and_nothing_that_was_said():
+    options = Options.from_environment({"BASEDSL_DEBUG": "1", "BASEDSL_TIME_STAGES": "0"})
+    assert options.full_traceback and options.log_to_console and options.keep == ("all",)
+    assert options.log_level == "debug" and options.dump_dir == Path("basedsl-debug")
+    assert not options.time_stages
+    assert Options(log_level="error").parse("--debug").log_level == "error"
+    assert Options().parse("--debug").log_level == "debug"
+
+
+def test_a_prefix_of_other_programs_is_read_last():
+    @dataclass(frozen=True, kw_only=True)
+    class Theirs(Options, prefix="OURS_"):
+        OTHER_PREFIXES = ("THEIRS_",)
+        arch: str = option("", "target architecture", affects_output=True)
+
+    assert Theirs.from_environment({"THEIRS_ARCH": "a", "THEIRS_KEEP_IR": "1"}) == Theirs(
+        arch="a", keep=("ir",)
+    )
+    assert Theirs.from_environment({"THEIRS_ARCH": "a", "OURS_ARCH": "b"}).arch == "b"
+    assert not Theirs.unknown_variables({"THEIRS_ELSE": "1"})

@@ -50,7 +50,8 @@ CASES = [test for module in MODULES.values() for test in examples(module)]
 
 
 @pytest.mark.parametrize("test", CASES, ids=lambda test: test.name.removeprefix("basedsl_cute."))
-def test_example_prints_what_it_shows(test, monkeypatch):
+def test_example_prints_what_it_shows(test, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # some write files
     monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
     for example in range(len(test.examples)):
         linecache.cache.pop(f"<doctest {test.name}[{example}]>", None)

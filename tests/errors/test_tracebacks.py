@@ -85,7 +85,7 @@ PROGRAMS = {
         cute("host(x, 5000)", block="n", more=", n: cute.Int32"),
         "block=(5000, 1, 1)",
     ),
-    "cute: traced": (cute("host(x)", "x.nothing"), "has no attribute 'nothing'"),
+    "cute: traced": (cute("host(x)", "x.nothing"), "a tensor has no 'nothing'"),
     "cute: DSL error": (cute("host(x)", "x[0] = cute.Int32(1)"), "Int32"),
     "cute: simulator": (cute("host(x)", "x[t] = 1.0"), "out-of-bounds"),
     "cute: assertion": (cute("host(x)", "assert t < 7"), "assertion failed"),

@@ -232,7 +232,7 @@ def an_array_by_a_helper(n):
 _GLOBAL = np.zeros(1, np.int64)
 
 
-@refused("'_GLOBAL', a ndarray, is changed inside staged control flow", "int")
+@refused("'_GLOBAL', an ndarray, is changed inside staged control flow", "int")
 def an_array_of_the_module(n):
     if n > 0:
         _GLOBAL[0] += 1  # error

@@ -297,8 +297,8 @@ def objects_of_first_binding_in_loops(n):
 @refused("refers to different Point objects", "int")
 def choosing_between_objects(n):
     p, q = Point(1, 2), Point(3, 4)
-    if n > 0:  # error
-        p = q
+    if n > 0:
+        p = q  # error
     return p.x
 
 

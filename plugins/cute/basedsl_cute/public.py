@@ -1,6 +1,17 @@
 """Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
 
-from basedsl import DSLRuntimeError, const_expr, dtype, range, range_constexpr
+from basedsl import (
+    DryRun,
+    DSLRuntimeError,
+    KeepIR,
+    OptLevel,
+    PostCompileHookContext,
+    WarningsAsErrors,
+    const_expr,
+    dtype,
+    range,
+    range_constexpr,
+)
 from basedsl_cute import arch, nvgpu, pipeline, runtime, utils
 from basedsl_cute.algebra import (
     E,
@@ -114,7 +125,8 @@ from basedsl_cute.atoms.copy_tensors import (
     copy,
     copy_atom_call,
 )
-from basedsl_cute.compat import core, cutlass_dsl, typing
+from basedsl_cute.compat import core, cutlass_dsl, typing, vector
+from basedsl_cute.compat.array import Array, GridConstant, inttoptr, make_array_view
 from basedsl_cute.compat.cutlass_dsl import (
     and_,
     dsl_user_op,
@@ -178,6 +190,7 @@ from basedsl_cute.compat.typing import (
     Uint64,
     Uint128,
 )
+from basedsl_cute.compat.vector import Vector, print_nd_vector
 from basedsl_cute.device.driver import DSLCudaRuntimeError
 from basedsl_cute.dsl.compile import (
     EnableAssertions,
@@ -188,7 +201,6 @@ from basedsl_cute.dsl.compile import (
     KeepPTX,
     KeepSASS,
     NvdisasmOptions,
-    OptLevel,
     PtxasOptions,
     compile,
 )
@@ -255,6 +267,7 @@ __all__: list[str] = [
     "CUDA_VERSION",
     "CUTE",
     "AddressSpace",
+    "Array",
     "BFloat16",
     "Boolean",
     "ComposedLayout",
@@ -263,6 +276,7 @@ __all__: list[str] = [
     "CopyAtom",
     "DSLCudaRuntimeError",
     "DSLRuntimeError",
+    "DryRun",
     "E",
     "EnableAssertions",
     "EnableTVMFFI",
@@ -283,6 +297,7 @@ __all__: list[str] = [
     "Float64",
     "GPUArch",
     "GenerateLineInfo",
+    "GridConstant",
     "Int",
     "Int4",
     "Int8",
@@ -293,6 +308,7 @@ __all__: list[str] = [
     "IntTuple",
     "Integer",
     "KeepCUBIN",
+    "KeepIR",
     "KeepPTX",
     "KeepSASS",
     "Layout",
@@ -302,6 +318,7 @@ __all__: list[str] = [
     "NvdisasmOptions",
     "OptLevel",
     "Pointer",
+    "PostCompileHookContext",
     "PtxasOptions",
     "Ratio",
     "ReductionOp",
@@ -326,6 +343,8 @@ __all__: list[str] = [
     "Uint32",
     "Uint64",
     "Uint128",
+    "Vector",
+    "WarningsAsErrors",
     "all_",
     "and_",
     "any_",
@@ -384,6 +403,7 @@ __all__: list[str] = [
     "if_generate",
     "increment_coord",
     "install_as",
+    "inttoptr",
     "is_congruent",
     "is_major",
     "is_static",
@@ -399,6 +419,7 @@ __all__: list[str] = [
     "log10",
     "logical_divide",
     "logical_product",
+    "make_array_view",
     "make_composed_layout",
     "make_copy_atom",
     "make_cotiled_copy",
@@ -443,6 +464,7 @@ __all__: list[str] = [
     "prefetch",
     "prepend",
     "prepend_ones",
+    "print_nd_vector",
     "print_tensor",
     "printf",
     "product",
@@ -492,6 +514,7 @@ __all__: list[str] = [
     "unflatten",
     "union",
     "utils",
+    "vector",
     "where",
     "while_generate",
     "yield_out",

@@ -181,15 +181,15 @@ class BufferArgument(ArgumentType):
         dtype = from_numpy_dtype(value.dtype) if value.dtype.kind in "biufV" else None
         if dtype is None or not 1 <= value.ndim <= 2:
             raise DSLCallError(
-                f"'{name}' is an array of {value.dtype} with {value.ndim} dimension(s); a buffer "
-                "has one or two, of numbers"
+                f"'{name}' is an array of {value.dtype} with {value.ndim} dimension(s)",
+                hint="a buffer has one or two dimensions, of numbers",
             )
         if isinstance(annotation, Declared):
             ndim = annotation.ndim or value.ndim
             if dtype is not annotation.dtype or value.ndim != ndim:
                 raise DSLCallError(
-                    f"'{name}' is declared Buffer[{annotation.dtype.__name__}, {ndim}], got an "
-                    f"array of {value.dtype} with {value.ndim} dimension(s)"
+                    f"'{name}' is declared Buffer[{annotation.dtype.__name__}, {ndim}], got "
+                    f"{value.dtype} in {value.ndim} dimension(s)"
                 )
         if not value.flags.writeable:
             raise DSLCallError(f"'{name}' is read-only", hint="pass a copy")

@@ -42,6 +42,9 @@ _COMPARE: dict[CompareOp, Callable[[Any, Any], Any]] = {
 class PythonRuntime:
     """A `ControlFlowCallbacks` that takes every value as static."""
 
+    def named(self, value: object, text: str) -> None:
+        pass
+
     def if_(
         self, test: object, then: Body, orelse: Body | None, names: Names, undef_ok: Names
     ) -> None:

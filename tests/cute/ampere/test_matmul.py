@@ -13,8 +13,8 @@ from basedsl.errors import DSLTypeError
 from basedsl_cute.ops import matmul
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import sgemm
+from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.gemm import matmul as multiply
-from basedsl_cute.ops.gemm.array_libraries import library
 from basedsl_cute.ops.gemm.kernel_selection import matrix_views, operand_info, with_copies_for_tma
 from basedsl_cute.ops.gemm.matrix_views import spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm

@@ -230,6 +230,7 @@ class FakeTensor:
 def fake_torch(monkeypatch):
     module = types.ModuleType("torch")
     module.Tensor = FakeTensor
+    module.is_grad_enabled = lambda: True
     monkeypatch.setitem(sys.modules, "torch", module)
     array_record._reader.cache_clear()
     yield

@@ -77,7 +77,7 @@ def test_the_environment_has_the_names_that_programs_know(tmp_path):
         "CUTE_DSL_CACHE_DIR": str(tmp_path),
     }
     options = CuteOptions.from_environment(env)
-    assert options.keep == ("cute", "ptx")
+    assert options.keep == ("ir", "ptx")
     assert options.lineinfo and not options.cache
     assert options.cache_dir == options.dump_dir == tmp_path
     assert CuteOptions.from_environment({"CUTE_DSL_KEEP_PTX": "1"}).keep == ("ptx",)

@@ -133,7 +133,7 @@ KERNELS = {
         CHECK: max.f32
         CHECK-COUNT-5: shfl.sync.bfly.b32
         CHECK: bar.sync 0;
-        CHECK-COUNT-16: ex2.approx.f32
+        CHECK-COUNT-16: ex2.approx.ftz.f32
         CHECK-COUNT-5: shfl.sync.bfly.b32
         CHECK: bar.sync 0;
         CHECK-COUNT-4: st.global.v4.b32

@@ -138,7 +138,8 @@ def test_division_by_zero_names_the_thread(kernel):
         with pytest.raises(ArithmeticTrapError) as error:
             k.once(1, 5, [], width=width)
         text = str(error.value)
-        assert "integer division by zero, in thread (3, 0, 0) of block (0, 0, 0)" in text
+        assert "integer division by zero\n" in text
+        assert "note: in thread (3, 0, 0) of block (0, 0, 0)" in text
         assert "arith.floordivsi" in text
 
 
@@ -151,9 +152,9 @@ def test_a_failed_assertion_names_the_thread(kernel):
     """
     k = kernel("", body)
     k.once(1, 3, [])
-    text = "assertion failed: tid must be small, in thread \\(3, 0, 0\\) of block \\(0, 0, 0\\)"
-    with pytest.raises(AssertionFailedError, match=text):
+    with pytest.raises(AssertionFailedError, match="assertion failed: tid must be small") as error:
         k.once(1, 5, [])
+    assert "note: in thread (3, 0, 0) of block (0, 0, 0)" in str(error.value)
 
 
 def test_a_loop_with_a_step_that_goes_nowhere(kernel):

@@ -210,7 +210,7 @@ def test_dynamic_shared_memory_follows_the_static(kernel):
     )
     k = kernel("%out: !llvm.ptr<1>", body, outside)
     assert k(1, 32, np.zeros(1, np.int64), smem=128)[0].tolist() == [1024]
-    with pytest.raises(MemoryAccessError, match=r"byte offset 64 \(element 16\) of `dyn`, which"):
+    with pytest.raises(MemoryAccessError, match=r"byte offset 64 \(element 16\) of `dyn`"):
         k.once(1, 32, [np.zeros(1, np.int64)], smem=64)
 
 
@@ -300,11 +300,9 @@ def test_out_of_bounds_names_line_thread_argument_and_index(kernel, width):
     with pytest.raises(MemoryAccessError) as error:
         k.once((1, 2), (8, 8), [np.zeros(5, np.float32)], width=width)
     text = str(error.value)
-    assert (
-        "out-of-bounds read of 4 bytes at byte offset 20 (element 5) of `x`, which has 20 bytes"
-        in text
-    )
-    assert "(5 elements of f32), in thread (5, 0, 0) of block (0, 0, 0)" in text
+    assert "out-of-bounds read of 4 bytes at byte offset 20 (element 5) of `x`\n" in text
+    assert "note: `x` has 20 bytes (5 elements of f32)" in text
+    assert "note: in thread (5, 0, 0) of block (0, 0, 0)" in text
     assert "kernel.mlir:4" in text and "%v = llvm.load" in text and "^^^" in text
     assert error.value.where.thread == (5, 0, 0)
     assert error.value.span.line == 4
@@ -338,7 +336,7 @@ def test_the_same_array_twice_may_be_used_through_both(kernel):
 
 def test_writing_to_a_read_only_argument(kernel):
     k = kernel("%x: !llvm.ptr<1>", LOAD)
-    with pytest.raises(MemoryAccessError, match=r"write to `x`, which is read-only, in thread"):
+    with pytest.raises(MemoryAccessError, match=r"write to `x`, which is read-only\n"):
         k.once(1, 4, [np.zeros(5, np.float32)], read_only=("x",))
 
 
@@ -352,10 +350,7 @@ def test_a_misaligned_vector_access(kernel):
     with pytest.raises(MemoryAccessError) as error:
         k.once(1, 8, [x])
     text = str(error.value)
-    assert (
-        "misaligned read of 16 bytes: it must start at a multiple of 16, but starts 4 bytes after"
-        in text
-    )
+    assert "must start at a multiple of 16, and starts 4 bytes after" in text
     assert "byte offset 4 (element 1) of `x`" in text and "thread (1, 0, 0)" in text
 
 
@@ -401,7 +396,8 @@ def test_reading_shared_memory_that_nobody_wrote(kernel, width):
     with pytest.raises(UninitializedReadError) as error:
         k.once(2, 40, [out], width=width)
     text = str(error.value)
-    assert "no thread has written: byte offset 40 (element 10) of `s`, which has 256 bytes" in text
+    assert "no thread has written, at byte offset 40 (element 10) of `s`\n" in text
+    assert "note: `s` has 256 bytes" in text
     assert "thread (10, 0, 0) of block (0, 0, 0)" in text and "kernel.mlir:11" in text
     k.once(2, 40, [out], width=width, check_uninitialized=False)
     assert out[:10].tolist() == list(range(10)) and out[10] == -1

@@ -224,7 +224,7 @@ def test_a_named_lane_that_does_not_arrive(kernel):
     with pytest.raises(WarpError) as error:
         run(kernel, body)
     text = str(error.value)
-    assert "mask 0xffffffff of nvvm.redux.sync names lane 0, which does not execute it" in text
+    assert "mask 0xffffffff names lane 0, which does not execute it" in text
     assert "thread (5, 0, 0)" in text and "nvvm.redux.sync add" in text
 
 

@@ -28,20 +28,21 @@ VIEW = "(8,64):(64,1)>"
 FORMS = {
     # 3.4 pointers and tensors
     "G": "tensor<ptr<Float16, gmem, align<16>> o (8,64):(64,1)>",
-    "S": "tensor<ptr<Float16, smem, align<128>> o (8,64):(64,1)>",
+    "S": "tensor<ptr<Float16, smem, align<1024>> o (8,64):(64,1)>",
     "G.iterator + 3": "ptr<Float16, gmem, align<2>>",
     "G.iterator + 8": "ptr<Float16, gmem, align<16>>",
     "(G.iterator + 3).align(8)": "ptr<Float16, gmem, align<8>>",
     "(G.iterator.dtype.__name__, G.iterator.value_type.__name__)": "('Float16', 'Float16')",
     "(G.iterator.memspace, G.iterator.alignment)": "('gmem', 16)",
-    "cute.recast_ptr(S.iterator, dtype=cute.Float32)": "ptr<Float32, smem, align<128>>",
+    "cute.recast_ptr(S.iterator, dtype=cute.Float32)": "ptr<Float32, smem, align<1024>>",
     "cute.recast_ptr(S.iterator, cute.make_swizzle(3, 4, 3))":
-        "ptr<Float16, smem, align<128>, S<3,4,3>>",
+        "ptr<Float16, smem, align<1024>, S<3,4,3>>",
     "cute.recast_ptr(S.iterator, swizzle_=cute.make_swizzle(3, 4, 3), dtype=cute.Uint8, loc=None)":
-        "ptr<Uint8, smem, align<128>, S<3,4,3>>",
-    "cute.recast_tensor(S, cute.Float32)": "tensor<ptr<Float32, smem, align<128>> o (8,32):(32,1)>",
+        "ptr<Uint8, smem, align<1024>, S<3,4,3>>",
+    "cute.recast_tensor(S, cute.Float32)":
+        "tensor<ptr<Float32, smem, align<1024>> o (8,32):(32,1)>",
     "cute.recast_tensor(S, dtype=cute.Uint8)":
-        "tensor<ptr<Uint8, smem, align<128>> o (8,128):(128,1)>",
+        "tensor<ptr<Uint8, smem, align<1024>> o (8,128):(128,1)>",
     "cute.make_tensor(G.iterator, (4, 4))": "tensor<ptr<Float16, gmem, align<16>> o (4,4):(1,4)>",
     "cute.make_tensor(iterator=G.iterator, layout=cute.make_layout(8), loc=None, ip=None)":
         "tensor<ptr<Float16, gmem, align<16>> o 8:1>",

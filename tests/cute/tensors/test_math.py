@@ -132,3 +132,24 @@ def test_maximum_of_a_nan_is_the_number(sim):
         lambda v: cute.math.max(v, -5.0), from_dlpack(x), from_dlpack(out), from_dlpack(scalar)
     )
     np.testing.assert_array_equal(out, [-5, 1])
+
+
+@pytest.mark.parametrize("function, scale", [("exp2", 1.0), ("exp", np.log(2.0))])
+def test_fast_exponentials_flush_what_is_below_the_normal_floats(sim, function, scale):
+    @cute.kernel
+    def kernel(x: cute.Tensor, out: cute.Tensor):
+        i = cute.arch.thread_idx()[0]
+        call = getattr(cute.math, function)
+        out[i, 0] = call(x[i], fastmath=True)
+        out[i, 1] = call(x[i])
+        out[i, 2] = call(x[i].to(cute.Float64), fastmath=True).to(cute.Float32)
+
+    @cute.jit
+    def run(x: cute.Tensor, out: cute.Tensor):
+        kernel(x, out).launch(grid=1, block=4)
+
+    x = np.array([-125.5, -126.5, -140.0, 0.0], np.float32) * np.float32(scale)
+    out = np.zeros((4, 3), np.float32)
+    run(x, out)
+    assert (out[:, 0] > 0).tolist() == [True, False, False, True]
+    assert (out[:, 1:] > 0).all()

@@ -66,7 +66,8 @@ def _follows(extent: Any, stride: Any, next_stride: Any) -> bool:
 @takes_location
 @on_views
 def coalesce(layout: Any, target_profile: Any = None) -> Any:
-    """Merge neighbouring modes and drop extents 1; the function on indices is unchanged.
+    """Merge neighbouring modes of `layout` and drop extents 1; the function on indices is
+    unchanged.
 
     With ``target_profile`` (a tuple) this happens below each of its leaves only; modes it lacks
     stay as they are. A shape (int tuple) merges its static and its dynamic neighbours.
@@ -106,7 +107,7 @@ def _by_profile(layout: Layout, profile: Any, f: Callable[[Layout], Layout], wha
 @takes_location
 @on_views
 def filter_zeros(x: Any, target_profile: Any = None) -> Any:
-    """Give modes of (static) stride 0 the extent 1, so that only distinct elements remain.
+    """Give modes of `x` of (static) stride 0 the extent 1, so that only distinct elements remain.
 
     With ``target_profile`` the modes paired with a 0 in it get extent 1. On an int tuple, zeros
     become ones.
@@ -123,7 +124,8 @@ def filter_zeros(x: Any, target_profile: Any = None) -> Any:
 @takes_location
 @on_views
 def filter(layout: Any, target_profile: Any = None) -> Any:
-    """Drop modes of stride 0 and of extent 1, and coalesce; by mode with ``target_profile``.
+    """Drop modes of `layout` of stride 0 and of extent 1, and coalesce; by mode with
+    ``target_profile``.
 
     >>> print(filter(make_layout((2, 4, 1), (1, 0, 7))))
     2:1

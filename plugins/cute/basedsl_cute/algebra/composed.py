@@ -6,6 +6,7 @@ A composed layout is ``inner o offset o outer``: ``R(c) = inner(offset + outer(c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -48,6 +49,24 @@ class Swizzle(Frozen):
                 f"S<{bits},{base},{shift}>: bits and base are at least 0, and |shift| at least bits"
             )
         self._set(bits=bits, base=base, shift=shift, unit=unit)
+
+    @staticmethod
+    def from_name(name: str) -> Swizzle:
+        """Return the swizzle of byte addresses that TMA and matrix descriptors call `name`: "none"
+        (or "interleave"), "32B", "64B" or "128B", also as "SW128" or "SWIZZLE_128B"; or the one
+        that prints as `name`. Raises LayoutError for another name.
+
+        >>> print(Swizzle.from_name("128B"), Swizzle.from_name("S<2,4,3>"))
+        S<3,4,3> S<2,4,3>
+        """
+        printed = re.fullmatch(r"S<(\d+),(\d+),(-?\d+)>", name.replace(" ", ""))
+        if printed:
+            return Swizzle(*map(int, printed.groups()))
+        short = name.upper().removeprefix("SWIZZLE_").removeprefix("SW").removesuffix("B")
+        bits = {"NONE": 0, "INTERLEAVE": 0, "INTER": 0, "32": 1, "64": 2, "128": 3}.get(short)
+        if bits is None:
+            raise LayoutError(f"no swizzle is called {name!r}; there are none, 32B, 64B and 128B")
+        return Swizzle(bits, 4, 3)
 
     def __reduce__(self) -> Any:
         return (Swizzle, self._key())
@@ -270,7 +289,7 @@ def slice_and_offset(coord: Any, layout: AnyLayout) -> tuple[AnyLayout, Any]:
 
 @takes_location
 def domain_offset(coord: Any, x: Any) -> Any:
-    """Move coordinate 0 of a layout or a view to ``coord``.
+    """Move coordinate 0 of `x`, a layout or a view, to ``coord``.
 
     For a layout the result is ``(layout, offset)``: the offset is to be added to the pointer; a
     composed layout takes it in itself and returns 0. For a tensor it is the tensor that starts

@@ -141,8 +141,8 @@ def crd2crd(coord: Any, src_shape: IntTuple, dst_shape: IntTuple) -> Any:
 
 @takes_location
 def increment(coord: IntTuple, shape: IntTuple) -> IntTuple:
-    """Return the coordinate after ``coord`` in colexicographic order; the last one wraps to the
-    first.
+    """Return the coordinate after ``coord`` in colexicographic order in `shape`; the last one wraps
+    to the first.
 
     >>> increment((3, 0), (4, 8))
     (0, 1)

@@ -74,7 +74,7 @@ def _unzip(t: Any, tiler: Any, one: int) -> tuple[Any, Any]:
 @takes_location
 @on_views
 def zipped_divide(x: Any, tiler: Any) -> Any:
-    """Divide and gather: ``((tile modes), (rest modes))``.
+    """Divide `x`, a layout or a tensor, by `tiler`, and gather: ``((tile modes), (rest modes))``.
 
     Trailing modes that the tiler lacks stay whole in the rest.
 
@@ -87,8 +87,8 @@ def zipped_divide(x: Any, tiler: Any) -> Any:
 @takes_location
 @on_views
 def tiled_divide(x: Any, tiler: Any) -> Any:
-    """Divide as `zipped_divide`, with the rest at top level: ``((tile modes), rest0, rest1,
-    ...)``.
+    """Divide `x` by `tiler` as `zipped_divide`, with the rest at top level: ``((tile modes), rest0,
+    rest1, ...)``.
 
     >>> print(tiled_divide(make_layout((8, 6)), (4, 3)))
     ((4,3),2,2):((1,8),4,24)
@@ -99,7 +99,8 @@ def tiled_divide(x: Any, tiler: Any) -> Any:
 @takes_location
 @on_views
 def flat_divide(x: Any, tiler: Any) -> Any:
-    """Divide as `zipped_divide`, with all modes at top level: ``(tile0, ..., rest0, ...)``.
+    """Divide `x` by `tiler` as `zipped_divide`, with all modes at top level: ``(tile0, ..., rest0,
+    ...)``.
 
     >>> print(flat_divide(make_layout((8, 6)), (4, 3)))
     (4,3,2,2):(1,8,4,24)

@@ -15,7 +15,7 @@ class Frozen:
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a {type(self).__name__} is immutable; cannot set {name!r}")
+        raise AttributeError(f"{type(self).__name__} is immutable; cannot set {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a {type(self).__name__} is immutable; cannot delete {name!r}")
+        raise AttributeError(f"{type(self).__name__} is immutable; cannot delete {name!r}")

@@ -37,7 +37,7 @@ def normalize(x: Any) -> IntTuple:
 
 @takes_location
 def is_static(x: Any) -> bool:
-    """Return True if every leaf is known while tracing.
+    """Return True if every leaf of `x` is known while tracing.
 
     It takes integers, tuples, basis strides, None, and anything with ``shape`` and ``stride`` (or
     ``inner``, ``offset`` and ``outer``).
@@ -81,7 +81,7 @@ def leaves(x: IntTuple) -> Iterator[Any]:
 
 @takes_location
 def flatten_to_tuple(x: IntTuple) -> tuple[Any, ...]:
-    """Return all leaves as a tuple, also for an integer.
+    """Return all leaves of `x` as a tuple, also for an integer.
 
     >>> flatten_to_tuple((2, (3, 4))), flatten_to_tuple(5)
     ((2, 3, 4), (5,))
@@ -108,7 +108,8 @@ def unflatten_tuple(flat: IntTuple, profile: IntTuple) -> IntTuple:
 
 @takes_location
 def transform_leaf(f: Callable[..., Any], x: IntTuple, *others: IntTuple) -> IntTuple:
-    """Return the tree of ``f`` applied leaf by leaf to trees of the same profile.
+    """Return the tree of ``f`` applied leaf by leaf to the tree `x` and `others` of the same
+    profile.
 
     >>> transform_leaf(lambda a, b: a + b, (1, (2, 3)), (10, (20, 30)))
     (11, (22, 33))
@@ -145,7 +146,7 @@ def tuple_get(x: IntTuple, path: tuple[int, ...]) -> IntTuple:
 
 @takes_location
 def product(x: IntTuple) -> Any:
-    """Return the product of all leaves; 1 for the empty tuple.
+    """Return the product of all leaves of the int tuple `x`; 1 for the empty tuple.
 
     >>> product((2, (3, 4)))
     24
@@ -160,7 +161,7 @@ def product(x: IntTuple) -> Any:
 
 @takes_location
 def product_each(x: IntTuple) -> tuple[Any, ...]:
-    """Return the product of each top-level element.
+    """Return the product of each top-level element of the int tuple `x`.
 
     >>> product_each(((2, 3), 4))
     (6, 4)
@@ -231,7 +232,8 @@ def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
 
 @takes_location
 def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
-    """Divide shapes: exactly, or with the result 1 where the divisor is a multiple of the extent.
+    """Divide the shape `a` by `b`: exactly, or with the result 1 where the divisor is a multiple of
+    the extent.
 
     A divisor that is an integer is distributed over a tuple from left to right. Raises LayoutError
     for static integers neither of which divides the other.

@@ -229,8 +229,8 @@ def make_layout_right(shape: Any) -> Layout:
 
 @takes_location
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
-    """Return the compact layout whose modes are ordered by ``order``: the smallest number is
-    fastest.
+    """Return the compact layout of the shape `shape` whose modes are ordered by ``order``: the
+    smallest number is fastest.
 
     >>> print(make_ordered_layout((2, 3, 4), order=(2, 0, 1)))
     (2,3,4):(12,1,3)
@@ -282,7 +282,7 @@ def size(x: Any, mode: Any = None) -> Any:
 
 @takes_location
 def shape(x: Any, mode: Any = None) -> IntTuple:
-    """Return the shape of a layout, tensor or tile, or of the mode at the path ``mode``.
+    """Return the shape of `x`, a layout, tensor or tile, or of its mode at the path ``mode``.
 
     An int tuple may hold layouts (a tiler); each stands for its shape.
 
@@ -331,8 +331,8 @@ def _magnitude(stride: Any) -> Any:
 
 @takes_location
 def cosize(layout: Any, mode: Any = None) -> Any:
-    """Return 1 + the largest index of a layout or a tensor; of a composed layout, of its outer
-    part.
+    """Return 1 + the largest index of a layout or a tensor, or of its mode at the path `mode`; of a
+    composed layout, of its outer part.
 
     >>> cosize(make_layout((4, 8), (1, 5)))
     39

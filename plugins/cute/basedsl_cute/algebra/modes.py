@@ -95,7 +95,8 @@ def take(x: Any, begin: int, end: int) -> Any:
 
 @takes_location
 def group_modes(x: Any, begin: int, end: int | None = None) -> Any:
-    """Nest modes ``begin`` to ``end`` (excluded, default: all that follow) into one.
+    """Nest modes ``begin`` to ``end`` (excluded, default: all that follow) of `x`, a tuple, layout
+    or tensor, into one.
 
     >>> group_modes((2, 3, 5, 7), 1, 3)
     (2, (3, 5), 7)

@@ -49,7 +49,8 @@ def inner_partition(x: Any, tiler: Any, coord: Any) -> Any:
 
 @takes_location
 def outer_partition(x: Any, tiler: Any, coord: Any) -> Any:
-    """Return the elements at ``coord`` of every tile: divide by ``tiler`` and index the tile.
+    """Return the elements at ``coord`` of every tile of `x`: divide by ``tiler`` and index the
+    tile.
 
     For a view the result is a view; for a layout it is ``(layout, offset)``.
 

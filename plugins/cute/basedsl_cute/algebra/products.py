@@ -82,7 +82,8 @@ def zipped_product(block: Any, tiler: Any) -> Any:
 @takes_location
 @on_views
 def tiled_product(block: Any, tiler: Any) -> Any:
-    """Return the product as ``((block modes), tiler0, tiler1, ...)``.
+    """Return the product of the layouts `block` and `tiler` as ``((block modes), tiler0, tiler1,
+    ...)``.
 
     >>> print(tiled_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
     ((2,5),3,4):((5,1),10,30)
@@ -93,7 +94,7 @@ def tiled_product(block: Any, tiler: Any) -> Any:
 @takes_location
 @on_views
 def flat_product(block: Any, tiler: Any) -> Any:
-    """Return the product as ``(block0, ..., tiler0, ...)``.
+    """Return the product of the layouts `block` and `tiler` as ``(block0, ..., tiler0, ...)``.
 
     >>> print(flat_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
     (2,5,3,4):(5,1,10,30)
@@ -104,7 +105,8 @@ def flat_product(block: Any, tiler: Any) -> Any:
 @takes_location
 @on_views
 def blocked_product(block: Any, tiler: Any) -> Any:
-    """Return the product mode by mode: each mode is (block mode, its repetitions).
+    """Return the product of the layouts `block` and `tiler` mode by mode: each mode is (block mode,
+    its repetitions).
 
     Ranks are made equal with modes ``1:0``.
 
@@ -118,7 +120,8 @@ def blocked_product(block: Any, tiler: Any) -> Any:
 @takes_location
 @on_views
 def raked_product(block: Any, tiler: Any) -> Any:
-    """Return the product mode by mode, interleaved: each mode is (repetitions, block mode).
+    """Return the product of the layouts `block` and `tiler` mode by mode, interleaved: each mode is
+    (repetitions, block mode).
 
     >>> print(raked_product(make_layout((2, 5), (5, 1)), make_layout((3, 4))))
     ((3,2),(4,5)):((10,5),(30,1))

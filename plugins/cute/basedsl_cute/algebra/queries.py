@@ -14,7 +14,7 @@ Place = int | tuple[int, ...] | None
 
 @takes_location
 def has_underscore(x: Any) -> bool:
-    """Return True if a coordinate keeps some mode, that is, has a `None` in it.
+    """Return True if the coordinate `x` keeps some mode, that is, has a `None` in it.
 
     >>> has_underscore((1, (None, 2))), has_underscore((1, 2))
     (True, False)
@@ -24,7 +24,7 @@ def has_underscore(x: Any) -> bool:
 
 @takes_location
 def front(x: IntTuple) -> Any:
-    """Return the first leaf.
+    """Return the first leaf of the int tuple `x`.
 
     >>> front(((3, 4), 5))
     3
@@ -36,7 +36,7 @@ def front(x: IntTuple) -> Any:
 
 @takes_location
 def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
-    """Return the place of the first leaf for which `pred_fn` is true, or None.
+    """Return the place of the first leaf of the tree `x` for which `pred_fn` is true, or None.
 
     The place is an index, for nested tuples the indices that lead there.
 
@@ -51,7 +51,8 @@ def find_if(x: Any, pred_fn: Callable[[Any], Any]) -> Place:
 
 @takes_location
 def find(pattern: Any, x: Any, *, start: int = 0) -> Place:
-    """Return the place of the first leaf equal to `pattern`, from mode `start` on, as `find_if`.
+    """Return the place of the first leaf of the tree `x` equal to `pattern`, from mode `start` on,
+    as `find_if`.
 
     >>> find(8, (8, 1, 8)), find(8, (8, 1, 8), start=1), find(3, (8, 1))
     (0, 2, None)
@@ -74,7 +75,8 @@ def is_major(mode: int, stride: IntTuple) -> bool:
 
 @takes_location
 def leading_dim(shape: IntTuple, stride: IntTuple) -> Place:
-    """Return the place, as `find_if`, of the mode of stride 1, or None.
+    """Return the place, as `find_if`, of the mode of stride 1 in a layout of the given `shape` and
+    `stride`, or None.
 
     Of several it is the first with an extent other than 1.
 

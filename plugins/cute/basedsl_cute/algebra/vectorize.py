@@ -63,8 +63,8 @@ def max_common_layout(a: Any, b: Any) -> Layout:
 
 @takes_location
 def max_common_vector(a: Any, b: Any) -> int:
-    """Return the number of contiguous elements that correspond in both layouts: a static int from
-    1.
+    """Return the number of contiguous elements that correspond in the layouts `a` and `b`: a static
+    int from 1.
 
     A swizzled layout contributes at most the block of indices that its swizzle moves together.
 

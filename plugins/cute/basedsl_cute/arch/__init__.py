@@ -108,6 +108,13 @@ from basedsl_cute.arch.packed import (
     sub_packed_f32x2,
 )
 from basedsl_cute.arch.sync import barrier, barrier_arrive, sync_threads, sync_warp
+from basedsl_cute.arch.tensor_core import (
+    tcgen05_commit,
+    tcgen05_cp,
+    tcgen05_mma,
+    tcgen05_mma_block_scale,
+    tcgen05_shift,
+)
 from basedsl_cute.arch.tensor_memory import (
     alloc_tmem,
     dealloc_tmem,
@@ -235,6 +242,11 @@ __all__ = [
     "sync_warp",
     "tcgen05_after_thread_sync",
     "tcgen05_before_thread_sync",
+    "tcgen05_commit",
+    "tcgen05_cp",
+    "tcgen05_mma",
+    "tcgen05_mma_block_scale",
+    "tcgen05_shift",
     "thread_idx",
     "vote_all_sync",
     "vote_any_sync",

@@ -17,7 +17,7 @@ from basedsl_cute.tensors.vector_ops import combine
 def fmax(a: Any, b: Any) -> Any:
     """Return the larger of two Float32 (PTX `max.f32`): of a NaN and a number, the number.
 
-    Operands are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
+    `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
     """
     return elementwise(lambda x, y: combine("max", x, y), _float(a), _float(b))
 
@@ -26,7 +26,7 @@ def fmax(a: Any, b: Any) -> Any:
 def fmin(a: Any, b: Any) -> Any:
     """Return the smaller of two Float32 (PTX `min.f32`): of a NaN and a number, the number.
 
-    Operands are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
+    `a` and `b` are numbers or vectors (`TensorSSA`), converted to Float32; vectors broadcast.
     """
     return elementwise(lambda x, y: combine("min", x, y), _float(a), _float(b))
 
@@ -39,7 +39,7 @@ def _float(x: Any) -> Any:
 
 @takes_location
 def rcp_approx(x: Any) -> Any:
-    """Return the approximate reciprocal of a Float32 or a vector of them (PTX
+    """Return the approximate reciprocal of `x`, a Float32 or a vector of them (PTX
     `rcp.approx.ftz.f32`).
 
     The error is at most 1 ulp; subnormal inputs and results are zero.
@@ -51,7 +51,7 @@ def rcp_approx(x: Any) -> Any:
 def exp(x: Any, fastmath: bool = True) -> Any:
     """Return e to the power `x`, of a float or a vector.
 
-    With `fastmath` the hardware's 2^x computes it (PTX `ex2.approx`, for Float32), else it is
+    With `fastmath` the hardware's 2^x computes it (PTX `ex2.approx.ftz`, for Float32), else it is
     `cute.math.exp`.
     """
     return math.exp(x, fastmath=fastmath)
@@ -59,13 +59,13 @@ def exp(x: Any, fastmath: bool = True) -> Any:
 
 @takes_location
 def exp2(x: Any, fastmath: bool = True) -> Any:
-    """Return 2 to the power `x`, of a float or a vector; with `fastmath` by PTX `ex2.approx`."""
+    """Return 2 to the power `x`, of a float or a vector; with `fastmath`, PTX `ex2.approx.ftz`."""
     return math.exp2(x, fastmath=fastmath)
 
 
 @takes_location
 def log(x: Any, fastmath: bool = True) -> Any:
-    """Return the natural logarithm of a float or a vector.
+    """Return the natural logarithm of `x`, a float or a vector.
 
     With `fastmath` the hardware's binary logarithm computes it (PTX `lg2.approx`, for Float32),
     else it is `cute.math.log`.
@@ -75,15 +75,17 @@ def log(x: Any, fastmath: bool = True) -> Any:
 
 @takes_location
 def log2(x: Any, fastmath: bool = True) -> Any:
-    """Return the logarithm to base 2 of a float or a vector; with `fastmath` by PTX
-    `lg2.approx`.
+    """Return the logarithm to base 2 of `x`, a float or a vector.
+
+    With `fastmath` PTX `lg2.approx` computes it (for Float32), else it is `cute.math.log2`.
     """
     return math.log2(x, fastmath=fastmath)
 
 
 @takes_location
 def popc(x: int | Integer) -> Int32:
-    """Return the number of bits that are 1 in a 32- or 64-bit integer (PTX `popc`).
+    """Return the number of bits of `x` that are 1, a 32- or 64-bit integer (PTX `popc`), as an
+    Int32.
 
     Raises DSLTypeError for other types.
     """

@@ -186,7 +186,7 @@ def atomic_fmin(
     """Replace the Float32 at `ptr` by `val` if `val` is smaller; return the number that was there
     before.
 
-    For `sign_bit`, NaNs and errors see `atomic_fmax`.
+    For `sem`, `scope`, `sign_bit`, NaNs and errors see `atomic_fmax`.
     """
     return _float_extreme("atomic_fmin()", ("min", "umax"), ptr, val, sem, scope, sign_bit)
 

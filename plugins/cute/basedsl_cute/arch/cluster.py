@@ -100,9 +100,9 @@ def map_dsmem_ptr(ptr: Pointer, peer_cta_rank_in_cluster: int | Integer) -> Poin
     """Return a pointer to the same place in the shared memory of another block of the cluster
     (`mapa`).
 
-    `ptr` points into this block's shared memory (DSLTypeError otherwise). The rank is counted as
-    by `block_idx_in_cluster()`. Accesses through the result need the other block to be running:
-    wait at the cluster's barrier first, and before it ends.
+    `ptr` points into this block's shared memory (DSLTypeError otherwise). The other block has the
+    rank `peer_cta_rank_in_cluster`, counted as by `block_idx_in_cluster()`. Accesses through the
+    result need it to be running: wait at the cluster's barrier first, and before it ends.
     """
     what = "map_dsmem_ptr()"
     if not isinstance(ptr, Pointer) or ptr.space != "smem":

@@ -99,12 +99,13 @@ def shuffle_sync_op(
     mask_and_clamp: int | Integer = CLAMP,
     kind: str = "idx",
 ) -> Any:
-    """Exchange a number or a vector between lanes by a shuffle of `kind` "idx", "bfly", "up" or
-    "down".
+    """Exchange `value`, a number or a vector, between lanes by a shuffle of `kind` "idx", "bfly",
+    "up" or "down".
 
-    `mask` names the lanes that take part, all of which must execute the call. `mask_and_clamp`
-    packs PTX's operand c: the clamp (bits 0 to 4) and the segment mask (bits 8 to 12); 7199 =
-    0x1c1f makes segments of four lanes. Raises DSLTypeError for another kind.
+    `offset` is the source lane, the lane mask, or the distance, after the kind. `mask` names the
+    lanes that take part, all of which must execute the call. `mask_and_clamp` packs PTX's operand
+    c: the clamp (bits 0 to 4) and the segment mask (bits 8 to 12); 7199 = 0x1c1f makes segments of
+    four lanes. Raises DSLTypeError for another kind.
     """
     name = str(getattr(kind, "value", kind))
     if name not in _SHUFFLES:
@@ -258,7 +259,9 @@ def warp_reduction_sum(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
 
 @takes_location
 def warp_reduction_max(val: Any, threads_in_group: int = WARP_SIZE) -> Any:
-    """Return the largest `val`, a number or a vector, of each group of lanes, in every lane."""
+    """Return the largest `val`, a number or a vector, of each group of `threads_in_group`
+    neighbouring lanes (a power of two up to 32), in every lane.
+    """
     return warp_reduction(val, lambda a, b: combine("max", a, b), threads_in_group)
 
 
@@ -275,12 +278,12 @@ def warp_redux_sync(
     abs: bool = False,
     nan: bool = False,
 ) -> Any:
-    """Combine a 32-bit number over the lanes of a mask by one instruction, in every lane
+    """Combine `value`, a 32-bit number, over the lanes of a mask by one instruction, in every lane
     (`redux.sync`).
 
     `kind` is "add", "min", "max", "and", "or" or "xor" of integers (sm_80), "fmin" or "fmax" of
-    Float32 (sm_100a); `abs` and `nan` are PTX's modifiers of the latter. Raises DSLTypeError for
-    another kind or type.
+    Float32 (sm_100a); `abs` and `nan` are PTX's modifiers of the latter. `mask_and_clamp` is the
+    mask of lanes. Raises DSLTypeError for another kind or type.
     """
     number = as_numeric(value)
     known = _REDUX_FLOAT if type(number).is_float else _REDUX_INTEGER

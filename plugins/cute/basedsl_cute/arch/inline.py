@@ -24,7 +24,8 @@ def inline_ptx(
     *,
     has_side_effects: bool = True,
 ) -> Any:
-    """Emit PTX text in which `$0`, `$1`, ... are first the outputs, then the inputs.
+    """Emit the PTX text `template`, in which `$0`, `$1`, ... are first the outputs, then the
+    inputs.
 
         y = inline_ptx("tanh.approx.f32 $0, $1;", [x], Float32)
 

@@ -33,12 +33,13 @@ def _response_address(pointer: Any, what: str) -> Any:
 def clusterlaunchcontrol_try_cancel(
     response_ptr: Pointer, mbar_ptr: Pointer, multicast: bool = False
 ) -> None:
-    """Request the cancellation of a cluster's launch, by one thread
-    (PTX `clusterlaunchcontrol.try_cancel`).
+    """Request the cancellation of a cluster's launch, by one thread (PTX
+    `clusterlaunchcontrol.try_cancel`).
 
-    The response of 16 bytes counts at the mbarrier; with `multicast` each block of the cluster gets
-    it at the same address, and its mbarrier there counts it (sm_100f). Raises DSLTypeError for
-    pointers that are not into shared memory, and a response not aligned to 16 bytes.
+    The response of 16 bytes goes to `response_ptr` and counts at the mbarrier `mbar_ptr`; with
+    `multicast` each block of the cluster gets it at the same address, and its mbarrier there counts
+    it (sm_100f). Raises DSLTypeError for pointers that are not into shared memory, and a response
+    not aligned to 16 bytes.
     """
     what = "clusterlaunchcontrol_try_cancel()"
     operands = [_response_address(response_ptr, what), shared_address(mbar_ptr, what)]
@@ -51,11 +52,11 @@ def clusterlaunchcontrol_try_cancel(
 def clusterlaunchcontrol_query_cancel(
     response_ptr: Pointer,
 ) -> tuple[Boolean, tuple[Int32, Int32, Int32]]:
-    """Return whether a launch was cancelled, and the index (x, y, z) of its first block
-    (PTX `clusterlaunchcontrol.query_cancel`).
+    """Return whether a launch was cancelled, and the index (x, y, z) of its first block (PTX
+    `clusterlaunchcontrol.query_cancel`).
 
-    The thread has waited for the mbarrier of the request. The index means nothing if no launch was
-    cancelled. Raises DSLTypeError as `clusterlaunchcontrol_try_cancel`.
+    `response_ptr` is that of the request, for whose mbarrier the thread has waited. The index means
+    nothing if no launch was cancelled. Raises DSLTypeError as `clusterlaunchcontrol_try_cancel`.
     """
     what = "clusterlaunchcontrol_query_cancel()"
     address = _response_address(response_ptr, what)

@@ -23,8 +23,8 @@ _SUSPEND_TICKS = 0x989680  # nanoseconds a try_wait may sleep: 10 ms, far above 
 def mbarrier_init(mbar_ptr: Pointer, cnt: int | Integer) -> None:
     """Initialise an mbarrier for `cnt` arrivals a phase (PTX `mbarrier.init`, sm_80).
 
-    One thread does it; `mbarrier_init_fence()` and a barrier of the block (or cluster) come before
-    its first use by others.
+    `mbar_ptr` points to 8 bytes of shared memory. One thread does it; `mbarrier_init_fence()` and a
+    barrier of the block (or cluster) come before its first use by others.
     """
     what = "mbarrier_init()"
     emit_op(what, "nvvm.mbarrier.init", [shared_address(mbar_ptr, what), i32(cnt)])
@@ -48,9 +48,10 @@ def mbarrier_arrive(
 ) -> None:
     """Arrive once at this block's mbarrier, or at the same one of another block of the cluster.
 
-    `peer_cta_rank_in_cluster` is the rank of the other block (sm_90). An arrival there releases
-    this thread's earlier writes to the whole cluster, which costs a memory fence; `scope="cta"`
-    spares it, for a thread that has only read. Raises DSLTypeError for another scope.
+    `mbar_ptr` points to the mbarrier in shared memory. `peer_cta_rank_in_cluster` is the rank of
+    the other block (sm_90). An arrival there releases this thread's earlier writes to the whole
+    cluster, which costs a memory fence; `scope="cta"` spares it, for a thread that has only read.
+    Raises DSLTypeError for another scope.
     """
     what = "mbarrier_arrive()"
     if scope not in ("cta", "cluster"):
@@ -68,7 +69,9 @@ def mbarrier_arrive(
 
 @takes_location
 def mbarrier_expect_tx(mbar_ptr: Pointer, bytes: int | Integer) -> None:
-    """Have the current phase expect `bytes` more bytes of asynchronous copies (sm_90)."""
+    """Have the current phase of the mbarrier `mbar_ptr` expect `bytes` more bytes of asynchronous
+    copies (PTX `mbarrier.expect_tx`, sm_90). It does not count as an arrival.
+    """
     what = "mbarrier_expect_tx()"
     emit_op(what, "nvvm.mbarrier.expect_tx", [shared_address(mbar_ptr, what), i32(bytes)])
 
@@ -79,8 +82,10 @@ def mbarrier_arrive_and_expect_tx(
     bytes: int | Integer,
     peer_cta_rank_in_cluster: int | Integer | None = None,
 ) -> None:
-    """Have the current phase expect `bytes` more bytes and arrive once (sm_90), at this block's
-    mbarrier or the same one of the block `peer_cta_rank_in_cluster` of the cluster.
+    """Have the current phase expect `bytes` more bytes and arrive once (sm_90).
+
+    The mbarrier `mbar_ptr` is this block's, or the same one of the block `peer_cta_rank_in_cluster`
+    of the cluster.
     """
     what = "mbarrier_arrive_and_expect_tx()"
     address = shared_address(mbar_ptr, what)
@@ -93,15 +98,19 @@ def mbarrier_arrive_and_expect_tx(
 
 @takes_location
 def mbarrier_wait(mbar_ptr: Pointer, phase: int | Integer) -> None:
-    """Wait until the phase of parity `phase`, 0 or 1, is complete (PTX `mbarrier.try_wait`, in a
-    loop).
+    """Wait until the phase of parity `phase`, 0 or 1, of the mbarrier `mbar_ptr` is complete (PTX
+    `mbarrier.try_wait`, in a loop).
+
+    The first phase has parity 0. A new mbarrier passes a wait for parity 1.
     """
     wait_for_phase(mbar_ptr, phase)
 
 
 @takes_location
 def mbarrier_try_wait(mbar_ptr: Pointer, phase: int | Integer) -> Boolean:
-    """Return True if the phase of parity `phase`, 0 or 1, is complete; may wait a moment for it."""
+    """Return True if the phase of parity `phase`, 0 or 1, of the mbarrier `mbar_ptr` is complete;
+    may wait a moment for it (PTX `mbarrier.try_wait`).
+    """
     return phase_is_complete(mbar_ptr, phase)
 
 

@@ -99,14 +99,17 @@ def _strength(sem: str | None, scope: str | None) -> tuple[str | None, str | Non
 def alloc_smem(
     element_type: type[Numeric], size_in_elems: int, alignment: int | None = None
 ) -> Pointer:
-    """Allocate `size_in_elems` elements of the block's shared memory and return a pointer to
-    them.
+    """Allocate shared memory of the block for `size_in_elems` elements of the numeric type
+    `element_type`, and return a pointer to the first.
 
     The size is a static integer from 1 (DSLTypeError otherwise); `alignment` is in bytes, by
     default that of an element. `cute.utils.SmemAllocator` allocates structs and tensors too.
     """
     if type(size_in_elems) is not int or size_in_elems < 1:
-        raise DSLTypeError(f"alloc_smem() takes a static count, not {size_in_elems!r}")
+        raise DSLTypeError(
+            f"alloc_smem() takes a static count, not {size_in_elems!r}",
+            hint="take a Python int or a Constexpr argument; dynamic sizes are smem= of the launch",
+        )
     align = alignment or element_bytes(element_type)
     return _alloc_smem(
         element_type, array_bytes(element_type, size_in_elems), align, "alloc_smem()"

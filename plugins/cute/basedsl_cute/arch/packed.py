@@ -19,19 +19,23 @@ Pair = tuple[Any, Any]
 
 @takes_location
 def add_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Return the sums of two pairs of Float32."""
+    """Return the sums of two pairs of Float32: `src_a` and `src_b` are tuples of two numbers, and
+    so is the result.
+    """
     return _pairwise("add_packed_f32x2()", lambda a, b: math.fma(a, 1.0, b), src_a, src_b)
 
 
 @takes_location
 def sub_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Return the differences of two pairs of Float32."""
+    """Return the differences `src_a - src_b` of two pairs of Float32, tuples of two numbers."""
     return _pairwise("sub_packed_f32x2()", lambda a, b: math.fma(b, -1.0, a), src_a, src_b)
 
 
 @takes_location
 def mul_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
-    """Return the products of two pairs of Float32."""
+    """Return the products of two pairs of Float32: `src_a` and `src_b` are tuples of two numbers,
+    and so is the result.
+    """
     return _pairwise("mul_packed_f32x2()", lambda a, b: math.fma(a, b, -0.0), src_a, src_b)
 
 

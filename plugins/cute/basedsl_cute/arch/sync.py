@@ -51,7 +51,7 @@ def barrier_arrive(barrier_id: int | Integer, number_of_threads: int | Integer) 
     """Arrive at a hardware barrier and go on (PTX `barrier.cta.arrive`); other threads `barrier()`
     there.
 
-    For the parameters see `barrier`.
+    `barrier_id` and `number_of_threads` are those of `barrier`: the threads that arrive count.
     """
     what = "barrier_arrive()"
     in_kernel(what)

@@ -24,7 +24,10 @@ def _group(is_two_cta: bool) -> dict[str, str]:
 
 @takes_location
 def get_max_tmem_alloc_cols(arch: str = "sm_100") -> int:
-    """Return the columns of tensor memory of an SM; DSLTypeError for an architecture without."""
+    """Return the columns of tensor memory that an SM of `arch` has, such as 512 for "sm_100".
+
+    Raises DSLTypeError for an architecture without tensor memory.
+    """
     columns = target_of(arch).tmem_columns
     if not columns:
         raise DSLTypeError(f"{arch} has no tensor memory; the family of sm_100 has")
@@ -33,7 +36,10 @@ def get_max_tmem_alloc_cols(arch: str = "sm_100") -> int:
 
 @takes_location
 def get_min_tmem_alloc_cols(arch: str = "sm_100") -> int:
-    """Return the fewest columns of an allocation; DSLTypeError as `get_max_tmem_alloc_cols`."""
+    """Return the fewest columns that an allocation has on `arch`, such as 32 for "sm_100".
+
+    Raises DSLTypeError as `get_max_tmem_alloc_cols`.
+    """
     get_max_tmem_alloc_cols(arch)
     return MIN_TMEM_COLUMNS
 
@@ -56,8 +62,9 @@ def alloc_tmem(
     """Allocate columns of tensor memory and write their address to shared memory.
 
     PTX `tcgen05.alloc`, by a whole warp. `num_columns` is a power of two from 32 to 512. It waits
-    until so many columns are free. Raises DSLTypeError for another static number, and for a pointer
-    that is not to Int32 in shared memory.
+    until so many columns are free. `smem_ptr_to_write_address` points to an Int32 in shared memory
+    (DSLTypeError otherwise, as for another static number); `retrieve_tmem_ptr` reads it. With
+    `is_two_cta`, a warp of each block of a pair takes part, and both blocks get the columns.
     """
     what = "alloc_tmem()"
     address = shared_address(smem_ptr_to_write_address, what)
@@ -71,7 +78,8 @@ def alloc_tmem(
 def retrieve_tmem_ptr(dtype: Any, alignment: int, ptr_to_buffer_holding_addr: Pointer) -> Pointer:
     """Return the address that `alloc_tmem` wrote, as a pointer to elements of `dtype`.
 
-    A barrier comes between the two. `alignment` is a promise in bytes.
+    `ptr_to_buffer_holding_addr` points to the Int32 in shared memory that it was written to; a
+    barrier comes between the two. `alignment` is a promise in bytes.
     """
     what = "retrieve_tmem_ptr()"
     shared_address(ptr_to_buffer_holding_addr, what)
@@ -89,6 +97,7 @@ def _tensor_address(pointer: Any, what: str) -> Any:
 def dealloc_tmem(tmem_ptr: Pointer, num_columns: int | Integer, is_two_cta: bool = False) -> None:
     """Free columns that `alloc_tmem` gave, all of them (PTX `tcgen05.dealloc`, by a whole warp).
 
+    `tmem_ptr` is their address, `num_columns` their number and `is_two_cta` that of the allocation.
     A kernel frees what it has allocated before it ends. Raises DSLTypeError as `alloc_tmem`.
     """
     what = "dealloc_tmem()"
@@ -100,7 +109,7 @@ def dealloc_tmem(tmem_ptr: Pointer, num_columns: int | Integer, is_two_cta: bool
 def relinquish_tmem_alloc_permit(is_two_cta: bool = False) -> None:
     """Give up the right to allocate more tensor memory, which other blocks of the SM wait for.
 
-    PTX `tcgen05.relinquish_alloc_permit`, by a whole warp.
+    PTX `tcgen05.relinquish_alloc_permit`, by a whole warp; `is_two_cta` is that of the allocations.
     """
     what = "relinquish_tmem_alloc_permit()"
     emit_op(what, "nvvm.tcgen05.relinquish_alloc_permit", attributes=_group(is_two_cta))

@@ -23,6 +23,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _DEVICE_NAMES = {CPU: "cpu", CUDA: "cuda", CUDA_HOST: "cpu", CUDA_MANAGED: "cuda", 10: "rocm"}
 
 # dlpack.h: DLDataTypeCode
+_CONVERT = "convert the array to a type with one, for instance x.astype(np.float32)"
 _KIND_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _NAMED_TYPES = {
     "bfloat16": (4, 16, 1),
@@ -52,6 +53,7 @@ class ArrayRecord:
     elements; `device` is DLPack's (type, id).
     """
 
+    __dsl_leaf__ = True
     __slots__ = ("address", "device", "dtype", "owner", "readonly", "shape", "strides")
 
     def __init__(
@@ -126,6 +128,13 @@ def _reader(kind: Any) -> Reader | None:
         return _read_torch
     if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
         return _read_cupy
+    jax = sys.modules.get("jax")
+    if jax is not None and issubclass(kind, jax.core.Tracer):
+        return _refuse_jax_tracer
+    if jax is not None and issubclass(kind, jax.Array):
+        return _read_jax
+    if kind is ArrayRecord:
+        return _itself
     return _read_capsule if hasattr(kind, "__dlpack__") else None
 
 
@@ -149,7 +158,9 @@ def _numpy_type(dtype: np.dtype[Any]) -> tuple[DType, int]:
     if found is None:
         code = _KIND_CODES.get(dtype.kind)
         if code is None or dtype.itemsize not in (1, 2, 4, 8):
-            raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
+            raise DSLTypeError(
+                f"elements of type {dtype} have no counterpart in a tensor", hint=_CONVERT
+            )
         found = (code, dtype.itemsize * 8, 1)
     return found, dtype.itemsize
 
@@ -209,15 +220,18 @@ def _torch_type(dtype: Any) -> DType:
     kind, bits = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
     code = {"int": 0, "uint": 1, "float": 2}.get(kind)
     if code is None or not bits:
-        raise DSLTypeError(f"elements of type {dtype} have no counterpart in a tensor")
+        raise DSLTypeError(
+            f"elements of type {dtype} have no counterpart in a tensor", hint=_CONVERT
+        )
     return code, int(bits), 1
 
 
 def _read_torch(tensor: Any, name: str) -> ArrayRecord:
-    if tensor.requires_grad:
+    if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise DSLTypeError(
             f"{_called(name)}requires grad, and kernels take no part in differentiation",
-            hint="pass x.detach()",
+            hint="pass x.detach(), call it under torch.no_grad(), or give the operation a gradient "
+            "with cute.torch.custom_op",
         )
     if str(tensor.layout) != "torch.strided":
         raise DSLTypeError(
@@ -273,6 +287,25 @@ def _read_cupy(array: Any, name: str) -> ArrayRecord:
         (CUDA, array.device.id),
         owner=array,
     )
+
+
+def _read_jax(array: Any, name: str) -> ArrayRecord:
+    """The record of a JAX array: read-only, because JAX shares and caches its memory."""
+    record = _read_capsule(array, name)
+    record.readonly = True
+    return record
+
+
+def _refuse_jax_tracer(tracer: Any, name: str) -> ArrayRecord:
+    raise DSLTypeError(
+        f"{_called(name)}is traced by JAX, and has no memory yet",
+        hint="make an operation of the @jit function: cute.jax.jax_callable(function)",
+    )
+
+
+def _itself(record: Any, name: str) -> ArrayRecord:
+    found: ArrayRecord = record
+    return found
 
 
 # DLPack capsules ---------------------------------------------------------------------------------

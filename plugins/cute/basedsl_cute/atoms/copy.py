@@ -26,6 +26,7 @@ class CopyOp:
     __dsl_leaf__ = True
     may_choose_width = False  # without num_bits_per_copy, accesses are as wide as proven
     takes_whole_tensors = False  # one instruction copies a tensor, whatever its size
+    checks_itself = False  # `issue` checks source and destination, which may be no tensors
     is_plain = False  # by loads and stores, which may be ordered
 
     def layout(self, width: int, bits: int | None) -> CopyAtomLayout:
@@ -284,13 +285,16 @@ class ThrCopy:
 
 @takes_location
 def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any) -> TiledCopy:
-    """Make a tiled copy from a layout (thread, value) -> position in the tile `tiler_mn`."""
+    """Make a tiled copy of the copy atom `atom` from `layout_tv`, a layout (thread, value) ->
+    position in the tile `tiler_mn`.
+    """
     return TiledCopy(atom, CopyTiling(_tv(atom), layout_tv, tiler_mn))
 
 
 @takes_location
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Any, val_layout: Any) -> TiledCopy:
-    """Make a tiled copy from the layouts of threads, and of each thread's values, over the tile.
+    """Make a tiled copy of the copy atom `atom` from the layouts of threads, `thr_layout`, and of
+    each thread's values, `val_layout`, over the tile.
 
     The tile is their product; see `cute.make_layout_tv`.
 
@@ -382,7 +386,7 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
 
 @takes_location
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: Any, data_layout: Any) -> TiledCopy:
-    """Make a tiled copy from a layout (thread, value) -> offset into `data_layout`, which has to be
-    injective and to contain these offsets.
+    """Make a tiled copy of the copy atom `atom` from `atom_layout_tv`, a layout (thread, value) ->
+    offset into `data_layout`, which has to be injective and to contain these offsets.
     """
     return TiledCopy(atom, algebra.make_cotiled_copy(atom.tv, atom_layout_tv, data_layout))

@@ -13,6 +13,7 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, TiledCopy
 from basedsl_cute.atoms.copy_instruction import as_predicate, check_elements, predicated
+from basedsl_cute.atoms.predicated_copy import copy_parts, copy_where
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vectorized_access import load_vector, store_vector
 
@@ -51,8 +52,8 @@ def copy(
     """
     if dst is None:
         raise DSLCallError(
-            f"cute.copy takes a copy atom, a source and a destination; the first is a "
-            f"{type(atom).__name__}",
+            "cute.copy takes a copy atom, a source and a destination; the first is "
+            + with_article(type(atom)),
             hint="cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype), src, dst), "
             "or cute.autovec_copy(src, dst)",
         )
@@ -60,7 +61,8 @@ def copy(
         atom.copy_tensors(src, dst, pred, **fields)
         return
     atom = _atom(atom)
-    check_elements(src, dst, "cute.copy")
+    if not atom.op.checks_itself:
+        check_elements(src, dst, "cute.copy")
     if atom.op.takes_whole_tensors:
         atom.op.issue(atom, src, dst, None if pred is None else as_predicate(pred), **fields)
         return
@@ -96,10 +98,11 @@ def copy_atom_call(
     pred: Any = None,
     **fields: Any,
 ) -> None:
-    """Copy by exactly one instruction of an atom. The tensors have the elements of one instruction;
-    `pred` is a Boolean, or a tensor of one. `fields` are as for `copy`.
+    """Copy `src` into `dst` by exactly one instruction of the copy atom `atom`.
 
-    Raises DSLTypeError for tensors of another size or of different element types.
+    The tensors have the elements of one instruction; `pred` is a Boolean, or a tensor of one.
+    `fields` are as for `copy`. Raises DSLTypeError for tensors of another size or of different
+    element types.
     """
     atom = _atom(atom)
     check_elements(src, dst, "copy_atom_call")
@@ -117,8 +120,8 @@ def copy_atom_call(
 
 @takes_location
 def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) -> None:
-    """Copy a tensor into another of the same static shape, without an atom: each side in the widest
-    accesses, of up to 16 bytes, that its contiguity and alignment prove.
+    """Copy the tensor `src` into `dst`, of the same static shape, without an atom: each side in the
+    widest accesses, of up to 16 bytes, that its contiguity and alignment prove.
 
     `l1c_evict_priority` (`nvgpu.CacheEvictionPriority`) applies to accesses to global memory.
     Raises DSLTypeError for dynamic shapes, different sizes or different element types.
@@ -138,7 +141,7 @@ def autovec_copy(src: Tensor, dst: Tensor, *, l1c_evict_priority: Any = None) ->
 
 @takes_location
 def basic_copy(src: Tensor, dst: Tensor) -> None:
-    """Copy a tensor into another of the same static shape, element by element.
+    """Copy the tensor `src` into `dst`, of the same static shape, element by element.
 
     Raises DSLTypeError for dynamic shapes, different sizes or different element types.
     """
@@ -150,8 +153,8 @@ def basic_copy(src: Tensor, dst: Tensor) -> None:
 
 @takes_location
 def basic_copy_if(pred: Any, src: Tensor, dst: Tensor) -> None:
-    """Copy the elements for which `pred`, a tensor of Booleans of the same shape, holds; else as
-    `basic_copy`.
+    """Copy those elements of `src` into `dst` for which `pred`, a tensor of Booleans of the same
+    shape, holds; else as `basic_copy`.
     """
     check_elements(src, dst, "basic_copy_if")
     _same_shape(src, dst, "basic_copy_if")
@@ -246,8 +249,8 @@ def _instructions_of_a_predicate(pred: Any, count: int, n: int, src: Tensor) -> 
         )
     if known == 0 or count % known:
         raise DSLTypeError(
-            f"pred of shape {pred.shape} has {known} predicates for {count} instruction(s) "
-            f"that copy {src.shape}"
+            f"pred of shape {pred.shape} has {known} predicates for {count} instruction(s)",
+            notes=((f"they copy {src.shape}", None),),
         )
     return count // known
 
@@ -267,12 +270,12 @@ def _copy_as_wide_as_proven(src: Tensor, dst: Tensor, pred: Any) -> None:
             f"pred of shape {pred.shape} has {known} predicates for elements {src.shape}"
         )
     n = size // known
-    sources, targets = _pieces(src, n, "source"), _pieces(dst, n, "destination")
-    for i in range(known):
-        holds = as_predicate(pred[i])
-        if holds is not False:
-            with predicated(None if holds is True else holds):
-                store_vector(targets[i], load_vector(sources[i]))
+    holds = [as_predicate(pred[i]) for i in range(known)]
+
+    def one_by_one() -> None:
+        copy_parts(_pieces(src, n, "source"), _pieces(dst, n, "destination"), holds)
+
+    copy_where(src, dst, holds, one_by_one)
 
 
 def _same_shape(src: Tensor, dst: Tensor, what: str) -> None:

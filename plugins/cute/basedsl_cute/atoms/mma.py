@@ -50,6 +50,10 @@ class MmaOp:
     def check_field(self, name: str, value: Any) -> None:
         """Raise DSLTypeError for a value that the field cannot have."""
 
+    def field_value(self, name: str, value: Any) -> Any:
+        """The value of a field as loops and branches carry it."""
+        return value
+
     def check_whole(self, operand: str, x: Any, tile: tuple[int, int]) -> None:
         """Raise DSLTypeError for an operand "A" or "B" in shared memory that is not whole tiles of
         extents `tile`, where the instruction would read beyond it.
@@ -142,7 +146,7 @@ class MmaAtom:
         """
         name = self._field(field)
         self.op.check_field(name, value)
-        self._fields[name] = value
+        self._fields[name] = self.op.field_value(name, value)
 
     @takes_location
     def get(self, field: Any) -> Any:
@@ -179,7 +183,9 @@ class MmaAtom:
 
 @takes_location
 def make_mma_atom(op: MmaOp) -> MmaAtom:
-    """Make the atom of an MMA operation, without repetition; DSLTypeError for anything else."""
+    """Make the atom of the MMA operation `op` (such as `nvgpu.warp.MmaF16BF16Op`), without
+    repetition; DSLTypeError for anything else.
+    """
     return MmaAtom(_operation(op, "make_mma_atom"))
 
 
@@ -366,7 +372,8 @@ def make_tiled_mma(
 
 @takes_location
 def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """Emit D = A B + C on one thread's fragments by an MMA atom or a tiled MMA; D may be C.
+    """Emit `d` = `a` `b` + `c` on one thread's fragments by `mma`, an MMA atom or a tiled MMA; `d`
+    may be `c`.
 
     Fragments have the modes (V) x (V) -> (V), (V, M) x (V, N) -> (V, M, N), or (V, M, K) x
     (V, N, K) -> (V, M, N), where V are the values of one instruction. Shapes are static. Raises
@@ -391,7 +398,8 @@ def gemm(mma: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
 
 @takes_location
 def mma_atom_call(atom: Any, d: Tensor, a: Any, b: Any, c: Tensor) -> None:
-    """Emit exactly one instruction of an MMA atom, on fragments with the values of one.
+    """Emit `d` = `a` `b` + `c` as exactly one instruction of the MMA atom `atom`, on fragments with
+    the values of one.
 
     Raises DSLTypeError for larger fragments.
     """
@@ -463,7 +471,8 @@ def _check_types(op: MmaOp, *tensors: Any) -> None:
             raise DSLTypeError(f"gemm: {name} is {tensor}, not a fragment of static shape")
         if tensor.element_type is not dtype:
             raise DSLTypeError(
-                f"{op}: {name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}"
+                f"{name} has elements of {tensor.element_type.__name__}, not {dtype.__name__}",
+                notes=((f"the operation is {op}", None),),
             )
 
 

@@ -3,8 +3,23 @@
 import importlib
 from typing import Any
 
+from basedsl_cute.compat.base_dsl import BaseDSL, CuTeDSL, JitArgument
+
+__all__ = ["BaseDSL", "CuTeDSL", "JitArgument"]
+
+_MODULES = (
+    "arch",
+    "cache_helpers",
+    "compiler",
+    "dsl",
+    "enums",
+    "runtime",
+    "typing",
+    "utils",
+)
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("arch", "dsl", "enums", "runtime", "typing"):
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,15 +22,18 @@ from basedsl import (
     logical_not,
     user_span,
 )
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.compat.mlir_dialects import as_ir_value
 from basedsl_cute.compat.mlir_values import extract_mlir_values, new_from_mlir_values
 
 
+@takes_location
 def not_(value: Any) -> Any:
     """Return `not value`, of a run-time value too."""
     return logical_not(_truth(value)) if is_dynamic(value) else not value
 
 
+@takes_location
 def and_(*values: Any) -> Any:
     """Return whether all values are true; all of them are evaluated."""
     result: Any = True
@@ -43,8 +46,9 @@ def and_(*values: Any) -> Any:
     return result
 
 
+@takes_location
 def or_(*values: Any) -> Any:
-    """Return whether a value is true; all of them are evaluated."""
+    """Return whether one of `values` is true; all of them are evaluated."""
     result: Any = False
     for value in values:
         if not is_dynamic(value):
@@ -160,14 +164,15 @@ def for_generate(
     loc: Any = None,
     ip: Any = None,
 ) -> Iterator[Any]:
-    """Make a loop whose body is what the caller does with the one item of this iterator.
+    """Make a loop from `start` to `stop` by `step`, as `range`, whose body is what the caller does
+    with the one item of this iterator.
 
         for i in for_generate(0, n):
             ...
             yield_out()
 
-    With `iter_args` the item is (index, carried values, results): the body ends with
-    `yield_out(new values)`, and when the loop is over the list `results` has the last ones.
+    With `iter_args` the item is (index, carried values, results): the body ends with `yield_out(new
+    values)`, and when the loop is over the list `results` has the last ones.
     """
     trace = current_trace("for_generate()")
     first, last = (Int32(0), start) if stop is None else (start, stop)

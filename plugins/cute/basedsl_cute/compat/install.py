@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 from types import ModuleType
@@ -42,7 +41,7 @@ def install_as(name: str = "cutlass") -> None:
     sys.modules[name] = root
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder:
     """A finder and loader of `NAME.x`, which gives the module `basedsl_cute.x`."""
 
     def __init__(self, name: str) -> None:
@@ -54,7 +53,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         found = _module(ROOT + name.removeprefix(self.name))
         if found is None:
             return None
-        spec = importlib.machinery.ModuleSpec(name, self)
+        loader: Any = self
+        spec = importlib.machinery.ModuleSpec(name, loader)
         spec.loader_state = found, found.__spec__
         return spec
 

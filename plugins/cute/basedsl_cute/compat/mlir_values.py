@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from basedsl import Numeric, flatten, rebuild
+from basedsl_cute.dsl.cute import CUTE
 
 
 def extract_mlir_values(value: Any) -> list[Any]:
-    """The SSA values in a tree, in order.
+    """Return the SSA values in the tree `value`, in order.
 
     A tree is a number, a tensor, or a tuple, list, dict or object of trees.
     """
@@ -34,10 +35,15 @@ def _with(leaf: Any, value: Any) -> Any:
 
 
 def get_mlir_types(value: Any) -> list[Any]:
-    """Return the result of an argument's `__get_mlir_types__`; nothing for one without the
-    method.
+    """Return the MLIR types of a Python object: those of its SSA values, what its method
+    `__get_mlir_types__` says, or those that it becomes as an argument.
     """
-    return list(value.__get_mlir_types__()) if hasattr(value, "__get_mlir_types__") else []
+    values = [leaf for leaf in flatten(value)[1] if _is_dynamic(leaf)]
+    if values:
+        return [one.ir_value().type for one in values]
+    if hasattr(value, "__get_mlir_types__"):
+        return list(value.__get_mlir_types__())
+    return CUTE.ir_types(value)
 
 
 def get_c_pointers(value: Any) -> list[Any]:

@@ -10,7 +10,8 @@ from basedsl import current_trace_or_none
 
 
 def dsl_user_op(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a helper with keyword parameters `loc=None, ip=None` to get the call's location.
+    """Decorate the helper `fn`, which has keyword parameters `loc=None, ip=None`, to get the call's
+    location.
 
     While a function is being compiled, `loc` is the MLIR location of the call, unless it is given.
     """

@@ -333,6 +333,11 @@ class Kernel:
         config.attrs, config.numAttrs = [attribute], 1
         return int(call("cuOccupancyMaxActiveClusters", self.function(), config))
 
+    def active_blocks(self, threads: int, dynamic_smem: int = 0) -> int:
+        """The number of blocks of `threads` threads that one SM runs at a time."""
+        name = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        return int(call(name, self.function(), threads, dynamic_smem))
+
     def function(self) -> Any:
         """The CUfunction in the current context."""
         return call("cuKernelGetFunction", self.handle)

@@ -155,10 +155,16 @@ def _failure(launch: Launch, limits: LaunchLimits, code: int) -> DSLRuntimeError
     if code == COOPERATIVE_LAUNCH_TOO_LARGE:
         meaning = "a cooperative launch has more blocks than run at once on this device"
     return driver.DSLCudaRuntimeError(
-        f"launch of {launch.kernel.name} failed: {name}, {meaning} (grid={launch.grid}, "
-        f"block={launch.block}, cluster={launch.cluster}, smem={launch.smem})",
+        f"launch of {launch.kernel.name} failed: {name}, {meaning}",
         code,
         name,
+        notes=(
+            (
+                f"grid={launch.grid}, block={launch.block}, cluster={launch.cluster}, "
+                f"smem={launch.smem}",
+                None,
+            ),
+        ),
     )
 
 

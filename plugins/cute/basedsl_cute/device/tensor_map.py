@@ -16,10 +16,12 @@ from basedsl_cute.hardware.tensor_map_format import (
     BYTES,
     MAX_BOX,
     MAX_RANK,
+    NARROW_UNITS,
     SWIZZLE_128B_ATOM_32B,
     SWIZZLE_BYTES,
     SWIZZLE_NONE,
     TYPE_BYTES,
+    UNPACKED_TYPES,
 )
 
 _INVALID_VALUE = 1  # CUDA_ERROR_INVALID_VALUE
@@ -47,7 +49,9 @@ assert ctypes.sizeof(TensorMapRecord) <= BYTES
 
 
 class TensorMap(NamedTuple):
-    """A decoded tensor map. Mode 0 is contiguous; `strides` are those of all modes, in bytes."""
+    """A decoded tensor map. Mode 0 is contiguous and counts items, in extents and in the box;
+    `strides` are those of all modes, in bytes.
+    """
 
     address: int
     data_type: int  # CUtensorMapDataType
@@ -59,11 +63,28 @@ class TensorMap(NamedTuple):
 
     @property
     def itemsize(self) -> int:
-        return TYPE_BYTES[self.data_type]
+        """Bytes of an item in global memory: an element, or as many as share bytes (`packing`)."""
+        return _item_bytes(self.data_type)
+
+    @property
+    def packing(self) -> int:
+        """Elements of an item; coordinates of the contiguous mode count elements."""
+        return NARROW_UNITS.get(self.data_type, (1, 0, 0))[0]
+
+    @property
+    def shared_itemsize(self) -> int:
+        """Bytes that an item takes in shared memory."""
+        found = NARROW_UNITS.get(self.data_type)
+        return self.itemsize if found is None else found[2]
 
     @property
     def rank(self) -> int:
         return len(self.extents)
+
+
+def _item_bytes(data_type: int) -> int:
+    found = NARROW_UNITS.get(data_type)
+    return TYPE_BYTES[data_type] if found is None else found[1]
 
 
 @functools.lru_cache(maxsize=64)
@@ -72,13 +93,14 @@ def decode(data: bytes) -> TensorMap | None:
     record = TensorMapRecord.from_buffer_copy(data)
     if record.magic != _MAGIC:
         return None
-    rank, itemsize = record.rank, TYPE_BYTES[record.type]
+    rank, itemsize = record.rank, _item_bytes(record.type)
+    packing = NARROW_UNITS.get(record.type, (1, 0, 0))[0]
     return TensorMap(
         record.address,
         record.type,
-        tuple(record.extents[:rank]),
+        (record.extents[0] // packing, *record.extents[1:rank]),
         (itemsize, *record.strides[: rank - 1]),
-        tuple(record.box[:rank]),
+        (record.box[0] // packing, *record.box[1:rank]),
         tuple(record.element_strides[:rank]),
         record.swizzle,
     )
@@ -115,15 +137,20 @@ def _encode(
     promotion: int,
     fill: int,
 ) -> int:
-    if not 0 <= type_ < len(TYPE_BYTES) or not 1 <= rank <= MAX_RANK or out % ALIGNMENT:
+    known = 0 <= type_ < len(TYPE_BYTES) or type_ in NARROW_UNITS
+    if not known or not 1 <= rank <= MAX_RANK or out % ALIGNMENT:
         return _INVALID_VALUE
-    itemsize = TYPE_BYTES[type_]
+    packing, _, in_shared = NARROW_UNITS.get(type_, (1, 0, TYPE_BYTES[type_ % 13]))
     good = address % 16 == 0 and interleave == 0 and 0 <= swizzle <= SWIZZLE_128B_ATOM_32B
     good = good and all(0 < extents[i] <= 1 << 32 for i in range(rank))
     good = good and all(strides[i] % 16 == 0 and strides[i] < 1 << 40 for i in range(rank - 1))
     good = good and all(0 < box[i] <= MAX_BOX for i in range(rank))
     good = good and all(0 < element_strides[i] <= 8 for i in range(rank))
-    row = box[0] * itemsize
+    if type_ in UNPACKED_TYPES.values():  # cuTensorMapEncodeTiled: whole 128 elements, 32 bytes
+        good = good and extents[0] % 128 == 0 and address % 32 == 0
+        good = good and all(strides[i] % 32 == 0 for i in range(rank - 1))
+    good = good and extents[0] % packing == 0 and box[0] % packing == 0
+    row = box[0] // packing * in_shared
     good = good and row % 16 == 0
     good = good and (swizzle == SWIZZLE_NONE or row <= SWIZZLE_BYTES[swizzle])
     if not good:

@@ -30,6 +30,9 @@ DYNAMIC_SMEM_ATTRIBUTE = "cute.dynamic_smem_bytes"
 # What lies where in dynamic shared memory, "name:offset;...", for the simulator's messages.
 DYNAMIC_SMEM_NAMES_ATTRIBUTE = "cute.dynamic_smem_names"
 DYNAMIC_SMEM_SYMBOL = "cute_dynamic_smem"
+# In bytes, of dynamic shared memory and of the first static allocation: what a TMA tile with a
+# swizzle of 128 bytes asks for.
+DYNAMIC_SMEM_ALIGNMENT = 1024
 
 # On a gpu.launch_func, set by the front end.
 COOPERATIVE_ATTRIBUTE = "cute.cooperative"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from basedsl import Compiled
-from basedsl_cute.lowering.ptx.sass import disassemble
+from basedsl import Compiled, Lined, Resources
+from basedsl_cute.dsl.resources import KernelResources, read_resources
+from basedsl_cute.dsl.steps import simulator_source
+from basedsl_cute.lowering.ptx.line_maps import of_ptx, of_sass
+from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
+from basedsl_cute.lowering.ptx.sass import disassemble, histogram
 
 
 class CuteCompiled(Compiled):
@@ -15,9 +21,19 @@ class CuteCompiled(Compiled):
 
     def views(self) -> tuple[str, ...]:
         names = super().views()
-        return (*names, "sass") if self.__cubin__ and "sass" not in names else names
+        has_text = bool(self.__cubin__) and find_nvdisasm() is not None
+        return (*names, "sass") if has_text and "sass" not in names else names
+
+    def lined_view(self, name: str) -> Lined:
+        if name == "ptx":
+            return of_ptx(self.view(name))
+        if name == "sass":
+            return of_sass(self.view(name))
+        return super().lined_view(name)
 
     def view(self, name: str, *, locations: bool = False) -> str:
+        if name == "programs" and name in self.stages:
+            return simulator_source(self.stages.binary(name))
         if name == "sass" and "sass" not in self.stages and self.__cubin__:
             return self.__sass__ or ""
         return super().view(name, locations=locations)
@@ -26,6 +42,16 @@ class CuteCompiled(Compiled):
         if name in ("nvvm", "ptx", "cubin", "sass", "resources") and "ptx" not in self.stages:
             return 'compile for a GPU, which need not be there: options "--gpu-arch sm_90a"'
         return None
+
+    @property
+    def lowered_module(self) -> Any:
+        """The module with kernels in llvm and nvvm; on the simulator, in what it translates."""
+        name = "nvvm" if "nvvm" in self.stages else "launches"
+        if name not in self.stages:
+            return super().lowered_module
+        names = self.stages.names
+        before = [n for n in names[: names.index(name) + 1] if self.stages[n].kind == "mlir"]
+        return self.stages[before[-1]].module()
 
     @property
     def __ptx__(self) -> str | None:
@@ -44,6 +70,22 @@ class CuteCompiled(Compiled):
             return self.stages.text("sass")
         cubin = self.__cubin__
         return None if cubin is None else disassemble(cubin, self.settings.nvdisasm_options)
+
+    @property
+    def resources(self) -> Resources[KernelResources]:
+        """The resources of the kernels, by their names: registers, spills, shared and local memory,
+        and `occupancy()`, which `print(compiled)` shows.
+        """
+        return read_resources(self.stages, self.function.language.target(self.settings))
+
+    def instruction_histogram(self) -> Counter[str]:
+        """Return how often each instruction occurs in the kernels' machine code, most frequent
+        first; in the host's where there is no kernel, or no GPU to compile for. Raises
+        DSLRuntimeError without nvdisasm.
+        """
+        if not self.__cubin__:
+            return super().instruction_histogram()
+        return histogram(self.__sass__ or "")
 
     def export_to_c(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from basedsl import (
@@ -29,16 +29,18 @@ from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
 from basedsl_cute.dialect.cute_trace import CuteTrace, cute_trace
 from basedsl_cute.dialect.definition import COMPANIONS
+from basedsl_cute.dsl import slips
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
-from basedsl_cute.hardware.targets import Target, target_of
+from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
 from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
+from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
 
@@ -64,6 +66,11 @@ class Cute(Language):
         from basedsl_cute.dsl.findings import findings
 
         return findings()
+
+    run_time_print = 'cute.printf("{}", x)'
+
+    def hint(self, error: Exception, source: str) -> str | None:
+        return slips.hint(error, source)
 
     def install_as(self, name: str) -> None:
         importlib.import_module("basedsl_cute.compat.install").install_as(name)
@@ -92,6 +99,7 @@ class Cute(Language):
 
     def after_trace(self, trace: Trace) -> None:
         check_launched(trace)
+        check_read_only(trace)
         access = cute_trace(trace).host_access
         if access is not None and self.target(trace.options).is_gpu:
             _check_host_access(trace, access)
@@ -118,6 +126,20 @@ class Cute(Language):
         if target.is_gpu:
             return gpu_pipeline(target, KernelOptions.of(settings))
         return simulator_pipeline(target, settings.opt_level)
+
+    def stage_names(self, settings: Any) -> Collection[str]:
+        both = [gpu_pipeline(TARGETS["sm_90a"]), simulator_pipeline(TARGETS[SIM])]
+        names = [name for one in both for name in (one.input, *(step.name for step in one))]
+        return list(dict.fromkeys((*names, "cubin", "resources", "sass")))
+
+    def target_name(self, settings: Any) -> str:
+        return self.target(settings).name
+
+    def synchronize(self, settings: Any) -> None:
+        if self.target(settings).is_gpu:
+            from basedsl_cute.device import driver
+
+            driver.synchronize()
 
     def executor(
         self,

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from basedsl import Options, option
+from basedsl import Options, kept, option
 
 # Names of artifacts in programs for CuTe -> names of the pipeline's stages.
-_STAGES = {"ir": "cute", "ir-debug": "cute"}
+_STAGES = {"ir-debug": "ir"}
 
-
-def _negated(text: str) -> str:
-    return "1" if text.strip().lower() in ("0", "false", "no", "off", "") else "0"
-
-
-def _kept(artifact: str) -> Callable[[str], str]:
-    return lambda text: artifact if _negated(text) == "0" else ""
+# Flags of ptxas that say what the option `arch` says.
+_PTXAS_ARCH = ("-arch", "--gpu-name")
 
 
 # Words for the level of a check, as variables that were true or false may have them.
@@ -46,9 +42,11 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "keep-sass": ("keep", "sass"),
     }
     VARIABLES: ClassVar[Mapping[str, tuple[str, Callable[[str], str]]]] = {
-        "DISABLE_FILE_CACHING": ("cache", _negated),
-        "KEEP_PTX": ("keep", _kept("ptx")),
+        "KEEP_PTX": ("keep", kept("ptx")),
+        "KEEP_CUBIN": ("keep", kept("cubin")),
+        "KEEP_SASS": ("keep", kept("sass")),
     }
+    OTHER_PREFIXES: ClassVar[tuple[str, ...]] = ("CUTLASS_",)
 
     arch: str = option(
         "",
@@ -65,11 +63,13 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         False,
         "keep assertions in kernels on the GPU (the simulator always has them)",
         affects_output=True,
+        debug=True,
     )
     lineinfo: bool = option(
         False,
         "emit line tables, by which profilers map machine code to Python lines",
         affects_output=True,
+        debug=True,
     )
     contract: bool = option(
         True,
@@ -103,9 +103,24 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
 
+    check_linear_index: bool = option(
+        False,
+        "a single number as the index of a tensor with several modes is an error",
+        affects_output=True,
+    )
+
     def __post_init__(self) -> None:
-        super().__post_init__()
         for name in ("check_races", "check_uninitialized", "check_coordinates"):
             level = getattr(self, name)
             object.__setattr__(self, name, _LEVELS.get(level, level))
         object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))
+        super().__post_init__()
+
+    def contradiction(self) -> tuple[str, str | None] | None:
+        for word in shlex.split(self.ptxas_options):
+            if word.partition("=")[0] in _PTXAS_ARCH:
+                return (
+                    f"ptxas_options has {word}, which contradicts the option arch",
+                    "set arch alone: kernels are lowered for it too",
+                )
+        return super().contradiction()

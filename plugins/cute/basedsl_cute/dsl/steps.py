@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import pickle
+from dataclasses import asdict
 from typing import Any
 
-from basedsl import DSLError, PipelineContext
+from basedsl import DSLError, DSLWarning, PipelineContext, Span, warn
 from basedsl_cute.lowering.host.launch import launch_table
+from basedsl_cute.lowering.host.launch_abi import KernelEntry, LaunchTable
 from basedsl_cute.lowering.kernel_build import kernel_build
+from basedsl_cute.lowering.ptx import ptxas
+
+
+class SpillWarning(DSLWarning):
+    """A kernel that keeps values in memory because it has no registers left for them."""
 
 
 def simulator_records(op: Any, context: PipelineContext) -> bytes:
@@ -33,6 +42,17 @@ def simulator_programs(op: Any, context: PipelineContext) -> bytes:
     return pickle.dumps(made)
 
 
+def simulator_source(programs: bytes) -> str:
+    """Return the Python that `simulator_programs` made of the kernels."""
+    from basedsl_cute.sim import SimKernel
+
+    def unknown() -> Any:
+        raise LookupError("only a launch needs the record")
+
+    packed: dict[str, bytes] = pickle.loads(programs)
+    return "\n\n".join(SimKernel.unpack(one, unknown).source for one in packed.values())
+
+
 def launch_records(op: Any, context: PipelineContext) -> bytes:
     """List the kernels that host code launches, with their parameters and shared memory.
 
@@ -43,8 +63,52 @@ def launch_records(op: Any, context: PipelineContext) -> bytes:
 
 
 def resource_report(op: Any, context: PipelineContext) -> str:
-    """Report the registers, spills and shared memory of each kernel, as ptxas prints them."""
-    made = kernel_build(context).assembly
-    assert made is not None
-    lines = [f"{name}: {resources}" for name, resources in made.kernels.items()]
-    return "\n".join([*lines, *made.warnings]) + "\n"
+    """Report the resources of each kernel as JSON: what ptxas counts, and what launches add. Warn
+    of spilled registers, at the kernel's Python line.
+    """
+    build = kernel_build(context)
+    made, table = build.assembly, build.launches
+    assert made is not None and table is not None
+    entries = {entry.name: entry for entry in table.kernels}
+    report = {}
+    for name, found in made.kernels.items():
+        entry = entries.get(name)
+        report[name] = {**asdict(found), **({} if entry is None else _launched(entry))}
+        if found.spills:
+            _warn_of_spills(name, found, entry, context.options)
+    for text in made.warnings:
+        if not text.startswith(_RESTATED):
+            warn(context.options, f"ptxas: {text}", span=_only_kernel(table))
+    return json.dumps({"kernels": report, "warnings": list(made.warnings)}, indent=2) + "\n"
+
+
+# Warnings of ptxas that say what this compiler knows: registers of launch bounds, spills.
+_RESTATED = ("Registers are spilled",)
+
+
+def _launched(entry: KernelEntry) -> dict[str, Any]:
+    return {
+        "dynamic_smem": entry.smem_bytes,
+        "uses_dynamic_smem": entry.uses_dynamic_smem,
+        "threads": None if entry.block is None else math.prod(entry.block),
+    }
+
+
+def _only_kernel(table: LaunchTable) -> Span | None:
+    known = [entry for entry in table.kernels if entry.file]
+    return Span(known[0].file, known[0].line) if len(known) == 1 else None
+
+
+def _warn_of_spills(
+    name: str, found: ptxas.KernelResources, entry: KernelEntry | None, settings: Any
+) -> None:
+    span = Span(entry.file, entry.line) if entry is not None and entry.file else None
+    warn(
+        settings,
+        f"the kernel {name!r} spills registers: a thread stores {found.spill_stores} bytes and "
+        f"loads {found.spill_loads}",
+        SpillWarning,
+        span,
+        hint="use smaller tiles or fewer live values, or allow more registers than "
+        f"{found.registers} a thread",
+    )

@@ -43,7 +43,8 @@ def target_version(
     max_version: str | None = None,
     exact_version: str | None = None,
 ) -> bool:
-    """Return True if `cuda_version()` is in a range or, with `exact_version`, equal.
+    """Return True if `cuda_version()` is from `min_version` to `max_version` or, with
+    `exact_version`, equal.
 
     Bounds are text such as "12.9" and are included. Raises DSLTypeError for other text.
     """

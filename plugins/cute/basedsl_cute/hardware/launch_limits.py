@@ -43,7 +43,10 @@ def three_extents(
     """
     extents = tuple(given) if isinstance(given, list | tuple) else (given,)
     if not 1 <= len(extents) <= 3:
-        return LaunchProblem(f"{name} takes one to three integers, got {given!r}")
+        return LaunchProblem(
+            f"{name} takes one to three integers, got {given!r}",
+            f"write {name}=(x, y, z), or {name}=x",
+        )
     for axis, extent in zip("xyz", extents, strict=False):
         if not is_integer(extent):
             return LaunchProblem(
@@ -75,7 +78,7 @@ def launch_problem(
             if extent is not None and not 1 <= extent <= limit:
                 return LaunchProblem(
                     f"{name}={_text(extents)} has {extent} in {axis}; it must be 1 to {limit}",
-                    _EMPTY if name == "grid" and extent == 0 else None,
+                    _EMPTY if name == "grid" and extent == 0 else _MORE.get(name),
                 )
     threads = None if None in block else math.prod(n for n in block if n is not None)
     if threads is not None and threads > limits.threads:
@@ -99,6 +102,10 @@ def launch_problem(
     return None
 
 
+_MORE = {
+    "block": "use fewer threads a block and more blocks: grid=cute.ceil_div(n, threads)",
+    "grid": "let a thread do several elements, in a loop",
+}
 _EMPTY = "an empty tensor needs no launch: guard it with `if n > 0:`"
 
 

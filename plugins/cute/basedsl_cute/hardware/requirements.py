@@ -70,6 +70,7 @@ CLUSTERS = _since("cluster of several blocks", _HOPPER)
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
+TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),))
 LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")  # PTX ISA 9.7.13.18
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
@@ -112,7 +113,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
         LAUNCH_CONTROL,
     ),
     "nvvm.tcgen05.mma": (
-        Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),)),
+        TCGEN05_INTEGERS,
         TCGEN05,
     ),
     "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a")),),
@@ -156,6 +157,10 @@ CONVERSIONS = {
     "f8E4M3FN": _since("cvt.e4m3x2", _ADA),
     "f8E5M2": _since("cvt.e5m2x2", _ADA),
 }
+
+# The version of the PTX ISA of operations that are newer than their architecture
+# (9.7.16.10.9, "tcgen05.mma": `.block16` and `.block32`).
+PTX_VERSIONS = {"nvvm.tcgen05.mma.block_scale": 88}
 
 _SPECIAL, _BLACKWELL = "nvvm.read.ptx.sreg.", "nvvm.tcgen05."
 _OF_CLUSTERS = ("cluster", "nclusterid")

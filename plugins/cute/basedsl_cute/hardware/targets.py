@@ -64,10 +64,9 @@ class Target:
         """The end of the name: "a" for one architecture's own code, "f" for its family's, or ""."""
         return _parts(self.name)[1] if self.is_gpu else ""
 
-    @property
-    def features(self) -> str:
-        """LLVM's NVPTX feature string."""
-        return f"+ptx{self.ptx}"
+    def features(self, needed: int = 0) -> str:
+        """Return LLVM's NVPTX feature string, for PTX of at least the version `needed`."""
+        return f"+ptx{max(self.ptx, needed)}"
 
     def has_features_of(self, architecture: str) -> bool:
         """Tell whether code for this target may use what `architecture` has (PTX ISA 11.1.2).
@@ -149,7 +148,8 @@ def target_of(name: str) -> Target:
     found = TARGETS.get(name.strip().lower())
     if found is None:
         raise DSLError(
-            f"{name!r} is no target; there are {', '.join(TARGETS)}",
+            f"{name!r} is no target",
+            notes=((f"there are {', '.join(TARGETS)}", None),),
             hint=f"set {ENVIRONMENT_VARIABLE}=sm_90a, or =sim for the simulator",
         )
     return found

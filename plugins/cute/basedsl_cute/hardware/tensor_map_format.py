@@ -17,8 +17,14 @@ BYTES, ALIGNMENT = 128, 64
 DATA_TYPES = {
     "Uint8": 0, "Int8": 0, "Boolean": 0, "Uint16": 1, "Int16": 1, "Uint32": 2, "Int32": 3,
     "Uint64": 4, "Int64": 5, "Float16": 6, "Float32": 7, "Float64": 8, "BFloat16": 9,
-    "TFloat32": 7, "Float8E4M3FN": 0, "Float8E5M2": 0, "Float8E4M3": 0,
+    "TFloat32": 7, "Float8E4M3FN": 0, "Float8E5M2": 0, "Float8E4M3": 0, "Float8E8M0FNU": 0,
+    "Float4E2M1FN": 13, "Int4": 13, "Uint4": 13,
 }  # fmt: skip
+# Elements of 4 and 6 bits that take a byte each in shared memory, by their bits: 16 of them lie
+# packed at the beginning of 16 bytes (CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B, 16U6_ALIGN16B).
+UNPACKED_TYPES = {4: 14, 6: 15}
+# Of the types from 13 on: elements, bytes that they take in global and in shared memory.
+NARROW_UNITS = {13: (2, 1, 1), 14: (16, 8, 16), 15: (16, 12, 16)}
 TYPE_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 TYPE_NAMES = (
     "Uint8", "Uint16", "Uint32", "Int32", "Uint64", "Int64", "Float16", "Float32", "Float64",

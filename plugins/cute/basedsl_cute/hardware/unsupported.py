@@ -9,15 +9,16 @@ stand-in, and only using that is an error.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
 import types
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
-from basedsl import DSLError
+from basedsl import DSLAttributeError, DSLError, closest_name, is_internal_frame
+from basedsl_cute.hardware.other_names import fold, instead_of
 
 _DATACENTER = "data-center Blackwell GPUs (sm_100)"
 _GEFORCE = "GeForce Blackwell GPUs (sm_120)"
@@ -28,12 +29,12 @@ MODULES = (
 )
 
 TABLE = {
-    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp Cp4x32x128bOp Cp128x256bOp Cp128x128bOp
-        Cp4x256bOp Cp2x64x128b0213Op Cp2x64x128b0123Op MmaMXF8Op MmaMXF8F6F4Op MmaF8F6F4Op
-        MmaMXF4Op MmaMXF4NVF4Op SM103MmaMXF4Op SM103MmaMXF4NVF4Op make_s2t_copy
-        get_s2t_smem_desc_tensor make_umma_smem_desc""",
-    "utils.blackwell_helpers": """make_blockscaled_trivial_tiled_mma get_permutation_mnk
-        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB""",
+    "nvgpu.warp": "StMatrix16x8x8bOp",
+    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp SM103MmaMXF4Op SM103MmaMXF4NVF4Op
+        make_umma_smem_desc""",
+    "utils.blackwell_helpers": """get_permutation_mnk
+        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
+        get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",
     "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
     "pipeline": "ClcState",
 }
@@ -41,12 +42,23 @@ GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"
 
 _DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
 INSTEAD = {
+    "testing.add_tensor_init_args": "parser.add_argument() in the program itself",
     "FrontendNext": "leave the option out: there is one front end",
     "arch.nvvm_wrappers": "cute.arch has an instruction's wrapper, or inline_ptx()",
     "arch.sext_unpacked_i4_i8_intrinsic": "convert a vector of Int4 by .to(cute.Int8)",
     "cutlass_dsl.debug_print_mlir_values": _DEBUGGING,
     "cutlass_dsl.set_dynamic_debug": _DEBUGGING,
 }
+
+# Experimental layers of CuTe's DSL, by module, with the names that programs use.
+LAYERS = {
+    "experimental": """allocate copy dot dot_block_scaled partition_and_copy tma_load
+        tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline TMAStorePipeline iket
+        jit kernel compile""",
+    "experimental.cuda": "create_tensor_map_tiled create_tensor_map_tiled_from_view",
+}
+_LAYER = "nvgpu.cpasync.make_tiled_tma_atom, cute.copy, cute.gemm and cute.pipeline do the same"
+_LAYERED = {f"{module}.{name}" for module, names in LAYERS.items() for name in names.split()}
 
 _NEEDED = {
     f"{module}.{name}": gpus
@@ -97,14 +109,18 @@ class NotOffered:
         return f"<not offered: {self._message}>"
 
 
-class _Submodules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Submodules:
     """A finder of every module below one of `MODULES`: what is imported from it is not offered."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         parent = sys.modules.get(name.rpartition(".")[0])
         if getattr(parent, "__not_offered__", None) is None:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        loader: Any = self
+        return importlib.machinery.ModuleSpec(name, loader, is_package=True)
+
+    def create_module(self, spec: Any) -> None:
+        """Let Python make the module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         parent, _, child = module.__name__.rpartition(".")
@@ -132,6 +148,56 @@ def _for_gpus(name: str, gpus: str) -> NotOffered:
     )
 
 
+#: The modules in which a name is looked for that another one does not have.
+_SEARCHED = ("", "arch", "math", "runtime", "utils", "testing", "nvgpu", "pipeline", "torch")
+
+
+class MissingImportError(DSLError, ImportError):
+    """A name in `from basedsl_cute... import name` that the module does not have."""
+
+
+def missing_name(module: str, name: str) -> Exception:
+    """Return the error for a name that a public module does not have, with what to write."""
+    is_dunder = name.startswith("__") and name.endswith("__")
+    if is_dunder or (name.startswith("_") and instead_of(name) is None):
+        return AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    inner = module.removeprefix(_ROOT).lstrip(".")
+    shown = f"cute.{inner}" if inner else "cute"
+    kind = MissingImportError if _is_import(sys._getframe(1)) else DSLAttributeError
+    return kind(f"{shown} has no '{name}'", hint=_suggestion(module, inner, name))
+
+
+def _is_import(frame: FrameType | None) -> bool:
+    """True if the innermost user frame executes `from module import name`."""
+    while frame is not None and is_internal_frame(frame):
+        frame = frame.f_back
+    if frame is None or frame.f_lasti < 0:
+        return False
+    import dis  # only errors ask
+
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
+
+
+def _suggestion(module: str, inner: str, name: str) -> str:
+    instead = instead_of(name)
+    if instead is not None:
+        return f"in cute: {instead}"
+    shown = f"cute.{inner}" if inner else "cute"
+    near = closest_name(name, _public(module))
+    if near is not None:
+        return f"did you mean {shown}.{near}?"
+    for other in _SEARCHED:
+        names = _public(f"{_ROOT}.{other}" if other else _ROOT)
+        near = next((one for one in names if fold(one) == fold(name)), None)
+        if near is not None:
+            return f"did you mean {'cute.' + other if other else 'cute'}.{near}?"
+    return f"dir({shown}) lists its names"
+
+
+def _public(module: str) -> list[str]:
+    return [one for one in dir(importlib.import_module(module)) if not one.startswith("_")]
+
+
 def unsupported_names(module: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of `module`: a stand-in for a name that this table knows,
     AttributeError for any other. Type checkers must not see it, or they would report no name.
@@ -152,8 +218,13 @@ def unsupported_names(module: str) -> Callable[[str], Any]:
             return NotOffered(
                 f"{whole} is internal to CuTe's own DSL, and not offered", INSTEAD[whole]
             )
+        if whole in _LAYERED:
+            return NotOffered(
+                f"{whole} belongs to an experimental layer of CuTe's DSL, and is not offered",
+                _LAYER,
+            )
         if gpus is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            raise missing_name(module, name)
         return _for_gpus(whole, gpus)
 
     return find

@@ -44,8 +44,8 @@ def protocol_argument(value: Any, name: str) -> ProtocolArgument | None:
     pointers, types = list(value.__c_pointers__()), list(value.__get_mlir_types__())
     if len(pointers) != len(types):
         raise DSLCallError(
-            f"'{name}': {kind.__name__}.__c_pointers__ gives {len(pointers)} pointers, "
-            f"__get_mlir_types__ {len(types)} types"
+            f"'{name}': {kind.__name__} gives {len(pointers)} pointers and {len(types)} types",
+            hint="__c_pointers__ and __get_mlir_types__ return as many",
         )
     parts = tuple(_part(p, t, name) for p, t in zip(pointers, types, strict=True))
     return ProtocolArgument(value, parts, _static_facts(value))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from typing import Any, Never, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 from basedsl import (
+    DSLAttributeError,
     DSLCallError,
     DSLFunction,
     DSLTypeError,
@@ -17,12 +18,13 @@ from basedsl import (
     Numeric,
     Span,
     as_numeric,
+    closest_name,
     current_trace,
     flatten,
     is_dynamic,
     leaf_paths,
     rebuild,
-    span_of_function,
+    span_of_return,
     user_span,
 )
 from basedsl_cute.dialect.attributes import (
@@ -67,9 +69,19 @@ class KernelCall:
             hint="kernel(a, b).launch(grid=(n, 1, 1), block=(128, 1, 1))",
         )
 
+    if not TYPE_CHECKING:  # a type checker reports attributes that do not exist
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise DSLAttributeError(
+                f"{self.kernel.__name__}(...) is a kernel with its arguments: it has no '{name}'",
+                hint=f"{self.kernel.__name__}(...).launch(grid=(n, 1, 1), block=(128, 1, 1))",
+            )
+
     def launch(
         self,
-        *,
+        *positional: Never,
         grid: Any = None,
         block: Any = None,
         cluster: Sequence[int] | None = None,
@@ -113,6 +125,11 @@ class KernelCall:
         Raises DSLCallError for a missing `grid` or `block` and for sizes over the target's limits,
         DSLTypeError for sizes that are not integers.
         """
+        if positional:
+            raise DSLCallError(
+                "launch() takes its extents by name",
+                hint="launch(grid=(blocks, 1, 1), block=(threads, 1, 1))",
+            )
         _check_named(unknown, grid, block)
         asked = {
             "fallback_cluster": (fallback_cluster is not None, _NO_FALLBACK),
@@ -181,14 +198,13 @@ def check_launched(trace: Any) -> None:
 
 
 def _check_named(unknown: dict[str, Any], grid: Any, block: Any) -> None:
-    from difflib import get_close_matches  # only this error asks
-
-    known = [name for name in inspect.signature(KernelCall.launch).parameters if name != "self"]
+    parameters = inspect.signature(KernelCall.launch).parameters
+    known = [name for name in parameters if name not in ("self", "positional", "unknown")]
     for name in unknown:
-        near = get_close_matches(name, known, 1)
+        near = closest_name(name, known)
         raise DSLCallError(
             f"launch() has no argument '{name}'",
-            hint=f"did you mean {near[0]}=?" if near else "it needs grid= and block=",
+            hint=f"did you mean {near}=?" if near else "it needs grid= and block=",
         )
     for name, value in (("grid", grid), ("block", block)):
         if value is None:
@@ -311,8 +327,10 @@ def _trace_kernel(
             attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
         op = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
         entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+    cute_trace(trace).kernel_operands += zip(entry.arguments, operands, strict=True)
     outer = trace.function_kind, trace.function_name, trace.region
     trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
+    cute_trace(trace).allocates = False
     try:
         with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
             parameters_in = iter(entry.arguments)
@@ -330,7 +348,7 @@ def _trace_kernel(
             if result is not None:
                 raise DSLTypeError(
                     f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",
-                    span_of_function(kernel.fn),
+                    span_of_return(kernel.fn),
                     hint="write results into a tensor",
                 )
             ir.Operation.create("gpu.return")

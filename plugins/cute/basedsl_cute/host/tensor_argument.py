@@ -102,6 +102,8 @@ class TensorArgument(ArgumentType):
     def proxy(self, values: Sequence[Any]) -> Tensor:
         if self.device != "cpu":
             cute_trace(current_trace("a tensor argument")).on_gpu = self.name
+        if not self.writable:
+            cute_trace(current_trace("a tensor argument")).read_only.append((values[0], self.name))
         integer = Int64 if self.wide else Int32
         symbols = self.symbols or (None,) * self._dynamic_leaves
         numbers = iter(
@@ -499,7 +501,7 @@ def _check_declared(declared: DeclaredTensor, dtype: Any, shape: Any, name: str)
     if dtype is not declared.dtype or declared.rank not in (None, rank):
         wanted = declared.dtype.__name__ + ("" if declared.rank is None else f", {declared.rank}")
         raise DSLCallError(
-            f"'{name}' is declared Tensor[{wanted}], got {dtype.__name__} elements in {rank} "
-            f"mode(s), shape {tuple(shape)}",
+            f"'{name}' is declared Tensor[{wanted}], got {dtype.__name__} in {rank} mode(s)",
+            notes=((f"'{name}' has the shape {tuple(shape)}", None),),
             hint=f"convert the array, or change the annotation of '{name}'",
         )

@@ -32,6 +32,7 @@ from basedsl_cute.hardware.tensor_map_format import (
     MAX_RANK,
     SWIZZLE_BYTES,
     SWIZZLE_NONE,
+    UNPACKED_TYPES,
 )
 
 _FAILED = "the driver rejected the tensor map of this tensor (cuTensorMapEncodeTiled)"
@@ -76,14 +77,17 @@ def encode_tensor_map(
     swizzle: int = SWIZZLE_NONE,
     element_strides: Sequence[int] | None = None,
     modes: Sequence[Any] | None = None,
+    bits_in_smem: int | None = None,
 ) -> TensorMapValue:
     """Encode a tensor map in host code.
 
     `address` is an integer; `extents` and `strides` are in elements. Mode 0 is contiguous, and its
     stride is left out of `strides`. `box` is the shape that one copy moves, in elements, up to 256
-    in each mode. `modes` are the names of the modes in messages. A tensor that TMA cannot copy
-    raises an error: DSLTypeError while compiling if that is known then, else an error when the host
-    code runs.
+    in each mode. `modes` are the names of the modes in messages; `bits_in_smem` those that an
+    element takes in shared memory, if they are other than its own: 8 for elements of 4 and 6 bits.
+
+    A tensor that TMA cannot copy raises an error: DSLTypeError while compiling if that is known
+    then, else an error when the host code runs.
     """
     trace = current_trace("a tensor map")
     if trace.function_kind == "kernel":
@@ -91,13 +95,20 @@ def encode_tensor_map(
             "a tensor map is encoded by the host; this is a kernel",
             hint="make the TMA atom in the @jit function and pass it to the kernel",
         )
-    _check(dtype, extents, strides, box, swizzle)
+    in_smem = dtype.width if bits_in_smem is None else bits_in_smem
+    _check(dtype, extents, strides, box, swizzle, in_smem)
     rank = len(extents)
     host = _Host(trace)
     out = host.slot("i8", BYTES, ALIGNMENT)
-    size = dtype.width // 8
-    wide = [_int64(n) for n in extents], [_int64(n) * size for n in _steps(extents, strides)]
-    _check_tensor(host, _int64(address), *wide, size, modes or range(rank))
+    steps = _steps(extents, strides)
+    wide = [_int64(n) for n in extents], [_int64(n) * dtype.width // 8 for n in steps]
+    _check_tensor(host, _int64(address), *wide, dtype.width, modes or range(rank))
+    if in_smem != dtype.width:
+        _demand(
+            host,
+            (wide[0][0] & 127) == 0,
+            f"its contiguous extent of elements of {dtype.width} bits is no multiple of 128",
+        )
     pointers = [
         host.array("i64", [n.ir_value() for n in wide[0]]),
         host.array("i64", [n.ir_value() for n in wide[1]]),
@@ -105,7 +116,10 @@ def encode_tensor_map(
         host.array("i32", [host.constant(n) for n in element_strides or [1] * rank]),
     ]
     numbers = [host.constant(n) for n in (0, swizzle, L2_PROMOTION_256B, 0)]
-    first = [out, host.constant(DATA_TYPES[dtype.__name__]), host.constant(rank)]
+    number = DATA_TYPES.get(dtype.__name__, 0)
+    if in_smem != dtype.width:
+        number = UNPACKED_TYPES[dtype.width]
+    first = [out, host.constant(number), host.constant(rank)]
     status = host.call([*first, _int64(address).ir_value(), *pointers, *numbers])
     zero = host.constant(0)
     kit = kit_of(trace)
@@ -115,17 +129,17 @@ def encode_tensor_map(
     return TensorMapValue(out)
 
 
-def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int) -> None:
-    if dtype.__name__ not in DATA_TYPES:
+def _check(dtype: Any, extents: Any, strides: Any, box: Any, swizzle: int, in_smem: int) -> None:
+    if dtype.__name__ not in DATA_TYPES and in_smem == dtype.width:
         raise DSLTypeError(f"TMA cannot copy elements of {dtype.__name__}")
     if not 1 <= len(extents) <= MAX_RANK or len(strides) != len(extents) - 1:
         raise DSLTypeError(
-            f"a tensor map has 1 to {MAX_RANK} modes, and a stride for each but the contiguous "
-            f"one; got {len(extents)} extents and {len(strides)} strides"
+            f"no tensor map has {len(extents)} extents and {len(strides)} strides",
+            hint=f"it has 1 to {MAX_RANK} modes, and a stride for each but the contiguous one",
         )
     if len(box) != len(extents) or any(not 0 < n <= MAX_BOX for n in box):
         raise DSLTypeError(f"a TMA box has 1 to {MAX_BOX} elements in each mode, not {tuple(box)}")
-    row = box[0] * dtype.width // 8
+    row = box[0] * in_smem // 8
     if row % 16 or (swizzle != SWIZZLE_NONE and row > SWIZZLE_BYTES[swizzle]):
         limit = "" if swizzle == SWIZZLE_NONE else f", at most {SWIZZLE_BYTES[swizzle]}"
         raise DSLTypeError(
@@ -148,7 +162,7 @@ def _steps(extents: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
 
 
 def _check_tensor(
-    host: _Host, address: Any, extents: Any, strides: Any, size: int, modes: Sequence[Any]
+    host: _Host, address: Any, extents: Any, strides: Any, bits: int, modes: Sequence[Any]
 ) -> None:
     """Check the rules of cuTensorMapEncodeTiled for numbers that may be known at run time only."""
     _demand(host, (address & 15) == 0, "its first element is not at a multiple of 16 bytes")
@@ -156,7 +170,7 @@ def _check_tensor(
         _demand(host, extent > 0, f"mode {mode} has no elements: copy nothing instead")
         _demand(host, extent <= _MAX_EXTENT, f"mode {mode} has more than 2**32 elements")
     for mode, stride in zip(modes[1:], strides, strict=True):
-        wanted = f"{16 // math.gcd(16, size)} elements"
+        wanted = f"{128 // math.gcd(128, bits)} elements"
         _demand(
             host,
             (stride & 15) == 0,

@@ -8,7 +8,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import (
     Boolean,
@@ -28,9 +28,13 @@ from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target, synchronize
+from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.tensor import Tensor
 
 _log = logger("cute.autotune")
+
+if not TYPE_CHECKING:  # a type checker reports names that do not exist
+    __getattr__ = unsupported_names("basedsl_cute.testing")
 
 
 class CantImplementError(DSLError):

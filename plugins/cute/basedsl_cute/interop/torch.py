@@ -19,6 +19,7 @@ from basedsl_cute.arrays.tensor import HostTensor, from_dlpack
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.interop.cuda import as_custream
 from basedsl_cute.interop.cuda import default_stream as _default_stream
+from basedsl_cute.interop.torch_operation import custom_op as custom_op
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 
 # Element types -> names of torch's types; narrower ones are kept in bytes.

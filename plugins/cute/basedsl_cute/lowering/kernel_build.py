@@ -17,6 +17,8 @@ class KernelBuild:
 
     #: The kernels that host code launches.
     launches: LaunchTable | None = None
+    #: The version of the PTX ISA that the kernels need, 0 if the target's is enough.
+    ptx_version: int = 0
     #: ptxas at work, from the step `ptx` until the step `cubin` waits for it.
     ptxas: Running | None = None
     #: The machine code and the resource report of ptxas.

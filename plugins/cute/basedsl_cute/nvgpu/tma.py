@@ -15,14 +15,10 @@ PTX ISA 5.5, "Tensors", and 9.7.9.27, "cp.async.bulk.tensor". What one instructi
 
 from __future__ import annotations
 
-import contextlib
-import enum
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from basedsl import DSLTypeError, Int16, Int64, Numeric, as_numeric
-from basedsl_cute import algebra, arch
+from basedsl_cute import algebra
 from basedsl_cute.algebra import ComposedLayout, Layout
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.arch.tensor_map import (
@@ -34,95 +30,35 @@ from basedsl_cute.arch.tensor_map import (
     replace_extent,
     replace_stride,
 )
-from basedsl_cute.arch.tma import (
-    REDUCTIONS,
-    prefetch_tensor_map,
-    tma_load,
-    tma_prefetch,
-    tma_reduce,
-    tma_store,
+from basedsl_cute.arch.tma import prefetch_tensor_map
+from basedsl_cute.hardware.tensor_map_format import UNPACKED_TYPES
+from basedsl_cute.host.tensor_map_argument import encode_tensor_map
+from basedsl_cute.nvgpu.tma_atom import (
+    LOADS,
+    STORES,
+    CopyBulkTensorTileG2SMulticastOp,
+    CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileS2GOp,
+    CopyReduceBulkTensorTileS2GOp,
+    TmaAtom,
+    TmaInfo,
+    both,
+    check_reduction,
 )
-from basedsl_cute.atoms.copy_instruction import predicated
-from basedsl_cute.hardware.tensor_map_format import REDUCIBLE, SWIZZLE_128B_ATOM_32B, SWIZZLE_BYTES
-from basedsl_cute.host.tensor_map_argument import TensorMapValue, encode_tensor_map
 from basedsl_cute.nvgpu.tma_box import (
     Box,
     find_box,
-    leaves,
+    has_repeats,
     modes_of,
     paths_of,
+    scale_modes,
     share_of_box,
     stretches_of,
-    swizzle_number,
     tile_of,
 )
 from basedsl_cute.tensors.make_tensor import make_identity_tensor
 from basedsl_cute.tensors.pointer import Pointer
 from basedsl_cute.tensors.tensor import Tensor
-
-
-@dataclass(frozen=True)
-class CopyBulkTensorTileG2SOp:
-    """The TMA copy of a tile from global to shared memory (PTX `cp.async.bulk.tensor`, sm_90).
-
-    `cute.copy` with its atom takes `tma_bar_ptr=`, the mbarrier that the bytes complete.
-    `cta_group` is 1, or 2 (`tcgen05.CtaGroup.TWO`) for a pair of blocks: then the bytes complete
-    the same mbarrier of the pair's even block (sm_100f).
-    """
-
-    cta_group: int = 1
-
-
-@dataclass(frozen=True)
-class CopyBulkTensorTileG2SMulticastOp:
-    """The TMA copy of a tile from global memory to several blocks of the cluster (sm_90).
-
-    `cute.copy` with its atom takes `tma_bar_ptr=` and `mcast_mask=`, the blocks as bits. Each of
-    the blocks loads a part of the tile for all; the bytes count at the same mbarrier of each.
-    `cta_group` is as for `CopyBulkTensorTileG2SOp`: of each pair, the even block counts.
-    """
-
-    cta_group: int = 1
-
-
-@dataclass(frozen=True)
-class CopyBulkTensorTileS2GOp:
-    """The TMA copy of a tile from shared to global memory (PTX `cp.async.bulk.tensor`, sm_90).
-
-    It is complete when its bulk group is: see `cute.arch.cp_async_bulk_commit_group`.
-    """
-
-
-@dataclass(frozen=True)
-class CopyReduceBulkTensorTileS2GOp:
-    """The TMA copy that combines a tile of shared memory into global memory (sm_90).
-
-    PTX `cp.reduce.async.bulk.tensor`. `reduction_kind` is "add", "min", "max", "inc", "dec",
-    "and", "or" or "xor", or a `cute.ReductionOp` (DSLTypeError otherwise).
-    """
-
-    reduction_kind: Any = "add"
-
-    def __post_init__(self) -> None:
-        if self.kind not in REDUCTIONS:
-            raise DSLTypeError(f"{self.reduction_kind!r} is none of {', '.join(REDUCTIONS)}")
-
-    @property
-    def kind(self) -> str:
-        """PTX's name of the reduction."""
-        given = self.reduction_kind
-        return given.name.lower() if isinstance(given, enum.Enum) else given
-
-
-def _check_reduction(kind: str, dtype: Any) -> None:
-    """DSLTypeError unless the TMA unit has this reduction of elements of `dtype`."""
-    name = {"TFloat32": "Float32"}.get(dtype.__name__, dtype.__name__)
-    if name not in REDUCIBLE[kind]:
-        raise DSLTypeError(
-            f"the TMA unit has no reduction {kind!r} of {dtype.__name__}",
-            hint=f"it has {kind!r} of {', '.join(REDUCIBLE[kind])}",
-        )
-
 
 __all__ = [
     "Box",
@@ -148,186 +84,6 @@ __all__ = [
 ]
 
 
-def _both(what: str, x: Any, other: str, y: Any) -> tuple[tuple[str, None], ...]:
-    """Return notes that say what two operands are."""
-    return (f"{what} is {x}", None), (f"{other} is {y}", None)
-
-
-_LOADS = (CopyBulkTensorTileG2SOp, CopyBulkTensorTileG2SMulticastOp)
-_STORES = (CopyBulkTensorTileS2GOp, CopyReduceBulkTensorTileS2GOp)
-
-
-class TmaAtom:
-    """A TMA copy of one tensor: its tensor map, and its static facts. `make_tiled_tma_atom` makes
-    it.
-    """
-
-    def __init__(self, tensor_map: TensorMapValue, op: Any, dtype: Any, box: Box) -> None:
-        self.tensor_map = tensor_map
-        self.op = op
-        self.dtype = dtype
-        self.box = box
-
-    def __dsl_leaves__(self) -> tuple[Any, ...]:
-        return (self.tensor_map,)
-
-    def __dsl_static__(self) -> Any:
-        return (self.op, self.dtype, self.box)
-
-    def __dsl_rebuild__(self, parts: tuple[Any, ...]) -> TmaAtom:
-        return TmaAtom(parts[0], self.op, self.dtype, self.box)
-
-    @property
-    def value_type(self) -> Any:
-        """The element type of the tile in shared memory."""
-        return self.dtype
-
-    def __str__(self) -> str:
-        return f"{type(self.op).__name__} of {self.dtype.__name__}, box {self.box.extents}"
-
-    def _place(self, coordinate: Any) -> list[Any]:
-        """Return a coordinate of the tensor in the order of the tensor map's modes."""
-        flat = leaves(coordinate)
-        return [flat[mode] for mode in self.box.order]
-
-    def _check_shared(self, shared: Tensor) -> None:
-        """Check that the shared tensor has the swizzle and element width that the tensor map was
-        encoded with.
-
-        TMA would write elements where another tensor does not look for them: DSLTypeError.
-        """
-        if shared.element_type.width != self.dtype.width:
-            raise DSLTypeError(
-                f"the TMA atom has elements of {self.dtype.width} bits, its shared tensor of "
-                f"{shared.element_type.width}",
-                notes=_both("the atom", self, "the shared tensor", shared),
-                hint="the tile in shared memory has the elements of the tensor in global memory",
-            )
-        inner = shared.pointer.swizzle
-        if isinstance(shared.layout, algebra.ComposedLayout):
-            inner = algebra.recast_layout(8, self.dtype.width, shared.layout.inner)
-        number = swizzle_number(inner)
-        if number != self.box.swizzle:
-            atom, tensor = (_swizzle_text(n) for n in (self.box.swizzle, number))
-            raise DSLTypeError(
-                f"the TMA atom was made for {atom}, and its shared tensor has {tensor}",
-                notes=_both("the atom", self, "the shared tensor", shared),
-                hint="make the tensor with the layout that the atom was made with: "
-                "storage.tile.get_tensor(layout.outer, swizzle=layout.inner)",
-            )
-
-    def prefetch_tensors(self, src: Tensor, tma_desc_ptr: Any = None) -> None:
-        """Load a partitioned tile into the L2 cache: `cute.prefetch` by this atom."""
-        if not isinstance(self.op, _LOADS) or src.has_memory:
-            raise DSLTypeError(
-                "prefetch takes a TMA load and its coordinate tensor",
-                notes=_both("the atom", self, "the tensor", src),
-                hint="partition the tensor with tma_partition",
-            )
-        size, each = int(algebra.size(src.shape)), self.box.size
-        tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
-        with arch.elect_one():
-            for at in range(0, size, each):
-                tile = algebra.add_offset(src.iterator, src.layout(at))
-                tma_prefetch(tensor_map, self._place(tile))
-
-    def copy_tensors(
-        self,
-        src: Tensor,
-        dst: Tensor,
-        pred: Any = None,
-        *,
-        tma_bar_ptr: Any = None,
-        mcast_mask: Any = None,
-        cache_policy: Any = None,
-        tma_desc_ptr: Any = None,
-    ) -> None:
-        """Copy partitioned tensors: `cute.copy` by this atom, called by a whole warp.
-
-        The tensor map is the atom's own, or one in global memory at `tma_desc_ptr` that was made
-        from it. An atom that is not for multicasts loads for its own block, whatever `mcast_mask`
-        says.
-
-        In a loop with `prefetch_stages=` a load needs no barrier: all threads of the block call
-        it, one of them issues it, and the tile has landed after the loop's `sync_threads()`.
-        """
-        tensor_map = self.tensor_map if tma_desc_ptr is None else tma_desc_ptr
-        is_load = isinstance(self.op, _LOADS)
-        shared, coordinates = (dst, src) if is_load else (src, dst)
-        if shared.memspace != "smem" or coordinates.has_memory:
-            raise DSLTypeError(
-                "a TMA copy is between shared memory and its coordinate tensor",
-                notes=_both("the source", src, "the destination", dst),
-                hint="partition both with tma_partition",
-            )
-        if not isinstance(self.op, CopyBulkTensorTileG2SMulticastOp):
-            mcast_mask = None
-        elif mcast_mask is None:
-            raise DSLTypeError("a multicast needs the blocks that get the tile: mcast_mask=")
-        unbound = is_load and tma_bar_ptr is None
-        if unbound and (pred is not None or mcast_mask is not None):
-            raise DSLTypeError("a TMA load needs the mbarrier that it completes: tma_bar_ptr=")
-        self._check_shared(shared)
-        size, other = algebra.size(shared.shape), algebra.size(coordinates.shape)
-        each = self.box.size
-        if not isinstance(size, int) or not isinstance(other, int) or size != other or size % each:
-            raise DSLTypeError(
-                f"a TMA copy of {src.shape} to {dst.shape}: not whole boxes of {each} elements",
-                notes=((f"the atom is {self}", None),),
-                hint="both are one tile: choose the tile and the stage, as in tAgA[None, k] and "
-                "tAsA[None, stage]",
-            )
-        # The loop that waits for a load without a barrier has one thread issue it.
-        with predicated(pred), contextlib.nullcontext() if unbound else arch.elect_one():
-            for at in range(0, size, each):
-                place = shared.pointer.moved(shared.layout(at))
-                tile = algebra.add_offset(coordinates.iterator, coordinates.layout(at))
-                where = self._place(tile)
-                if is_load:
-                    tma_load(
-                        tensor_map,
-                        place,
-                        tma_bar_ptr,
-                        where,
-                        mcast_mask=mcast_mask,
-                        cache_hint=cache_policy,
-                        nbytes=each * self.dtype.width // 8,
-                        blocks=int(self.op.cta_group),
-                    )
-                elif isinstance(self.op, CopyReduceBulkTensorTileS2GOp):
-                    tma_reduce(tensor_map, place, where, self.op.kind)
-                else:
-                    tma_store(tensor_map, place, where, cache_hint=cache_policy)
-
-
-def _swizzle_text(number: int | None) -> str:
-    if not number:
-        return "no swizzle" if number == 0 else "one that TMA does not have"
-    chunks = " of chunks of 32" if number == SWIZZLE_128B_ATOM_32B else ""
-    return f"a swizzle of {SWIZZLE_BYTES[number]} bytes{chunks}"
-
-
-class TmaInfo:
-    """A TMA atom, its coordinate tensor, and the shared layout of a tile.
-
-    It unpacks as the pair (atom, coordinate tensor).
-    """
-
-    def __init__(self, atom: TmaAtom, tma_tensor: Tensor, smem_layout: Any) -> None:
-        self.atom = atom
-        self.tma_tensor = tma_tensor
-        self.smem_layout = smem_layout
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.atom, self.tma_tensor))
-
-    def __len__(self) -> int:
-        return 2
-
-    def __getitem__(self, i: int) -> Any:
-        return (self.atom, self.tma_tensor)[i]
-
-
 @takes_location
 def make_tiled_tma_atom(
     op: Any,
@@ -348,39 +104,66 @@ def make_tiled_tma_atom(
     - `cta_tiler`: the tile's extents by mode, or a layout of its coordinates.
     - `num_multicast`: the number of blocks, each of which loads an equal part of the tile for all.
     - `internal_type`: the type of the elements in shared memory, of the same width: their bits
-      stay.
+      stay. Elements of 4 and 6 bits become a byte each for Int8, 16 of them packed at the beginning
+      of 16 bytes, as tcgen05.mma takes them; a wider type copies several elements as one, as the
+      bytes of scale factors, which have a mode of stride 0.
 
     Raises DSLTypeError if no TMA copy moves such a tile.
     """
-    if not isinstance(op, _LOADS + _STORES):
+    if not isinstance(op, LOADS + STORES):
         raise DSLTypeError(f"{op!r} is no TMA copy operation")
     if num_multicast != 1 and not isinstance(op, CopyBulkTensorTileG2SMulticastOp):
         raise DSLTypeError(
             f"num_multicast={num_multicast} needs CopyBulkTensorTileG2SMulticastOp, not {op!r}"
         )
-    dtype = gmem_tensor.element_type if internal_type is None else internal_type
-    if dtype.width != gmem_tensor.element_type.width:
-        raise DSLTypeError(
-            f"internal_type={dtype.__name__} has {dtype.width} bits, the tensor's elements have "
-            f"{gmem_tensor.element_type.width}"
-        )
+    dtype, copied, units = _element_types(gmem_tensor.element_type, internal_type)
     if isinstance(op, CopyReduceBulkTensorTileS2GOp):
-        _check_reduction(op.kind, dtype)
-    modes = modes_of(gmem_tensor)
-    box = find_box(smem_layout, tile_of(gmem_tensor, cta_tiler), modes, dtype.width)
+        check_reduction(op.kind, dtype)
+    if has_repeats(gmem_tensor):
+        modes, layout = scale_modes(gmem_tensor)
+        coordinates = Tensor((0,) * len(modes.shape), layout)
+    else:
+        modes = modes_of(gmem_tensor)
+        shape = gmem_tensor.layout.shape
+        coordinates = make_identity_tensor(shape if isinstance(shape, tuple) else (shape,))
+    tile = tile_of(gmem_tensor, cta_tiler, coordinates.layout)
+    box = find_box(smem_layout, tile, modes, dtype.width, units)
     part = share_of_box(box, num_multicast, dtype.width)
+    extents = [modes.shape[mode] for mode in part.order]
     tensor_map = encode_tensor_map(
-        dtype,
+        copied,
         gmem_tensor.iterator.toint(),
-        [modes.shape[mode] for mode in part.order],
-        [modes.stride[mode] for mode in part.order[1:]],
-        part.extents,
+        [extents[0] // units, *extents[1:]] if units > 1 else extents,
+        [_in_units(modes.stride[mode], units) for mode in part.order[1:]],
+        (part.extents[0] // units, *part.extents[1:]),
         part.swizzle,
         modes=[modes.names[mode] for mode in part.order],
+        bits_in_smem=dtype.width * units,
     )
-    shape = gmem_tensor.layout.shape
-    coordinates = make_identity_tensor(shape if isinstance(shape, tuple) else (shape,))
-    return TmaInfo(TmaAtom(tensor_map, op, dtype, box), coordinates, smem_layout)
+    atom = TmaAtom(tensor_map, op, dtype, box, units)
+    return TmaInfo(atom, coordinates, smem_layout)
+
+
+def _in_units(stride: Any, units: int) -> Any:
+    return stride // units if units > 1 else stride
+
+
+def _element_types(given: Any, internal: Any) -> tuple[Any, Any, int]:
+    """Return the element types in shared memory and of the tensor map, and how many elements of the
+    tensor one of the map is. Raises DSLTypeError for an `internal_type` that there is not.
+    """
+    if internal is None or internal.width == given.width:
+        dtype = given if internal is None else internal
+        return dtype, dtype, 1
+    if given.width in UNPACKED_TYPES and internal.width == 8:
+        return internal, given, 1  # a byte each in shared memory
+    if given.width >= 8 and internal.width % given.width == 0:
+        return given, internal, internal.width // given.width
+    raise DSLTypeError(
+        f"internal_type={internal.__name__} has {internal.width} bits, the tensor's elements have "
+        f"{given.width}",
+        hint="elements of 4 and 6 bits are copied as bytes, others as their own or wider integers",
+    )
 
 
 @takes_location
@@ -433,7 +216,8 @@ def _operand_tile(gmem_tensor: Tensor, extents: Any, tiled_mma: Any, operand: st
     """
     if not getattr(getattr(tiled_mma, "op", None), "threads_are_blocks", False):
         return extents
-    whole = tile_of(gmem_tensor, extents)
+    layout = scale_modes(gmem_tensor)[1] if has_repeats(gmem_tensor) else None
+    whole = tile_of(gmem_tensor, extents, layout)
     part, _ = tiled_mma.tiling.partition(operand, algebra.make_layout((whole[0], whole[1])), 0)
     return part
 
@@ -479,7 +263,7 @@ def tma_partition(
     atom = _atom(atom)
     tile = algebra.get(smem_tensor.layout, 0)
     inverse = algebra.right_inverse(tile)
-    if int(algebra.size(inverse)) != int(algebra.size(tile)):
+    if int(algebra.size(inverse)) != int(algebra.size(algebra.filter_zeros(tile))):
         raise DSLTypeError(f"the tile {tile} has gaps in shared memory")
     values = algebra.logical_divide(inverse, algebra.make_layout(atom.box.size))
     _check_order(atom, tile, algebra.composition(gmem_tensor.layout[0], values[0]), gmem_tensor)
@@ -503,7 +287,7 @@ def _check_order(atom: TmaAtom, tile: Any, box: Any, gmem_tensor: Tensor) -> Non
     if gmem_tensor.has_memory:
         raise DSLTypeError(
             "tma_partition takes the coordinate tensor that came with the atom",
-            notes=_both("the atom", atom, "the tensor", gmem_tensor),
+            notes=both("the atom", atom, "the tensor", gmem_tensor),
         )
     found = [walk[:3:2] for walk in stretches_of(box, paths_of(gmem_tensor.iterator))]
     wanted = [(n, mode) for n, mode in zip(atom.box.extents, atom.box.order, strict=True) if n > 1]
@@ -560,7 +344,7 @@ def update_tma_descriptor(atom: TmaAtom, gmem_tensor: Tensor, tensormap_ptr: Poi
         raise DSLTypeError(
             f"the tensor does not fit the TMA atom: it needs {len(order)} modes of "
             f"{atom.dtype.__name__}",
-            notes=_both("the atom", atom, "the tensor", gmem_tensor),
+            notes=both("the atom", atom, "the tensor", gmem_tensor),
         )
     leading = stride[order[0]]
     if type(leading) is int and leading != 1:

@@ -56,6 +56,54 @@ def modes_of(tensor: Tensor) -> Modes:
     return Modes(leaves(shape), leaves(stride), tuple(paths_of(shape)))
 
 
+def scale_modes(tensor: Tensor) -> tuple[Modes, Any]:
+    """Return the modes of a tensor map for a tensor with strides of 0, and its coordinates: a
+    layout of its shape with basis strides into these modes.
+
+    Elements along a stride of 0 are one. Static modes that follow each other in memory become one:
+    a chunk of scale factors, of 512 bytes, is contiguous, and a tensor map has 5 modes.
+    """
+    plain = modes_of(tensor)
+    kept = [i for i, d in enumerate(plain.stride) if not (type(d) is int and d == 0)]
+    kept = [i for i in kept if not (type(plain.shape[i]) is int and plain.shape[i] == 1)]
+    static = [i for i in kept if type(plain.shape[i]) is int and type(plain.stride[i]) is int]
+    place: dict[int, tuple[int, int]] = {}  # leaf -> (mode of the map, steps)
+    whole = 1
+    for i in sorted(static, key=lambda i: plain.stride[i]):
+        if plain.stride[i] != whole:
+            break
+        place[i] = (0, whole)
+        whole *= plain.shape[i]
+    rest = [i for i in kept if i not in place]
+    place |= {i: (number, 1) for number, i in enumerate(rest, 1)}
+    shape = (whole, *(plain.shape[i] for i in rest))
+    stride = (1, *(plain.stride[i] for i in rest))
+    steps = [
+        algebra.ScaledBasis(place[i][1], place[i][0]) if i in place else 0
+        for i in range(len(plain.shape))
+    ]
+    nested = tensor.layout.shape
+    coordinates = algebra.Layout(nested, _unflatten(iter(steps), nested))
+    return Modes(shape, stride, tuple((i,) for i in range(len(shape)))), coordinates
+
+
+def _unflatten(flat: Any, profile: Any) -> Any:
+    if isinstance(profile, tuple):
+        return tuple(_unflatten(flat, part) for part in profile)
+    return next(flat)
+
+
+def has_repeats(tensor: Tensor) -> bool:
+    """Return True for a tensor with a stride of 0 over more than one element, as that of the
+    elements that share a scale factor.
+    """
+    plain = modes_of(tensor)
+    return any(
+        type(d) is int and d == 0 and not (type(n) is int and n == 1)
+        for n, d in zip(plain.shape, plain.stride, strict=True)
+    )
+
+
 def leaves(x: Any) -> tuple[Any, ...]:
     """Return the leaves of nested tuples, in order."""
     return tuple(leaf for part in x for leaf in leaves(part)) if isinstance(x, tuple) else (x,)
@@ -68,9 +116,9 @@ def paths_of(x: Any, at: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     return [path for i, part in enumerate(x) for path in paths_of(part, (*at, i))]
 
 
-def tile_of(tensor: Tensor, tiler: Any) -> Any:
+def tile_of(tensor: Tensor, tiler: Any, coordinates: Any = None) -> Any:
     """Return the layout from the elements of a tile to coordinates of `tensor`, with basis
-    strides.
+    strides; `coordinates` is the layout of those of the whole tensor, by default its identity.
 
     `tiler` has an extent, or a layout, for each mode; modes without one are not tiled. Or it is
     such a layout itself, as `composition(make_identity_layout(shape), extents)`.
@@ -90,13 +138,15 @@ def tile_of(tensor: Tensor, tiler: Any) -> Any:
     if len(tiler) > len(shape):
         raise DSLTypeError(f"a tile of {tiler} has more modes than {tensor}")
     tiler = (*tiler, *(1,) * (len(shape) - len(tiler)))
-    return algebra.composition(algebra.make_identity_layout(shape), tiler)
+    whole = algebra.make_identity_layout(shape) if coordinates is None else coordinates
+    return algebra.composition(whole, tiler)
 
 
-def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
+def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int, units: int = 1) -> Box:
     """Return the largest box that one instruction can copy between a tile and its shared layout.
 
-    `tile` is from `tile_of`, and `modes` those of the same tensor.
+    `tile` is from `tile_of`, and `modes` those of the same tensor; the tensor map's elements are
+    `units` of the tensor's.
     """
     swizzle, outer = 0, smem_layout
     if isinstance(smem_layout, algebra.ComposedLayout):
@@ -120,7 +170,9 @@ def find_box(smem_layout: Any, tile: Any, modes: Modes, bits: int) -> Box:
         if step != 1 or mode in order or (not order and mode not in leading):
             break
         order.append(mode)
-        extents.append(_largest_part(extent, math.prod(extents) * bits // 8, modes.names[mode]))
+        most = MAX_BOX * (1 if extents else units)
+        each = math.prod(extents) * bits // 8
+        extents.append(_largest_part(extent, each, modes.names[mode], most))
         if extents[-1] < extent:
             break
     if not order:
@@ -148,21 +200,21 @@ def swizzle_number(swizzle: Any) -> int | None:
     return SWIZZLE_BITS.index(key) if key in SWIZZLE_BITS else None
 
 
-def _largest_part(extent: int, each: int, mode: Any) -> int:
+def _largest_part(extent: int, each: int, mode: Any, most: int = MAX_BOX) -> int:
     """Return the largest part of a mode that a box can have.
 
     It divides the mode, so that boxes of one extent are the tile, and is whole units of shared
     memory. `each` is the bytes of one index.
     """
-    if extent <= MAX_BOX:
+    if extent <= most:
         return extent
-    unit = _SMEM_UNIT // math.gcd(_SMEM_UNIT, each)
-    part = next((n for n in range(MAX_BOX, 0, -1) if extent % n == 0 and n % unit == 0), None)
+    unit = _SMEM_UNIT // math.gcd(_SMEM_UNIT, max(each, 1))
+    part = next((n for n in range(most, 0, -1) if extent % n == 0 and n % unit == 0), None)
     if part is None:
         raise DSLTypeError(
             f"a tile of {extent} elements in mode {mode} cannot be split into equal TMA boxes",
-            notes=((f"a box has up to {MAX_BOX} elements, in whole {_SMEM_UNIT} bytes", None),),
-            hint=f"take an extent up to {MAX_BOX}, or a multiple of {unit} that divides into "
+            notes=((f"a box has up to {most} elements, in whole {_SMEM_UNIT} bytes", None),),
+            hint=f"take an extent up to {most}, or a multiple of {unit} that divides into "
             "equal parts of at most that",
         )
     return part

@@ -184,7 +184,8 @@ def _check(op: Any, types: dict[Any, tuple[Any, ...]]) -> None:
         )
         pair = " and ".join(_name(t) for t in (op.ab_dtype, b_dtype) if t is not None)
         raise DSLTypeError(
-            f"{name} multiplies {known}, not {pair} in {_name(op.acc_dtype)}",
+            f"{name} does not multiply {pair} in {_name(op.acc_dtype)}",
+            notes=((f"it multiplies {known}", None),),
             hint=_other_operation(op.ab_dtype, name),
         )
     kind = _NAMES[op.ab_dtype]

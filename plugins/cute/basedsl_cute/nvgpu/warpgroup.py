@@ -141,7 +141,8 @@ class _WarpgroupMma(MmaOp):
             )
         if x.element_type is not dtype:
             raise DSLTypeError(
-                f"{self}: {operand} has elements of {x.element_type.__name__}, not {dtype.__name__}"
+                f"{operand} has elements of {x.element_type.__name__}, not {dtype.__name__}",
+                notes=((f"the operation is {self}", None),),
             )
         return descriptors(x, major is OperandMajorMode.K)
 
@@ -185,7 +186,8 @@ class _WarpgroupMma(MmaOp):
             )
         if in_registers and x.element_type is not dtype:
             raise DSLTypeError(
-                f"{self}: {name} has elements of {x.element_type.__name__}, not {dtype.__name__}"
+                f"{name} has elements of {x.element_type.__name__}, not {dtype.__name__}",
+                notes=((f"the operation is {self}", None),),
             )
         values = {"a": 32 * self.shape_mnk[2] // 64, "d": self.shape_mnk[1] // 2}.get(name, 0)
         if in_registers and not _is_compact(x.layout, values):

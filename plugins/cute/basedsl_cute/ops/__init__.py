@@ -1,5 +1,7 @@
-"""`basedsl_cute.ops`: whole kernels, ready to call; `matmul` picks one for two arrays."""
+"""`basedsl_cute.ops`: whole kernels, ready to call; each picks one for its arrays."""
 
+from basedsl_cute.ops.flash.attention import attention
+from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.gemm.matmul import matmul
 
-__all__ = ["matmul"]
+__all__ = ["attention", "attention_backward", "matmul"]

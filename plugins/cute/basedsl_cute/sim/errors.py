@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from basedsl import DSLError, DSLRuntimeError, Span
 from basedsl_cute.sim.site import Site
@@ -22,6 +22,14 @@ def _triple(xyz: tuple[int, int, int]) -> str:
     return "(" + ", ".join(map(str, xyz)) + ")"
 
 
+Note = tuple[str, Span | None]
+
+
+def extent_note(name: str, size: int, element_size: int, element: Any) -> Note:
+    """The note of an error about how much memory there is: bytes, and elements of a type."""
+    return f"{name} has {size} bytes ({size // element_size} elements of {element})", None
+
+
 class SimulationError(DSLRuntimeError):
     """A kernel failed in the simulator. `site` is the operation, `where` the thread to blame, each
     None if there is none.
@@ -33,12 +41,11 @@ class SimulationError(DSLRuntimeError):
         site: Site | None = None,
         where: Thread | None = None,
         hint: str | None = None,
-        notes: tuple[tuple[str, Span | None], ...] = (),
+        notes: tuple[Note, ...] = (),
     ) -> None:
-        if where is not None:
-            message = f"{message}, in {where}"
+        thread = () if where is None else ((f"in {where}", None),)
         own = site.notes if site is not None else ()
-        super().__init__(message, site.span if site else None, hint, (*notes, *own))
+        super().__init__(message, site.span if site else None, hint, (*thread, *notes, *own))
         self.site = site
         self.where = where
 

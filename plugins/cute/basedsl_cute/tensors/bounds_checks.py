@@ -81,6 +81,19 @@ def _as_unsigned(number: Any, other: Any) -> Any:
     return wide.to(unsigned)
 
 
+def check_sign(coord: Any) -> None:
+    """Raise DSLTypeError for a coordinate that is known to be negative."""
+    for part in coord if isinstance(coord, tuple) else (coord,):
+        if isinstance(part, tuple):
+            check_sign(part)
+        elif type(part) is int and part < 0:
+            raise DSLTypeError(
+                f"coordinate {part} is negative: it does not count from the end",
+                hint=f"the last element of mode m is at x.shape[m] - {-part}, "
+                f"of a whole tensor at cute.size(x) - {-part}",
+            )
+
+
 def check_known(coord: Any, part: Any, what: str, shape: Any) -> None:
     """Raise DSLTypeError for a known coordinate outside of `part`, of the `shape` of `what`."""
     if isinstance(coord, tuple) and isinstance(part, tuple):

@@ -16,6 +16,8 @@ from basedsl import (
 from basedsl_cute import algebra
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import SPACES, define
+from basedsl_cute.dialect.attributes import DYNAMIC_SMEM_ALIGNMENT
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import AllocRmem, AllocSmem, MakeMemRef
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.kernel_scope import in_kernel
@@ -108,8 +110,8 @@ def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Tensor:
     nbytes = max(1, _bytes(dtype, layout))
     if nbytes > _LOCAL_BYTES:
         raise DSLTypeError(
-            f"a register tensor of {layout} takes {nbytes} bytes; a thread has at most "
-            f"{_LOCAL_BYTES} of local memory"
+            f"a register tensor of {layout} takes {nbytes} bytes",
+            notes=((f"a thread has at most {_LOCAL_BYTES} bytes of local memory", None),),
         )
     align = max(min(REGISTER_ALIGN, _power_of_two_up_to(nbytes)), element_bytes(dtype))
     kind = memref_type(trace, dtype, "rmem", layout, align)
@@ -179,6 +181,10 @@ def alloc_smem(
     is "name:offset" of its parts, for messages.
     """
     trace = in_kernel(what)
+    record = cute_trace(trace)
+    if not record.allocates and nbytes >= DYNAMIC_SMEM_ALIGNMENT:
+        align = max(align, DYNAMIC_SMEM_ALIGNMENT)  # the first lies there without padding
+    record.allocates = True
     kind = memref_type(trace, dtype, "smem", layout, align)
     alloc = AllocSmem(
         define(trace.bindings),
@@ -241,7 +247,10 @@ def pointer_of(ptr: Any, dtype: Any, what: str) -> Pointer:
         here = SPACES[space].address_space
         if kind == (f"!llvm.ptr<{here}>" if here else "!llvm.ptr"):
             return make_ptr(dtype, value, "generic" if not here else space)
-    raise DSLTypeError(f"{what} takes a pointer, not {with_article(type(ptr))}")
+    raise DSLTypeError(
+        f"{what} takes a pointer, not {with_article(type(ptr))}",
+        hint="x.iterator + i points to element i of a contiguous tensor x",
+    )
 
 
 def space_name(space: Any) -> str:
@@ -254,7 +263,8 @@ def space_name(space: Any) -> str:
 
 @takes_location
 def recast_tensor(tensor: Tensor, dtype: Any) -> Tensor:
-    """The same memory as a tensor of another element type; pointer and layout are recast.
+    """The memory of `tensor` as a tensor of the element type `dtype`; pointer and layout are
+    recast.
 
     The extent of the contiguous mode changes by the ratio of the widths. Raises LayoutError for a
     layout in which elements of the new type are not whole.

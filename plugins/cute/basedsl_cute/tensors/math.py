@@ -2,8 +2,9 @@
 
 Each takes dynamic numbers, Python numbers or `TensorSSA` vectors, and returns the type of its
 operand: integers become Float32, Float16 and BFloat16 are computed in Float32 and rounded. Vectors
-broadcast. `fastmath=True` lets the target use approximate instructions. The functions can be used
-in functions that are compiled, and raise DSLError elsewhere.
+broadcast. `fastmath=True` lets the target use approximate instructions; exp and exp2 of Float32
+then flush results below the normal floats to zero. The functions can be used in functions that
+are compiled, and raise DSLError elsewhere.
 """
 
 from __future__ import annotations
@@ -12,8 +13,17 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from basedsl import Float32, Numeric, as_numeric, current_trace, elementary, is_dynamic
+from basedsl import (
+    DSLTypeError,
+    Float32,
+    Numeric,
+    as_numeric,
+    current_trace,
+    elementary,
+    is_dynamic,
+)
 from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.tensor_ssa import TensorSSA, elementwise, lane_by_lane
 from basedsl_cute.tensors.vector_ops import combine
 
@@ -22,8 +32,20 @@ def _dynamic(x: Any) -> Any:
     """The operand as a dynamic value or a float; known integers become Float32."""
     if isinstance(x, TensorSSA) or is_dynamic(x):
         return x
+    if isinstance(x, Tensor):
+        raise DSLTypeError(
+            "a tensor is memory: functions take a vector or an element",
+            hint="x.load() is the vector of its elements, x[i] one of them",
+        )
     number = as_numeric(x)
     return type(number)(number.value) if number.is_float else Float32(number.value)
+
+
+_OPERANDS = """
+
+    Operands are numbers or vectors (`TensorSSA`), the result is of their type; an integer known
+    while compiling becomes a Float32. With `fastmath` the GPU may use approximate instructions.
+    """
 
 
 def _unary(op: str, doc: str) -> Callable[..., Any]:
@@ -32,7 +54,7 @@ def _unary(op: str, doc: str) -> Callable[..., Any]:
         return elementwise(lambda v: elementary(op, v, fastmath=fastmath), _dynamic(x))
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc
+    function.__doc__ = doc + _OPERANDS
     return function
 
 
@@ -44,7 +66,7 @@ def _binary(op: str, doc: str) -> Callable[..., Any]:
         )
 
     function.__name__ = function.__qualname__ = op.partition(".")[2]
-    function.__doc__ = doc
+    function.__doc__ = doc + _OPERANDS
     return function
 
 

@@ -335,6 +335,7 @@ class Pointer:
     def __sub__(self, n: Any) -> Pointer:
         return self.__add__(-n)
 
+    @takes_location
     def align(self, nbytes: int) -> Pointer:
         """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
 
@@ -471,10 +472,29 @@ def same_bits(one: Any, other: Any) -> bool:
     return bool(one.is_integer and other.is_integer and one.width == other.width > 1)
 
 
+_ONE_NUMBER = "an element is one number: store them one by one"
+_NO_ELEMENTS = {
+    "Tensor": "y[i] reads an element of the tensor; y.load() is the vector of all",
+    "TensorSSA": "x.store(vector) writes all elements, vector[i] is one of them",
+    "ndarray": "pass the array to the @jit function, as a cute.Tensor, and read its element",
+    "tuple": _ONE_NUMBER,
+    "list": _ONE_NUMBER,
+    "str": "elements are numbers: text cannot be stored",
+    "complex": "store the real and the imaginary part as two elements",
+}
+
+
 def as_element(kind: Any, value: Any) -> Any:
     """The value as an element of type `kind`: Python numbers convert, other types must match. An
     integer of the same width is the same bits, as in CuTe's DSL.
     """
+    name = type(value).__name__
+    if value is None or name in _NO_ELEMENTS:
+        raise DSLTypeError(
+            f"{'None' if value is None else with_article(name)} is stored into an element of "
+            f"{kind.__name__}",
+            hint=_NO_ELEMENTS.get(name, f"store a number, or a value of type {kind.__name__}"),
+        )
     if not isinstance(value, Numeric) and not (isinstance(value, float) and kind.is_integer):
         return kind(value)
     if type(value) is kind:
@@ -493,7 +513,7 @@ def as_element(kind: Any, value: Any) -> Any:
 
 @takes_location
 def recast_ptr(ptr: Pointer, swizzle_: Any = None, dtype: Any = None) -> Pointer:
-    """The same address as a pointer to elements of `dtype` and with another swizzle.
+    """The address of `ptr` as a pointer to elements of `dtype` and with another swizzle.
 
     `swizzle_` acts on bits of the byte address (that of a layout of wgmma operands knows its
     element width and is converted); None keeps the pointer's. `dtype` is by default the pointer's.

@@ -7,6 +7,7 @@ access itself one `cute.load` or `cute.store`. A tensor is a *view* of the algeb
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -17,9 +18,11 @@ from basedsl import (
     Int64,
     Numeric,
     Trace,
+    closest_name,
     current_trace,
     current_trace_or_none,
     is_dynamic,
+    is_internal_frame,
     with_article,
 )
 from basedsl_cute import algebra
@@ -28,7 +31,13 @@ from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define, note_access
 from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import Load, Store
-from basedsl_cute.tensors.bounds_checks import check_coordinate, check_element, check_known
+from basedsl_cute.hardware.other_names import OF_TENSORS
+from basedsl_cute.tensors.bounds_checks import (
+    check_coordinate,
+    check_element,
+    check_known,
+    check_sign,
+)
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.pointer import (
     Pointer,
@@ -91,7 +100,25 @@ class NoVector:
             raise DSLAttributeError(
                 f"{name}() is of vectors, and this is a tensor", hint=f"x.load().{name}(...)"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise DSLAttributeError(f"a tensor has no '{name}'", hint=_attribute_hint(type(self), name))
+
+    def _refuse_numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise DSLTypeError(
+            "NumPy computes while compiling, and the elements of a tensor are known at run time",
+            hint="cute.math has functions of elements, x.load().reduce(...) reduces a thread's "
+            "values; loop over range(cute.size(x)) for others",
+        )
+
+    __array__ = __array_ufunc__ = __array_function__ = _refuse_numpy
+
+
+def _attribute_hint(kind: type, name: str) -> str:
+    near = closest_name(name, [one for one in dir(kind) if not one.startswith("_")])
+    if near is not None and name not in OF_TENSORS:
+        return f"did you mean x.{near}?"
+    return OF_TENSORS.get(name, "a tensor has x.shape, x.stride, x.layout, x.iterator, x.load()")
 
 
 class Tensor(NoVector):
@@ -209,6 +236,18 @@ class Tensor(NoVector):
     def __len__(self) -> int:
         raise DSLTypeError("a tensor has no len()", hint="use cute.size(t) or t.shape")
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, Tensor | Numeric | int | float):
+            self._refuse(other)
+        return NotImplemented
+
+    __hash__ = object.__hash__
+
+    def __delitem__(self, coord: Any) -> NoReturn:
+        raise DSLTypeError("an element of a tensor cannot be deleted", hint="x[i] = value writes")
+
     def __bool__(self) -> bool:
         raise DSLTypeError("a tensor has no truth value", hint="compare cute.size(t) or an element")
 
@@ -304,13 +343,30 @@ class Tensor(NoVector):
                 f"indexed with {len(coord)} coordinates",
                 hint="give one coordinate a mode, or a single linear index",
             )
+        if type(coord) is not tuple and coord is not None and algebra.rank(self.layout) > 1:
+            self._check_linear()
         return self._widened(coord)
+
+    def _check_linear(self) -> None:
+        """Raise DSLTypeError for one index into several modes, if the option asks for that."""
+        trace = current_trace_or_none()
+        if trace is None or not getattr(trace.options, "check_linear_index", False):
+            return
+        if is_internal_frame(sys._getframe(3)):
+            return
+        modes = ", ".join("ijklmnop"[: algebra.rank(self.layout)])
+        raise DSLTypeError(
+            f"a tensor with {algebra.rank(self.layout)} modes is indexed by one number",
+            hint=f"write x[{modes}]; a linear index (first mode fastest) is allowed without "
+            "check_linear_index",
+        )
 
     def _check_bounds(self, coord: Any) -> None:
         """In host code, emit a check that raises IndexError for a coordinate outside of the shape.
         For registers, a known coordinate outside of the shape is a DSLTypeError. Kernels check
         elements on the simulator alone, where the check has a level (`check_coordinates`).
         """
+        check_sign(coord)
         if self.memspace == "rmem" and algebra.is_static(self.layout.shape):
             check_known(coord, self.layout.shape, "registers", self.layout.shape)
         trace = current_trace_or_none()

@@ -19,6 +19,7 @@ from basedsl import (
     as_numeric,
     current_trace,
     escaped,
+    in_common_type,
     is_dynamic,
     lanes,
     mlir_type,
@@ -26,7 +27,7 @@ from basedsl import (
 )
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.tensors.bounds_checks import check_known
 from basedsl_cute.tensors.tensor import as_coordinate
@@ -71,6 +72,22 @@ class TensorSSA:
         self.shape = shape
         self.dtype = dtype
         self.region = current_trace("a vector").region
+
+    @classmethod
+    @takes_location_untyped
+    def from_elements(cls, elements: Sequence[Any], shape: Any = None) -> TensorSSA:
+        """Return the vector of these numbers, with their common type and with `shape` (by default
+        one mode), its first mode fastest. Raises DSLTypeError for no number at all.
+        """
+        if not elements:
+            raise DSLTypeError("a vector has at least one element")
+        numbers = [as_numeric(x) for x in elements]
+        first = numbers[0]
+        for other in numbers[1:]:
+            first, _ = in_common_type(first, other)
+        dtype = type(first)
+        made = from_elements([x.to(dtype).ir_value() for x in numbers])
+        return cls(made, (len(numbers),), dtype).reshape(shape or (len(numbers),))
 
     # A leaf of trees that control flow carries ----------------------------------------------------
 
@@ -396,21 +413,30 @@ def full(shape: Any, fill_value: Any, dtype: Any) -> TensorSSA:
 
 @takes_location
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> TensorSSA:
-    """A vector filled with `fill_value`, of the shape of a vector or tensor, and by default of its
-    element type.
+    """A vector filled with `fill_value`, of the shape of `x`, a vector or tensor, and of the
+    numeric type `dtype`, by default that of its elements.
     """
+    if not algebra.is_static(x.shape):
+        raise DSLTypeError(
+            f"a vector has a static shape, and this is {x.shape}",
+            hint="tile the tensor with a static tiler first, or give full(shape, value, dtype) one",
+        )
     return full(x.shape, fill_value, x.element_type if dtype is None else dtype)
 
 
 @takes_location
 def zeros_like(x: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of zeros, of the shape of a vector or tensor, and by default of its element type."""
+    """A vector of zeros, of the shape of `x`, a vector or tensor, and of the numeric type `dtype`,
+    by default that of its elements.
+    """
     return full_like(x, 0, dtype)
 
 
 @takes_location
 def ones_like(x: Any, dtype: Any = None) -> TensorSSA:
-    """A vector of ones, of the shape of a vector or tensor, and by default of its element type."""
+    """A vector of ones, of the shape of `x`, a vector or tensor, and of the numeric type `dtype`,
+    by default that of its elements.
+    """
     return full_like(x, 1, dtype)
 
 

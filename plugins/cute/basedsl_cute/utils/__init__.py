@@ -16,6 +16,7 @@ from basedsl_cute.utils import (
     tensor_helpers,
     tile_scheduler,
 )
+from basedsl_cute.utils.blackwell_helpers import compute_epilogue_tile_shape
 from basedsl_cute.utils.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     StaticPersistentGroupTileScheduler,
@@ -66,6 +67,7 @@ __all__ = [
     "blackwell_helpers",
     "blockscaled_layout",
     "common_vector",
+    "compute_epilogue_tile_shape",
     "create_cute_tensor_for_fp8",
     "create_initial_search_state",
     "epilogue",

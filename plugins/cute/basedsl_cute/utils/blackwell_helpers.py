@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 from basedsl import (
     BFloat16,
     DSLTypeError,
+    Float4E2M1FN,
+    Float6E2M3FN,
+    Float6E3M2FN,
     Float8E4M3FN,
     Float8E5M2,
+    Float8E8M0FNU,
     Float16,
     Float32,
     Int8,
@@ -43,6 +47,7 @@ __all__ = [
     "compute_epilogue_tile_size",
     "get_smem_store_op",
     "get_tmem_load_op",
+    "make_blockscaled_trivial_tiled_mma",
     "make_smem_layout",
     "make_smem_layout_a",
     "make_smem_layout_b",
@@ -60,6 +65,9 @@ _LOADS = {
         tcgen05.Ld16x32bx2Op,
     )
 }
+
+
+_FLOATS_8_6_4 = (Float8E4M3FN, Float8E5M2, Float6E2M3FN, Float6E3M2FN, Float4E2M1FN)
 
 
 @takes_location
@@ -80,8 +88,8 @@ def make_trivial_tiled_mma(
     a_major, b_major, acc_dtype, cta_group, (m, n) = rest
     where = (CtaGroup(cta_group), a_source, a_major, b_major)
     op: Any
-    if a_dtype in (Float8E4M3FN, Float8E5M2):
-        op = tcgen05.MmaFP8Op(a_dtype, b_dtype, acc_dtype, (m, n, 32), *where)
+    if a_dtype in _FLOATS_8_6_4:
+        op = tcgen05.MmaF8F6F4Op(a_dtype, b_dtype, acc_dtype, (m, n, 32), *where)
     elif a_dtype is not b_dtype:
         raise DSLTypeError(
             f"tcgen05.mma does not mix operands of {a_dtype.__name__} and {b_dtype.__name__}"
@@ -94,6 +102,35 @@ def make_trivial_tiled_mma(
         op = tcgen05.MmaI8Op(a_dtype, (m, n, 32), *where)
     else:
         raise DSLTypeError(f"no tcgen05.mma is offered for operands of {a_dtype.__name__}")
+    return make_tiled_mma(op)
+
+
+@takes_location
+def make_blockscaled_trivial_tiled_mma(
+    a_dtype: type[Numeric], *args: Any, a_source: OperandSource = OperandSource.SMEM
+) -> TiledMma:
+    """Return the tiled tcgen05.mma with scale factors of one instruction for these element types.
+
+    Arguments are `(a_dtype, b_dtype, a_major, b_major, sf_dtype, sf_vec_size, cta_group,
+    mma_tiler_mn[, a_source])`, or without `b_dtype` where A and B have the same. 4-bit elements are
+    multiplied packed, with others as bytes. Raises DSLTypeError if there is no such instruction.
+    """
+    rest = list(args)
+    b_dtype = a_dtype if isinstance(rest[0], OperandMajorMode) else rest.pop(0)
+    if len(rest) == 7:
+        a_source = rest.pop()
+    a_major, b_major, sf_dtype, vector, cta_group, (m, n) = rest
+    where = (CtaGroup(cta_group), a_source, a_major, b_major)
+    op: Any
+    if a_dtype is Float4E2M1FN and b_dtype is Float4E2M1FN:
+        if vector == 32 and sf_dtype is Float8E8M0FNU:
+            op = tcgen05.MmaMXF4Op((m, n, 64), *where)
+        else:
+            op = tcgen05.MmaMXF4NVF4Op(sf_dtype, (m, n, 64), *where, sf_vec_size=vector)
+    else:
+        op = tcgen05.MmaMXF8F6F4Op(
+            a_dtype, b_dtype, (m, n, 32), *where, sf_dtype=sf_dtype, sf_vec_size=vector
+        )
     return make_tiled_mma(op)
 
 

@@ -29,7 +29,8 @@ class LayoutEnum(enum.Enum):
         leading = tensor.leading_dim
         if leading not in (0, 1):
             raise DSLTypeError(
-                f"neither of the first two modes of {tensor} is known to be contiguous",
+                "neither of the first two modes of a tensor is known to be contiguous",
+                notes=((f"the tensor is {tensor}", None),),
                 hint="pass an array with one stride of 1, or say which mode it is: "
                 "from_dlpack(x).mark_layout_dynamic(leading_dim=)",
             )

@@ -1,32 +1,30 @@
-"""`cute.jax`: `@jit` functions as operations of JAX, which is imported on first use.
+"""`cute.jax`: `@jit` functions and kernels as operations of JAX, which is imported on first use.
 
-An operation is a JAX callback: its arrays pass through host memory, even if JAX and the kernels
-both use the GPU. To keep arrays on the GPU, call the `@jit` function with JAX arrays directly,
-outside of `jax.jit`.
+`jax_callable` and `jax_kernel` make operations, on GPUs through XLA's foreign function interface:
+kernels run on JAX's stream and in its memory. `cutlass_call` is the same by the names of CuTe's
+DSL. JAX arrays are immutable: a `@jit` function that is called with one directly may only read it,
+unless it is given away by `donate`.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from basedsl import DSLCallError, DSLRuntimeError
-from basedsl_cute.arrays.tensor import from_dlpack
-from basedsl_cute.dsl.cute import CUTE
-from basedsl_cute.interop.cuda import default_stream, stream_sync
+from basedsl import DSLCallError
+from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl_cute.arrays.tensor import HostTensor
 from basedsl_cute.interop.jax import testing
-
-
-def _jax() -> Any:
-    try:
-        return importlib.import_module("jax")
-    except ImportError:
-        raise DSLRuntimeError("JAX is not installed", hint="pip install jax") from None
+from basedsl_cute.interop.jax.ffi import TARGET
+from basedsl_cute.interop.jax.operations import (
+    JaxOperation,
+    donate,
+    jax_callable,
+    jax_kernel,
+    register,
+)
+from basedsl_cute.interop.jax.operations import jax as _jax
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,8 @@ def cutlass_to_jax_dtype(dtype: Any) -> Any:
 
 
 def get_export_disabled_safety_checks() -> list[Any]:
-    """The checks that `jax.export` may skip: none, since JAX cannot export callbacks."""
-    return []
+    """The checks that `jax.export` must skip to export operations: XLA's of the custom call."""
+    return [_jax().export.DisabledSafetyCheck.custom_call(TARGET)]
 
 
 def cutlass_call(
@@ -62,7 +60,7 @@ def cutlass_call(
     use_static_tensors: bool = False,
     input_output_aliases: Mapping[int, int] | None = None,
     **static_kwargs: Any,
-) -> Callable[..., Any]:
+) -> JaxOperation:
     """Make a function of JAX arrays that calls a `@jit` function, also under `jax.jit`.
 
     The result calls `fn(stream, *inputs, *outputs, **static_kwargs)` and returns the outputs, new
@@ -75,38 +73,27 @@ def cutlass_call(
     arrays.
     """
     single = hasattr(output_shape_dtype, "shape")
-    shapes = (output_shape_dtype,) if single else tuple(output_shape_dtype)
-    aliases = dict(input_output_aliases or {})
-    compiled: dict[Any, Any] = {}
+    results = [output_shape_dtype] if single else list(output_shape_dtype)
+    outputs = _specs(output_spec, len(results))
 
-    def run(*inputs: Any) -> tuple[Any, ...]:
-        arrays = [np.asarray(x) for x in inputs]
-        outputs = [np.zeros(one.shape, one.dtype) for one in shapes]
-        for i, o in aliases.items():
-            outputs[o][...] = arrays[i]
-        specs = _specs(input_spec, len(arrays)), _specs(output_spec, len(outputs))
-        seen = [
-            _tensor(x, spec, use_static_tensors)
-            for i, (x, spec) in enumerate(zip(arrays, specs[0], strict=True))
-            if i not in aliases
-        ]
-        seen += [
-            _tensor(x, spec, use_static_tensors) for x, spec in zip(outputs, specs[1], strict=True)
-        ]
-        stream = default_stream()
-        key = tuple((str(t), t.element_type) for t in seen)
-        if key not in compiled:
-            compiled[key] = CUTE.compile(fn, stream, *seen, **static_kwargs)
-        compiled[key](stream, *seen)
-        stream_sync(stream)
-        return tuple(outputs)
+    def shapes(*inputs: Any) -> list[Any]:
+        _specs(input_spec, len(inputs))
+        return results
 
-    @functools.wraps(getattr(fn, "fn", fn))
-    def call(*inputs: Any) -> Any:
-        results = _jax().pure_callback(run, shapes, *inputs)
-        return results[0] if single else results
+    def convert(record: ArrayRecord, i: int, written: bool) -> Any:
+        given = outputs[i] if written else (input_spec[i] if input_spec else None)
+        return _tensor(record, given or TensorSpec(), use_static_tensors)
 
-    return call
+    return JaxOperation(
+        fn,  # type: ignore[arg-type]
+        shapes,
+        single=single,
+        stream=0,
+        aliases=input_output_aliases or {},
+        static=static_kwargs,
+        vmap_method="broadcast_all",
+        convert=convert,
+    )
 
 
 def _specs(given: Sequence[TensorSpec | None] | None, count: int) -> list[TensorSpec]:
@@ -116,26 +103,39 @@ def _specs(given: Sequence[TensorSpec | None] | None, count: int) -> list[Tensor
     return [spec or TensorSpec() for spec in specs]
 
 
-def _tensor(array: Any, spec: TensorSpec, static: bool) -> Any:
-    view = array if spec.mode is None else array.transpose(spec.mode)
-    tensor = from_dlpack(view)
-    if static or spec.static or view.ndim == 0:
+def _tensor(record: ArrayRecord, spec: TensorSpec, static: bool) -> HostTensor:
+    order = tuple(range(len(record.shape))) if spec.mode is None else spec.mode
+    view = ArrayRecord(
+        record.address,
+        record.dtype,
+        tuple(record.shape[i] for i in order),
+        tuple(record.strides[i] for i in order),
+        record.device,
+        record.readonly,
+    )
+    tensor = HostTensor(view, None, False)
+    rank = len(view.shape)
+    if static or spec.static or rank == 0:
         return tensor
-    leading = view.ndim - 1 if spec.mode is None else spec.mode.index(view.ndim - 1)
-    contiguous = view.strides[leading] == view.itemsize
-    tensor.mark_layout_dynamic(leading_dim=leading if contiguous else None)
+    leading = order.index(rank - 1)  # XLA's arrays are row-major
+    tensor.mark_layout_dynamic(leading_dim=leading)
     if spec.divisibility > 1:
-        order = sorted(range(view.ndim), key=lambda i: -view.strides[i])
+        by_stride = sorted(range(rank), key=lambda i: -view.strides[i])
         tensor.mark_compact_shape_dynamic(
-            mode=leading, stride_order=tuple(order), divisibility=spec.divisibility
+            mode=leading, stride_order=tuple(by_stride), divisibility=spec.divisibility
         )
     return tensor
 
 
 __all__ = [
+    "JaxOperation",
     "TensorSpec",
     "cutlass_call",
     "cutlass_to_jax_dtype",
+    "donate",
     "get_export_disabled_safety_checks",
+    "jax_callable",
+    "jax_kernel",
+    "register",
     "testing",
 ]

@@ -74,7 +74,10 @@ def _entry(op: Any, bindings: Any, has_dynamic: bool) -> KernelEntry:
     def numbers(name: str) -> tuple[int, ...] | None:
         return tuple(ir.DenseI32ArrayAttr(attributes[name])) if name in attributes else None
 
+    place = span_of_location(op.location)
     return KernelEntry(
+        file="" if place is None else place.filename,
+        line=0 if place is None else place.line,
         name=str(attributes["sym_name"].value),
         arguments=_argument_types(op, ir),
         smem_bytes=number(DYNAMIC_SMEM_ATTRIBUTE),

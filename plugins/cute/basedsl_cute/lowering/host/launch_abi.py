@@ -57,7 +57,7 @@ CONFIG_INDEX |= {"flags": 12, "args": 13, "completion_event": 14, "programmatic_
 class KernelEntry:
     """The facts about a kernel that launches need. `smem_bytes` is dynamic shared memory that the
     compiler itself uses, which every launch of it gets on top of what the user asks for;
-    `static_smem` is the rest.
+    `static_smem` is the rest. `file` and `line` are where Python defines it; "" if not known.
     """
 
     name: str
@@ -67,6 +67,8 @@ class KernelEntry:
     uses_dynamic_smem: bool = False
     block: tuple[int, ...] | None = None
     cluster: tuple[int, ...] | None = None
+    file: str = ""
+    line: int = 0
     smem_carveout: int = -1  # percent of L1 that had better be shared memory; -1 says nothing
 
 

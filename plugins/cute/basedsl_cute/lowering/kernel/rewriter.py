@@ -25,6 +25,7 @@ from basedsl import (
 )
 from basedsl_cute.dialect import MemRef
 from basedsl_cute.dialect.attributes import (
+    DYNAMIC_SMEM_ALIGNMENT,
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_NAMES_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
@@ -35,7 +36,6 @@ from basedsl_cute.hardware.targets import STATIC_SMEM, target_of
 from basedsl_cute.lowering.kernel.builder import Builder, InsertionScope
 
 SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
-DYNAMIC_SMEM_ALIGNMENT = 1024  # bytes: what a 128-byte swizzled TMA tile asks for
 
 # A rule takes the operation as an instance of the class that declares it.
 RuleFunction = Callable[["Rewriter", Any], RuleResult]
@@ -104,7 +104,19 @@ class Rewriter(Builder):
         return found
 
     def element_pointer(self, base: Any, index: Any, element: Any) -> Any:
-        """Compute the address `index` elements of the LLVM type `element` behind `base`."""
+        """Compute the address `index` elements of the LLVM type `element` behind `base`.
+
+        What is constant in the index is added last: accesses that differ in it alone then share
+        their address but for a number in the instruction. (An index does not overflow its type.)
+        """
+        variable, constant = self._parts_of(index)
+        if abs(constant) < 2**31:
+            if variable is not None:
+                base = self._offset(base, variable, element)
+            return self._constant_offset(base, constant, element) if constant else base
+        return self._offset(base, index, element)
+
+    def _offset(self, base: Any, index: Any, element: Any) -> Any:
         attributes = self._offsets.get(element)
         if attributes is None:
             attributes = self._offsets[element] = {
@@ -112,6 +124,27 @@ class Rewriter(Builder):
                 "rawConstantIndices": self.ir.DenseI32ArrayAttr.get([-(2**31)]),
             }
         return self.emit("llvm.getelementptr", [base.type], [base, index], attributes)
+
+    def _parts_of(self, index: Any) -> tuple[Any, int]:
+        """Split an index into a value, None if it is all constant, and a constant."""
+        owner = index.owner
+        name = getattr(owner, "name", None)  # blocks own their arguments
+        if name == "arith.constant":
+            return None, self.ir.IntegerAttr(owner.attributes["value"]).value
+        if name == "arith.addi":
+            (left, some), (right, more) = map(self._parts_of, owner.operands)
+            if left is None or right is None:
+                return right if left is None else left, some + more
+            if some or more:
+                return self.emit("arith.addi", [index.type], [left, right]), some + more
+        return index, 0
+
+    def _constant_offset(self, base: Any, elements: int, element: Any) -> Any:
+        attributes = {
+            "elem_type": self.ir.TypeAttr.get(element),
+            "rawConstantIndices": self.ir.DenseI32ArrayAttr.get([elements]),
+        }
+        return self.emit("llvm.getelementptr", [base.type], [base], attributes)
 
     def byte_pointer(self, base: Any, offset: int) -> Any:
         """Compute the address `offset` bytes behind `base`."""
@@ -300,9 +333,9 @@ class Rewriter(Builder):
             most = target_of(self.target).smem_per_block
             if end > most:
                 raise DSLError(
-                    f"the kernel '{function.name}' allocates {end} bytes of shared memory; a block "
-                    f"has at most {most} on {self.target}",
+                    f"the kernel '{function.name}' allocates {end} bytes of shared memory",
                     span_of_location(function.last),
+                    notes=((f"a block has at most {most} bytes on {self.target}", None),),
                     hint="use smaller tiles, fewer stages of a pipeline, or a narrower type",
                 )
             if end > STATIC_SMEM:

@@ -137,7 +137,8 @@ class EmitPTX:
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
         bindings = context.bindings
-        options = f"chip={self.target.name} features={self.target.features} O={self.opt_level}"
+        features = self.target.features(kernel_build(context).ptx_version)
+        options = f"chip={self.target.name} features={features} O={self.opt_level}"
         if _calls_libdevice(op):
             options += f" l={_libdevice()}"
         manager = bindings.passmanager.PassManager.parse(

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +92,8 @@ def toolkit_version() -> tuple[int, int] | None:
 
 @functools.cache
 def _version_of(found: Path) -> tuple[int, int] | None:
+    import subprocess
+
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     match = re.search(r"release (\d+)\.(\d+)", said)
     return None if match is None else (int(match[1]), int(match[2]))
@@ -139,11 +140,13 @@ class Running:
                 "there is no ptxas to compile PTX with",
                 hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
             )
+        import subprocess
+
         self.ptx = ptx
         self.arch = arch
         self._folder = tempfile.TemporaryDirectory(prefix="basedsl-", ignore_cleanup_errors=True)
         source = Path(self._folder.name, "kernel.ptx")
-        source.write_text(ptx)
+        source.write_text(_with_register_limit(ptx, options))
         self._target = Path(self._folder.name, "kernel.cubin")
         command = [
             str(found),
@@ -186,6 +189,16 @@ class Running:
     def __del__(self) -> None:
         if getattr(self, "_process", None) is not None:
             self.stop()
+
+
+def _with_register_limit(ptx: str, options: tuple[str, ...]) -> str:
+    """Return PTX whose kernels say what `--maxrregcount` asks for, because ptxas ignores the option
+    for kernels that say the size of their blocks.
+    """
+    limit = re.search(r"(?:^| )(?:--?maxrregcount)[= ](\d+)", " ".join(options))
+    if limit is None:
+        return ptx
+    return re.sub(r"^\.reqntid [\d, ]+$", rf"\g<0> .maxnreg {limit[1]}", ptx, flags=re.MULTILINE)
 
 
 def start(
@@ -245,14 +258,14 @@ def _refused(ptx: str, arch: str, output: str) -> DSLError:
     found = re.search(r"line (\d+); (?:error|fatal)\s*:\s*(.*)", output)
     if found is None:
         said = " ".join(output.split())[:400]
-        return DSLError(f"ptxas cannot compile this kernel for {arch}: {said}")
+        return DSLError(f"ptxas cannot compile for {arch}: {said}")
     number = int(found[1])
     lines = ptx.splitlines()
     text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     return DSLError(
-        f"ptxas cannot compile this kernel for {arch}: {found[2].strip()}\n"
-        f"  in line {number} of the PTX: {text}",
+        f"ptxas cannot compile for {arch}: {found[2].strip()}",
         span=source_line(lines, number),
+        notes=((f"line {number} of the PTX: {text}", None),),
         hint="the instruction may need another architecture; the stage 'ptx' has the whole text",
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ def disassemble(cubin: bytes, options: str) -> str:
             "there is no nvdisasm to show machine code with",
             hint="pip install nvidia-cuda-nvdisasm, or set CUDA_HOME to a CUDA toolkit",
         )
+    import subprocess
+
     with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
         source = Path(folder, "kernel.cubin")
         source.write_bytes(cubin)
@@ -31,6 +34,15 @@ def disassemble(cubin: bytes, options: str) -> str:
             f"nvdisasm failed: {done.stderr.strip()}", hint="the option is --nvdisasm-options"
         )
     return done.stdout
+
+
+# An instruction after its address: "/*0040*/  @!P0 LDG.E R4, desc[UR4][R2.64] ;".
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
+
+
+def histogram(sass: str) -> Counter[str]:
+    """Count the instructions in machine code as text, most frequent first."""
+    return Counter(dict(Counter(_INSTRUCTION.findall(sass)).most_common()))
 
 
 @dataclass(frozen=True)

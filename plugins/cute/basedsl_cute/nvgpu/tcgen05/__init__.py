@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.nvgpu.operand_modes import OperandMajorMode
 from basedsl_cute.nvgpu.tcgen05 import copy, mma
+from basedsl_cute.nvgpu.tcgen05.block_scaled import (
+    MmaMXF4NVF4Op,
+    MmaMXF4Op,
+    MmaMXF8F6F4Op,
+    MmaMXF8Op,
+)
 from basedsl_cute.nvgpu.tcgen05.copy import (
     Ld16x32bx2Op,
     Ld16x64bOp,
@@ -26,7 +32,25 @@ from basedsl_cute.nvgpu.tcgen05.copy import (
     is_tmem_store,
     make_tmem_copy,
 )
-from basedsl_cute.nvgpu.tcgen05.mma import MmaF16BF16Op, MmaFP8Op, MmaI8Op, MmaTF32Op, commit
+from basedsl_cute.nvgpu.tcgen05.cp import (
+    Cp2x64x128b0123Op,
+    Cp2x64x128b0213Op,
+    Cp4x32x128bOp,
+    Cp4x256bOp,
+    Cp128x128bOp,
+    Cp128x256bOp,
+    CpExpand,
+    get_s2t_smem_desc_tensor,
+    make_s2t_copy,
+)
+from basedsl_cute.nvgpu.tcgen05.mma import (
+    MmaF8F6F4Op,
+    MmaF16BF16Op,
+    MmaFP8Op,
+    MmaI8Op,
+    MmaTF32Op,
+    commit,
+)
 from basedsl_cute.nvgpu.tcgen05.modes import (
     CtaGroup,
     Field,
@@ -43,6 +67,13 @@ if not TYPE_CHECKING:  # a type checker reports names that do not exist
     __getattr__ = unsupported_names(__name__)
 
 __all__ = [
+    "Cp2x64x128b0123Op",
+    "Cp2x64x128b0213Op",
+    "Cp4x32x128bOp",
+    "Cp4x256bOp",
+    "Cp128x128bOp",
+    "Cp128x256bOp",
+    "CpExpand",
     "CtaGroup",
     "Field",
     "Ld16x32bx2Op",
@@ -50,9 +81,14 @@ __all__ = [
     "Ld16x128bOp",
     "Ld16x256bOp",
     "Ld32x32bOp",
+    "MmaF8F6F4Op",
     "MmaF16BF16Op",
     "MmaFP8Op",
     "MmaI8Op",
+    "MmaMXF4NVF4Op",
+    "MmaMXF4Op",
+    "MmaMXF8F6F4Op",
+    "MmaMXF8Op",
     "MmaTF32Op",
     "OperandMajorMode",
     "OperandSource",
@@ -68,8 +104,10 @@ __all__ = [
     "commit",
     "copy",
     "find_tmem_tensor_col_offset",
+    "get_s2t_smem_desc_tensor",
     "is_tmem_load",
     "is_tmem_store",
+    "make_s2t_copy",
     "make_smem_layout_atom",
     "make_tmem_copy",
     "mma",

@@ -27,13 +27,16 @@ class OperandSource(enum.StrEnum):
 class Field(enum.StrEnum):
     """A field of a tiled MMA, set by `mma.set(field, value)`.
 
-    ACCUMULATE (add to D) may be set at run time; NEGATE_A and NEGATE_B (multiply -A or -B, of
-    floats) only when the kernel is compiled.
+    ACCUMULATE (add to D) may be set at run time, and so may SFA and SFB, pointers to the scale
+    factors of one instruction; NEGATE_A and NEGATE_B (multiply -A or -B, of floats) only when the
+    kernel is compiled.
     """
 
     ACCUMULATE = "accumulate"
     NEGATE_A = "negate_a"
     NEGATE_B = "negate_b"
+    SFA = "sfa"
+    SFB = "sfb"
 
 
 class Repetition(enum.IntEnum):

@@ -307,8 +307,8 @@ def check_config(cfg, op, vectors):
             lanes = lanes_of_a_line(along, across, width, vector, cfg.threads)
             if along % (lanes * vector) or cfg.threads % lanes or across % (cfg.threads // lanes):
                 raise DSLTypeError(
-                    f"{cfg.threads} threads cannot copy tiles of {name}, {rows} x {tile_k}, "
-                    f"{vector} elements at a time",
+                    f"{cfg.threads} threads cannot copy tiles of {rows} x {tile_k} of {name}",
+                    notes=((f"they copy {vector} elements at a time", None),),
                     hint="make the tile's extents powers of two, or take fewer warps",
                 )
 

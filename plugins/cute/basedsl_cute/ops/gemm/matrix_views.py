@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl_cute.ops.gemm.array_libraries import ArrayLibrary
+from basedsl_cute.ops.array_libraries import ArrayLibrary
 
 ACCESS_BYTES = 16  # of the widest access of a thread
 

@@ -48,8 +48,7 @@ class Config:
         rows = self.rows_per_mma
         if m % rows or n % 8 or k % 8 or not (rows <= m <= 256 and 8 <= n <= 256 and 8 <= k):
             raise ValueError(
-                f"no tile {self.tile} for {self.consumers} consumer(s): M must be a multiple of "
-                f"{rows} and N of 8, both up to 256; K must be a multiple of 8"
+                f"no tile {self.tile}: M is a multiple of {rows}, N and K of 8, M and N at most 256"
             )
         if not 1 <= self.consumers <= 3 or self.stages < 2 or self.slots < 1:
             raise ValueError(f"{self}: 1 to 3 consumers, stages from 2, slots from 1")

@@ -77,8 +77,7 @@ class Config:
         rows = 64 * self.consumers
         if m % rows or n % 8 or k % 8 or not (rows <= m <= 256 and 8 <= n <= 256 and 8 <= k):
             raise ValueError(
-                f"no tile {self.tile} for {self.consumers} consumer(s): M must be a multiple of "
-                f"{rows} and N of 8, both up to 256; K must be a multiple of 8"
+                f"no tile {self.tile}: M is a multiple of {rows}, N and K of 8, M and N at most 256"
             )
         if not 1 <= self.consumers <= 4 or self.stages < 2 or not 1 <= self.split <= MOST_BLOCKS:
             raise ValueError(

@@ -71,10 +71,10 @@ def _shared_place(g: Group, at: int, size: int, lane: int, site: Site) -> Any:
     _check_units(g, at, size, "shared", lane, site)
     if at < g.shared.base or at + size > g.shared.end:
         raise MemoryAccessError(
-            f"a bulk copy of {size} bytes at shared address {at:#x} reaches beyond the block's "
-            f"shared memory, which ends at {g.shared.end:#x}",
+            f"a bulk copy of {size} bytes at {at:#x} reaches beyond the block's shared memory",
             site,
             g.thread(lane),
+            notes=((f"shared memory ends at {g.shared.end:#x}", None),),
         )
     return (at - g.shared.base + np.arange(size, dtype=np.int64))[:, None]
 
@@ -84,11 +84,14 @@ def _global_place(g: Group, first: int, size: int, lane: int, site: Site, verb: 
     segment = g.memory.find(first)
     if segment is None or first + size > segment.end:
         near = g.memory.nearest(first)
-        where = "" if near is None else f"; `{near.name}`, the closest, ends at {near.end:#x}"
+        closest = (
+            () if near is None else ((f"`{near.name}`, the closest, ends at {near.end:#x}", None),)
+        )
         raise MemoryAccessError(
-            f"out-of-bounds {verb} of {size} bytes at address {first:#x} by a bulk copy{where}",
+            f"out-of-bounds {verb} of {size} bytes at address {first:#x} by a bulk copy",
             site,
             g.thread(lane),
+            notes=closest,
         )
     return segment
 
@@ -96,8 +99,7 @@ def _global_place(g: Group, first: int, size: int, lane: int, site: Site, verb: 
 def _check_units(g: Group, at: int, size: int, space: str, lane: int, site: Site) -> None:
     if at % _UNIT or size % _UNIT or size <= 0:
         raise MemoryAccessError(
-            f"a bulk copy of {size} bytes at {space} address {at:#x}: both are multiples of "
-            f"{_UNIT} bytes",
+            f"a bulk copy of {size} bytes at {space} address {at:#x}, not in {_UNIT}s",
             site,
             g.thread(lane),
         )

@@ -28,17 +28,18 @@ def store_async(
         if there is not block:
             raise SimulationError(
                 f"a store into block {block.rank} of the cluster completes an mbarrier of block "
-                f"{there.rank}: it must be in the same block",
+                f"{there.rank}",
                 site,
                 g.thread(lane),
+                hint="the mbarrier is in the block that the store goes to",
             )
         shared = block.shared
         if at % size or not shared.base <= at <= shared.end - size:
             raise MemoryAccessError(
-                f"a store of {size} bytes to shared address {at:#x} is misaligned or beyond the "
-                f"block's shared memory, which ends at {shared.end:#x}",
+                f"a store of {size} bytes to {at:#x} is misaligned or beyond the shared memory",
                 site,
                 g.thread(lane),
+                notes=((f"the block's shared memory ends at {shared.end:#x}", None),),
             )
         find_mbarrier(block, word, g, site, lane)
         place = np.arange(at - shared.base, at - shared.base + size)

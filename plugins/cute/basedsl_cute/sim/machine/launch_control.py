@@ -31,8 +31,7 @@ def try_cancel(g: Group, m: Mask, site: Site, response: Any, mbar: Any, to_clust
         shared, cluster = g.shared, g.block.cluster
         if at % _SIZE or not shared.base <= at <= shared.end - _SIZE:
             raise MemoryAccessError(
-                f"a response of {_SIZE} bytes at shared address {at:#x} is misaligned or beyond "
-                "the block's shared memory",
+                f"a response of {_SIZE} bytes at {at:#x} is misaligned or beyond the shared memory",
                 site,
                 g.thread(lane),
             )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.errors import MemoryAccessError, UninitializedReadError
+from basedsl_cute.sim.errors import MemoryAccessError, Note, UninitializedReadError, extent_note
 from basedsl_cute.sim.machine import races as race_checks
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.memory import (
@@ -219,8 +219,7 @@ def _peer(g: Group, a: MemoryAccess, at: int, lane: int) -> tuple[Segment, int]:
     blocks = g.block.cluster.blocks
     if rank > len(blocks):
         raise MemoryAccessError(
-            f"{_access(a)} in the shared memory of block {rank - 1} of the cluster, which has "
-            f"{len(blocks)}",
+            f"{_access(a)} in shared memory of block {rank - 1} of {len(blocks)} of the cluster",
             a.site,
             g.thread(lane),
         )
@@ -354,7 +353,10 @@ def _write(g: Group, a: MemoryAccess, segment: Segment, offset: Any, value: Any,
     if not segment.writable:
         lane = 0 if who is None else int(who[0])
         raise MemoryAccessError(
-            f"write to `{segment.name}`, which is read-only", a.site, g.thread(lane)
+            f"write to `{segment.name}`, which is read-only",
+            a.site,
+            g.thread(lane),
+            hint="pass a copy that may be written; arrays of JAX are immutable",
         )
     g.launch.stores += 1
     if g.races is not None:
@@ -391,15 +393,18 @@ def _check_written(
     if not bad.any():
         return
     lane = int(bad.argmax())
+    place, extent = _place(g, a, segment, offset[lane])
     raise UninitializedReadError(
-        f"read of shared memory that no thread has written: {_place(g, a, segment, offset[lane])}",
+        f"read of shared memory that no thread has written, at {place}",
         a.site,
         g.thread(lane if who is None else int(who[lane])),
+        notes=(extent,),
         hint="store to it first, and put a barrier between the store and this read",
     )
 
 
-def _place(g: Group, a: MemoryAccess, segment: Segment, offset: int) -> str:
+def _place(g: Group, a: MemoryAccess, segment: Segment, offset: int) -> tuple[str, Note]:
+    """A byte offset in a named memory as text, and a note of the extent of that memory."""
     offset = int(offset)
     if segment.kind == "shared":
         name, start, size = g.shared_variable(offset + segment.base)
@@ -407,11 +412,8 @@ def _place(g: Group, a: MemoryAccess, segment: Segment, offset: int) -> str:
     else:
         name, size = segment.name or "an unnamed buffer", segment.size
     element = a.dtype.itemsize
-    count = f"{size // element} elements of {a.element}"
-    return (
-        f"byte offset {offset} (element {offset // element}) of `{name}`, "
-        f"which has {size} bytes ({count})"
-    )
+    place = f"byte offset {offset} (element {offset // element}) of `{name}`"
+    return place, extent_note(f"`{name}`", size, element, a.element)
 
 
 def _access(a: MemoryAccess) -> str:
@@ -419,14 +421,15 @@ def _access(a: MemoryAccess) -> str:
 
 
 def _misaligned(g: Group, a: MemoryAccess, at: int, segment: Segment | None, lane: int) -> None:
-    where = f"address {at:#x}"
+    where, notes = f"address {at:#x}", list[Note]()
     if segment is not None:
-        where = _place(g, a, segment, at - segment.base)
+        where, *notes = _place(g, a, segment, at - segment.base)
+    starts = f"it must start at a multiple of {a.align}, and starts {at % a.align} bytes after one"
     raise MemoryAccessError(
-        f"misaligned {_access(a)}: it must start at a multiple of {a.align}, but starts "
-        f"{at % a.align} bytes after one, at {where}",
+        f"misaligned {_access(a)} at {where}",
         a.site,
         g.thread(lane),
+        notes=((starts, None), *notes),
     )
 
 
@@ -434,13 +437,16 @@ def _out_of_bounds(
     g: Group, a: MemoryAccess, at: int, segment: Segment | None, lane: int
 ) -> MemoryAccessError:
     if segment is not None:
-        message = f"out-of-bounds {_access(a)} at {_place(g, a, segment, at - segment.base)}"
+        place, extent = _place(g, a, segment, at - segment.base)
+        message = f"out-of-bounds {_access(a)} at {place}"
         hint = "compare the index with the extent before: if i < cute.size(x)"
-        return MemoryAccessError(message, a.site, g.thread(lane), hint=hint)
+        return MemoryAccessError(message, a.site, g.thread(lane), hint=hint, notes=(extent,))
     if at == 0:
         return MemoryAccessError(f"{_access(a)} through a null pointer", a.site, g.thread(lane))
     message = f"out-of-bounds {_access(a)} at address {at:#x}, which belongs to no argument"
     near = g.memory.nearest(at)
+    notes: tuple[Note, ...] = ()
     if near is not None:
-        message += f"; the closest is {_place(g, a, near, at - near.base)}"
-    return MemoryAccessError(message, a.site, g.thread(lane), hint=NO_ARGUMENT)
+        place, extent = _place(g, a, near, at - near.base)
+        notes = ((f"the closest is {place}", None), extent)
+    return MemoryAccessError(message, a.site, g.thread(lane), hint=NO_ARGUMENT, notes=notes)

@@ -23,20 +23,6 @@ from basedsl_cute.sim.machine.word_history import (
 )
 
 
-def _words_of(a: MemoryAccess, history: WordHistory, value: Any, lanes: int) -> Any:
-    """What a write stores, as words, `(words, lanes)`."""
-    value = np.broadcast_to(value, (*np.shape(value)[:-1], lanes))
-    raw = np.ascontiguousarray(value.reshape(-1, lanes).T.astype(a.dtype)).view(np.uint8)
-    return raw.reshape(lanes, -1, 1 << history.shift).transpose(1, 0, 2)
-
-
-def without_equal(
-    a: MemoryAccess, segment: Segment, index: Any, history: WordHistory, late: Any, value: Any
-) -> Any:
-    """`late` without the words to which a write stores what is there."""
-    return late
-
-
 def different(
     a: MemoryAccess, index: Any, late: Any, value: Any, distance: Any, thread: Any
 ) -> Any:
@@ -95,12 +81,15 @@ def race(
     mine = int(np.broadcast_to(thread, late.shape[-1:])[column])
     distance = int(checker.distance(np.int64(number), np.int64(mine)))
     distance = max(distance, (last >> SPREAD_SHIFT) & 3)
+    where, byte = place(g, a, segment, at)
     return RaceError(
-        f"race on {kind} memory: this {a.verb} and a {name} by {whom} touch "
-        f"{place(g, a, segment, at)} with nothing that orders them",
+        f"race on {kind} memory: this {a.verb} and a {name} touch {where}",
         a.site,
         g.thread(lane),
-        notes=((f"the {name} by {whom}".rstrip(","), one.site.span if one is not None else None),),
+        notes=(
+            (f"the {name} by {whom}".rstrip(","), one.site.span if one is not None else None),
+            (f"nothing orders the two, which touch {byte}", None),
+        ),
         hint=_hint(kind, distance, asynchronous, verb, other, a),
     )
 
@@ -122,14 +111,14 @@ def _hint(
     )
 
 
-def place(g: Any, a: MemoryAccess, segment: Segment, at: int) -> str:
-    """The byte and element at an offset, and the array's name and extent."""
+def place(g: Any, a: MemoryAccess, segment: Segment, at: int) -> tuple[str, str]:
+    """The element of an array at an offset, and the byte and the array's extent."""
     size, name = segment.size, segment.name or "an unnamed buffer"
     if segment.kind == "shared":
         name, begin, size = g.shared_variable(at + segment.base)
         at = at + segment.base - begin
     item = a.dtype.itemsize
-    return f"byte {at} of `{name}` (element {at // item} of {size // item})"
+    return f"element {at // item} of `{name}`", f"byte {at} of {size} ({size // item} elements)"
 
 
 def thread_of(g: Any, checker: Any, number: int) -> Thread:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from basedsl import with_article
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.reports import report
@@ -132,8 +133,7 @@ def check_visits(launch: SimLaunch, block: Block) -> None:
     for agent, (time, site, verb, thread) in shadow.visits.items():
         if time > known[agent]:
             error = RaceError(
-                f"this {verb} is in the shared memory of another block of the cluster, which "
-                "may have ended by then",
+                f"this {verb} is in the shared memory of another block, which may have ended",
                 site,
                 thread,
                 hint="let that block wait: cute.arch.cluster_arrive() and cluster_wait() by "
@@ -249,8 +249,8 @@ def _race(
     who = shadow.order.agent_name(other, shadow.warps)
     asynchronous = other >= shadow.order.warps
     return RaceError(
-        f"race on shared memory: this {touch.verb} and a {verb} by {who} touch "
-        f"{_byte(touch.g, at)} with nothing that orders them",
+        f"race on shared memory: this {touch.verb} and {with_article(verb)} by {who} touch "
+        f"{_byte(touch.g, at)}",
         touch.site,
         touch.g.thread(int(touch.lanes[lane])),
         notes=((f"the {verb} by {who}", site.span),),

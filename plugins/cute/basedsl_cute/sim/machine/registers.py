@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl_cute.sim.errors import MemoryAccessError
+from basedsl_cute.sim.errors import MemoryAccessError, extent_note
 from basedsl_cute.sim.machine import wgmma_queue
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.state import Group, Mask
@@ -108,9 +108,9 @@ def _index(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
         at = int(np.broadcast_to(offset, (g.lanes,))[lane])
         raise MemoryAccessError(
             f"out-of-bounds {a.verb} of {a.nbytes} bytes at byte offset {at} (element "
-            f"{at // array.itemsize}) of {array.name}, which has {array.size} bytes "
-            f"({array.size // array.itemsize} elements of {a.element})",
+            f"{at // array.itemsize}) of {array.name}",
             a.site,
             g.thread(lane),
+            notes=(extent_note(array.name, array.size, array.itemsize, a.element),),
         )
     return offset >> (array.itemsize.bit_length() - 1)

@@ -144,9 +144,12 @@ def _check_scales_apart(
         last = first + -(-rows // 32) - 1
         if first < span.stop and span.start <= last:
             raise SimulationError(
-                f"D of a tcgen05.mma takes columns {span.start} to {span.stop - 1} of tensor "
-                f"memory, the scale factors of {'AB'[which]} columns {first} to {last}",
+                f"D of a tcgen05.mma overlaps the scale factors of {'AB'[which]} in tensor memory",
                 site,
+                notes=(
+                    (f"D takes columns {span.start} to {span.stop - 1}", None),
+                    (f"the scale factors take columns {first} to {last}", None),
+                ),
                 hint="place them behind each other: tcgen05.find_tmem_tensor_col_offset(tensor)",
             )
 

@@ -237,9 +237,9 @@ def smem_operand(
                 bad = int(offset[unwritten].min())
                 name, start, _ = g.shared_variable(bad + shared.base)
                 raise UninitializedReadError(
-                    f"operand {letter} of a tcgen05.mma has shared memory that nobody has written: "
-                    f"byte offset {bad + shared.base - start} of `{name}`",
+                    f"operand {letter} of a tcgen05.mma has shared memory that nobody has written",
                     site,
+                    notes=((f"byte offset {bad + shared.base - start} of `{name}`", None),),
                     hint="wait for the copy that fills it",
                 )
         return np.ascontiguousarray(shared.view(unsigned)[index]).view(np.uint8)

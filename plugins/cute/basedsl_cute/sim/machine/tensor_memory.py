@@ -266,9 +266,10 @@ def _words(g: Group, copy: TmemCopy, address: Any, m: Mask, verb: str) -> tuple[
     if int(lanes.min()) < own or int(lanes.max()) >= own + WARP_SIZE:
         raise SimulationError(
             f"{what} by warp {g.first_warp} {verb} lanes {int(lanes.min())} to {int(lanes.max())} "
-            f"of tensor memory; it reaches {own} to {own + WARP_SIZE - 1}",
+            "of tensor memory",
             copy.site,
             g.thread(0),
+            notes=((f"this warp reaches lanes {own} to {own + WARP_SIZE - 1}", None),),
             hint="a warp has the lanes from 32 * (warp % 4)",
         )
     touched = range(int(columns.min()), int(columns.max()) + 1)

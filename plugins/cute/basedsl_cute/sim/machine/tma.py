@@ -70,7 +70,7 @@ def tma_load(
             )
         _check_place(g, tensor, at, lane, site)
         place = _places(tensor, at) - g.shared.base
-        box = _read_global(g, tensor, start, lane, site)
+        box = _padded(tensor, _read_global(g, tensor, start, lane, site))
         targets = [g.block]
         if masks is not None:
             targets = _multicast_blocks(g, int(masks[lane]) & 0xFFFF, lane, site)
@@ -159,7 +159,7 @@ def _multicast_blocks(g: Group, mask: int, lane: int, site: Site) -> list[Block]
 def _check_start(
     g: Group, tensor: TensorMap, start: tuple[int, ...], lane: int, site: Site
 ) -> None:
-    if start[0] * tensor.itemsize % _PIECE == 0 and min(start) >= 0:
+    if start[0] // tensor.packing * tensor.itemsize % _PIECE == 0 and min(start) >= 0:
         return
     raise SimulationError(
         f"a TMA store begins at {start}, the contiguous mode first",
@@ -179,24 +179,30 @@ def _check_place(g: Group, tensor: TensorMap, at: int, lane: int, site: Site) ->
             g.thread(lane),
             hint=f"allocate it with byte_alignment={wanted}",
         )
-    size = int(np.prod(tensor.box)) * tensor.itemsize
+    size = int(np.prod(tensor.box)) * tensor.shared_itemsize
     if at < g.shared.base or at + size > g.shared.end:
         raise MemoryAccessError(
-            f"a TMA box of {size} bytes at shared address {at:#x} reaches beyond the block's "
-            f"shared memory, which ends at {g.shared.end:#x}",
+            f"a TMA box of {size} bytes at {at:#x} reaches beyond the block's shared memory",
             site,
             g.thread(lane),
+            notes=((f"shared memory ends at {g.shared.end:#x}", None),),
         )
 
 
 @functools.lru_cache(maxsize=256)
 def _places(tensor: TensorMap, at: int) -> Any:
-    """The shared address of each byte of a box, `(elements, itemsize)`."""
+    """The shared address of each byte of a box, `(items, their bytes in shared memory)`."""
     count = int(np.prod(tensor.box))
-    linear = at + np.arange(count * tensor.itemsize, dtype=np.int64)
+    linear = at + np.arange(count * tensor.shared_itemsize, dtype=np.int64)
     bits, base, shift = SWIZZLE_BITS[tensor.swizzle]
     swizzled = linear ^ ((linear >> base + shift & (1 << bits) - 1) << base)
-    return swizzled.reshape(count, tensor.itemsize)
+    return swizzled.reshape(count, tensor.shared_itemsize)
+
+
+def _padded(tensor: TensorMap, box: Any) -> Any:
+    """A box with the bytes that nobody uses behind items of narrow elements."""
+    missing = tensor.shared_itemsize - tensor.itemsize
+    return np.pad(box, ((0, 0), (0, missing)), constant_values=0xA5) if missing else box
 
 
 def _elements(
@@ -218,6 +224,13 @@ def _elements(
         )
     offset: Any = np.zeros(1, np.int64)
     inside: Any = np.ones(1, np.bool_)
+    if start[0] % tensor.packing:
+        raise SimulationError(
+            f"a TMA copy of narrow elements begins at {start[0]}, no multiple of {tensor.packing}",
+            site,
+            g.thread(lane),
+        )
+    start = (start[0] // tensor.packing, *start[1:])
     for mode, first in enumerate(start):
         index = first + np.arange(tensor.box[mode], dtype=np.int64)
         index = index * tensor.element_strides[mode] if mode else index
@@ -298,7 +311,7 @@ def _write_global(
 def _check_reduction(
     g: Group, tensor: TensorMap, reduction: str | None, lane: int, site: Site
 ) -> None:
-    name = TYPE_NAMES[tensor.data_type]
+    name = TYPE_NAMES[tensor.data_type] if tensor.data_type < len(TYPE_NAMES) else "narrow floats"
     if reduction is not None and name not in REDUCIBLE[reduction]:
         raise SimulationError(
             f"the TMA unit has no reduction `{reduction}` of {name}", site, g.thread(lane)

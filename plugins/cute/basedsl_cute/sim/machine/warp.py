@@ -57,8 +57,7 @@ def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
         missing = int((named & exist & ~here)[lane])
         number = (missing & -missing).bit_length() - 1
         raise WarpError(
-            f"the member mask {int(named[lane]):#010x} of {site.op} names lane {number}, "
-            "which does not execute it",
+            f"the mask {int(named[lane]):#010x} names lane {number}, which does not execute it",
             site,
             g.thread(lane),
             hint="every lane that the mask names must reach the operation: move it out of the "

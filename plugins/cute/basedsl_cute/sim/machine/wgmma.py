@@ -243,10 +243,10 @@ def _read(g: Group, w: WgmmaInstruction, which: int, offset: Any) -> Any:
         bad = int(offset[g.shared.written_view(dtype.itemsize)[index] != -1].min())
         name, start, _ = g.shared_variable(bad + g.shared.base)
         raise UninitializedReadError(
-            f"operand {'AB'[which]} of a wgmma has shared memory that nobody has written: byte "
-            f"offset {bad + g.shared.base - start} of `{name}`",
+            f"operand {'AB'[which]} of a wgmma has shared memory that nobody has written",
             w.site,
             g.thread(0),
+            notes=((f"byte offset {bad + g.shared.base - start} of `{name}`", None),),
             hint="wait for the copy that fills it",
         )
     return g.shared.view(dtype)[index]

@@ -1,6 +1,7 @@
 """Rules of `math` and of LLVM's math intrinsics, at the precision of the operands.
 
-float16 and bfloat16 compute in float32 and round once. Fast-math flags change nothing.
+float16 and bfloat16 compute in float32 and round once. Of fast-math flags, those of exp and exp2
+flush subnormal results to zero, as the instruction does that they allow.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ _MORE_NAMES = {"roundeven": ("rint", "nearbyint"), "exp": (), "exp2": ()}
 
 def _function(name: str) -> Callable[[PythonEmitter, Op], None]:
     def emit_function(e: PythonEmitter, op: Op) -> None:
-        e.let(op.results[0], f"num.in_f32({name}, {', '.join(e.refs(op))})")
+        value = f"num.in_f32({name}, {', '.join(e.refs(op))})"
+        fast = op.attributes.get("fastmath", "")
+        flushes = op.name in ("math.exp", "math.exp2") and ("afn" in fast or "fast>" in fast)
+        e.let(op.results[0], f"num.flush({value})" if flushes else value)
 
     return emit_function
 

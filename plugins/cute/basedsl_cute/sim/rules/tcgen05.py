@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from basedsl_cute.sim.machine import tcgen05, tensor_memory, tensor_queue
+from basedsl_cute.sim.machine import tcgen05, tcgen05_cp, tensor_memory, tensor_queue
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -99,6 +99,39 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     disabled = e.lanes(lanes[0]) if lanes else None
     form = _form(e, op, a[0], scale_d=exponent)
     e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, None, {disabled})")
+
+
+_VECTORS = {"block16": 16, "block32": 32, "default": 32}
+
+
+@rule("nvvm.tcgen05.mma.block_scale", sync="warp")
+def _scaled_mma(e: PythonEmitter, op: Op) -> None:
+    d, a, b, number, accumulate, *scales = op.operands
+    places = ", ".join(e.lanes(x) for x in (d, a, b, number, accumulate))
+    factors = ", ".join(e.lanes(x) for x in scales)
+    form = _form(e, op, a, vector=_VECTORS[op.word("blockScale", "default")])
+    e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, ({factors}))")
+
+
+@rule("nvvm.tcgen05.cp", sync="warp")
+def _cp(e: PythonEmitter, op: Op) -> None:
+    e.globals["tcgen05_cp"] = tcgen05_cp
+    form = tcgen05_cp.CpForm(
+        op.word("shape").removeprefix("shape_"),
+        op.word("multicast").replace("none", ""),
+        op.word("srcFormat"),
+        _blocks(op),
+        op.site,
+    )
+    address, descriptor = (e.lanes(value) for value in op.operands)
+    e.line(f"tcgen05_cp.copy(g, {e.const(form, 'cp_form')}, {address}, {descriptor}, {e.mask})")
+
+
+@rule("nvvm.tcgen05.shift", sync="warp")
+def _shift(e: PythonEmitter, op: Op) -> None:
+    e.globals["tcgen05_cp"] = tcgen05_cp
+    address = e.lanes(op.operands[0])
+    e.line(f"tcgen05_cp.shift(g, {_blocks(op)}, {address}, {e.mask}, {e.at()})")
 
 
 @rule("nvvm.tcgen05.commit", sync="warp")

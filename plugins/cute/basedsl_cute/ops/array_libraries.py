@@ -1,4 +1,4 @@
-"""One interface to the array libraries of `matmul`'s operands: PyTorch, CuPy and NumPy.
+"""One interface to the array libraries of operands: PyTorch, CuPy and NumPy.
 
 `library(x)` gives the `ArrayLibrary` of an array. Other arrays with `__dlpack__` are not supported,
 since there is no common way to make them.
@@ -17,7 +17,7 @@ from basedsl import DSLTypeError, Numeric, with_article
 
 
 class ArrayLibrary:
-    """The operations that `matmul` needs of an array library; one subclass for each library."""
+    """The operations that `ops` needs of an array library; one subclass for each library."""
 
     def key(self, x: Any) -> Hashable:
         """A cache key of everything that a kernel for the array depends on: extents, strides,
@@ -116,7 +116,7 @@ class _Torch(ArrayLibrary):
     def key(self, x: Any) -> Hashable:
         if x.requires_grad and self.torch.is_grad_enabled():
             raise DSLTypeError(
-                "matmul computes no gradients, and an operand requires one",
+                "this computes no gradients, and an operand requires one",
                 hint="call it under torch.no_grad(), or pass x.detach()",
             )
         return x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device(), x.is_neg()
@@ -154,14 +154,14 @@ _TORCH_NAMES = {
 }
 
 
-def library(x: Any) -> ArrayLibrary:
-    """The library of an array; DSLTypeError for any other object."""
+def library(x: Any, operation: str = "matmul") -> ArrayLibrary:
+    """The library of an array; DSLTypeError for any other object, naming the operation."""
     kind: Any = type(x)
-    return _library(kind)
+    return _library(kind, operation)
 
 
 @functools.lru_cache(maxsize=64)
-def _library(kind: Any) -> ArrayLibrary:
+def _library(kind: Any, operation: str) -> ArrayLibrary:
     if issubclass(kind, np.ndarray):
         return _made(_NumPy)
     torch = sys.modules.get("torch")
@@ -170,7 +170,7 @@ def _library(kind: Any) -> ArrayLibrary:
     if kind.__name__ == "ndarray" and kind.__module__.split(".")[0] == "cupy":
         return _made(_CuPy)
     raise DSLTypeError(
-        f"matmul takes arrays of PyTorch, CuPy or NumPy, not {with_article(kind)}",
+        f"{operation} takes arrays of PyTorch, CuPy or NumPy, not {with_article(kind)}",
         hint="wrap it without a copy: torch.from_dlpack(x) or cupy.from_dlpack(x)",
     )
 

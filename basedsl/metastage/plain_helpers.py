@@ -1,0 +1,137 @@
+"""Questions about numbers in undecorated helpers that Python would answer otherwise.
+
+In a decorated function `type(n)`, `n is True` and the like go through hooks. A helper that is not
+decorated runs as it is: there `type(n) is int` is False of an Int64, and `flag is True` of a
+Boolean. Neither can be noticed from the number, so helpers whose code asks are watched while they
+are traced, by the interpreter's profiling hook; where no helper asks, nothing is.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterator, Mapping
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from basedsl.errors import DSLTypeError
+from basedsl.location import span_of_code
+from basedsl.numeric import Boolean, is_ambiguous, is_dynamic, python_class
+
+_PYTHON_CLASSES = ("int", "float", "bool")
+_NAMES_OF_CLASSES = ("__name__", "__qualname__")
+_LOADS = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF", "LOAD_NAME")
+_SILENT = frozenset({"CACHE", "PRECALL", "PUSH_NULL", "NOP", "RESUME", "EXTENDED_ARG", "COPY"})
+
+
+class Question(NamedTuple):
+    """A question in a helper's code: the variable asked, if about its `type`, and where."""
+
+    variable: str
+    of_type: bool
+    offset: int
+
+
+def questions_in(code: CodeType) -> Iterator[tuple[CodeType, list[Question]]]:
+    """Yield the code objects of a function that ask, itself and those in it."""
+    names = frozenset(code.co_names)
+    asks = "type" in names or any(type(one) is bool for one in code.co_consts)
+    found = list(_questions(code)) if asks else []
+    if found:
+        yield code, found
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from questions_in(constant)
+
+
+def _questions(code: CodeType) -> Iterator[Question]:
+    steps = [one for one in dis.get_instructions(code) if one.opname not in _SILENT]
+    for at, step in enumerate(steps):
+        near = steps[at + 1 : at + 3]
+        if step.opname == "IS_OP" and at >= 2:
+            pair = steps[at - 2 : at]
+            if any(one.opname.startswith("LOAD_CONST") and _is_bool(one) for one in pair):
+                yield from (Question(str(one.argval), False, step.offset) for one in _loads(pair))
+        elif step.opname.startswith("CALL") and at >= 2 and _is_type(steps[at - 2]):
+            asked = list(_loads([steps[at - 1]]))
+            before = steps[at - 3] if at >= 3 else None
+            if asked and _decides(before, near):
+                yield Question(str(asked[0].argval), True, step.offset)
+
+
+def _is_bool(step: dis.Instruction) -> bool:
+    return type(step.argval) is bool
+
+
+def _is_type(step: dis.Instruction) -> bool:
+    return step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval == "type"
+
+
+def _loads(steps: list[dis.Instruction]) -> Iterator[dis.Instruction]:
+    return (one for one in steps if one.opname in _LOADS)
+
+
+def _decides(before: dis.Instruction | None, after: list[dis.Instruction]) -> bool:
+    """Return True if what `type(x)` gives is compared by `is`, looked up, or asked for its name."""
+    if not after:
+        return False
+    following = after[0]
+    if following.opname == "IS_OP":
+        return before is not None and before.argval in _PYTHON_CLASSES
+    if len(after) > 1 and after[1].opname == "IS_OP":
+        return following.argval in _PYTHON_CLASSES
+    if following.opname == "LOAD_ATTR":
+        return following.argval in _NAMES_OF_CLASSES
+    looked_up = following.opname in ("BINARY_SUBSCR", "BINARY_OP") and "[" in (
+        following.argrepr or "["
+    )
+    return looked_up or (before is not None and before.argval == "get")
+
+
+class Watch:
+    """The profiling hook of one trace, in place from the first helper on that asks."""
+
+    def __init__(self, questions: Mapping[CodeType, list[Question]]) -> None:
+        self._questions = questions
+        self._is_set = False
+
+    def start(self) -> None:
+        """Watch from now on if there are questions; not where another profiler runs."""
+        if self._questions and not self._is_set and sys.getprofile() is None:
+            self._is_set = True
+            sys.setprofile(self._on_event)
+
+    def __enter__(self) -> Watch:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_set:
+            sys.setprofile(None)
+
+    def _on_event(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "return" and frame.f_code in self._questions:
+            _check(frame, self._questions[frame.f_code])
+
+
+def _check(frame: FrameType, questions: list[Question]) -> None:
+    values = frame.f_locals
+    for question in questions:
+        value = values.get(question.variable)
+        if not is_dynamic(value):
+            continue
+        kind: Any = type(value)
+        name = question.variable
+        if question.of_type and is_ambiguous(kind, python_class(kind)):
+            asked, instead = f"type({name})", f"isinstance({name}, {python_class(kind).__name__})"
+        elif not question.of_type and kind is Boolean:
+            asked, instead = f"`{name} is True`", f"the truth of {name}"
+        else:
+            continue
+        raise DSLTypeError(
+            f"{asked} of a dynamic {kind.__name__} is asked in '{frame.f_code.co_name}', which is "
+            "not decorated",
+            span_of_code(frame.f_code, question.offset),
+            notes=(("there it is not what Python answers", None),),
+            hint=f"decorate the helper, or ask for {instead}",
+        )

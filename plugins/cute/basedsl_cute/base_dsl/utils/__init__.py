@@ -1,0 +1,1 @@
+"""`base_dsl.utils`: has `logger`."""

@@ -1,0 +1,75 @@
+"""Hints for errors that Python raises in kernels: names and attributes of other languages."""
+
+from __future__ import annotations
+
+import re
+
+from basedsl import Numeric, closest_name
+from basedsl_cute.hardware.other_names import MODULES, OF_NUMBERS, instead_of
+
+_MEMBER = re.compile(r"\.(\w+)")
+_NUMPY = re.compile(r"\b(?:np|numpy)\.(\w+)")
+_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+def hint(error: Exception, source: str) -> str | None:
+    """Return what to write instead of `source`, the expression at which Python raised `error`."""
+    if isinstance(error, NameError) and error.name is not None:
+        return _name(error.name, source)
+    if isinstance(error, AttributeError):
+        return _attribute(error, source)
+    if isinstance(error, IndexError) and str(error).startswith("only integers, slices"):
+        return (
+            "NumPy's array is known while compiling, the index at run time only: pass the array "
+            "to the @jit function, as a cute.Tensor"
+        )
+    if isinstance(error, TypeError):
+        return _type_error(str(error), source)
+    return None
+
+
+def _name(name: str, source: str) -> str | None:
+    if name in MODULES and (member := _MEMBER.search(source)):
+        instead = instead_of(member[1])
+        if instead is None:
+            return f"a kernel calls functions of cute, not of {MODULES[name]}"
+        return f"in cute: {instead}"
+    instead = instead_of(name)
+    return None if instead is None else f"in cute: {instead}"
+
+
+def _attribute(error: AttributeError, source: str) -> str | None:
+    name, owner = error.name or "", error.obj
+    axis = _AXES.get(name)
+    if axis is not None and isinstance(owner, tuple):
+        return f"it is a tuple (x, y, z): write {source.rpartition('.')[0] or 'idx'}[{axis}]"
+    if axis is not None and callable(owner):
+        return f"call it, it returns a tuple: write {source.rpartition('.')[0]}()[{axis}]"
+    # Of an assignment, which names no object; reading asks the tensor itself.
+    if str(error).startswith("'Tensor' object"):
+        return "a tensor is a view of memory: x[i] = value writes an element"
+    if isinstance(owner, Numeric):
+        known = [one for one in dir(owner) if not one.startswith("_")]
+        near = closest_name(name, known)
+        return OF_NUMBERS.get(name) or (near and f"did you mean x.{near}?")
+    return None
+
+
+def _type_error(text: str, source: str) -> str | None:
+    if "does not support ufuncs" in text:
+        found = _NUMPY.search(source)
+        name = found[1] if found else "sqrt"
+        return (
+            f"NumPy computes while compiling, the value is known at run time: cute.math.{name}(x), "
+            "if it has it, computes there"
+        )
+    if "is not subscriptable" in text and text.startswith("'") and _is_number(text):
+        return "a tensor takes all coordinates in one pair of brackets: x[i, j]"
+    if "is not callable" in text and text.startswith("'") and _is_number(text):
+        return "it is a number: write it without parentheses"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    name = text.split("'")[1]
+    return name.startswith(("Int", "Uint", "Float", "BFloat", "Boolean"))

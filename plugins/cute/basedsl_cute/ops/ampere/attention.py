@@ -1,0 +1,372 @@
+"""Attention by mma.sync (sm_80 and later): one block a tile of queries, keys from last to first.
+
+A block holds its queries in shared memory. For each tile of keys it multiplies S = Q K^T while the
+values arrive, makes the scores into weights in registers, and multiplies O += P V while the next
+keys arrive. Queries of the heads that share keys can be rows of one tile (`Config.packed`), and the
+keys of a sequence can be split over blocks, whose results `ops.flash.combine` joins.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError
+from basedsl_cute import arch
+from basedsl_cute.nvgpu import cpasync, warp
+from basedsl_cute.ops.ampere.gemm import contiguous_copy
+from basedsl_cute.ops.ampere.mainloop import FragmentLoader
+from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_operand, as_rows, scale_rows
+from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
+from basedsl_cute.utils import hopper_helpers as sm90
+
+VECTOR = 8  # elements of 16 bits that one access moves
+ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
+
+
+@dataclass(frozen=True)
+class Config:
+    """The static configuration of the kernel.
+
+    `tile` is (queries, keys), `warps` the number of warps along queries, `packed` the number of
+    heads whose queries alternate as the rows of a tile, `splits` the number of blocks that share
+    the keys of a tile of queries.
+    """
+
+    tile: tuple[int, int] = (64, 64)
+    warps: int = 4
+    packed: int = 1
+    splits: int = 1
+
+    @property
+    def threads(self) -> int:
+        return arch.WARP_SIZE * self.warps
+
+    def smem_bytes(self, head: int, head_v: int) -> int:
+        """Shared memory of a block in bytes, for heads of these extents."""
+        m, n = self.tile
+        return 2 * (m * head + n * head + n * head_v)
+
+
+class RowCopier:
+    """A thread's copies of rows of a tensor (rows, columns) into a tile by cp.async.
+
+    `by_column` says that the tile is (columns, rows). What lies outside becomes zero.
+    """
+
+    def __init__(self, staged, cfg, thread, by_column=False):
+        self.staged, self.by_column = staged, by_column
+        shape = cute.size(staged, mode=[0]), cute.size(staged, mode=[1])
+        op = cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL, zero_fill=True)
+        self.atom = cute.make_copy_atom(op, staged.element_type, num_bits_per_copy=128)
+        layouts = contiguous_copy(
+            COLUMN if by_column else ROW, shape, staged.element_type, VECTOR, cfg.threads
+        )
+        own = cute.make_tiled_copy_tv(self.atom, *layouts).get_slice(thread)
+        self.coords = own.partition_S(cute.make_identity_tensor(shape))
+        self.target = own.partition_D(staged)
+
+    def copy(self, row_of):
+        """Copy the tile; `row_of` returns the vector of a row of the tile, and if it is inside."""
+        across, along = (2, 1) if self.by_column else (1, 2)
+        for i in range(cute.size(self.target, mode=[across])):
+            at = (0, 0, i) if self.by_column else (0, i, 0)
+            source, inside = row_of(self.coords[at][1 if self.by_column else 0])
+            for j in range(cute.size(self.target, mode=[along])):
+                at = (0, j, i) if self.by_column else (0, i, j)
+                column = self.coords[at][0 if self.by_column else 1]
+                vector = cute.local_tile(source, (VECTOR,), (column // VECTOR,))
+                target = self.target[(None, *at[1:], 0)]
+                cute.copy_atom_call(self.atom, vector, target, pred=inside)
+
+
+class KeyRows:
+    """Rows of the keys or values of one sequence and head, through a table of pages if any.
+
+    `x` is (rows, columns, heads, batches), or with `table` (rows of a page, columns, heads, pages).
+    """
+
+    def __init__(self, x, head, batch, sequence, table):
+        self.x, self.head, self.table = x, head, table
+        self.batch, self.sequence = batch, sequence
+
+    def __call__(self, key):
+        inside = key < self.sequence.keys
+        key = cute.where(inside, key, 0)
+        if self.table is None:
+            row = self.x[self.sequence.first_key + key, None, self.head, self.batch]
+        else:
+            size = self.x.shape[0]
+            page = self.table[self.batch, key // size]
+            row = self.x[key % size, None, self.head, page]
+        return row, inside
+
+
+@cute.kernel
+def forward_kernel(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    lse,  # a tensor or None
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr,
+):
+    (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
+    dtype = q.element_type
+    thread = arch.thread_idx()[0]
+    tile, key_head, z = arch.block_idx()
+    batch, split = z // cfg.splits, z % cfg.splits
+    slopes, sinks, bias, captured = extras
+    sequence, own, own_keys, table = sequence_of(q, k, lengths, batch)
+    place = Place(variant, sequence, batch, slopes, bias, captured)
+    group = q.shape[2] // k.shape[2]
+    if cute.const_expr(cfg.packed > 1):
+        head = key_head * cfg.packed
+        key_head = head // group
+    else:
+        head, key_head = key_head, key_head // group
+    rows = sequence.queries * cfg.packed
+    if tile * m < rows:
+        smem = cute.utils.SmemAllocator()
+        layout_q = sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, 1)
+        layout_k = sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, 1)
+        layout_v = sm90.make_smem_layout_b(COLUMN, (m, head_v, n), dtype, 1)
+        sq = smem.allocate_tensor(dtype, layout_q, 1024)
+        sk = smem.allocate_tensor(dtype, layout_k, 1024)
+        sv = smem.allocate_tensor(dtype, layout_v, 1024)
+        mma = cute.make_tiled_mma(
+            warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
+            (cfg.warps, 1, 1),
+            permutation_mnk=(16 * cfg.warps, 16, 16),
+        )
+        rq = mma.make_fragment_A(mma.partition_shape_A((m, head_k)))
+        rk = mma.make_fragment_B(mma.partition_shape_B((n, head_k)))
+        rv = mma.make_fragment_B(mma.partition_shape_B((head_v, n)))
+        read_q = FragmentLoader(cute.make_tiled_copy_A, ROW, mma, sq, rq, thread)
+        read_k = FragmentLoader(cute.make_tiled_copy_B, ROW, mma, sk, rk, thread)
+        read_v = FragmentLoader(cute.make_tiled_copy_B, COLUMN, mma, sv, rv, thread)
+        copy_q = RowCopier(sq, cfg, thread)
+        copy_k, copy_v = RowCopier(sk, cfg, thread), RowCopier(sv, cfg, thread, by_column=True)
+        rows_k = KeyRows(k, key_head, own_keys, sequence, table)
+        rows_v = KeyRows(v, key_head, own_keys, sequence, table)
+
+        acc = mma.make_fragment_C(mma.partition_shape_C((m, head_v)))
+        acc.fill(0.0)
+        sums = as_rows(acc)
+        coords = mma.get_slice(thread).partition_C(cute.make_identity_tensor((m, n)))
+        softmax = OnlineSoftmax(
+            cute.size(sums, mode=[0]),
+            cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
+        )
+
+        first = tile * m // cfg.packed
+        last = min((tile * m + m - 1) // cfg.packed, sequence.queries - 1)
+        begin, end = place.keys_of(first, last)
+        low, high = begin // n, cute.ceil_div(end, n)
+        if cute.const_expr(cfg.splits > 1):
+            each = cute.ceil_div(cute.ceil_div(sequence.keys, n), cfg.splits)
+            low, high = max(low, split * each), min(high, (split + 1) * each)
+
+        def query_row(row):
+            inside = tile * m + row < rows
+            at = cute.where(inside, tile * m + row, 0)
+            query = sequence.first_query + at // cfg.packed
+            return q[query, None, head + at % cfg.packed, own], inside
+
+        copy_q.copy(query_row)
+        if low < high:
+            copy_k.copy(lambda row: rows_k((high - 1) * n + row))
+        arch.cp_async_commit_group()
+        for i in cute.range(high - low, unroll=1):
+            key = (high - 1 - i) * n
+            arch.cp_async_wait_group(0)
+            arch.sync_threads()
+            copy_v.copy(lambda row, key=key: rows_v(key + row))
+            arch.cp_async_commit_group()
+            scores = mma.make_fragment_C(mma.partition_shape_C((m, n)))
+            scores.fill(0.0)
+            for b in cute.range_constexpr(cute.size(rq, mode=[2])):
+                read_q.load(b, 0)
+                read_k.load(b, 0)
+                cute.gemm(mma, scores, rq[None, None, b], rk[None, None, b], scores)
+            arch.cp_async_wait_group(0)
+            arch.sync_threads()
+            if i + 1 < high - low:
+                copy_k.copy(lambda row, key=key: rows_k(key - n + row))
+            arch.cp_async_commit_group()
+            by_row = as_rows(scores)
+            adjust(
+                by_row,
+                as_rows(coords),
+                place,
+                scale,
+                tile * m,
+                key,
+                head,
+                (first, last),
+                n,
+                cfg.packed,
+            )
+            scale_rows(sums, softmax.update(by_row))
+            weights = cute.make_rmem_tensor(scores.layout, dtype)
+            weights.store(scores.load().to(dtype))
+            operand = as_operand(weights)
+            for b in cute.range_constexpr(cute.size(rv, mode=[2])):
+                read_v.load(b, 0)
+                cute.gemm(mma, acc, operand[None, None, b], rv[None, None, b], acc)
+        arch.cp_async_wait_group(0)
+
+        own_thread = mma.get_slice(thread)
+        result = own_thread.partition_C(cute.make_identity_tensor((m, head_v)))
+        finish(
+            softmax,
+            sums,
+            as_rows(result),
+            Result(out, lse, sinks, variant, sequence, own, own + split * q.shape[3], split == 0),
+            tile * m,
+            head,
+            cfg.packed,
+        )
+
+
+@dataclass
+class Result:
+    """The result of a kernel: the tensors that it writes, the sequence, and its batch in them.
+    `is_first` is True for the one of several splits that counts the sinks.
+    """
+
+    out: Any
+    lse: Any
+    sinks: Any
+    variant: Any
+    sequence: Any
+    batch: Any
+    slot: Any
+    is_first: Any
+
+
+@cute.jit
+def finish(softmax, sums, coords, result, row0, head, packed: cute.Constexpr):
+    """Write the rows of a tile that lie in the sequence. Four neighbouring threads share a row, of
+    which each has pairs of consecutive columns.
+    """
+    out, sequence, variant = result.out, result.sequence, result.variant
+    for r in cute.range_constexpr(cute.size(sums, mode=[0])):
+        row, column = coords[r, 0]
+        at = row0 + row
+        inside = at < sequence.queries * packed
+        query = cute.where(inside, at // packed, 0) + sequence.first_query
+        own_head = cute.where(inside, head + at % packed, 0)
+        sink = None
+        if cute.const_expr(variant.sinks):
+            sink = cute.Float32(result.sinks[own_head]) * LOG2_E
+            sink = cute.where(result.is_first, sink, -cute.Float32.inf)
+        inverse, log = softmax.finish(r, sink)
+        values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), out.element_type)
+        row_sums = (sums[r, None].load() * inverse).to(out.element_type)
+        values.store(row_sums.reshape(values.shape))
+        if inside:
+            target = out[query, None, own_head, result.slot]
+            for c in cute.range_constexpr(cute.size(values) // 2):
+                pair = cute.local_tile(target, (2,), (coords[r, 2 * c][1] // 2,))
+                cute.autovec_copy(cute.local_tile(values, (2,), (c,)), pair)
+            if cute.const_expr(result.lse is not None):
+                if column == 0:
+                    result.lse[query, own_head, result.slot] = log
+
+
+def sequence_of(q, k, lengths, batch):
+    """The sequence number `batch`, and where its queries and keys are found: the batch of `q`, that
+    of `k`, and the table of pages if there is one.
+    """
+    starts_q, starts_k, used, table = lengths
+    queries, keys = cute.Int32(q.shape[0]), cute.Int32(k.shape[0])
+    first_query, first_key, own, own_keys = cute.Int32(0), cute.Int32(0), batch, batch
+    if starts_q is not None:
+        first_query, own = cute.Int32(starts_q[batch]), 0
+        queries = cute.Int32(starts_q[batch + 1]) - first_query
+    if starts_k is not None:
+        first_key, own_keys = cute.Int32(starts_k[batch]), 0
+        keys = cute.Int32(starts_k[batch + 1]) - first_key
+    if used is not None:
+        keys = cute.Int32(used[batch])
+    return Sequence(queries, keys, first_query, first_key), own, own_keys, table
+
+
+@cute.jit
+def adjust(scores, coords, place, scale, row0, key0, head, queries, keys, packed: cute.Constexpr):
+    """Change the products of a tile into scores, and hide those that queries do not see."""
+    variant = place.variant
+    if cute.const_expr(variant.is_scored):
+        for r in cute.range_constexpr(cute.size(scores, mode=[0])):
+            row = row0 + coords[r, 0][0]
+            query, own = row // packed, head + row % packed
+            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+                key = key0 + coords[0, c][1]
+                scores[r, c] = place.score(scores[r, c] * scale, own, query, key)
+    whole = False
+    if cute.const_expr(variant.mask is None):
+        whole = place.is_whole(*queries, key0, keys)
+    if not whole:
+        for r in cute.range_constexpr(cute.size(scores, mode=[0])):
+            row = row0 + coords[r, 0][0]
+            query, own = row // packed, head + row % packed
+            for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+                seen = place.sees(own, query, key0 + coords[0, c][1])
+                scores[r, c] = cute.where(seen, scores[r, c], -cute.Float32.inf)
+
+
+def check_config(cfg: Config, head: int, head_v: int) -> None:
+    """Raise DSLTypeError for a tile that the warps do not divide, or heads without a layout."""
+    if cfg.tile[0] % (16 * cfg.warps) or cfg.tile[1] % 16:
+        raise DSLTypeError(
+            f"{cfg.warps} warps cannot share a tile {cfg.tile}",
+            hint=f"queries must be a multiple of {16 * cfg.warps}, keys of 16",
+        )
+    for extent in (head, head_v):
+        if extent % 32 or math.gcd(extent, 64) < 32:
+            raise DSLTypeError(
+                f"heads of {extent} elements do not fit this kernel",
+                hint="their extents must be multiples of 32",
+            )
+
+
+@cute.jit
+def forward(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    lse: cute.Tensor | None,
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    batches: cute.Int32,
+    longest: cute.Int32,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr = Config(),
+    stream: cute.Constexpr = None,
+):
+    """Compute attention of `q` (queries, head, heads, batches) over `k` and `v` (keys, head, key
+    heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
+    batches) if given.
+
+    `lengths` are (first queries, first keys, used keys, table of pages), each a tensor or None;
+    with pages, `k` and `v` are (rows of a page, head, heads, pages). `extras` are (slopes, sinks,
+    bias (queries, keys, heads, batches), captured tensors). `batches` counts sequences, `longest`
+    the most queries of one. With `cfg.splits`, `out` and `lse` have as many times more batches,
+    and `out` is Float32.
+    """
+    check_config(cfg, q.shape[1], v.shape[1])
+    heads = q.shape[2] // cfg.packed
+    forward_kernel(q, k, v, out, lse, lengths, extras, scale, variant, cfg).launch(
+        grid=(cute.ceil_div(longest * cfg.packed, cfg.tile[0]), heads, batches * cfg.splits),
+        block=(cfg.threads, 1, 1),
+        stream=stream,
+    )

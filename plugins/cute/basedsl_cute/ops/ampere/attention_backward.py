@@ -1,0 +1,388 @@
+"""The gradients of attention by mma.sync (sm_80 and later), the same in every run.
+
+Two kernels make the weights P = exp(S - lse) again, tile by tile, and from them
+dS = P (dO V^T - delta), where delta of a row is the sum of dO O. One has a block for each tile of
+keys, walks over the queries that see them, and sums dV = P^T dO and dK = dS^T Q; the other has a
+block for each tile of queries, walks over the keys, and sums dQ = dS K. Nothing is added atomically
+but the gradient of a bias.
+"""
+
+from __future__ import annotations
+
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.nvgpu import warp
+from basedsl_cute.ops.ampere.attention import COLUMN, ROW, RowCopier, sequence_of
+from basedsl_cute.ops.ampere.mainloop import FragmentLoader
+from basedsl_cute.ops.flash.softmax import as_operand, as_rows
+from basedsl_cute.ops.flash.variant import LOG2_E, Place
+from basedsl_cute.utils import hopper_helpers as sm90
+
+ROWS = 4  # of a block of `delta_kernel`: a warp has one
+
+
+@cute.kernel
+def delta_kernel(out: cute.Tensor, grad: cute.Tensor, delta: cute.Tensor):
+    """delta = sum over a row of grad * out."""
+    thread = arch.thread_idx()[0]
+    tile, head, batch = arch.block_idx()
+    row, lane = tile * ROWS + thread // arch.WARP_SIZE, thread % arch.WARP_SIZE
+    total = cute.Float32(0.0)
+    if row < out.shape[0]:
+        for column in cute.range(lane, out.shape[1], arch.WARP_SIZE, unroll=1):
+            product = cute.Float32(out[row, column, head, batch])
+            total += product * cute.Float32(grad[row, column, head, batch])
+    total = arch.warp_reduction_sum(total)
+    if row < out.shape[0] and lane == 0:
+        delta[row, head, batch] = total
+
+
+class Tile:
+    """One tile in shared memory with its copies, and its two roles as an operand: `by_row` as it
+    lies, `by_column` transposed.
+    """
+
+    def __init__(self, smem, dtype, rows, columns, cfg, thread):
+        layout = sm90.make_smem_layout_b(ROW, (rows, rows, columns), dtype, 1)
+        self.staged = smem.allocate_tensor(dtype, layout, 1024)
+        self.turned = cute.select(self.staged, [1, 0, 2])
+        self.copier = RowCopier(self.staged, cfg, thread)
+        self.shape, self.thread = (rows, columns), thread
+
+    def as_a(self, mma):
+        """Fragments of operand A (rows, columns), and their loads."""
+        fragment = mma.make_fragment_A(mma.partition_shape_A(self.shape))
+        load = FragmentLoader(cute.make_tiled_copy_A, ROW, mma, self.staged, fragment, self.thread)
+        return fragment, load
+
+    def as_b(self, mma):
+        """Fragments of operand B (rows, columns), and their loads."""
+        fragment = mma.make_fragment_B(mma.partition_shape_B(self.shape))
+        load = FragmentLoader(cute.make_tiled_copy_B, ROW, mma, self.staged, fragment, self.thread)
+        return fragment, load
+
+    def as_turned_b(self, mma):
+        """Fragments of operand B (columns, rows), and their loads."""
+        fragment = mma.make_fragment_B(mma.partition_shape_B(self.shape[::-1]))
+        load = FragmentLoader(
+            cute.make_tiled_copy_B, COLUMN, mma, self.turned, fragment, self.thread
+        )
+        return fragment, load
+
+
+def multiply(mma, acc, a, b):
+    """acc += A B^T, of fragments loaded block by block of K; `a` may be in registers already."""
+    fragment_b, load_b = b
+    fragment_a, load_a = a if isinstance(a, tuple) else (a, None)
+    for block in range(cute.size(fragment_b, mode=[2])):
+        if load_a is not None:
+            load_a.load(block, 0)
+        load_b.load(block, 0)
+        cute.gemm(mma, acc, fragment_a[None, None, block], fragment_b[None, None, block], acc)
+
+
+def converted(acc, dtype):
+    """The accumulator in `dtype`, as operand A of the next product."""
+    made = cute.make_rmem_tensor(acc.layout, dtype)
+    made.store(acc.load().to(dtype))
+    return as_operand(made)
+
+
+class Rows:
+    """Rows `first` on of a tensor (rows, columns, heads, batches), of which `count` are inside."""
+
+    def __init__(self, x, start, head, batch, first, count):
+        self.x, self.start, self.head, self.batch = x, start, head, batch
+        self.first, self.count = first, count
+
+    def __call__(self, row):
+        at = self.first + row
+        inside = at < self.count
+        return self.x[self.start + cute.where(inside, at, 0), None, self.head, self.batch], inside
+
+
+@cute.jit
+def differentiate(
+    scores, weights, place, scale, query_of, key_of, head, rows_of, bias_grad, cfg: cute.Constexpr
+):
+    """Make the products of a tile into weights P, and `weights`, which is dO V^T, into dS.
+
+    `query_of(r, c)` and `key_of(r, c)` are the place of an element; `rows_of(query)` the logarithm
+    of the query's sum and its delta.
+    """
+    variant = place.variant
+    for r in cute.range_constexpr(cute.size(scores, mode=[0])):
+        for c in cute.range_constexpr(cute.size(scores, mode=[1])):
+            query, key = query_of(r, c), key_of(r, c)
+            log, delta = rows_of(query)
+            score, slope = scores[r, c] * scale, 1.0
+            if cute.const_expr(variant.is_scored):
+                score, slope = place.score_and_slope(score, head, query, key)
+            seen = place.sees(head, query, key) & (query < place.sequence.queries)
+            weight = cute.math.exp2((score - log) * LOG2_E, fastmath=True)
+            weight = cute.where(seen, weight, 0.0)
+            change = cute.where(seen, weight * (weights[r, c] - delta), 0.0)
+            if cute.const_expr(bias_grad is not None):
+                if seen:
+                    target = bias_grad[query, key, head, None]
+                    arch.atomic_add(target.iterator + target.layout(place.batch), change)
+            scores[r, c] = weight
+            weights[r, c] = change * slope * scale
+
+
+def tiled_mma(dtype, cfg):
+    return cute.make_tiled_mma(
+        warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16)),
+        (cfg.warps, 1, 1),
+        permutation_mnk=(16 * cfg.warps, 16, 16),
+    )
+
+
+def store_rows(acc, coords, target_of, inside_of, dtype):
+    """Write a thread's rows of an accumulator, in pairs of neighbouring columns."""
+    sums = as_rows(acc)
+    for r in range(cute.size(sums, mode=[0])):
+        values = cute.make_rmem_tensor((cute.size(sums, mode=[1]),), dtype)
+        values.store(sums[r, None].load().to(dtype).reshape(values.shape))
+        write_row(values, coords, r, target_of, inside_of)
+
+
+@cute.jit
+def write_row(values, coords, r: cute.Constexpr, target_of, inside_of):
+    row = coords[r, 0][0]
+    if inside_of(row):
+        target = target_of(row)
+        for c in cute.range_constexpr(cute.size(values) // 2):
+            pair = cute.local_tile(target, (2,), (coords[r, 2 * c][1] // 2,))
+            cute.autovec_copy(cute.local_tile(values, (2,), (c,)), pair)
+
+
+@cute.kernel
+def keys_kernel(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    grad: cute.Tensor,
+    lse: cute.Tensor,
+    delta: cute.Tensor,
+    grad_k: cute.Tensor,
+    grad_v: cute.Tensor,
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr,
+):
+    """The gradients of a tile of keys and values."""
+    (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
+    dtype = q.element_type
+    thread = arch.thread_idx()[0]
+    tile, key_head, batch = arch.block_idx()
+    slopes, _, bias, captured = extras
+    sequence, own, own_keys, _ = sequence_of(q, k, lengths, batch)
+    place = Place(variant, sequence, batch, slopes, bias, captured)
+    group = q.shape[2] // k.shape[2]
+    if tile * n < sequence.keys:
+        smem = cute.utils.SmemAllocator()
+        sq, sg = (Tile(smem, dtype, m, width, cfg, thread) for width in (head_k, head_v))
+        sk, sv = (Tile(smem, dtype, n, width, cfg, thread) for width in (head_k, head_v))
+        mma = tiled_mma(dtype, cfg)
+        keys_a, values_a = sk.as_a(mma), sv.as_a(mma)
+        queries_b, grads_b = sq.as_b(mma), sg.as_b(mma)
+        queries_t, grads_t = sq.as_turned_b(mma), sg.as_turned_b(mma)
+        acc_k = mma.make_fragment_C(mma.partition_shape_C((n, head_k)))
+        acc_v = mma.make_fragment_C(mma.partition_shape_C((n, head_v)))
+        acc_k.fill(0.0)
+        acc_v.fill(0.0)
+        own_thread = mma.get_slice(thread)
+        coords = as_rows(own_thread.partition_C(cute.make_identity_tensor((n, m))))
+
+        key0 = tile * n
+        at = (key_head, own_keys, key0, sequence.keys)
+        sk.copier.copy(Rows(k, sequence.first_key, *at))
+        sv.copier.copy(Rows(v, sequence.first_key, *at))
+        arch.cp_async_commit_group()
+        begin, end = place.queries_of(key0, cute.min(key0 + n, sequence.keys) - 1)
+        low, high = begin // m, cute.ceil_div(end, m)
+        for member in cute.range(group, unroll=1):
+            head = key_head * group + member
+            for i in cute.range(low, high, unroll=1):
+                query0 = i * m
+                arch.sync_threads()
+                at = (head, own, query0, sequence.queries)
+                sq.copier.copy(Rows(q, sequence.first_query, *at))
+                sg.copier.copy(Rows(grad, sequence.first_query, *at))
+                arch.cp_async_commit_group()
+                arch.cp_async_wait_group(0)
+                arch.sync_threads()
+                scores = mma.make_fragment_C(mma.partition_shape_C((n, m)))
+                products = mma.make_fragment_C(mma.partition_shape_C((n, m)))
+                scores.fill(0.0)
+                products.fill(0.0)
+                multiply(mma, scores, keys_a, queries_b)
+                multiply(mma, products, values_a, grads_b)
+
+                def rows_of(query, head=head):
+                    inside = cute.min(query, sequence.queries - 1) + sequence.first_query
+                    return lse[inside, head, own], delta[inside, head, own]
+
+                differentiate(
+                    as_rows(scores),
+                    as_rows(products),
+                    place,
+                    scale,
+                    lambda r, c, query0=query0: query0 + coords[r, c][1],
+                    lambda r, c: key0 + coords[r, c][0],
+                    head,
+                    rows_of,
+                    None,
+                    cfg,
+                )
+                multiply(mma, acc_v, converted(scores, dtype), grads_t)
+                multiply(mma, acc_k, converted(products, dtype), queries_t)
+        arch.cp_async_wait_group(0)
+
+        def inside_of(row):
+            return key0 + row < sequence.keys
+
+        for acc, target, width in ((acc_k, grad_k, head_k), (acc_v, grad_v, head_v)):
+            store_rows(
+                acc,
+                as_rows(own_thread.partition_C(cute.make_identity_tensor((n, width)))),
+                lambda row, x=target: x[sequence.first_key + key0 + row, None, key_head, own_keys],
+                inside_of,
+                dtype,
+            )
+
+
+@cute.kernel
+def queries_kernel(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    grad: cute.Tensor,
+    lse: cute.Tensor,
+    delta: cute.Tensor,
+    grad_q: cute.Tensor,
+    grad_bias,  # a tensor (queries, keys, heads, batches) or None
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr,
+):
+    """The gradients of a tile of queries."""
+    (m, n), head_k, head_v = cfg.tile, q.shape[1], v.shape[1]
+    dtype = q.element_type
+    thread = arch.thread_idx()[0]
+    tile, head, batch = arch.block_idx()
+    slopes, _, bias, captured = extras
+    sequence, own, own_keys, _ = sequence_of(q, k, lengths, batch)
+    place = Place(variant, sequence, batch, slopes, bias, captured)
+    key_head = head // (q.shape[2] // k.shape[2])
+    if tile * m < sequence.queries:
+        smem = cute.utils.SmemAllocator()
+        sq, sg = (Tile(smem, dtype, m, width, cfg, thread) for width in (head_k, head_v))
+        sk, sv = (Tile(smem, dtype, n, width, cfg, thread) for width in (head_k, head_v))
+        mma = tiled_mma(dtype, cfg)
+        queries_a, grads_a = sq.as_a(mma), sg.as_a(mma)
+        keys_b, values_b, keys_t = sk.as_b(mma), sv.as_b(mma), sk.as_turned_b(mma)
+        acc = mma.make_fragment_C(mma.partition_shape_C((m, head_k)))
+        acc.fill(0.0)
+        own_thread = mma.get_slice(thread)
+        coords = as_rows(own_thread.partition_C(cute.make_identity_tensor((m, n))))
+
+        query0 = tile * m
+        at = (head, own, query0, sequence.queries)
+        sq.copier.copy(Rows(q, sequence.first_query, *at))
+        sg.copier.copy(Rows(grad, sequence.first_query, *at))
+        arch.cp_async_commit_group()
+        begin, end = place.keys_of(query0, cute.min(query0 + m, sequence.queries) - 1)
+        low, high = begin // n, cute.ceil_div(end, n)
+        for i in cute.range(low, high, unroll=1):
+            key0 = i * n
+            arch.sync_threads()
+            at = (key_head, own_keys, key0, sequence.keys)
+            sk.copier.copy(Rows(k, sequence.first_key, *at))
+            sv.copier.copy(Rows(v, sequence.first_key, *at))
+            arch.cp_async_commit_group()
+            arch.cp_async_wait_group(0)
+            arch.sync_threads()
+            scores = mma.make_fragment_C(mma.partition_shape_C((m, n)))
+            products = mma.make_fragment_C(mma.partition_shape_C((m, n)))
+            scores.fill(0.0)
+            products.fill(0.0)
+            multiply(mma, scores, queries_a, keys_b)
+            multiply(mma, products, grads_a, values_b)
+
+            def rows_of(query):
+                inside = cute.min(query, sequence.queries - 1) + sequence.first_query
+                return lse[inside, head, own], delta[inside, head, own]
+
+            differentiate(
+                as_rows(scores),
+                as_rows(products),
+                place,
+                scale,
+                lambda r, c: query0 + coords[r, c][0],
+                lambda r, c, key0=key0: key0 + coords[r, c][1],
+                head,
+                rows_of,
+                grad_bias,
+                cfg,
+            )
+            multiply(mma, acc, converted(products, dtype), keys_t)
+        arch.cp_async_wait_group(0)
+        store_rows(
+            acc,
+            as_rows(own_thread.partition_C(cute.make_identity_tensor((m, head_k)))),
+            lambda row: grad_q[sequence.first_query + query0 + row, None, head, own],
+            lambda row: query0 + row < sequence.queries,
+            dtype,
+        )
+
+
+@cute.jit
+def backward(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    grad: cute.Tensor,
+    lse: cute.Tensor,
+    delta: cute.Tensor,
+    grad_q: cute.Tensor,
+    grad_k: cute.Tensor,
+    grad_v: cute.Tensor,
+    grad_bias: cute.Tensor | None,
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    batches: cute.Int32,
+    longest: cute.Int32,
+    longest_keys: cute.Int32,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr,
+    stream: cute.Constexpr = None,
+):
+    """Compute the gradients of attention from that of its result.
+
+    Tensors are as for `ops.ampere.attention.forward`, without pages; `grad` is the gradient of
+    `out`, `lse` (queries, heads, batches) what the forward pass returned, `delta` of its extents
+    is written. `grad_bias` (queries, keys, heads, batches) in Float32 is added to.
+    """
+    delta_grid = (cute.ceil_div(out.shape[0], ROWS), out.shape[2], out.shape[3])
+    delta_kernel(out, grad, delta).launch(
+        grid=delta_grid, block=(ROWS * arch.WARP_SIZE, 1, 1), stream=stream
+    )
+    rest = (lengths, extras, scale, variant, cfg)
+    keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, *rest).launch(
+        grid=(cute.ceil_div(longest_keys, cfg.tile[1]), k.shape[2], batches),
+        block=(cfg.threads, 1, 1),
+        stream=stream,
+    )
+    queries_kernel(q, k, v, grad, lse, delta, grad_q, grad_bias, *rest).launch(
+        grid=(cute.ceil_div(longest, cfg.tile[0]), q.shape[2], batches),
+        block=(cfg.threads, 1, 1),
+        stream=stream,
+    )

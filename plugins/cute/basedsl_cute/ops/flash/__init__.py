@@ -1,0 +1,1 @@
+"""Attention: softmax(Q K^T) V tile by tile, with masks and scores as plain functions."""

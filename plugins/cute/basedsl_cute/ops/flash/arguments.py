@@ -1,0 +1,212 @@
+"""The arguments of attention: arrays as the kernels see them, and options as a `Variant`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError, from_dlpack
+from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.flash.captured import Captured
+from basedsl_cute.ops.flash.variant import Variant
+
+VECTOR = 8  # elements of 16 bytes
+
+
+class Operand(NamedTuple):
+    """An array as the view (rows, head, heads, batches), or (.., pages) of a cache."""
+
+    view: Any
+    record: ArrayRecord
+    dtype: Any
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Extents:
+    batches: int
+    queries: int
+    keys: int
+    heads: int
+    key_heads: int
+    head: int
+    head_v: int
+
+    @property
+    def group(self) -> int:
+        """The number of query heads that share a key head."""
+        return self.heads // self.key_heads
+
+
+def operands_of(
+    lib: ArrayLibrary,
+    q: Any,
+    k: Any,
+    v: Any,
+    layout: str,
+    packed_q: bool,
+    packed_k: bool,
+    table: Any,
+) -> dict[str, Operand]:
+    """The views of q, k and v for the kernels; DSLTypeError for arrays that do not fit together."""
+    found = {}
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if library(x, "attention") is not lib:
+            raise DSLTypeError(f"attention: {name} is of another library than q")
+        is_packed = packed_q if name == "q" else packed_k
+        if len(x.shape) != (3 if is_packed else 4):
+            wanted = "(total, heads, head)" if is_packed else "(batches, length, heads, head)"
+            raise DSLTypeError(
+                f"attention: {name} has {len(x.shape)} modes, not {wanted}",
+                hint="cu_seqlens_q and cu_seqlens_k go with packed sequences",
+            )
+        record = ArrayRecord.of(x, name)
+        dtype = from_dlpack(*record.dtype)
+        if dtype not in (cute.Float16, cute.BFloat16):
+            raise DSLTypeError(
+                f"attention has no kernel for elements of {dtype.__name__} ({name})",
+                hint="convert them to Float16 or BFloat16",
+            )
+        if not _suits(record):
+            x = lib.compact(x)
+            record = ArrayRecord.of(x, name)
+            if not _suits(record):
+                raise DSLTypeError(
+                    f"attention: rows of {name} are not whole 16 bytes", hint="copy it aligned"
+                )
+        paged = table is not None and name != "q"
+        view, shape = view_of_heads(lib, x, record, "bshd" if paged else layout, packed=is_packed)
+        found[name] = Operand(view, record, dtype, shape)
+    if len({one.dtype for one in found.values()}) > 1:
+        names = ", ".join(f"{name} {one.dtype.__name__}" for name, one in found.items())
+        raise DSLTypeError(f"attention: elements of different types: {names}")
+    if len({one.record.device for one in found.values()}) > 1:
+        raise DSLTypeError("attention: q, k and v are on different devices")
+    return found
+
+
+def _suits(record: ArrayRecord) -> bool:
+    """True if each head's row is contiguous and begins at a multiple of 16 bytes."""
+    pairs = zip(record.shape, record.strides, strict=True)
+    steps = [stride for extent, stride in list(pairs)[:-1] if extent > 1]
+    contiguous = record.strides[-1] == 1 or record.shape[-1] == 1
+    return (
+        contiguous and record.address % 16 == 0 and all(d >= 0 and d % VECTOR == 0 for d in steps)
+    )
+
+
+def extents_of(operands: dict[str, Operand], starts: Any, used: Any, table: Any) -> Extents:
+    (queries, head, heads, batches), (keys, head_k, key_heads, batches_k) = (
+        operands[name].shape for name in "qk"
+    )
+    keys_v, head_v, heads_v, batches_v = operands["v"].shape
+    if head != head_k:
+        raise DSLTypeError(f"attention: heads of q have {head} elements, those of k {head_k}")
+    if (keys, key_heads, batches_k) != (keys_v, heads_v, batches_v):
+        raise DSLTypeError("attention: k and v differ in length, heads or batches")
+    if not key_heads or heads % key_heads:
+        raise DSLTypeError(f"attention: {key_heads} heads of keys cannot serve {heads} of queries")
+    for name, extent in (("q and k", head), ("v", head_v)):
+        if extent % 32 or not 32 <= extent <= 256:
+            raise DSLTypeError(
+                f"attention: heads of {extent} elements ({name}) have no kernel",
+                hint="multiples of 32 up to 256 have: pad the heads with zeros",
+            )
+    if starts is not None:
+        batches = starts.shape[0] - 1
+    elif table is None and batches != batches_k:
+        raise DSLTypeError(f"attention: {batches} batches of q, {batches_k} of k")
+    if table is not None:
+        if used is None:
+            raise DSLTypeError("attention: block_table needs seqused_k, the keys of each sequence")
+        if len(table.shape) != 2 or table.shape[0] != batches:
+            given = tuple(table.shape)
+            raise DSLTypeError(f"attention: block_table is {given}, not (batches, pages)")
+        keys *= table.shape[1]
+    if used is not None and tuple(used.shape) != (batches,):
+        raise DSLTypeError(f"attention: seqused_k is {tuple(used.shape)}, not ({batches},)")
+    return Extents(batches, queries, keys, heads, key_heads, head, head_v)
+
+
+def variant_of(
+    causal: bool | str,
+    window: Any,
+    softcap: float | None,
+    tensors: tuple[Any, Any, Any],
+    score: Any,
+    mask: Any,
+    extents: Extents,
+    lib: ArrayLibrary,
+) -> tuple[Variant, tuple[Any, ...]]:
+    """The static part of the options, and the operands that go with it."""
+    if causal not in (False, True, "bottom-right", "top-left"):
+        raise DSLTypeError(f"causal={causal!r}", hint='True, False, "bottom-right" or "top-left"')
+    left, right = (None, None) if window is None else window
+    if causal:
+        right = 0 if right is None else min(right, 0)
+    own_score = Captured.of(score, "score")
+    arrays = [] if own_score is None else own_score.arrays
+    own_mask = Captured.of(mask, "mask", len(arrays))
+    arrays = [*arrays, *([] if own_mask is None else own_mask.arrays)]
+    alibi, sinks, bias = tensors
+    for name, x in (("alibi", alibi), ("sinks", sinks)):
+        if x is not None and tuple(x.shape) != (extents.heads,):
+            raise DSLTypeError(f"attention: {name} is {tuple(x.shape)}, not ({extents.heads},)")
+    if bias is not None:
+        bias = _broadcast(bias, extents, lib)
+    variant = Variant(
+        left,
+        right,
+        causal == "top-left",
+        None if softcap is None else float(softcap),
+        own_score,
+        own_mask,
+        alibi is not None,
+        sinks is not None,
+        bias is not None,
+    )
+    return variant, (alibi, sinks, bias, tuple(arrays))
+
+
+def _broadcast(bias: Any, extents: Extents, lib: ArrayLibrary) -> Any:
+    """The bias as a view (queries, keys, heads, batches)."""
+    full = (extents.batches, extents.heads, extents.queries, extents.keys)
+    record = ArrayRecord.of(bias, "bias")
+    missing = len(full) - len(record.shape)
+    shape, strides = (1,) * missing + record.shape, (0,) * missing + record.strides
+    if missing < 0 or any(n not in (1, m) for n, m in zip(shape, full, strict=True)):
+        raise DSLTypeError(f"attention: bias of {tuple(bias.shape)} does not broadcast to {full}")
+    strides = tuple(0 if n == 1 else d for n, d in zip(shape, strides, strict=True))
+    return lib.view(bias, *(tuple(x[i] for i in (2, 3, 1, 0)) for x in (full, strides)))
+
+
+def view_of_heads(
+    lib: ArrayLibrary, x: Any, record: ArrayRecord, layout: str, *, packed: bool
+) -> tuple[Any, tuple[int, ...]]:
+    """The array as a view (rows, head, heads, batches), and the extents; `packed` is one batch."""
+    shape, strides = record.shape, record.strides
+    order = (2, 3, 1, 0) if layout == "bhsd" else (1, 3, 2, 0)
+    if packed:
+        shape, strides, order = (1, *shape), (0, *strides), (1, 3, 2, 0)
+    shape, strides = (tuple(given[i] for i in order) for given in (shape, strides))
+    # The strides of modes of one element, which are never used, are whole 16 bytes for TMA.
+    reach = -(-max(n * d for n, d in zip(shape, strides, strict=True)) // VECTOR) * VECTOR
+    strides = tuple(
+        reach if n == 1 and mode != 1 else d
+        for mode, (n, d) in enumerate(zip(shape, strides, strict=True))
+    )
+    return lib.view(x, shape, strides), shape
+
+
+def rows_of_heads(x, head, vector=VECTOR):
+    """The tensor (rows, head, heads, batches) with contiguous rows of `head` elements, whose other
+    strides `vector` divides.
+    """
+    shape, stride = x.shape, x.stride
+    steps = (stride[0], 1, stride[2], stride[3])
+    steps = tuple(1 if i == 1 else cute.assume(d, vector) for i, d in enumerate(steps))
+    pointer = x.iterator.align(vector * x.element_type.width // 8)
+    layout = cute.make_layout((shape[0], head, shape[2], shape[3]), stride=steps)
+    return cute.make_tensor(pointer, layout)

@@ -1,0 +1,264 @@
+"""`attention`: softmax(scale Q K^T) V of arrays, by the kernel that suits them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError
+from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl_cute.dsl.hardware_info import HardwareInfo
+from basedsl_cute.dsl.machine import current_target
+from basedsl_cute.hardware.requirements import WGMMA
+from basedsl_cute.ops.ampere import attention as ampere
+from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.flash.arguments import (
+    Extents,
+    Operand,
+    extents_of,
+    operands_of,
+    rows_of_heads,
+    variant_of,
+    view_of_heads,
+)
+from basedsl_cute.ops.flash.combine import combine
+from basedsl_cute.ops.flash.variant import Variant
+from basedsl_cute.ops.hopper import attention as hopper
+
+_MOST_SPLITS = 32
+_LAYOUTS = ("bshd", "bhsd")
+
+
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    scale: float | None = None,
+    causal: bool | str = False,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    bias: Any = None,
+    alibi: Any = None,
+    sinks: Any = None,
+    score: Callable[..., Any] | None = None,
+    mask: Callable[..., Any] | None = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None,
+    seqused_k: Any = None,
+    block_table: Any = None,
+    layout: str = "bshd",
+    out: Any = None,
+    return_lse: bool = False,
+    config: Any = None,
+) -> Any:
+    """Compute softmax(scale q k^T) v for each head, without writing the scores.
+
+    `q`, `k` and `v` are arrays of PyTorch, CuPy or NumPy of Float16 or BFloat16: (batches, length,
+    heads, head), or with `layout="bhsd"` (batches, heads, length, head). Keys may have fewer heads,
+    of which each serves as many heads of `q` in a row. Head extents are multiples of 32, up to 256;
+    that of `v` may be another. Products are accumulated in Float32.
+
+    Parameters:
+        scale: the factor of the products, by default 1 / sqrt(head).
+        causal: True or "bottom-right" hides keys behind the diagonal that ends at the last query
+            and the last key (as FlashAttention does); "top-left" that which begins at the first
+            ones (as `scaled_dot_product_attention` does). With equal lengths they are the same.
+        window: (left, right), the numbers of keys that a query sees beside its diagonal, None for
+            all: (128, 0) are 129 keys. The diagonal is that of `causal`.
+        softcap: a number c; scores s become c tanh(s / c).
+        bias: an array that broadcasts to (batches, heads, queries, keys), added to the scores.
+        alibi: a slope for each head of `q`: minus slope times the distance from the diagonal.
+        sinks: a logit for each head of `q`, that takes part in the softmax without a value.
+        score: a function `score(s, batch, head, q, k)` of a scaled product and its place, that
+            returns the score. Positions are those in the sequence.
+        mask: a function `mask(batch, head, q, k)` that says if a query sees a key.
+        cu_seqlens_q, cu_seqlens_k: Int32 arrays of where each sequence begins, and the end, for
+            packed sequences of any lengths: `q`, `k`, `v` are (total, heads, head) then.
+        max_seqlen_q: the most queries of a sequence, if `cu_seqlens_q` is given; by default all.
+        seqused_k: an Int32 array of the number of keys of each sequence.
+        block_table: an Int32 array (batches, pages) of pages of a cache; `k` and `v` are (all
+            pages, rows of a page, heads, head) then, and `seqused_k` is needed.
+        layout: see above.
+        out: the array to write; by default a new one.
+        return_lse: return (out, lse), with the natural logarithm of each row's sum of exponents:
+            Float32 (batches, heads, queries), or (heads, total) for packed sequences.
+        config: a `Config` of `ops.ampere.attention` or `ops.hopper.attention`, instead of the
+            chosen one.
+
+    `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
+    module, become operands, so that they may change from call to call.
+
+    Returns `out`, or (out, lse). A query that sees no key gets zeros and -inf. Raises DSLTypeError
+    for arrays of different libraries or types, extents that do not fit, and options that
+    contradict each other.
+
+    >>> import numpy as np
+    >>> from basedsl_cute.ops import attention
+    >>> q, k, v = (np.ones((1, 4, 2, 32), np.float16) for _ in range(3))
+    >>> attention(q, k, v, causal=True)[0, 3, 0, :4]
+    array([1., 1., 1., 1.], dtype=float16)
+    """
+    if layout not in _LAYOUTS:
+        raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
+    lib = library(q, "attention")
+    packed = cu_seqlens_q is not None
+    operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table)
+    extents = extents_of(operands, cu_seqlens_q, seqused_k, block_table)
+    variant, extras = variant_of(
+        causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
+    )
+    if scale is None:
+        scale = 1 / math.sqrt(extents.head)
+    longest = extents.queries if max_seqlen_q is None else max_seqlen_q
+    lengths = (cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
+    is_dense = all(x is None for x in lengths)
+    if config is None:
+        config = _chosen(extents, longest, operands["q"], variant, is_dense)
+    elif isinstance(config, hopper.Config) and not is_dense:
+        raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
+    result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
+    if extents.batches * extents.queries * extents.heads:
+        _run(
+            lib,
+            [operands[name].view for name in "qkv"],
+            views,
+            lengths,
+            extras,
+            (float(scale), extents.batches, longest, extents.head, extents.head_v, variant, config),
+            q,
+        )
+    return result
+
+
+# Heads' extent -> tiles of the Hopper kernel with a bound on the right, and without: those that fit
+# into shared memory and registers without a spill.
+HOPPER_TILES = {
+    64: ((192, 128), (192, 128)),
+    96: ((128, 128), (128, 176)),
+    128: ((128, 128), (128, 176)),
+    192: ((128, 96), (128, 112)),
+    256: ((128, 80), (128, 80)),
+}
+
+
+def _chosen(
+    extents: Extents, longest: int, q: Operand, variant: Variant, is_dense: bool
+) -> ampere.Config | hopper.Config:
+    """The configuration: heads packed where there are few queries, keys split for few blocks."""
+    target = current_target()
+    if target.is_gpu and WGMMA.is_met_by(target) and is_dense and longest > 64:
+        width = max(extents.head, extents.head_v)
+        bounded, free = next(t for w, t in HOPPER_TILES.items() if width <= w)
+        is_scored = variant.is_scored or variant.mask is not None
+        tile = bounded if is_scored or variant.right is not None else free
+        return hopper.Config(tile)
+    packed = extents.group if longest * extents.group <= 64 else 1
+    tile = (64, 64 if max(extents.head, extents.head_v) <= 128 else 32)
+    if longest * packed <= 16:
+        tile, warps = (16, tile[1]), 1
+    else:
+        warps = 4
+    config = ampere.Config(tile, warps, packed)
+    device = q.record.device[1] if q.record.is_on_gpu else None
+    processors = HardwareInfo(device).get_device_multiprocessor_count()
+    blocks = -(-longest * packed // tile[0]) * (extents.heads // packed) * extents.batches
+    steps = -(-extents.keys // tile[1])
+    splits = min(_MOST_SPLITS, processors // max(blocks, 1), steps // 4)
+    return config if splits < 2 else replace(config, splits=splits)
+
+
+def _results(
+    lib: ArrayLibrary,
+    q: Any,
+    out: Any,
+    extents: Extents,
+    layout: str,
+    packed: bool,
+    return_lse: bool,
+    config: Any,
+) -> tuple[Any, tuple[Any, ...]]:
+    """The result of the call, and the views that kernels write: out, lse, and the workspace of
+    splits.
+    """
+    shape = (*q.shape[:-1], extents.head_v)
+    if out is None:
+        out = lib.empty(shape, q.dtype, q)
+    elif tuple(out.shape) != shape or out.dtype != q.dtype or library(out, "attention") is not lib:
+        raise DSLTypeError(
+            f"attention: out is {tuple(out.shape)} of {out.dtype}, not {shape} of {q.dtype}"
+        )
+    f32 = lib.dtype(cute.Float32)
+    record = ArrayRecord.of(out, "out")
+    if record.strides[-1] != 1 or any(d % 2 for d in record.strides[:-1]) or record.address % 4:
+        raise DSLTypeError("attention: rows of out are not contiguous, or not aligned to 4 bytes")
+    out_view, (rows, _, heads, batches) = view_of_heads(lib, out, record, layout, packed=packed)
+    lse = lse_view = None
+    if return_lse:
+        lse = lib.empty((heads, rows) if packed else (batches, heads, rows), f32, q)
+        steps = (1, rows, heads * rows)
+        lse_view = lib.view(lse, (rows, heads, batches), steps)
+    parts = logs = None
+    if getattr(config, "splits", 1) > 1:
+        many = config.splits * batches
+        parts = lib.empty((many, rows, heads, extents.head_v), f32, q)
+        width = extents.head_v
+        parts = lib.view(
+            parts, (rows, width, heads, many), (heads * width, 1, width, rows * heads * width)
+        )
+        logs = lib.empty((many, heads, rows), f32, q)
+        logs = lib.view(logs, (rows, heads, many), (1, rows, heads * rows))
+    return (out, lse) if return_lse else out, (out_view, lse_view, parts, logs)
+
+
+def _run(
+    lib: ArrayLibrary,
+    qkv: list[Any],
+    views: tuple[Any, ...],
+    lengths: tuple[Any, ...],
+    extras: tuple[Any, ...],
+    rest: tuple[Any, ...],
+    q: Any,
+) -> None:
+    _launch(*qkv, *views, lengths, extras, *rest, lib.stream(q))
+
+
+@cute.jit
+def _launch(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    lse: cute.Tensor | None,
+    parts: cute.Tensor | None,
+    logs: cute.Tensor | None,
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    batches: cute.Int32,
+    longest: cute.Int32,
+    head: cute.Constexpr,
+    head_v: cute.Constexpr,
+    variant: cute.Constexpr,
+    config: cute.Constexpr,
+    stream: cute.Int64,
+):
+    on = cute.Stream(stream.ir_value())
+    q, k = rows_of_heads(q, head), rows_of_heads(k, head)
+    v, target = rows_of_heads(v, head_v), rows_of_heads(out, head_v, 2)
+    if cute.const_expr(isinstance(config, hopper.Config)):
+        hopper.forward(q, k, v, target, lse, extras, scale, variant, config, on)
+    elif cute.const_expr(config.splits > 1):
+        parts = rows_of_heads(parts, head_v, 2)
+        ampere.forward(
+            q, k, v, parts, logs, lengths, extras, scale, batches, longest, variant, config, on
+        )
+        combine(parts, logs, target, lse, config.splits, on)
+    else:
+        ampere.forward(
+            q, k, v, target, lse, lengths, extras, scale, batches, longest, variant, config, on
+        )

@@ -1,0 +1,94 @@
+"""Functions of the user's that kernels call: the arrays that they capture become operands.
+
+    bias = np.zeros((8, 128, 128), np.float32)
+
+    def relative(s, batch, head, q, k):
+        return s + bias[head, q, k]
+
+`Captured.of(relative)` finds `bias`; inside the kernel the function is called with the tensor in
+its place.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError, with_article
+
+
+class Captured:
+    """A function and the arrays in its closure and among the globals that it names.
+
+    Two are equal if they are the same code over the same static values; the arrays are operands.
+    """
+
+    def __init__(self, fn: types.FunctionType, offset: int = 0) -> None:
+        self.fn = fn
+        self.offset = offset
+        self.cells = [i for i, cell in enumerate(fn.__closure__ or ()) if _is_array(_content(cell))]
+        self.names = [name for name in _names(fn.__code__) if _is_array(fn.__globals__.get(name))]
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any] | None, what: str, offset: int = 0) -> Captured | None:
+        """The captured form of a function, whose arrays are operands from number `offset` on."""
+        if fn is None:
+            return None
+        if not isinstance(fn, types.FunctionType):
+            raise DSLTypeError(
+                f"{what}= is {with_article(type(fn))}", hint="pass a plain Python function"
+            )
+        return cls(fn, offset)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays, in the order of `traced`."""
+        closure = self.fn.__closure__ or ()
+        return [
+            *(_content(closure[i]) for i in self.cells),
+            *(self.fn.__globals__[name] for name in self.names),
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Captured) and (self.fn, self.offset) == (other.fn, other.offset)
+
+    def __hash__(self) -> int:
+        return hash((self.fn, self.offset))
+
+    def traced(self, operands: Sequence[Any]) -> Callable[..., Any]:
+        """The function with the tensors among `operands` in place of its arrays."""
+        own = operands[self.offset : self.offset + len(self.cells) + len(self.names)]
+        closure = list(self.fn.__closure__ or ())
+        for i, tensor in zip(self.cells, own, strict=False):
+            closure[i] = types.CellType(tensor)
+        space = self.fn.__globals__
+        if self.names:
+            space = {**space, **dict(zip(self.names, own[len(self.cells) :], strict=True))}
+        made = types.FunctionType(
+            self.fn.__code__, space, self.fn.__name__, self.fn.__defaults__, tuple(closure) or None
+        )
+        made.__kwdefaults__ = self.fn.__kwdefaults__
+        made.__qualname__ = self.fn.__qualname__
+        return cute.jit(made)
+
+
+def _is_array(x: Any) -> bool:
+    return not isinstance(x, type) and hasattr(x, "__dlpack__")
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
+
+
+def _names(code: types.CodeType) -> list[str]:
+    """The globals that a code object names, those of functions inside it included."""
+    found = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(dict.fromkeys(_names(constant)))
+    return list(found)

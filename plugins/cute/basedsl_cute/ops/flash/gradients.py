@@ -1,0 +1,172 @@
+"""`attention_backward`: the gradients of `attention`, the same in every run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError
+from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.ampere.attention_backward import backward
+from basedsl_cute.ops.array_libraries import library
+from basedsl_cute.ops.flash.arguments import (
+    extents_of,
+    operands_of,
+    rows_of_heads,
+    variant_of,
+    view_of_heads,
+)
+
+
+def attention_backward(
+    grad: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    *,
+    scale: float | None = None,
+    causal: bool | str = False,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    bias: Any = None,
+    alibi: Any = None,
+    sinks: Any = None,
+    score: Any = None,
+    mask: Any = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    layout: str = "bshd",
+    grad_bias: Any = None,
+    config: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of `q`, `k` and `v` from `grad`, the gradient of `out`.
+
+    `out` and `lse` are what `attention(..., return_lse=True)` returned for the same arrays and
+    options; gradients have the type and extents of their arrays. They do not depend on the order
+    in which blocks run. `grad_bias`, a Float32 array with the extents of `bias`, is added to, in
+    the order of blocks. A `score` of the user's is differentiated as it is traced (see
+    `ops.flash.derivative`). `max_seqlen_k` is the most keys of a sequence.
+
+    Raises DSLTypeError as `attention` does, and for a score without a known derivative.
+
+    >>> import numpy as np
+    >>> from basedsl_cute.ops import attention, attention_backward
+    >>> q, k, v = (np.ones((1, 4, 2, 32), np.float16) for _ in range(3))
+    >>> out, lse = attention(q, k, v, return_lse=True)
+    >>> grad_q, grad_k, grad_v = attention_backward(np.ones_like(out), q, k, v, out, lse)
+    >>> float(grad_v.sum())
+    256.0
+    """
+    lib = library(q, "attention")
+    packed = cu_seqlens_q is not None
+    operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, None)
+    extents = extents_of(operands, cu_seqlens_q, None, None)
+    variant, extras = variant_of(
+        causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
+    )
+    scale = 1 / math.sqrt(extents.head) if scale is None else scale
+    if tuple(grad.shape) != tuple(out.shape) or grad.dtype != q.dtype:
+        raise DSLTypeError(
+            f"attention: grad is {tuple(grad.shape)} of {grad.dtype}, not {tuple(out.shape)} "
+            f"of {q.dtype}"
+        )
+    found = [lib.empty(tuple(x.shape), x.dtype, q) for x in (q, k, v)]
+    grads = [
+        view_of_heads(lib, x, ArrayRecord.of(x, "a gradient"), layout, packed=is_packed)[0]
+        for x, is_packed in zip(found, (packed, *[cu_seqlens_k is not None] * 2), strict=True)
+    ]
+    results = []
+    for name, x in (("out", out), ("grad", grad)):
+        x = lib.compact(x)
+        record = ArrayRecord.of(x, name)
+        results.append(view_of_heads(lib, x, record, layout, packed=packed)[0])
+    rows, _, heads, batches = operands["q"].shape
+    delta = lib.empty((batches, heads, rows), lib.dtype(cute.Float32), q)
+    order, steps = (rows, heads, batches), (1, rows, heads * rows)
+    views = [lib.view(lib.compact(x), order, steps) for x in (lse, delta)]
+    if config is None:
+        wide = max(extents.head, extents.head_v) > 128
+        config = Config(tile=(64, 64), warps=4) if not wide else Config(tile=(32, 32), warps=2)
+    if grad_bias is not None:
+        if bias is None or tuple(grad_bias.shape) != tuple(bias.shape):
+            raise DSLTypeError("attention: grad_bias has not the extents of bias")
+        _, (_, _, grad_bias, _) = variant_of(
+            causal, window, softcap, (None, None, grad_bias), None, None, extents, lib
+        )
+    if extents.batches * extents.heads * max(extents.queries, extents.keys):
+        _launch(
+            *(operands[name].view for name in "qkv"),
+            *results,
+            *views,
+            *grads,
+            grad_bias,
+            (cu_seqlens_q, cu_seqlens_k, None, None),
+            extras,
+            float(scale),
+            extents.batches,
+            extents.queries if max_seqlen_q is None else max_seqlen_q,
+            extents.keys if max_seqlen_k is None else max_seqlen_k,
+            extents.head,
+            extents.head_v,
+            variant,
+            config,
+            lib.stream(q),
+        )
+    return found[0], found[1], found[2]
+
+
+@cute.jit
+def _launch(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    grad: cute.Tensor,
+    lse: cute.Tensor,
+    delta: cute.Tensor,
+    grad_q: cute.Tensor,
+    grad_k: cute.Tensor,
+    grad_v: cute.Tensor,
+    grad_bias: cute.Tensor | None,
+    lengths: tuple,
+    extras: tuple,
+    scale: cute.Float32,
+    batches: cute.Int32,
+    longest: cute.Int32,
+    longest_keys: cute.Int32,
+    head: cute.Constexpr,
+    head_v: cute.Constexpr,
+    variant: cute.Constexpr,
+    config: cute.Constexpr,
+    stream: cute.Int64,
+):
+    q, k, grad_q, grad_k = (rows_of_heads(x, head) for x in (q, k, grad_q, grad_k))
+    v, out, grad, grad_v = (rows_of_heads(x, head_v) for x in (v, out, grad, grad_v))
+    backward(
+        q,
+        k,
+        v,
+        out,
+        grad,
+        lse,
+        delta,
+        grad_q,
+        grad_k,
+        grad_v,
+        grad_bias,
+        lengths,
+        extras,
+        scale,
+        batches,
+        longest,
+        longest_keys,
+        variant,
+        config,
+        cute.Stream(stream.ir_value()),
+    )

@@ -1,0 +1,106 @@
+"""The softmax of rows that come tile by tile, and how accumulators of mma.sync and wgmma lie.
+
+The algorithm is that of FlashAttention (Dao and others, arXiv 2205.14135): with each tile the
+largest score and the sum of a row are updated, and what was summed so far is scaled.
+"""
+
+from __future__ import annotations
+
+import basedsl_cute as cute
+from basedsl_cute import arch
+from basedsl_cute.ops.flash.variant import LN_2
+
+
+def as_rows(acc):
+    """The accumulator ((2, 2, N/8), M, N) of a thread as a matrix of its rows and columns."""
+    (columns, rows, *more), m, n = acc.layout.shape
+    (step_columns, step_rows, *step_more), step_m, step_n = acc.layout.stride
+    return cute.make_tensor(
+        acc.iterator,
+        cute.make_layout(
+            ((rows, m), (columns, *more, n)),
+            stride=((step_rows, step_m), (step_columns, *step_more, step_n)),
+        ),
+    )
+
+
+def as_operand(acc):
+    """The converted accumulator of a product by mma.sync as the operand A of the next one."""
+    divided = cute.logical_divide(acc.layout, (None, None, 2))
+    (v, m, (two, n)), (step_v, step_m, (step_two, step_n)) = divided.shape, divided.stride
+    return cute.make_tensor(
+        acc.iterator,
+        cute.make_layout(((v, two), m, n), stride=((step_v, step_two), step_m, step_n)),
+    )
+
+
+def as_wgmma_operand(acc):
+    """The converted accumulator of a product by wgmma as the operand A of the next one."""
+    divided = cute.logical_divide(acc.layout, ((None, None, 2), None, None))
+    ((a, b, (two, blocks)), m, n), ((da, db, (d2, dn)), dm, step_n) = divided.shape, divided.stride
+    return cute.make_tensor(
+        acc.iterator,
+        cute.make_layout(((a, b, two), m, (blocks, n)), stride=((da, db, d2), dm, (dn, step_n))),
+    )
+
+
+def scale_rows(sums, scales):
+    """Multiply each of a thread's rows by its number."""
+    for r, scale in enumerate(scales):
+        sums[r, None].store(sums[r, None].load() * scale)
+
+
+class OnlineSoftmax:
+    """The largest score and the sum of weights of each of a thread's rows.
+
+    Four neighbouring threads share a row. `factor` makes scores into exponents of two.
+    """
+
+    def __init__(self, rows, factor):
+        self.factor = factor
+        self.largest = cute.make_rmem_tensor((rows,), cute.Float32)
+        self.total = cute.make_rmem_tensor((rows,), cute.Float32)
+        self.largest.fill(-cute.Float32.inf)
+        self.total.fill(0.0)
+
+    def update(self, scores):
+        """Make a tile's scores into weights; return what each row's sum of values is scaled by."""
+        scales = []
+        for r in range(cute.size(self.largest)):
+            row = scores[r, None].load()
+            before = self.largest[r]
+            largest = arch.warp_reduction_max(
+                row.reduce(cute.ReductionOp.MAX, before, 0), threads_in_group=4
+            )
+            # A row that saw no key so far: its weights are exp2(-inf), not NaN.
+            base = cute.where(largest == -cute.Float32.inf, 0.0, largest) * self.factor
+            weights = cute.math.exp2(row * self.factor - base, fastmath=True)
+            scale = cute.math.exp2(before * self.factor - base, fastmath=True)
+            self.total[r] = weights.reduce(cute.ReductionOp.ADD, self.total[r] * scale, 0)
+            self.largest[r] = largest
+            scores[r, None].store(weights)
+            scales.append(scale)
+        return scales
+
+    def finish(self, row, sink=None):
+        """Return what a row's values are multiplied by at the end, and the logarithm of its sum.
+
+        `sink` is a score without a value. A row that saw nothing gets 0 and -inf.
+        """
+        total = arch.warp_reduction_sum(self.total[row], threads_in_group=4)
+        largest = self.largest[row] * self.factor
+        scale = cute.Float32(1.0)
+        if sink is not None:
+            top = cute.arch.fmax(largest, sink)
+            base = cute.where(top == -cute.Float32.inf, 0.0, top)
+            scale = cute.math.exp2(largest - base, fastmath=True)
+            total = total * scale + cute.math.exp2(sink - base, fastmath=True)
+            largest = top
+        nothing = total == 0.0
+        inverse = cute.where(nothing, 0.0, scale / cute.where(nothing, 1.0, total))
+        log = cute.where(
+            nothing,
+            -cute.Float32.inf,
+            largest * LN_2 + cute.math.log(cute.where(nothing, 1.0, total)),
+        )
+        return inverse, log

@@ -1,0 +1,150 @@
+"""The variant of an attention kernel: which keys a query sees, and how its scores are changed.
+
+Kernels work on tiles of (queries, keys). A `Variant` is static: its windows bound the keys that a
+tile of queries visits, its functions are traced into the kernel for single scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import basedsl_cute as cute
+from basedsl_cute.ops.flash.captured import Captured
+from basedsl_cute.ops.flash.derivative import derivative
+
+LOG2_E = 1.4426950408889634
+LN_2 = 0.6931471805599453
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The static description of an attention.
+
+    Query i and key j are counted from the beginning of their sequences, and the diagonal of query
+    i is key i + `shift`: 0 with `from_start`, else keys - queries, so that the last query stands
+    at the last key. A query sees keys from diagonal - `left` to diagonal + `right`, None for no
+    bound. `softcap` c makes a score s into c tanh(s / c), `score` and `mask` are functions of the
+    user's. `alibi` and `sinks` say that there is a slope and a sink's logit for each head, `bias`
+    that there is a number for each score.
+    """
+
+    left: int | None = None
+    right: int | None = None
+    from_start: bool = False
+    softcap: float | None = None
+    score: Captured | None = None
+    mask: Captured | None = None
+    alibi: bool = False
+    sinks: bool = False
+    bias: bool = False
+
+    @property
+    def is_scored(self) -> bool:
+        """True if scores are changed one by one."""
+        return self.softcap is not None or self.score is not None or self.alibi or self.bias
+
+
+@dataclass
+class Sequence:
+    """The lengths of one sequence, and where its queries and keys begin in packed tensors."""
+
+    queries: Any
+    keys: Any
+    first_query: Any = 0
+    first_key: Any = 0
+
+
+class Place:
+    """The place of a tile's scores: the sequence, its number, and what a score depends on there."""
+
+    def __init__(self, variant, sequence, batch, slopes, bias, captured):
+        self.variant, self.sequence, self.batch = variant, sequence, batch
+        self.slopes, self.bias = slopes, bias
+        self.user_score, self.user_mask = (
+            None if fn is None else fn.traced(captured) for fn in (variant.score, variant.mask)
+        )
+        self.shift = cute.Int32(0)
+        if not variant.from_start:
+            self.shift = cute.Int32(sequence.keys - sequence.queries)
+
+    def keys_of(self, first, last):
+        """The keys [begin, end) that queries `first` to `last` may see by the windows."""
+        begin, end = cute.Int32(0), cute.Int32(self.sequence.keys)
+        if self.variant.left is not None:
+            begin = cute.max(begin, first + self.shift - self.variant.left)
+        if self.variant.right is not None:
+            end = cute.min(end, last + self.shift + self.variant.right + 1)
+        return begin, cute.max(begin, end)
+
+    def queries_of(self, first, last):
+        """The queries [begin, end) that may see keys `first` to `last` by the windows."""
+        begin, end = cute.Int32(0), cute.Int32(self.sequence.queries)
+        if self.variant.right is not None:
+            begin = cute.max(begin, first - self.shift - self.variant.right)
+        if self.variant.left is not None:
+            end = cute.min(end, last - self.shift + self.variant.left + 1)
+        return begin, cute.max(begin, end)
+
+    def is_whole(self, first, last, key, keys):
+        """True if queries `first` to `last` see each of `keys` keys from `key` on."""
+        variant = self.variant
+        whole = key + keys <= self.sequence.keys
+        if variant.left is not None:
+            whole = whole & (key >= last + self.shift - variant.left)
+        if variant.right is not None:
+            whole = whole & (key + keys - 1 <= first + self.shift + variant.right)
+        return whole
+
+    def sees(self, head, query, key):
+        """True if a query sees a key."""
+        variant = self.variant
+        seen = key < self.sequence.keys
+        if variant.left is not None:
+            seen = seen & (key >= query + self.shift - variant.left)
+        if variant.right is not None:
+            seen = seen & (key <= query + self.shift + variant.right)
+        if self.user_mask is not None:
+            seen = seen & self.user_mask(self.batch, head, *self._inside(query, key))
+        return seen
+
+    def score(self, score, head, query, key):
+        """The score of a query and a key, made from their scaled product."""
+        cap = self.variant.softcap
+        if cap is not None:
+            score = cute.math.tanh(score * (1 / cap)) * cap
+        score = self._biased(score, head, query, key)
+        if self.user_score is not None:
+            place = self._inside(query, key)
+            score = cute.Float32(self.user_score(score, self.batch, head, *place))
+        return score
+
+    def score_and_slope(self, score, head, query, key):
+        """The score, and its derivative by the scaled product."""
+        slope = cute.Float32(1.0)
+        cap = self.variant.softcap
+        if cap is not None:
+            bent = cute.math.tanh(score * (1 / cap))
+            score, slope = bent * cap, 1.0 - bent * bent
+        score = self._biased(score, head, query, key)
+        if self.user_score is not None:
+            place = self._inside(query, key)
+            made = cute.Float32(self.user_score(score, self.batch, head, *place))
+            score, slope = made, slope * derivative(made, score)
+        return score, slope
+
+    def _biased(self, score, head, query, key):
+        if self.variant.alibi:
+            away = cute.Float32(key - query - self.shift)
+            score = score - cute.Float32(self.slopes[head]) * cute.where(away < 0, -away, away)
+        if self.variant.bias:
+            query, key = self._inside(query, key)
+            score = score + cute.Float32(self.bias[query, key, head, self.batch])
+        return score
+
+    def _inside(self, query, key):
+        """The query and key for functions of the user's, which may index captured tensors: tiles
+        reach beyond the ends of sequences.
+        """
+        sequence = self.sequence
+        return cute.min(query, sequence.queries - 1), cute.min(key, sequence.keys - 1)

@@ -1,0 +1,291 @@
+"""Attention on Hopper: warp-specialised, by TMA and wgmma, softmax under the products.
+
+A block computes a tile of queries of one head. A producer warp loads the queries, and tiles of keys
+and values into two rings of stages. Each consumer warpgroup has 64 rows. It starts S = Q K^T of the
+next tile of keys and O += P V of this one together, and makes the scores of the next into weights
+while the tensor cores go on with the values (FlashAttention-3, Shah and others, arXiv 2407.08608,
+section 3.2). Weights stay in registers, as operand A of the second product. Tiles of queries are
+dealt from the last to the first, since with a causal mask the last have most keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError
+from basedsl_cute import arch, pipeline
+from basedsl_cute.nvgpu import OperandMajorMode, cpasync, tma, warpgroup
+from basedsl_cute.ops.ampere.attention import Result, adjust, finish
+from basedsl_cute.ops.flash.softmax import OnlineSoftmax, as_rows, as_wgmma_operand, scale_rows
+from basedsl_cute.ops.flash.variant import LOG2_E, Place, Sequence
+from basedsl_cute.utils import hopper_helpers as sm90
+
+ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
+ROWS = 64  # of a warpgroup's wgmma
+
+
+@dataclass(frozen=True)
+class Config:
+    """The static configuration of the kernel.
+
+    `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
+    tiles of keys, and of values, in shared memory.
+    """
+
+    tile: tuple[int, int] = (128, 128)
+    stages: int = 2
+
+    @property
+    def groups(self) -> int:
+        """The number of consumer warpgroups."""
+        return self.tile[0] // ROWS
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.groups + 1)
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Registers of a thread of the producer and of a consumer."""
+        return {1: (56, 256), 2: (24, 240), 3: (32, 160)}[self.groups]
+
+    def smem_bytes(self, head: int, head_v: int) -> int:
+        """Shared memory of a block in bytes, without barriers, for heads of these extents."""
+        m, n = self.tile
+        return 2 * (m * head + self.stages * n * (head + head_v))
+
+
+@cute.kernel
+def forward_kernel(
+    load_q: tma.TmaAtom,
+    tma_q: cute.Tensor,
+    load_k: tma.TmaAtom,
+    tma_k: cute.Tensor,
+    load_v: tma.TmaAtom,
+    tma_v: cute.Tensor,
+    out: cute.Tensor,
+    lse,  # a tensor or None
+    extras: tuple,
+    scale: cute.Float32,
+    mma_s: cute.Constexpr,
+    mma_o: cute.Constexpr,
+    dtype: cute.Constexpr,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr,
+):
+    (m, n), head_v = cfg.tile, out.shape[1]
+    head_k = cute.size(tma_q, mode=[1])
+    thread = arch.thread_idx()[0]
+    tile, head, batch = arch.block_idx()
+    tile = arch.grid_dim()[0] - 1 - tile
+    slopes, sinks, bias, captured = extras
+    sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
+    place = Place(variant, sequence, batch, slopes, bias, captured)
+    key_head = head // (tma_q.shape[2] // tma_k.shape[2])
+    smem = cute.utils.SmemAllocator()
+    depths = (1, cfg.stages, cfg.stages)
+    barriers = [smem.allocate_array(cute.Int64, 2 * stages) for stages in depths]
+    layouts = smem_layouts(dtype, head_k, head_v, cfg)
+    sq, sk, sv = (smem.allocate_tensor(dtype, layout, 1024) for layout in layouts)
+
+    warp = arch.make_warp_uniform(arch.warp_idx())
+    agents = pipeline.Agent.Thread
+    pipes = [
+        pipeline.PipelineTmaAsync.create(
+            barrier_storage=storage,
+            num_stages=stages,
+            producer_group=pipeline.CooperativeGroup(agents),
+            consumer_group=pipeline.CooperativeGroup(agents, 4 * cfg.groups),
+            tx_count=cute.size_in_bytes(dtype, cute.select(layout, [0, 1])),
+            defer_sync=True,
+        )
+        for storage, stages, layout in zip(barriers, depths, layouts, strict=True)
+    ]
+    pipeline.pipeline_init_arrive()
+    pipeline.pipeline_init_wait()
+
+    first, last = tile * m, cute.min(tile * m + m, sequence.queries) - 1
+    begin, end = place.keys_of(first, last)
+    low, high = begin // n, cute.ceil_div(end, n)
+    if warp < 4:
+        arch.setmaxregister_decrease(cfg.registers[0])
+        if warp == 0:
+            queries = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
+            keys = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
+            values = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
+            producer(pipes, (load_q, load_k, load_v), (queries, keys, values), low, high)
+    else:
+        arch.setmaxregister_increase(cfg.registers[1])
+        lane = thread - 128
+        own_s, own_o = mma_s.get_slice(lane), mma_o.get_slice(lane)
+        rq = mma_s.make_fragment_A(own_s.partition_A(sq))
+        rk = mma_s.make_fragment_B(own_s.partition_B(sk))
+        rv = mma_o.make_fragment_B(own_o.partition_B(sv))
+        acc = cute.make_rmem_tensor(mma_o.partition_shape_C((m, head_v)), cute.Float32)
+        acc.fill(0.0)
+        scores = cute.make_rmem_tensor(mma_s.partition_shape_C((m, n)), cute.Float32)
+        weights = cute.make_rmem_tensor(scores.layout, dtype)
+        operand = as_wgmma_operand(weights)
+        coords = as_rows(own_s.partition_C(cute.make_identity_tensor((m, n))))
+        sums, by_row = as_rows(acc), as_rows(scores)
+        softmax = OnlineSoftmax(
+            cute.size(sums, mode=[0]),
+            cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
+        )
+        consumers = [pipe.make_participants()[1] for pipe in pipes]
+        at_q, at_k, at_v = consumers
+        if low < high:
+            query_stage = at_q.wait_and_advance()
+            stage = at_k.wait_and_advance()
+            multiply_scores(mma_s, scores, rq, rk, stage.index)
+            warpgroup.wait_group(0)
+            stage.release()
+            key0 = (high - 1) * n
+            adjust(by_row, coords, place, scale, tile * m, key0, head, (first, last), n, 1)
+            softmax.update(by_row)
+            weights.store(scores.load().to(dtype))
+            for i in cute.range(1, high - low, unroll=1):
+                key0 = (high - 1 - i) * n
+                stage = at_k.wait_and_advance()
+                multiply_scores(mma_s, scores, rq, rk, stage.index)
+                held = at_v.wait_and_advance()
+                multiply_values(mma_o, acc, operand, rv, held.index)
+                warpgroup.wait_group(1)
+                stage.release()
+                adjust(by_row, coords, place, scale, tile * m, key0, head, (first, last), n, 1)
+                scales = softmax.update(by_row)
+                warpgroup.wait_group(0)
+                held.release()
+                scale_rows(sums, scales)
+                weights.store(scores.load().to(dtype))
+            held = at_v.wait_and_advance()
+            multiply_values(mma_o, acc, operand, rv, held.index)
+            warpgroup.wait_group(0)
+            held.release()
+            query_stage.release()
+        result = own_o.partition_C(cute.make_identity_tensor((m, head_v)))
+        target = Result(out, lse, sinks, variant, sequence, batch, batch, cute.Boolean(True))
+        finish(softmax, sums, as_rows(result), target, tile * m, head, 1)
+
+
+@cute.jit
+def producer(pipes, atoms, tiles, low, high):
+    """Load the queries, and keys and values from the last tile to the first."""
+    load_q, load_k, load_v = atoms
+    (to_q, from_q), (to_k, from_k), (to_v, from_v) = tiles
+    at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
+    if low < high:
+        stage = at_q.acquire_and_advance()
+        cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
+        for i in cute.range(high - low, unroll=1):
+            at = high - 1 - i
+            stage = at_k.acquire_and_advance()
+            cute.copy(load_k, from_k[None, at], to_k[None, stage.index], tma_bar_ptr=stage.barrier)
+            stage = at_v.acquire_and_advance()
+            cute.copy(load_v, from_v[None, at], to_v[None, stage.index], tma_bar_ptr=stage.barrier)
+        at_k.tail()
+        at_v.tail()
+
+
+def tma_tile(atom, x, staged, tile, at, head, batch):
+    """The stages of a tile in shared memory and its tiles in global memory, as TMA copies them."""
+    tiles = cute.local_tile(x[None, None, head, batch], tile, at)
+    return cpasync.tma_partition(
+        atom,
+        0,
+        cute.make_layout(1),
+        cute.group_modes(staged, 0, 2),
+        cute.group_modes(tiles, 0, 2),
+    )
+
+
+@cute.jit
+def multiply_scores(mma, scores, rq, rk, stage):
+    """Start S = Q K^T with a stage of keys."""
+    mma.set(warpgroup.Field.ACCUMULATE, False)
+    warpgroup.fence()
+    for b in cute.range_constexpr(cute.size(rq, mode=[2])):
+        cute.gemm(mma, scores, rq[None, None, b, 0], rk[None, None, b, stage], scores)
+        mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.commit_group()
+
+
+@cute.jit
+def multiply_values(mma, acc, weights, rv, stage):
+    """Start O += P V with a stage of values."""
+    mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.fence()
+    for b in cute.range_constexpr(cute.size(weights, mode=[2])):
+        cute.gemm(mma, acc, weights[None, None, b], rv[None, None, b, stage], acc)
+    warpgroup.commit_group()
+
+
+def smem_layouts(dtype, head_k, head_v, cfg):
+    """The staged layouts of the queries, the keys, and the values as (head, keys)."""
+    m, n = cfg.tile
+    return (
+        sm90.make_smem_layout_a(ROW, (m, n, head_k), dtype, 1),
+        sm90.make_smem_layout_b(ROW, (m, n, head_k), dtype, cfg.stages),
+        sm90.make_smem_layout_b(COLUMN, (m, head_v, n), dtype, cfg.stages),
+    )
+
+
+@cute.jit
+def forward(
+    q: cute.Tensor,
+    k: cute.Tensor,
+    v: cute.Tensor,
+    out: cute.Tensor,
+    lse: cute.Tensor | None,
+    extras: tuple,
+    scale: cute.Float32,
+    variant: cute.Constexpr,
+    cfg: cute.Constexpr,
+    stream: cute.Constexpr = None,
+):
+    """Compute attention of `q` (queries, head, heads, batches) over `k` and `v` (keys, head, key
+    heads, batches) into `out`, and the logarithms of the rows' sums into `lse` (queries, heads,
+    batches) if given.
+
+    `extras` are (slopes, sinks, bias (queries, keys, heads, batches), captured tensors). Raises
+    DSLTypeError for a tile that does not fit the instruction or shared memory.
+    """
+    (m, n), head_k, head_v, dtype = cfg.tile, q.shape[1], v.shape[1], q.element_type
+    if cute.const_expr(m % ROWS or not 1 <= cfg.groups <= 3 or n % 16 or n > 256):
+        raise DSLTypeError(
+            f"attention on Hopper has no tile {cfg.tile}",
+            hint="queries are 64, 128 or 192, keys a multiple of 16 up to 256",
+        )
+    layouts = smem_layouts(dtype, head_k, head_v, cfg)
+    mma_s = sm90.make_trivial_tiled_mma(
+        dtype,
+        dtype,
+        OperandMajorMode.K,
+        OperandMajorMode.K,
+        cute.Float32,
+        (cfg.groups, 1, 1),
+        tiler_mn=(ROWS, n),
+    )
+    mma_o = sm90.make_trivial_tiled_mma(
+        dtype,
+        dtype,
+        OperandMajorMode.K,
+        OperandMajorMode.MN,
+        cute.Float32,
+        (cfg.groups, 1, 1),
+        tiler_mn=(ROWS, head_v),
+        a_source=warpgroup.OperandSource.RMEM,
+    )
+    op = cpasync.CopyBulkTensorTileG2SOp()
+    tensors = (q, k, cute.select(v, [1, 0, 2, 3]))
+    tiles = ((m, head_k), (n, head_k), (head_v, n))
+    loads: list = []
+    for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
+        loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
+    forward_kernel(*loads, out, lse, extras, scale, mma_s, mma_o, dtype, variant, cfg).launch(
+        grid=(cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3]),
+        block=(cfg.threads, 1, 1),
+        stream=stream,
+        min_blocks_per_mp=1,
+    )

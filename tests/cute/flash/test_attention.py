@@ -1,0 +1,296 @@
+"""`ops.attention` against float64, on the simulator or the GPU that is there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from basedsl import DSLTypeError
+from basedsl_cute.ops import attention
+from basedsl_cute.ops.ampere.attention import Config
+from basedsl_cute.ops.hopper import attention as hopper
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from attention_reference import reference
+
+BIAS = np.random.default_rng(7).standard_normal((4, 70, 90)).astype(np.float32)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
+
+
+@pytest.fixture(scope="module")
+def qkv():
+    return normal(2, 70, 4, 64), normal(2, 90, 2, 64, seed=1), normal(2, 90, 2, 96, seed=2)
+
+
+def close(found, wanted, atol=4e-3):
+    np.testing.assert_allclose(np.asarray(found, np.float64), wanted, atol=atol)
+
+
+SLOPES = np.float32([0.1, 0.2, 0.3, 0.4])
+
+
+def capped(s, *_):
+    return 2 * np.tanh(s / 2)
+
+
+def biased(s, *_):
+    return s + BIAS
+
+
+def sloped(s, batch, head, q, k):
+    return s - SLOPES[head] * abs(k - q - 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, {}),
+        ({"causal": True}, {"right": 0}),
+        ({"causal": "top-left"}, {"right": 0, "shift": 0}),
+        ({"window": (10, 3)}, {"left": 10, "right": 3}),
+        (
+            {"window": (10, None), "causal": True, "scale": 0.5},
+            {"left": 10, "right": 0, "scale": 0.5},
+        ),
+        ({"softcap": 2.0}, {"score": capped}),
+        ({"bias": BIAS}, {"score": biased}),
+        ({"alibi": SLOPES}, {"score": sloped}),
+    ],
+    ids=["plain", "causal", "top-left", "window", "scale", "softcap", "bias", "alibi"],
+)
+def test_options(qkv, options, wanted):
+    out, lse = attention(*qkv, return_lse=True, **options)
+    values, logs = reference(*qkv, **wanted)
+    close(out, values)
+    close(lse, logs, 2e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "tile"),
+    [
+        ({}, {}, (64, 64)),
+        ({"causal": True}, {"right": 0}, (128, 64)),
+        ({"window": (10, 3)}, {"left": 10, "right": 3}, (192, 48)),
+        ({"bias": BIAS}, {"score": biased}, (64, 80)),
+    ],
+    ids=["plain", "causal", "window", "bias"],
+)
+def test_the_kernel_for_hopper(qkv, options, wanted, tile):
+    config = hopper.Config(tile)
+    out, lse = attention(*qkv, return_lse=True, config=config, **options)
+    values, logs = reference(*qkv, **wanted)
+    close(out, values)
+    close(lse, logs, 2e-3)
+
+
+def test_hopper_with_a_function_and_rows_that_see_nothing():
+    q, k, v = normal(1, 80, 2, 64), normal(1, 40, 1, 64, seed=1), normal(1, 40, 1, 64, seed=2)
+
+    def score(s, batch, head, q, k):
+        return s * 0.5 if q > k else s - head
+
+    def wanted(s, batch, head, q, k):
+        return np.where(q > k, s * 0.5, s - head)
+
+    config = hopper.Config((64, 32), stages=3)
+    out, lse = attention(q, k, v, causal=True, score=score, return_lse=True, config=config)
+    values, logs = reference(q, k, v, right=0, score=wanted)
+    close(out, values)
+    np.testing.assert_array_equal(np.isneginf(lse), np.isneginf(logs))
+
+
+def test_sinks_take_part_without_a_value(qkv):
+    sinks = np.float32([0.5, -1, 2, 0])
+    out, lse = attention(*qkv, sinks=sinks, return_lse=True)
+    values, logs = reference(*qkv)
+    total = np.logaddexp(logs, sinks[:, None])
+    close(out, values * np.exp(logs - total).transpose(0, 2, 1)[..., None])
+    close(lse, total, 2e-3)
+
+
+def test_a_layout_of_heads_first(qkv):
+    swapped = (np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in qkv)
+    close(attention(*swapped, layout="bhsd").transpose(0, 2, 1, 3), reference(*qkv)[0])
+
+
+def test_rows_that_see_nothing_are_zeros_and_minus_infinity():
+    q, k, v = normal(1, 40, 2, 32), normal(1, 8, 2, 32, seed=1), normal(1, 8, 2, 32, seed=2)
+    out, lse = attention(q, k, v, causal=True, return_lse=True)
+    values, logs = reference(q, k, v, right=0)
+    close(out, values)
+    assert np.isneginf(lse[:, :, :32]).all() and np.isfinite(lse[:, :, 32:]).all()
+    np.testing.assert_array_equal(np.isneginf(lse), np.isneginf(logs))
+
+
+def test_not_a_number_travels_along_its_row(qkv):
+    q, k, v = (x.copy() for x in qkv)
+    q[0, 3, 1, 5] = np.nan
+    out = attention(q, k, v)
+    assert np.isnan(out[0, 3, 1]).all()
+    assert np.isnan(out).sum() == out.shape[-1]
+
+
+class TestFunctions:
+    """Scores and masks that are functions of the user's."""
+
+    def test_arrays_that_they_capture_are_operands(self, qkv):
+        relative = np.zeros((4, 70, 90), np.float32)
+
+        def score(s, batch, head, q, k):
+            return s + relative[head, q, k]
+
+        for _ in range(2):
+            relative[:] = np.random.default_rng().standard_normal(relative.shape)
+            found = attention(*qkv, score=score)
+            close(found, reference(*qkv, score=lambda s, *_: s + relative)[0])
+
+    def test_an_array_of_the_module(self, qkv):
+        def score(s, batch, head, q, k):
+            return s + BIAS[head, q, k]
+
+        close(attention(*qkv, score=score), reference(*qkv, score=biased)[0])
+
+    def test_plain_python(self, qkv):
+        width = 25
+
+        def score(s, batch, head, q, k):
+            if q > k:
+                return s * 0.5
+            return s - head
+
+        def mask(batch, head, q, k):
+            return k <= q + 20 and (q - k < width or k < 2)
+
+        def wanted_score(s, batch, head, q, k):
+            return np.where(q > k, s * 0.5, s - head)
+
+        def wanted_mask(batch, head, q, k):
+            return (k <= q + 20) & ((q - k < width) | (k < 2))
+
+        wanted, _ = reference(*qkv, score=wanted_score, mask=wanted_mask)
+        close(attention(*qkv, score=score, mask=mask), wanted)
+
+    def test_a_number_that_they_capture_may_change(self, qkv):
+        factor = 0.5
+
+        def score(s, batch, head, q, k):
+            return s * factor
+
+        close(attention(*qkv, score=score), reference(*qkv, score=lambda s, *_: s * 0.5)[0])
+        factor = 2.0
+        close(attention(*qkv, score=score), reference(*qkv, score=lambda s, *_: s * 2.0)[0])
+
+
+class TestDecoding:
+    """Few queries against many keys."""
+
+    @pytest.mark.parametrize("window", [None, (50, 0)])
+    def test_keys_are_split_over_blocks(self, window):
+        q, k, v = normal(2, 1, 8, 64), normal(2, 700, 2, 64, seed=1), normal(2, 700, 2, 64, seed=2)
+        out, lse = attention(q, k, v, window=window, return_lse=True)
+        left, right = window or (None, None)
+        values, logs = reference(q, k, v, left=left, right=right)
+        close(out, values)
+        close(lse, logs, 2e-3)
+
+    def test_splits_with_sinks(self):
+        q, k, v = normal(1, 2, 4, 32), normal(1, 300, 1, 32, seed=1), normal(1, 300, 1, 32, seed=2)
+        sinks = np.float32([1, 2, 3, 4])
+        config = Config((16, 32), 1, packed=4, splits=3)
+        out = attention(q, k, v, sinks=sinks, config=config, causal=True)
+        values, logs = reference(q, k, v, right=0)
+        total = np.logaddexp(logs, sinks[:, None])
+        close(out, values * np.exp(logs - total).transpose(0, 2, 1)[..., None])
+
+    def test_a_cache_of_pages(self):
+        rows, used = 16, np.int32([37, 90])
+        pages = normal(20, rows, 2, 64, seed=1), normal(20, rows, 2, 64, seed=2)
+        table = np.int32(np.random.default_rng(3).permutation(20)[:12].reshape(2, 6))
+        q = normal(2, 3, 4, 64)
+        out = attention(q, *pages, block_table=table, seqused_k=used, causal=True)
+        for i, keys in enumerate(used):
+            k, v = (x[table[i]].reshape(1, -1, 2, 64)[:, :keys] for x in pages)
+            close(out[i : i + 1], reference(q[i : i + 1], k, v, right=0)[0])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_packed_sequences(causal):
+    lengths = [(5, 9), (40, 40), (0, 7), (70, 33), (3, 0)]
+    starts = [np.cumsum([0, *x]).astype(np.int32) for x in zip(*lengths, strict=True)]
+    q, k, v = (normal(starts[i > 0][-1], heads, 64, seed=i) for i, heads in enumerate((4, 2, 2)))
+    out, lse = attention(
+        q, k, v, cu_seqlens_q=starts[0], cu_seqlens_k=starts[1], causal=causal, return_lse=True
+    )
+    for i in range(len(lengths)):
+        own, keys = (slice(s[i], s[i + 1]) for s in starts)
+        right = 0 if causal else None
+        values, logs = reference(q[None, own], k[None, keys], v[None, keys], right=right)
+        close(out[own], values[0])
+        close(lse[:, own], logs[0], 2e-3)
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 2, 32), (1, 0, 2, 32)])
+def test_nothing_to_do(shape):
+    q = normal(*shape)
+    k = v = normal(shape[0], 4, 2, 32)
+    assert attention(q, k, v).shape == shape
+
+
+def test_no_keys():
+    q, k = normal(1, 3, 2, 32), normal(1, 0, 2, 32)
+    out, lse = attention(q, k, k, return_lse=True)
+    assert (out == 0).all() and np.isneginf(lse).all()
+
+
+def test_views_are_copied_where_kernels_need_it():
+    wide = normal(1, 20, 2, 35)
+    q = wide[..., 1:33]
+    close(attention(q, q, q), reference(q, q, q)[0])
+
+
+def test_modes_of_one_element_have_any_stride():
+    q, k, v = (normal(1, 1, 70, 32, seed=i) for i in range(3))
+    odd = [np.lib.stride_tricks.as_strided(x, (1, 70, 1, 32), (2, 64, 2, 2)) for x in (q, k, v)]
+    wanted = reference(*(x.transpose(0, 2, 1, 3) for x in (q, k, v)))[0]
+    close(attention(*odd), wanted)
+    close(attention(*odd, config=hopper.Config((64, 64))), wanted)
+
+
+def test_out_is_written(qkv):
+    out = np.full((2, 70, 4, 96), np.nan, np.float16)
+    assert attention(*qkv, out=out) is out
+    close(out, reference(*qkv)[0])
+
+
+Q = np.zeros((1, 8, 4, 64), np.float16)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((Q, Q[..., :32], Q), {}, "heads of q have 64 elements, those of k 32"),
+        ((Q, Q[:, :4], Q), {}, "k and v differ in length"),
+        ((Q, Q[:, :, :3], Q[:, :, :3]), {}, "3 heads of keys cannot serve 4 of queries"),
+        ((Q[0], Q, Q), {}, "q has 3 modes, not"),
+        ((Q.astype(np.float32),) * 3, {}, "no kernel for elements of Float32"),
+        ((Q, Q, [[1]]), {}, "takes arrays of PyTorch, CuPy or NumPy, not a list"),
+        ((np.zeros((1, 8, 4, 80), np.float16),) * 3, {}, "heads of 80 elements .* have no kernel"),
+        ((Q, Q, Q), {"causal": "left"}, "causal='left'"),
+        ((Q, Q, Q), {"layout": "sbhd"}, "no layout 'sbhd'"),
+        ((Q, Q, Q), {"bias": np.zeros((3, 8, 8), np.float32)}, "bias of .* does not broadcast"),
+        ((Q, Q, Q), {"sinks": np.zeros(3, np.float32)}, r"sinks is \(3,\), not \(4,\)"),
+        ((Q, Q, Q), {"score": "linear"}, "score= is a str"),
+        ((Q, Q, Q), {"block_table": np.zeros((1, 1), np.int32)}, "block_table needs seqused_k"),
+        ((Q, Q, Q), {"out": np.zeros((1, 8, 4, 32), np.float16)}, "out is"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments, options, message):
+    with pytest.raises(DSLTypeError, match=message):
+        attention(*arguments, **options)

@@ -1,0 +1,127 @@
+"""Gradients of `ops.attention` against their formulas in float64."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import basedsl_cute as cute
+from basedsl import DSLTypeError
+from basedsl_cute.ops import attention, attention_backward
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from attention_reference import gradients
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float16)
+
+
+def check(q, k, v, wanted, seed=9, **options):
+    """The gradients of a random gradient of the result, compared with those of the formulas."""
+    out, lse = attention(q, k, v, return_lse=True, **options)
+    grad = normal(*out.shape, seed=seed)
+    found = attention_backward(grad, q, k, v, out, lse, **options)
+    for name, one, other in zip("qkv", found, gradients(grad, q, k, v, **wanted), strict=True):
+        assert one.shape == other.shape and one.dtype == q.dtype
+        np.testing.assert_allclose(np.float64(one), other, atol=1.5e-2, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def qkv():
+    return normal(2, 70, 4, 64), normal(2, 90, 2, 64, seed=1), normal(2, 90, 2, 96, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, {}),
+        ({"causal": True}, {"right": 0}),
+        ({"window": (20, 3)}, {"left": 20, "right": 3}),
+    ],
+    ids=["plain", "causal", "window"],
+)
+def test_options(qkv, options, wanted):
+    check(*qkv, wanted, **options)
+
+
+def test_softcap():
+    q, k, v = (normal(1, 33, 2, 32, seed=i) for i in range(3))
+    check(
+        q,
+        k,
+        v,
+        {
+            "score": lambda s, *_: 2 * np.tanh(s / 2),
+            "slope": lambda s, *_: 1 - np.tanh(s / 2) ** 2,
+        },
+        softcap=2.0,
+    )
+
+
+def bent(s, batch, head, q, k):
+    if q > k:
+        return s * 0.5 + cute.math.tanh(s)
+    return cute.math.exp(s * 0.25) - head
+
+
+def test_a_function_is_differentiated():
+    q, k, v = (normal(1, 40, 2, 32, seed=i) for i in range(3))
+
+    def score(s, b, h, i, j):
+        return np.where(i > j, s * 0.5 + np.tanh(s), np.exp(s * 0.25) - h)
+
+    def slope(s, b, h, i, j):
+        return np.where(i > j, 0.5 + 1 - np.tanh(s) ** 2, 0.25 * np.exp(s * 0.25))
+
+    check(q, k, v, {"score": score, "slope": slope, "right": 5}, score=bent, window=(None, 5))
+
+
+def test_the_gradient_of_a_bias():
+    q, k, v = (normal(2, 20, 2, 32, seed=i) for i in range(3))
+    bias = normal(2, 20, 20, seed=4).astype(np.float32)
+    found = np.zeros_like(bias)
+    out, lse = attention(q, k, v, bias=bias, return_lse=True)
+    grad = normal(*out.shape, seed=5)
+    attention_backward(grad, q, k, v, out, lse, bias=bias, grad_bias=found)
+    wanted = gradients(grad, q, k, v, score=lambda s, *_: s + bias, of_scores=True)
+    np.testing.assert_allclose(found, wanted.sum(0), atol=1e-2)
+
+
+def test_packed_sequences():
+    lengths = [(5, 9), (40, 40), (0, 7), (70, 33), (3, 0)]
+    starts = [np.cumsum([0, *x]).astype(np.int32) for x in zip(*lengths, strict=True)]
+    q, k, v = (normal(starts[i > 0][-1], heads, 32, seed=i) for i, heads in enumerate((4, 2, 2)))
+    options = {"cu_seqlens_q": starts[0], "cu_seqlens_k": starts[1], "causal": True}
+    out, lse = attention(q, k, v, return_lse=True, **options)
+    grad = normal(*out.shape, seed=5)
+    found = attention_backward(grad, q, k, v, out, lse, **options)
+    for i in range(len(lengths)):
+        own, keys = (slice(s[i], s[i + 1]) for s in starts)
+        parts = (grad[None, own], q[None, own], k[None, keys], v[None, keys])
+        wanted = gradients(*parts, right=0)
+        for one, other, place in zip(found, wanted, (own, keys, keys), strict=True):
+            np.testing.assert_allclose(np.float64(one[place]), other[0], atol=1.5e-2)
+
+
+def test_runs_are_equal_to_the_bit(qkv):
+    out, lse = attention(*qkv, return_lse=True)
+    grad = normal(*out.shape)
+    first, second = (attention_backward(grad, *qkv, out, lse) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def stepped(s, batch, head, q, k):
+    return s % 2.0
+
+
+def test_a_score_without_a_derivative():
+    q = normal(1, 8, 1, 32)
+    out, lse = attention(q, q, q, score=stepped, return_lse=True)
+    with pytest.raises(DSLTypeError, match="whose derivative is not known"):
+        attention_backward(q, q, q, q, out, lse, score=stepped)
