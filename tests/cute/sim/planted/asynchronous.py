@@ -411,7 +411,7 @@ CASES = [
     (arrival_before_the_data, RaceError, SHARED),
     (too_many_arrivals, SimulationError, "arrivals at an mbarrier|deadlock"),
     (never_initialised, SimulationError, "no mbarrier was initialised"),
-    (misaligned_bulk_load, MemoryAccessError, "multiples of 16"),
+    (misaligned_bulk_load, MemoryAccessError, "16"),
     (bulk_load_beyond, MemoryAccessError, "out-of-bounds"),
     (peer_read_without_barrier, SimulationError, NOT_YET, {"grid": 2, "cluster": (2, 1, 1)}),
     (peer_ends_before, RaceError, "may have ended", {"grid": 2, "cluster": (2, 1, 1)}),
