@@ -15,7 +15,6 @@ class CuteTrace:
     #: The `gpu.module` of the kernels, made with the first one.
     gpu_module: Any = None
     #: How many kernels there are of each name, to tell their symbols apart.
-    kernel_names: dict[str, int] = field(default_factory=dict)
     #: The `KernelCall`s made: each must be launched.
     kernel_calls: list[Any] = field(default_factory=list)
     #: The number of each symbolic extent or stride, and the argument where it was met first.
@@ -24,6 +23,8 @@ class CuteTrace:
     allocates: bool = False
     #: The first place where host code reads or writes an element of a tensor.
     host_access: Span | None = None
+    #: True if kernels check the coordinates of elements: for the simulator.
+    checks_coordinates: bool = False
     #: The values of arguments whose arrays are read-only, with the arguments' names.
     read_only: list[tuple[Any, str]] = field(default_factory=list)
     #: The parameters of kernels in the IR, with what each launch passes.

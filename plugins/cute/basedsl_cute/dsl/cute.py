@@ -23,6 +23,7 @@ from basedsl import (
     Stages,
     Trace,
     argument_type,
+    current_trace_or_none,
 )
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
@@ -42,6 +43,7 @@ from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
+from basedsl_cute.lowering.ptx.link import stamps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,14 +108,19 @@ class Cute(Language):
     def launch(
         self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> KernelCall:
+        trace = current_trace_or_none()
+        if trace is not None:
+            on_simulator = not self.target(trace.options).is_gpu
+            asked = trace.options.check_coordinates != "off"
+            cute_trace(trace).checks_coordinates = on_simulator and asked
         return KernelCall(kernel, args, kwargs)
 
     def target(self, settings: Any) -> Target:
         """Return the target of the options: `arch`, else this machine's GPU, else the simulator."""
         return target_of(settings.arch) if settings.arch else detect()
 
-    def target_key(self, settings: Any) -> str:
-        return self.target(settings).name
+    def target_key(self, settings: Any) -> tuple[str, ...]:
+        return (self.target(settings).name, *stamps(settings.link_libraries))
 
     def pipeline(self, settings: Any) -> Pipeline:
         target = self.target(settings)
