@@ -284,6 +284,7 @@ LAUNCHES = [
     host("return x", "cannot be returned", "an array that the caller", "def host"),
     python("kernel(x)", "which is not allowed", "launch it from a @jit function"),
     python("kernel[1, 32](x)", "no launch extents in brackets", LAUNCH),
+    python("host(np.zeros((), np.float32))", "without modes", "x[()]", "x[t] = 1.0"),
     python("host[1, 32](x)", "called without brackets", "host(...)"),
     python("host.launch(grid=1, block=32)", "it is called", "host(...)"),
     python("host()", "missing a required argument: 'x'", "it takes (x)"),

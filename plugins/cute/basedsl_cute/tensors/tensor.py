@@ -343,8 +343,14 @@ class Tensor(NoVector):
                 f"indexed with {len(coord)} coordinates",
                 hint="give one coordinate a mode, or a single linear index",
             )
-        if type(coord) is not tuple and coord is not None and algebra.rank(self.layout) > 1:
-            self._check_linear()
+        if type(coord) is not tuple and coord is not None:
+            if isinstance(self.layout.shape, tuple) and not self.layout.shape:
+                raise DSLTypeError(
+                    "a tensor without modes is indexed with a number",
+                    hint="x[()] is its only element",
+                )
+            if algebra.rank(self.layout) > 1:
+                self._check_linear()
         return self._widened(coord)
 
     def _check_linear(self) -> None:
