@@ -44,6 +44,6 @@ def check_supported(nodes: Iterable[ast.AST], filename: str) -> None:
 
 
 def _asks_for_variables(call: ast.Call) -> bool:
-    """Return True for `locals()`, `vars()` and `dir()`: its variables are cells, and branches are functions."""
+    """Return True for `locals()`, `vars()` and `dir()`: branches are functions of their own."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     return name in ("locals", "vars", "dir") and not call.args
