@@ -183,7 +183,7 @@ def _empty_like(container: Any) -> Any:
     """Return an empty container of the class of another one, without running the class's own
     code, with its attributes.
     """
-    cls = type(container)
+    cls: Any = type(container)
     new = cls.__new__(cls)
     if isinstance(container, deque):
         deque.__init__(new, (), container.maxlen)
