@@ -167,3 +167,21 @@ def variables_listed_in_a_branch(n):
 @refused("the variables of a compiled function cannot be listed", "int")
 def variables_listed_at_the_top(n):
     return n + len(vars())  # error
+
+
+_SEEN = []
+
+
+def _noted(k):
+    _SEEN.append(k)
+    return k
+
+
+@refused("'_SEEN' is changed by a later item of any()", "int")
+def effects_of_later_items(n):
+    return 1 if any(_noted(k) == n for k in (1, 2, 3)) else 0  # error
+
+
+@program("int")
+def effects_of_items_that_are_known(n):
+    return n + any(_noted(k) > 1 for k in (1, 2, 3))
