@@ -76,7 +76,30 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from basedsl.conformance.programs import all_cases
 
         cases = all_cases()
-        metafunc.parametrize("case", [c for _, c in cases], ids=[name for name, _ in cases])
+        metafunc.parametrize(("name", "case"), cases, ids=[name for name, _ in cases])
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how many conformance programs each DSL runs, and why it leaves others out."""
+    reports = (one for kind in terminalreporter.stats.values() for one in kind)
+    ran = {
+        one.nodeid.partition("[")[2].rstrip("]").partition("-")[0]
+        for one in reports
+        if "test_programs.py::" in getattr(one, "nodeid", "")
+    }
+    if not ran:
+        return
+    from basedsl.conformance.features import skipped
+    from basedsl.conformance.programs import all_cases
+
+    for conformance in conformances(config):
+        if not any(conformance.name.startswith(name) for name in ran):
+            continue
+        run, left = skipped(conformance, all_cases())
+        total = run + sum(left.values())
+        terminalreporter.write_line(f"{conformance.name} runs {run} of {total} programs")
+        for why, count in sorted(left.items(), key=lambda one: -one[1]):
+            terminalreporter.write_line(f"  {count:4} left out, {why}")
 
 
 def _batches(config: Any, conformance: Conformance) -> list[range]:

@@ -230,7 +230,7 @@ class Driver:
         check_shared_objects(call.function.fn, call.values, call.arguments, before)
         found = effects(before, after)
         check_left_values(found, before, call.function.fn.__code__)
-        return (*found, *traced.outside_events)
+        return tuple(found)
 
     def _guards(self, call: BoundCall, traced: Sequence[DSLFunction] = ()) -> Guards:
         """Collect guards for the called function, the functions traced into it, and the static

@@ -58,14 +58,11 @@ class Rewritten(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """The module that tracing built, the result's structure, the functions called in it, and the
-    operations outside of Python that static code did, as `open('file')`.
-    """
+    """The module that tracing built, the result's structure, and the functions called in it."""
 
     module: Any
     results: Results
     functions: tuple[DSLFunction, ...]
-    outside_events: tuple[str, ...] = ()
 
 
 class Built(NamedTuple):

@@ -14,7 +14,6 @@ from basedsl.errors import DSLError, endless_recursion, placed
 from basedsl.function import bind_staged
 from basedsl.language import Language
 from basedsl.location import span_of_function
-from basedsl.metastage.outside_world import noticed
 from basedsl.metastage.plain_helpers import Watch
 from basedsl.mlir import Bindings
 from basedsl.pytree import Node, flatten, nodes_of, same_shape
@@ -59,7 +58,7 @@ def trace_call(
             staged = function.fn
             if rewritten.staged is not None:
                 staged = trace.staged[function] = bind_staged(rewritten.staged, trace)
-            with noticed(), Watch(outside.questions) as watch:
+            with Watch(outside.questions) as watch:
                 trace.on_meeting = watch.start
                 returned = _run(language, trace, staged, args, kwargs)
             trace.check_refused()
@@ -74,7 +73,7 @@ def trace_call(
             _check_unchanged(call, proxies, before)
             language.end_function(trace, op, results.values)
         language.after_trace(trace)
-    return Traced(module, results, tuple(trace.functions), tuple(trace.outside_events))
+    return Traced(module, results, tuple(trace.functions))
 
 
 def ir_types(

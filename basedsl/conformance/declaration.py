@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from basedsl.binding.argument_types import argument_type
+from basedsl.errors import DSLError
 from basedsl.numeric import from_numpy_dtype
 
 
@@ -22,6 +25,16 @@ class Conformance:
         The name for `--basedsl-dsl`.
     dsl
         The `basedsl.DSL`.
+    without
+        Features that the DSL does not have (`features.FEATURES` lists them: "loops", "floats",
+        "buffers", ...), each with the reason. Programs that need one are skipped, with that reason,
+        and random programs do not have it. A key may also be the name of one program
+        ("loops-gauss"). Arrays as arguments are left out by themselves where the DSL passes none.
+    least_share
+        The share of the programs that must be run, from 0 to 1: one that skips more does not pass.
+    time_limit
+        The seconds that one program may take, and the making of a small one that fails; 0 for no
+        limit.
     unsupported
         Feature tags (see `programs`) that the DSL does not have, each with the reason. Programs
         with such a tag must fail with a `DSLError` that points into the program.
@@ -50,6 +63,9 @@ class Conformance:
         fuzz_share: float = 1.0,
         kernels: bool = False,
         environment: Mapping[str, str] | None = None,
+        without: Mapping[str, str] | None = None,
+        least_share: float = 0.5,
+        time_limit: float = 60.0,
     ) -> None:
         self.name = name
         self.dsl = dsl
@@ -59,6 +75,24 @@ class Conformance:
         self.fuzz_share = fuzz_share
         self.kernels = kernels
         self.environment = dict(environment or {})
+        self.least_share = least_share
+        self.time_limit = time_limit
+        self._without = dict(without or {})
+
+    @functools.cached_property
+    def without(self) -> dict[str, str]:
+        """The features that the DSL does not have, with the reasons."""
+        found = dict(self._without)
+        if "buffers" not in found and not self._passes_buffers():
+            found["buffers"] = f"{self.dsl.name} passes no arrays"
+        return found
+
+    def _passes_buffers(self) -> bool:
+        try:
+            argument_type(self.dsl.language, self.buffer([0]), None, "a")
+        except DSLError:
+            return False
+        return True
 
     @property
     def int_bits(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import linecache
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from basedsl.conformance.compare import difference, run_dsl, run_python
 from basedsl.conformance.declaration import Conformance
 from basedsl.conformance.generate import Generator, inputs
 from basedsl.conformance.shrink import shrink
+from basedsl.conformance.time_limit import limited
 
 # A program that was cut wrongly raises these: no finding.
 _NO_PROGRAM = (NameError, TypeError, AttributeError, SyntaxError, RecursionError, KeyError)
@@ -21,7 +23,8 @@ _NO_PROGRAM = (NameError, TypeError, AttributeError, SyntaxError, RecursionError
 
 def generate(conformance: Conformance, seed: int) -> str:
     """Return the program of a seed, as text, with floats that fit the DSL's precision."""
-    return Generator(seed, exact=conformance.float_bits < 64).program()
+    without = frozenset(conformance.without)
+    return Generator(seed, exact=conformance.float_bits < 64, without=without).program()
 
 
 def load(text: str, filename: str) -> Callable[..., Any]:
@@ -41,7 +44,8 @@ def failure(conformance: Conformance, seed: int, text: str) -> str:
         return ""
     compiled = conformance.entry(fn)
     for n, m, x, flag, items in inputs(seed):
-        args = (n, m, x, flag, Buf(items))
+        values = {"n": n, "m": m, "x": x, "flag": flag, "a": Buf(items)}
+        args = tuple(values[name] for name in inspect.signature(fn).parameters)
         python = run_python(fn, args, {})
         if isinstance(python.error, _NO_PROGRAM):
             return ""
@@ -73,7 +77,8 @@ def quick_compiler(conformance: Conformance, seed: int) -> Iterator[None]:
 
 def check_seed(conformance: Conformance, seed: int) -> str:
     """Return a report on the program of `seed`, made small; "" if both agree."""
-    with quick_compiler(conformance, seed):
+    limit = 4 * conformance.time_limit  # for one that fails, the making of a small one too
+    with quick_compiler(conformance, seed), limited(f"the program of seed {seed}", limit):
         return _check_text(conformance, seed, generate(conformance, seed))
 
 
@@ -86,7 +91,7 @@ def _check_text(conformance: Conformance, seed: int, text: str) -> str:
     def fails(candidate: str) -> bool:
         return _ends(candidate) and failure(conformance, seed, candidate).startswith(kind)
 
-    small = shrink(text, fails)
+    small = shrink(text, fails, seconds=min(conformance.time_limit or 60, 60))
     return f"seed {seed}: {failure(conformance, seed, small)}\n\n{small}"
 
 

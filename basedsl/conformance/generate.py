@@ -11,9 +11,12 @@ buffer of ints with LENGTH items. It may raise, for instance ZeroDivisionError.
 
 from __future__ import annotations
 
+import ast
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from basedsl.conformance.features import features_of
 from basedsl.conformance.variety import LENGTH, WRAP, Variety
 
 HEADER = """\
@@ -47,10 +50,13 @@ class _Scope:
 
 @dataclass
 class Generator(Variety):
-    """Makes one program. `exact`: see the module; `budget` bounds the number of statements."""
+    """Makes one program. `exact`: see the module; `budget` bounds the number of statements;
+    `without` are features (`features.FEATURES`) that it must not have.
+    """
 
     seed: int
     exact: bool = False
+    without: frozenset[str] = frozenset()
     budget: int = 26
     lines: list[str] = field(default_factory=list)
 
@@ -62,7 +68,8 @@ class Generator(Variety):
 
     def program(self) -> str:
         """Return the source text of one module with a function `program`."""
-        scope = _Scope({"n": "int", "m": "int", "x": "float", "flag": "bool"})
+        kinds = {name: kind for name, kind in self.parameters.items() if kind != "buffer"}
+        scope = _Scope(kinds)
         body: list[str] = []
         for name, kind in self.random.sample(
             [
@@ -80,13 +87,49 @@ class Generator(Variety):
             ],
             self.random.randint(3, 7),
         ):
-            body.append(f"{name} = {self.value(kind, scope)}")
-            scope.bound[name] = kind
+            made = self.allowed(scope, self.first_value(name, kind, scope))
+            if made:
+                body += made
+                scope.bound[name] = kind
         while self.budget > 0:
-            body += self.statement(scope)[0]
-        body.append(f"return {self.result(scope)}")
+            body += self.allowed(scope, lambda: self.statement(scope)[0])
+        last = self.allowed(scope, lambda: [f"return {self.result(scope)}"])
+        body += last or (["return n"] if "results" not in self.without else ["pass"])
         text = "".join(f"    {line}\n" for line in body)
-        return f"{HEADER}\n\ndef program(n, m, x, flag, a):\n{text}"
+        return f"{HEADER}\n\ndef program({', '.join(self.parameters)}):\n{text}"
+
+    def first_value(self, name: str, kind: str, scope: _Scope) -> Callable[[], list[str]]:
+        return lambda: [f"{name} = {self.value(kind, scope)}"]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the program, and the kind of each."""
+        found = {"n": "int", "m": "int", "x": "float", "flag": "bool", "a": "buffer"}
+        for name, feature in (("x", "floats"), ("a", "buffers")):
+            if feature in self.without:
+                del found[name]
+        return found
+
+    def allowed(self, scope: _Scope, make: Callable[[], list[str]]) -> list[str]:
+        """Return lines that need none of the features that the program must not have; nothing if a
+        few attempts all do.
+        """
+        for _ in range(8 if self.without else 1):
+            bound, functions = dict(scope.bound), list(self.functions)
+            lines = make()
+            if not self.without or not self.needs(lines) & self.without:
+                return lines
+            scope.bound, self.functions = bound, functions
+        self.budget -= 1
+        return []
+
+    def needs(self, lines: list[str]) -> frozenset[str]:
+        """Return the features of lines of the program's body."""
+        text = "def body():\n" + "".join(f"    {line}\n" for line in lines)
+        names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        found = features_of(text) - {"results"}
+        found |= {"buffers"} if "a" in names else set()
+        return frozenset(found | ({"floats"} if names & {"x", "math"} else set()))
 
     # Expressions -------------------------------------------------------------------------------
 

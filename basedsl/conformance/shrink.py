@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from collections.abc import Callable, Iterator
 
 Edit = Callable[[], Callable[[], None]]  # makes a change, returns what takes it back
@@ -10,11 +11,15 @@ Edit = Callable[[], Callable[[], None]]  # makes a change, returns what takes it
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
-def shrink(source: str, fails: Callable[[str], bool], budget: int = 1500) -> str:
+def shrink(
+    source: str, fails: Callable[[str], bool], budget: int = 1500, seconds: float = 60.0
+) -> str:
     """Return a smaller program for which `fails` is true, as it is for `source`.
 
-    `fails` gets the text of a candidate; it must be false for texts that are no programs.
+    `fails` gets the text of a candidate; it must be false for texts that are no programs. `budget`
+    bounds the candidates, and after `seconds` none is tried any more.
     """
+    end = time.monotonic() + seconds
     tree = ast.parse(source)
     best = ast.unparse(tree)
     if not fails(best):
@@ -25,8 +30,8 @@ def shrink(source: str, fails: Callable[[str], bool], budget: int = 1500) -> str
         edits = list(_edits(tree))
         for edit in edits:
             budget -= 1
-            if budget <= 0:
-                break
+            if budget <= 0 or time.monotonic() > end:
+                return best
             undo = edit()
             try:
                 text = ast.unparse(ast.fix_missing_locations(tree))

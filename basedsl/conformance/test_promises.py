@@ -488,3 +488,16 @@ def test_without_preprocessing_a_dynamic_condition_is_refused(conformance: Confo
         f(1)
     assert "preprocess" in str(caught.value)
     assert "if n > 0:  # here" in str(caught.value)
+
+
+def test_element_types_do_not_share_code(conformance: Conformance) -> None:
+    if "buffers" in conformance.without:
+        pytest.skip(f"buffers: {conformance.without['buffers']}")
+
+    def program(a: Any) -> Any:
+        return a[0] / 2 + a[1]
+
+    compiled = conformance.entry(program)
+    for _ in range(3):  # compiled, run by Python, run natively
+        assert compiled(conformance.buffer([3, 4])) == 5.5
+        assert compiled(conformance.buffer([3.5, 4.25])) == 6.0

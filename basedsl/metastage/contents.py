@@ -240,6 +240,7 @@ class Contents:
 
     def _reduced(self, obj: Any, *, with_attributes: bool = True) -> bool:
         """Follow what pickling would take of an object of a library."""
+        getattr(obj, "__dict__", None)  # a partial makes its dict when asked, and pickles it then
         try:
             parts = obj.__reduce_ex__(4)
         except Exception:  # user code may raise anything: then the object counts as opaque

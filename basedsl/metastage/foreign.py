@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from basedsl.errors import DSLError, with_article
@@ -19,6 +19,7 @@ from basedsl.metastage.contents import (
     may_change,
 )
 from basedsl.metastage.namespaces import ONCE, instructions, named_in, naming_span
+from basedsl.metastage.volatile import outside_calls
 from basedsl.tracing import current_trace_or_none
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ class ForeignObjects:
         self._marks = None if self._outside is None else self._outside.mark(snapshot)
         used: set[str] | None = None
         if self._outside is not None and self._outside.volatile:
-            used = _used_names(functions, snapshot)
-            self._refuse_volatile(self._outside.volatile, used)
+            self._refuse_volatile(_reached(functions, snapshot))
         for name, value in global_values.items():
             if not self._hold(name, value) and self._is_global(name):
                 self._check_opaque(name, value)
@@ -91,15 +91,19 @@ class ForeignObjects:
                 hint="use it outside of loops and branches that the run time decides",
             )
 
-    def _refuse_volatile(self, functions: Iterable[str], used: set[str]) -> None:
-        for path in sorted(functions):
-            name = path.rpartition(".")[2]
-            if name in used:
+    def _refuse_volatile(self, functions: Iterable[FunctionType]) -> None:
+        for function in functions:
+            for call in outside_calls(function):
+                here = any(function.__code__ is code for code in self._codes)
+                first = None if here else naming_span(self._codes, function.__name__)[0]
                 raise DSLError(
-                    f"'{path}', which answers otherwise each time, is used inside staged control "
-                    "flow",
-                    self._span_of(name),
-                    notes=(("it would be called once, while compiling", None),),
+                    f"'{call.path}', which reaches outside of the program, is used inside staged "
+                    "control flow",
+                    first or call.span,
+                    notes=(
+                        *((("it is used here", call.span),) if first is not None else ()),
+                        ("it would be called once, while compiling", None),
+                    ),
                     hint="call it outside of loops and branches that the run time decides, and "
                     "pass what it gives as an argument",
                 )
@@ -162,7 +166,13 @@ def _used_names(
     functions: Iterable[FunctionType], snapshot: Mapping[int, PlaceContents]
 ) -> set[str]:
     """Return the names in a region's code, and in the helpers and methods that it can call."""
-    found: set[str] = set()
+    return {name for f in _reached(functions, snapshot) for name in named_in(f.__code__)}
+
+
+def _reached(
+    functions: Iterable[FunctionType], snapshot: Mapping[int, PlaceContents]
+) -> Iterator[FunctionType]:
+    """Yield a region's functions, and the helpers and methods that they can call."""
     seen: set[int] = set()
     classes = {type(c.place) for c in snapshot.values() if c.node.kind == "object"}
     methods = {
@@ -172,23 +182,21 @@ def _used_names(
         for name, f in vars(base).items()
         if name not in _MAKING
     }
-    todo: list[Any] = list(functions)
-    todo += [f for name, f in methods.items() if name.startswith("__")]
+    todo: list[Any] = [f for name, f in methods.items() if name.startswith("__")]
     for contents in snapshot.values():
         todo += contents.leaves
+    todo += functions  # first, as `pop` takes the last
     while todo:
         function = todo.pop()
         if isinstance(function, property):
             todo += [function.fget, function.fset]
         function = getattr(function, "__func__", function)
-        code = getattr(function, "__code__", None)
-        if not isinstance(code, CodeType) or id(code) in seen:
+        if not isinstance(function, FunctionType) or id(function.__code__) in seen:
             continue
+        code = function.__code__
         seen.add(id(code))
+        yield function
         names = named_in(code)
-        found.update(names)
-        if isinstance(function, FunctionType):
-            held = (function.__globals__.get(name) for name in names)
-            todo += [one for one in held if isinstance(one, FunctionType | MethodType)]
+        held = (function.__globals__.get(name) for name in names)
+        todo += [one for one in held if isinstance(one, FunctionType | MethodType)]
         todo += [methods[name] for name in names if name in methods]
-    return found

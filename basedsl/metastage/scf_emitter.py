@@ -21,6 +21,11 @@ class ScfEmitter:
         self._ir = trace.ir
         self._at_end_of = trace.insertion
 
+    @property
+    def float_checks(self) -> bool:
+        """True: errors of floats are Python's, such as those of a division by zero."""
+        return True
+
     def for_(
         self,
         start: Value,

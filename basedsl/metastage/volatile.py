@@ -1,4 +1,4 @@
-"""Functions of libraries that answer otherwise at each call: clocks, entropy, the user's input.
+"""Functions of libraries that reach outside of the program: clocks, entropy, files, processes.
 
 Static code calls them while compiling. Code that was traced with such an answer is for one call;
 in captured control flow, which is traced once however often it runs, they are refused.
@@ -8,26 +8,97 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import dis
+import pathlib
 import random
 import sys
 import types
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from basedsl.location import Span, span_of_code
 
 _FUNCTIONS = {
-    "builtins": ("input",),
-    "os": ("urandom", "getrandom", "times", "getloadavg"),
+    "builtins": ("input", "open"),
+    "glob": ("glob", "iglob"),
+    "io": ("open", "open_code", "FileIO"),
+    "numpy": (
+        *("load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt"),
+        *("fromfile", "memmap"),
+    ),
+    "os": (
+        *("urandom", "getrandom", "times", "getloadavg", "getcwd", "chdir", "umask"),
+        *("open", "read", "write", "close", "pipe", "truncate", "listdir", "scandir", "walk"),
+        *("stat", "lstat", "access", "chmod", "chown", "utime", "link", "symlink", "readlink"),
+        *("mkdir", "makedirs", "rmdir", "removedirs", "remove", "unlink", "rename", "renames"),
+        *("replace", "system", "popen", "fork", "kill", "putenv", "unsetenv", "startfile"),
+        *("execl", "execv", "execve", "execvp", "spawnl", "spawnv", "posix_spawn", "waitpid"),
+    ),
+    "os.path": (
+        *("exists", "lexists", "isfile", "isdir", "islink", "ismount", "getsize", "getmtime"),
+        *("getatime", "getctime", "samefile"),
+    ),
     "random": ("SystemRandom",),
     "secrets": ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe"),
+    "shutil": (
+        *("copy", "copy2", "copyfile", "copytree", "move", "rmtree", "disk_usage", "which"),
+        *("make_archive", "unpack_archive"),
+    ),
+    "socket": ("socket", "create_connection", "create_server", "getaddrinfo", "gethostbyname"),
+    "subprocess": (
+        *("run", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "Popen"),
+    ),
+    "tempfile": (
+        *("NamedTemporaryFile", "TemporaryFile", "TemporaryDirectory", "SpooledTemporaryFile"),
+        *("mkstemp", "mkdtemp", "mktemp"),
+    ),
     "time": (
         *("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime"),
         *("time_ns", "perf_counter_ns", "monotonic_ns", "process_time_ns", "thread_time_ns"),
-        *("clock_gettime_ns", "localtime", "gmtime", "ctime"),
+        *("clock_gettime_ns", "localtime", "gmtime", "ctime", "sleep"),
     ),
+    "urllib.request": ("urlopen", "urlretrieve"),
     "uuid": ("uuid1", "uuid4"),
 }
 _NAMES = frozenset(name for names in _FUNCTIONS.values() for name in names)
-#: Methods of the classes of dates that read the clock.
-CLOCK_METHODS = ("now", "today", "utcnow")
+_KINDS = (types.FunctionType, types.BuiltinFunctionType, type)
+_METHODS: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (datetime.date, ("now", "today", "utcnow")),
+    (
+        pathlib.Path,
+        (
+            *("open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mkdir"),
+            *("rmdir", "unlink", "rename", "replace", "exists", "is_file", "is_dir", "iterdir"),
+            *("glob", "rglob", "stat", "chmod", "symlink_to", "hardlink_to", "cwd", "home"),
+        ),
+    ),
+)
+
+
+_METHOD_NAMES = frozenset(name for _, names in _METHODS for name in names)
+_ASKED = _NAMES | _METHOD_NAMES
+_UNKNOWN: Any = object()
+
+
+class _Made:
+    """An object of a class with such methods, as a call of the class makes one."""
+
+    def __init__(self, cls: type, path: str) -> None:
+        self.cls = cls
+        self.path = path
+
+
+class OutsideCall(NamedTuple):
+    """A use of one of these functions in code: the function as written there, and the place."""
+
+    path: str
+    code: types.CodeType
+    offset: int
+
+    @property
+    def span(self) -> Span:
+        """The place in the source."""
+        return span_of_code(self.code, self.offset)
 
 
 def is_volatile(value: Any) -> bool:
@@ -35,7 +106,7 @@ def is_volatile(value: Any) -> bool:
     cls: Any = type(value)
     if issubclass(cls, random.SystemRandom):
         return True
-    if not issubclass(cls, (types.FunctionType, types.BuiltinFunctionType, type)):
+    if not issubclass(cls, _KINDS):
         return False
     name = value.__name__
     if name not in _NAMES:
@@ -46,7 +117,74 @@ def is_volatile(value: Any) -> bool:
     return False
 
 
-def reads_clock(value: Any) -> bool:
-    """Return True for a class of dates, whose methods may read the clock."""
-    cls: Any = type(value)
-    return issubclass(cls, type) and issubclass(value, datetime.date)
+def _has_volatile(owner: Any, name: str) -> bool:
+    """Return True if `owner.name` reads a clock or a file: of classes of dates, of paths."""
+    if isinstance(owner, _Made):
+        owner = object.__new__(owner.cls)
+    cls: Any = owner if issubclass(type(owner), type) else type(owner)
+    return any(
+        name in methods and issubclass(cls, base) and (cls is owner or base is not datetime.date)
+        for base, methods in _METHODS
+    )
+
+
+def outside_calls(function: types.FunctionType) -> Iterator[OutsideCall]:
+    """Yield where a function's own code names one of these functions, by the values that its
+    globals and closure have now.
+    """
+    values: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:
+            continue
+    yield from _calls_in(function.__code__, function.__globals__, values)
+
+
+def _calls_in(
+    code: types.CodeType, scope: dict[str, Any], values: dict[str, Any]
+) -> Iterator[OutsideCall]:
+    names = code.co_names
+    if any(is_volatile(value) for value in values.values()) or (
+        not _ASKED.isdisjoint(names) or any(is_volatile(scope.get(name)) for name in names)
+    ):
+        values = dict(values)
+        yield from _scan(code, scope, values)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _calls_in(constant, scope, values)
+
+
+def _scan(
+    code: types.CodeType, scope: dict[str, Any], values: dict[str, Any]
+) -> Iterator[OutsideCall]:
+    current, path = _UNKNOWN, ""
+    made: _Made | None = None
+    for instruction in dis.get_instructions(code):
+        kind, name = instruction.opname, instruction.argval
+        if isinstance(current, type) and issubclass(current, pathlib.Path):
+            made = _Made(current, path)
+        if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
+            current, path = scope.get(name, getattr(builtins, name, _UNKNOWN)), name
+        elif kind == "IMPORT_NAME":
+            current, path = sys.modules.get(name, _UNKNOWN), name
+            continue
+        elif kind.startswith("STORE_") and current is not _UNKNOWN:
+            values[name] = current
+            current, made = _UNKNOWN, None
+        elif kind.startswith(("LOAD_FAST", "LOAD_DEREF")):
+            current, path = values.get(name, _UNKNOWN) if type(name) is str else _UNKNOWN, str(name)
+        elif kind in ("LOAD_ATTR", "LOAD_METHOD") and current is not _UNKNOWN:
+            path = f"{path}.{name}"
+            if _has_volatile(current, name):
+                yield OutsideCall(path, code, instruction.offset)
+            known = isinstance(current, (types.ModuleType, type))
+            current = vars(current).get(name, _UNKNOWN) if known else _UNKNOWN
+        elif kind in ("CACHE", "PUSH_NULL", "PRECALL", "EXTENDED_ARG"):
+            continue
+        elif kind.startswith("CALL") and made is not None:
+            current, path = made, made.path
+        else:
+            current = _UNKNOWN
+        if current is not _UNKNOWN and is_volatile(current):
+            yield OutsideCall(path, code, instruction.offset)

@@ -31,7 +31,7 @@ from basedsl import digest
 from basedsl.loaded_classes import loaded_classes
 from basedsl.location import is_internal, is_rewritten
 from basedsl.metastage.plain_helpers import Question, questions_in
-from basedsl.metastage.volatile import CLOCK_METHODS, is_volatile, reads_clock
+from basedsl.metastage.volatile import outside_calls
 from basedsl.native_call import object_layout
 from basedsl.native_call.conditions import CALL, Row
 from basedsl.staleness.containers import contents_reader
@@ -80,7 +80,6 @@ class Guards:
         self._paths: dict[Any, str] = {}
         self._bare: list[tuple[str, Any]] = []
         self._path = ""
-        self._dates: list[str] = []
         #: The functions that answer otherwise at each call, as users write them.
         self.volatile: set[str] = set()
         #: Arrays and buffers whose contents are guarded: path, guard, object.
@@ -250,8 +249,6 @@ class Guards:
             if isinstance(value, kinds):
                 follow(self, value)
                 return
-        if is_volatile(value):
-            self._volatile(self._path)
         inner = _inner(value)
         if inner:
             self._say(digest.of_value(value) or digest.of_class(type(value)))
@@ -289,6 +286,8 @@ class Guards:
             self._add(guard, "field", id(fn), name)
         self._say(digest.of_code(fn.__code__))
         self.questions.update(questions_in(fn.__code__))
+        for call in outside_calls(fn):
+            self._volatile(call.path)
         self._named("defaults", fn.__defaults__, f"{fn.__name__}.__defaults__")
         self._named("keyword defaults", fn.__kwdefaults__, f"{fn.__name__}.__kwdefaults__")
         names = sorted(set(_names(fn.__code__)))
@@ -357,10 +356,6 @@ class Guards:
                     elif name in vars(module) or self._names & _ASKING:
                         self._item(vars(module), name, f"{module.__name__}.{name}")
                         found = True
-            for path in self._dates:
-                for name in self._names.intersection(CLOCK_METHODS):
-                    self._volatile(f"{path}.{name}")
-            self._dates.clear()
             for name in sorted(self._names):
                 module_ = sys.modules.get(name)  # imported inside a function
                 if isinstance(module_, types.ModuleType) and id(module_) not in self._numbers:
@@ -378,12 +373,8 @@ class Guards:
             self._say(f"{module.__name__}.{name} = {digest.of_value(value)}")
         elif contents_reader(getattr(value, "__self__", None)) is not None:
             self._named(name, value.__self__, f"{module.__name__}.{name}")  # `random.random`
-        elif is_volatile(value):
-            self._volatile(f"{module.__name__}.{name}")
         elif isinstance(value, types.ModuleType):
             self._value(value)  # `np.random`
-        elif reads_clock(value):
-            self._dates.append(f"{module.__name__}.{name}")
         elif isinstance(value, list | dict | set) and len(value) <= _LONGEST:
             full = f"{module.__name__}.{name}"
             self._named(full, value, full)
@@ -445,8 +436,6 @@ class Guards:
 
     def _class(self, cls: type) -> None:
         self._say(digest.of_class(cls))
-        if reads_clock(cls):
-            self._dates.append(self._path)
         if self._foreign(cls.__module__):
             return
         if type(cls) is not type:

@@ -118,8 +118,6 @@ class Trace:
         #: The decorated functions traced so far, and the rewritten form of each.
         self.functions: list[Any] = []
         self.outside = outside
-        #: Operations outside of Python that static code has done: files, processes.
-        self.outside_events: list[str] = []
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         self.staged: dict[Any, Callable[..., Any]] = {}
         #: Names of functions that the module declares and other code defines.

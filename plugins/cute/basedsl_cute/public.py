@@ -95,6 +95,7 @@ from basedsl_cute.algebra import (
 from basedsl_cute.algebra import congruent as is_congruent
 from basedsl_cute.algebra import increment as increment_coord
 from basedsl_cute.algebra import weakly_congruent as is_weakly_congruent
+from basedsl_cute.arch.events import trace
 from basedsl_cute.arrays.placeholders import sym_int, sym_int32, sym_int64
 from basedsl_cute.atoms import (
     CopyAtom,
@@ -211,6 +212,7 @@ from basedsl_cute.host.adapters import register_jit_arg_adapter
 from basedsl_cute.host.event import Event
 from basedsl_cute.host.stream import Stream
 from basedsl_cute.interop import cuda, testing, torch
+from basedsl_cute.interop.events import record_events
 from basedsl_cute.nvgpu.tma import prefetch
 from basedsl_cute.tensors import math
 from basedsl_cute.tensors.fast_divmod import (
@@ -478,6 +480,7 @@ __all__: list[str] = [
     "recast_layout",
     "recast_ptr",
     "recast_tensor",
+    "record_events",
     "register_jit_arg_adapter",
     "repeat",
     "repeat_as_tuple",
@@ -509,6 +512,7 @@ __all__: list[str] = [
     "tiled_divide",
     "tiled_product",
     "torch",
+    "trace",
     "transform_leaf",
     "typing",
     "unflatten",

@@ -39,6 +39,8 @@ _CONTEXT = MLIRContext(_BINDINGS)
 class Emitter(ScfEmitter):
     """`scf`, with the traits of a target that the tests ask for."""
 
+    float_checks = False  # what instructions give, as kernels do
+
     def __init__(self, trace: tracing.Trace, **traits: bool) -> None:
         super().__init__(trace)
         vars(self).update(traits)

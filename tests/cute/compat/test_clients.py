@@ -1,6 +1,7 @@
 """Small differences that programs written for CuTe's DSL met: each of these runs as written."""
 
 import contextlib
+import functools
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from basedsl_cute import pipeline, testing
 from basedsl_cute.arrays.address_owner import owner_of
 from basedsl_cute.base_dsl.enums import Arch
 from basedsl_cute.cutlass_dsl import BaseDSL
-from basedsl_cute.runtime import make_ptr
+from basedsl_cute.runtime import from_dlpack, make_ptr
 
 
 @cute.jit
@@ -170,3 +171,27 @@ def test_the_architecture_of_the_target(monkeypatch):
     assert BaseDSL._get_dsl().get_arch_enum() is Arch.sm_80 < Arch.sm_90a
     monkeypatch.setenv("CUTE_DSL_ARCH", "sim")
     assert BaseDSL._get_dsl().get_arch_enum() is cute.arch.Arch.sm_90a
+
+
+def copy_where(source, target, inside=None):
+    cute.basic_copy_if(inside, source, target)
+
+
+def test_a_partial_function_is_called_in_a_branch(sim):
+    @cute.kernel
+    def kernel(x: cute.Tensor, out: cute.Tensor):
+        thread = cute.arch.thread_idx()[0]
+        inside = cute.make_rmem_tensor((4,), cute.Boolean)
+        for i in cute.range_constexpr(4):
+            inside[i] = i != 2
+        copy = functools.partial(copy_where, inside=inside)
+        if thread < x.shape[0]:
+            copy(x[thread, None], out[thread, None])
+
+    @cute.jit
+    def run(x: cute.Tensor, out: cute.Tensor):
+        kernel(x, out).launch(grid=1, block=32)
+
+    x, out = np.ones((8, 4), np.float32), np.zeros((8, 4), np.float32)
+    run(from_dlpack(x), from_dlpack(out))
+    assert out.tolist() == [[1, 1, 0, 1]] * 8

@@ -13,6 +13,7 @@ import pytest
 
 import basedsl_cute
 from basedsl import DSLError
+from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
 from basedsl_cute.host.kernel_launch import KernelCall
 
@@ -186,6 +187,37 @@ def test_operations_take_a_location(path):
     ]
     assert not without
     assert sum(map(is_operation, functions.values())) > 1
+
+
+# Places of host code, and what is asked while compiling: neither is an operation.
+WITHOUT_LOCATIONS = frozenset(
+    """runtime runtime.Tensor torch testing testing.JitArguments cuda jax jax.testing struct
+    base_dsl base_dsl.dsl base_dsl.dsl.BaseDSL base_dsl.runtime.cuda cutlass_dsl.T utils.LayoutEnum
+    utils.HardwareInfo experimental _mlir _mlir.dialects""".split()
+) | {vocabulary.FUNCTION}
+NO_OPERATIONS = frozenset(
+    """const_expr range range_constexpr range_dynamic dynamic_expr dtype register_jit_arg_adapter
+    target_version jit kernel native_struct sym_int sym_int32 sym_int64 dsl_user_op
+    extract_mlir_values new_from_mlir_values install_as is_same_kind create_initial_search_state
+    create_cute_tensor_for_fp8 is_fp8_dtype from_name reduced to is_static""".split()
+)
+
+
+def test_all_functions_of_the_vocabulary_take_a_location():
+    without = []
+    for path, names in vocabulary.NAMES.items():
+        for name in names.split():
+            if path in WITHOUT_LOCATIONS or name in NO_OPERATIONS:
+                continue
+            function = vocabulary.find(path, name)
+            function = getattr(function, "__func__", function)
+            if isinstance(function, CuteFunction) or not inspect.isroutine(function):
+                continue
+            parameters = inspect.signature(function, follow_wrapped=False).parameters
+            anything = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+            if not anything and not {"loc", "ip"} <= {*parameters}:
+                without.append(f"{path}.{name}")
+    assert not without
 
 
 def test_operations_on_layouts_take_a_location():

@@ -22,15 +22,18 @@ from basedsl import (
     logical_not,
     user_span,
 )
+from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.compat.mlir_dialects import as_ir_value
 from basedsl_cute.compat.mlir_values import extract_mlir_values, new_from_mlir_values
 
 
+@takes_location
 def not_(value: Any) -> Any:
     """Return `not value`, of a run-time value too."""
     return logical_not(_truth(value)) if is_dynamic(value) else not value
 
 
+@takes_location
 def and_(*values: Any) -> Any:
     """Return whether all values are true; all of them are evaluated."""
     result: Any = True
@@ -43,6 +46,7 @@ def and_(*values: Any) -> Any:
     return result
 
 
+@takes_location
 def or_(*values: Any) -> Any:
     """Return whether one of `values` is true; all of them are evaluated."""
     result: Any = False

@@ -71,6 +71,11 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "accepted without effect: compiled functions take arrays directly in any case",
         affects_output=False,
     )
+    trace_buffer: int = option(
+        0,
+        "address of the buffer for events of kernels; `cute.record_events` sets it",
+        affects_output=True,
+    )
     log_autotune: bool = option(
         False, "print the times that tuning measures, and its choice", affects_output=False
     )

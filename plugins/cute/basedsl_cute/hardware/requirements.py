@@ -70,6 +70,7 @@ CLUSTERS = _since("cluster of several blocks", _HOPPER)
 WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
+TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),))
 LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")  # PTX ISA 9.7.13.18
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
@@ -112,7 +113,7 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
         LAUNCH_CONTROL,
     ),
     "nvvm.tcgen05.mma": (
-        Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),)),
+        TCGEN05_INTEGERS,
         TCGEN05,
     ),
     "nvvm.tcgen05.shift": (Requirement("tcgen05.shift", ("sm_100a", "sm_103a")),),

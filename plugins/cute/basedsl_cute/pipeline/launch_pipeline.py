@@ -7,6 +7,7 @@ from typing import Any
 from basedsl import DSLTypeError
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
+from basedsl_cute.arch.events import trace
 from basedsl_cute.arch.launch_control import RESPONSE_BYTES
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import CooperativeGroup
@@ -71,7 +72,8 @@ class PipelineClcFetchAsync(PipelineAsync):
         """Wait until the stage of `state` is empty, and have the full barrier of each block of the
         cluster expect a response; called by the whole warp.
         """
-        wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
+        with trace("producer_acquire"):
+            wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
         barrier, blocks = self.full + state.index, self._facts.length
         if blocks == 1:
             with arch.elect_one():

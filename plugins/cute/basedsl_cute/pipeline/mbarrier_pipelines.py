@@ -13,6 +13,7 @@ from basedsl import DSLTypeError, Int32, is_dynamic, logical_not, user_span
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.arch import mbarrier
+from basedsl_cute.arch.events import trace
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.pipeline.groups import Agent, CooperativeGroup
 from basedsl_cute.pipeline.mbarrier_array import PipelineOp, StageBarriers
@@ -162,7 +163,8 @@ class PipelineAsync:
 
         `try_token`, the result of `producer_try_acquire`, spares the wait where it is True.
         """
-        wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
+        with trace("producer_acquire"):
+            wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
 
     @takes_location
     def producer_try_acquire(self, state: PipelineState) -> Any:
@@ -205,7 +207,8 @@ class PipelineAsync:
 
         `try_token`, the result of `consumer_try_wait`, spares the wait where it is True.
         """
-        wait_unless(try_token, self.full + state.index, state.phase)
+        with trace("consumer_wait"):
+            wait_unless(try_token, self.full + state.index, state.phase)
 
     @takes_location
     def consumer_try_wait(self, state: PipelineState) -> Any:

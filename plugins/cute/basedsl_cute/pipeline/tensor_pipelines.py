@@ -15,6 +15,7 @@ from typing import Any
 from basedsl import DSLTypeError, Int16
 from basedsl_cute import algebra, arch
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
+from basedsl_cute.arch.events import trace
 from basedsl_cute.atoms.copy_instruction import predicated
 from basedsl_cute.nvgpu import tcgen05
 from basedsl_cute.nvgpu.tcgen05 import CtaGroup
@@ -160,7 +161,8 @@ class PipelineTmaUmma(PipelineOfMma):
         """Wait until the stage of `state` is empty; the leader's full barrier expects `tx_count`
         bytes.
         """
-        wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
+        with trace("producer_acquire"):
+            wait_unless(try_token, self.empty + state.index, state.phase, self.num_stages)
         self._expect(state)
 
     def _expect(self, state: PipelineState) -> None:

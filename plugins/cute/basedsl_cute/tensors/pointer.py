@@ -335,6 +335,7 @@ class Pointer:
     def __sub__(self, n: Any) -> Pointer:
         return self.__add__(-n)
 
+    @takes_location
     def align(self, nbytes: int) -> Pointer:
         """The same pointer, with the promise that its address is a multiple of `nbytes` bytes.
 

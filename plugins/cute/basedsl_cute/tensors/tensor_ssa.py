@@ -27,7 +27,7 @@ from basedsl import (
 )
 from basedsl_cute import algebra
 from basedsl_cute.algebra.coordinates import compact_col_major, dice_tuple, slice_tuple
-from basedsl_cute.algebra.ignored_location import takes_location
+from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple
 from basedsl_cute.tensors.bounds_checks import check_known
 from basedsl_cute.tensors.tensor import as_coordinate
@@ -74,6 +74,7 @@ class TensorSSA:
         self.region = current_trace("a vector").region
 
     @classmethod
+    @takes_location_untyped
     def from_elements(cls, elements: Sequence[Any], shape: Any = None) -> TensorSSA:
         """Return the vector of these numbers, with their common type and with `shape` (by default
         one mode), its first mode fastest. Raises DSLTypeError for no number at all.

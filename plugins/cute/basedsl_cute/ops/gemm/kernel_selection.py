@@ -14,11 +14,19 @@ import basedsl_cute as cute
 from basedsl import DSLTypeError, Numeric, from_dlpack, with_article
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.hardware.requirements import SETMAXNREG, WGMMA, Requirement, mma_sync
+from basedsl_cute.hardware.requirements import (
+    SETMAXNREG,
+    TCGEN05,
+    TCGEN05_INTEGERS,
+    WGMMA,
+    Requirement,
+    mma_sync,
+)
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary
+from basedsl_cute.ops.blackwell import config as blackwell
 from basedsl_cute.ops.gemm.matrix_views import MatrixView, spaced, view_of
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 from basedsl_cute.ops.hopper import heuristics, parallel_split_k, split_k_gemm
@@ -202,6 +210,17 @@ def choose_kernel(
     """
     if isinstance(config, sgemm.Config) or (config is None and dtype is cute.Float32 and not tf32):
         return "simt", _sgemm_config(dtype, shape, config, processors)
+    if config is None and _takes_tcgen05(current_target(), dtype, dtype_b, tma):
+        return "blackwell", blackwell.choose_config(
+            shape.m, shape.n, shape.k, dtype.width, processors, shape.batches, dtype_c.width
+        )
+    if isinstance(config, blackwell.Config):
+        if not (tma.loads and tma.stores):
+            raise DSLTypeError(
+                "the Blackwell kernel does not take these arrays",
+                hint="addresses and strides must be multiples of 16 bytes",
+            )
+        return "blackwell", config
     if config is None and _has_wgmma(current_target()) and tma.wgmma:
         m, n = (shape.n, shape.m) if shape.is_turned else (shape.m, shape.n)
         return heuristics.choose_hopper_kernel(
@@ -281,6 +300,15 @@ def _check_hopper(config: Any, tma: TmaSupport, k: int, batches: int, bits: int)
                 f"slices of K take the place of batches, and there are {batches} batches",
                 hint="pass a Config of ops.hopper.gemm or ops.hopper.split_k_gemm",
             )
+
+
+def _takes_tcgen05(target: Target, a: Any, b: Any, tma: TmaSupport) -> bool:
+    """Tell whether a target is a GPU whose tcgen05.mma multiplies these elements."""
+    if not target.is_gpu or not TCGEN05.is_met_by(target) or not (tma.loads and tma.stores):
+        return False
+    if a in _INTEGERS:
+        return a is b and TCGEN05_INTEGERS.is_met_by(target)
+    return a is b or (a in _FLOATS_8 and b in _FLOATS_8)
 
 
 def _has_wgmma(target: Target) -> bool:

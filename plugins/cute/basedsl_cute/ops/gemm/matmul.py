@@ -23,6 +23,7 @@ from basedsl_cute.host.tensor_argument import tensor_argument
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere import gemm_tma, sgemm
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.blackwell import gemm as blackwell_gemm
 from basedsl_cute.ops.gemm.epilogue import FusedEpilogue
 from basedsl_cute.ops.gemm.kernel_selection import (
     Matrices,
@@ -89,7 +90,8 @@ def matmul(
             gives the result, see `utils.epilogue`. Each function object is compiled apart.
         operands: a tuple of arrays that broadcast to the result, or numbers, for `epilogue`.
         tf32: see above.
-        config: a `Config` of a module in `ops.hopper` or `ops.ampere`, instead of the chosen one.
+        config: a `Config` of a module in `ops.blackwell`, `ops.hopper` or `ops.ampere`, instead of
+            the chosen one.
 
     Returns `out`, or the new array. Raises DSLTypeError for arrays of different libraries or
     devices, extents that do not fit, element types without a kernel, operands that require a
@@ -482,7 +484,9 @@ def product(
     )
     on = cute.Stream(stream.ir_value())
     rest = (problem.config, problem.epilogue, operands)
-    if cute.const_expr(problem.kernel == "hopper"):
+    if cute.const_expr(problem.kernel == "blackwell"):
+        blackwell_gemm.gemm(a, b, c, blocks, *rest, stream=on)
+    elif cute.const_expr(problem.kernel == "hopper"):
         hopper_gemm.gemm(a, b, c, blocks, *rest, stream=on)
     elif cute.const_expr(problem.kernel == "hopper split"):
         vector = min(problem.vectors[2], split_k_gemm.VECTOR)

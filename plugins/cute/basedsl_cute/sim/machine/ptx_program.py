@@ -190,6 +190,7 @@ _SPECIAL: dict[str, Callable[[Group], Any]] = {
     "warpid": lambda g: g.shape.warp.astype(np.int32),
     **{f"tid.{a}": functools.partial(_thread_index, i) for i, a in enumerate("xyz")},
     **{f"ctaid.{a}": functools.partial(_block_index, i) for i, a in enumerate("xyz")},
+    "globaltimer": lambda g: np.full(g.lanes, g.ticks(), np.int64),
     "cluster_ctarank": lambda g: g.cluster_rank(),
     "lanemask_lt": lambda g: (np.int64(1) << g.shape.lane.astype(np.int64)).astype(np.int32) - 1,
     "lanemask_eq": lambda g: (np.int64(1) << g.shape.lane.astype(np.int64)).astype(np.int32),

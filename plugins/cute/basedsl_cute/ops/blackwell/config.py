@@ -1,0 +1,182 @@
+"""The static configuration of the Blackwell GEMM, and a model of which one is fastest.
+
+The model is on paper: rates that NVIDIA has published, no measurement. `bench/blackwell_model.py`
+prints it for chosen problems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from basedsl import DSLTypeError
+from basedsl_cute.hardware.targets import TARGETS
+from basedsl_cute.hardware.tensor_memory import TMEM_COLUMNS
+from basedsl_cute.utils import blackwell_choices as choices
+
+__all__ = ["CANDIDATES", "DEFAULT", "Config", "check_config", "choose_config", "tile_time"]
+
+SHARED_MEMORY = TARGETS["sm_100a"].smem_per_block  # bytes
+_RESERVED = 2048  # bytes of barriers, the response, and alignment
+K_BYTES = 128  # of a step of K: rows as wide as the widest swizzle
+
+
+@dataclass(frozen=True)
+class Config:
+    """The static configuration of the kernel. It decides speed, and the order of additions only.
+
+    Raises ValueError for tiles that two stages of accumulators do not fit in tensor memory with.
+    """
+
+    tile: tuple[int, int] = (256, 256)  # (M, N) of C that one tcgen05.mma multiplies
+    pair: bool = True  # two blocks multiply a tile together
+    cluster: tuple[int, int] = (2, 1)  # blocks along (M, N)
+    stages: int = 0  # of A and B in shared memory; 0 for as many as there is room for
+    acc_stages: int = 2  # of accumulators: the epilogue of a tile hides behind the next one
+    c_stages: int = 2  # parts of C in shared memory
+    dynamic: bool = True  # cluster launch control; else a static schedule of resident clusters
+    swizzle: int = 1  # tiles in a band of the raster, see `utils.tile_scheduler`
+
+    def __post_init__(self) -> None:
+        m, n = self.tile
+        rows = (128, 256) if self.pair else (64, 128)
+        if m not in rows or n % 16 or not 16 <= n <= 256:
+            raise ValueError(f"{self}: M of a tile is {rows[0]} or {rows[1]}, N 16 to 256 by 16")
+        if self.pair and m == 128 and n & (n - 1):
+            raise ValueError(f"{self}: pairs of 64 rows have N of 16, 32, 64, 128 or 256")
+        if self.pair and self.cluster[0] % 2:
+            raise ValueError(f"{self}: the cluster of pairs has an even number of blocks along M")
+        if self.columns > TMEM_COLUMNS:
+            raise ValueError(f"{self}: {self.columns} columns of tensor memory: {TMEM_COLUMNS}")
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of one MMA."""
+        return 2 if self.pair else 1
+
+    @property
+    def columns(self) -> int:
+        """The columns of tensor memory that all accumulators take."""
+        each = self.tile[1] // 2 if self.pair and self.tile[0] == 128 else self.tile[1]
+        return each * self.acc_stages
+
+    @property
+    def block_tile(self) -> tuple[int, int]:
+        """The (M, N) of C that one block stores."""
+        return self.tile[0] // self.blocks, self.tile[1]
+
+    def ab_stages(self, bits: int, c_bytes: int) -> int:
+        """The stages of A and B of elements of `bits` beside `c_bytes` of C."""
+        if self.stages:
+            return self.stages
+        m, n = self.block_tile
+        each = (m + n // self.blocks) * K_BYTES + 16
+        return min(12, (SHARED_MEMORY - _RESERVED - c_bytes) // each)
+
+
+class Kinds(NamedTuple):
+    """Element types and contiguous modes (`LayoutEnum`) of A, B and C, and the accumulators."""
+
+    a: Any
+    b: Any
+    c: Any
+    major_a: Any
+    major_b: Any
+    major_c: Any
+    acc: Any
+
+
+DEFAULT = Config()
+CANDIDATES = (
+    Config((256, 256), True, (2, 1)),
+    Config((256, 128), True, (2, 1)),
+    Config((128, 128), False, (1, 1)),
+    Config((128, 64), False, (1, 1)),
+)
+
+
+def check_config(cfg: Config, c_bytes: int, bits: int) -> None:
+    """Raise DSLTypeError for a configuration that exceeds a block's shared memory."""
+    m, n = cfg.block_tile
+    stages = cfg.ab_stages(bits, c_bytes)
+    wanted = stages * (m + n // cfg.blocks) * K_BYTES + c_bytes + _RESERVED
+    if wanted > SHARED_MEMORY or stages < 2:
+        raise DSLTypeError(
+            f"{cfg} takes {wanted} bytes of shared memory; a block has {SHARED_MEMORY}",
+            hint="fewer stages, or a smaller tile",
+        )
+
+
+# The model ----------------------------------------------------------------------------------------
+
+MULTIPROCESSORS = 148  # of a B200, whose numbers follow
+CLOCK = 1.85e9  # cycles a second
+# Multiply-adds of a multiprocessor a cycle, by the bits of an element: 2.25, 4.5 and 9 dense PFLOPS
+# (NVIDIA, "DGX B200" data sheet) over 148 multiprocessors.
+MACS_PER_CYCLE = {32: 2048, 16: 4096, 8: 8192, 4: 16384}
+L2_BYTES_PER_CYCLE = 64  # that a multiprocessor loads from L2
+MEMORY_BANDWIDTH = 8e12  # bytes a second (the same data sheet)
+_EPILOGUE_ELEMENTS = 64  # elements that the epilogue of a block stores a cycle
+LAUNCH_SECONDS = 3e-6
+
+
+class TileTime(NamedTuple):
+    """Cycles that a tile takes by each of what works on it at the same time, and which is most."""
+
+    tensor_cores: float
+    loads: float
+    epilogue: float
+
+    @property
+    def bound(self) -> str:
+        """The name of the slowest part."""
+        return max(self._fields, key=lambda name: getattr(self, name))
+
+    @property
+    def cycles(self) -> float:
+        """The cycles of a tile behind others."""
+        return max(self)
+
+
+def tile_time(cfg: Config, k: int, bits: int, bits_of_c: int = 16) -> TileTime:
+    """Return the cycles of one tile of the whole extent `k`, for elements of `bits`."""
+    m, n = cfg.tile
+    own_m, own_n = cfg.block_tile
+    macs = m * n * k / cfg.blocks
+    in_m, in_n = cfg.cluster[0] // cfg.blocks, cfg.cluster[1]
+    # A comes once for the blocks along N of a cluster, B once for those along M.
+    loaded = (own_m / in_n + own_n / cfg.blocks / in_m) * k * bits / 8
+    stored = own_m * own_n / _EPILOGUE_ELEMENTS * max(1, bits_of_c / 16)
+    return TileTime(macs / MACS_PER_CYCLE[bits], loaded / L2_BYTES_PER_CYCLE, stored)
+
+
+def gemm_seconds(
+    cfg: Config, m: int, n: int, k: int, bits: int, bits_of_c: int = 16, batches: int = 1,
+    processors: int = MULTIPROCESSORS,
+) -> float:  # fmt: skip
+    """Return the seconds of a product by the model: rounds of tiles, the last epilogue, a launch;
+    at least those of the memory's bytes.
+    """
+    one = tile_time(cfg, k, bits, bits_of_c)
+    rows, columns = cfg.tile
+    tiles = -(-m // rows) * -(-n // columns) * batches
+    rounds = -(-tiles // max(1, processors // cfg.blocks))
+    cycles = rounds * one.cycles + one.epilogue
+    moved = batches * ((m + n) * k * bits + m * n * bits_of_c) / 8
+    return max(cycles / CLOCK, moved / MEMORY_BANDWIDTH) + LAUNCH_SECONDS
+
+
+def choose_config(
+    m: int, n: int, k: int, bits: int, processors: int = MULTIPROCESSORS, batches: int = 1,
+    bits_of_c: int = 16,
+) -> Config:  # fmt: skip
+    """Return the fastest of `CANDIDATES` by the model."""
+    return min(
+        CANDIDATES,
+        key=lambda cfg: gemm_seconds(cfg, m, n, k, bits, bits_of_c, batches, processors),
+    )
+
+
+def output_of(kinds: Kinds) -> choices.Output:
+    """Return C as the choice of an epilogue's tile takes it."""
+    return choices.Output(kinds.c.width, kinds.major_c.is_m_major_c())
