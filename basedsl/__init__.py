@@ -58,8 +58,10 @@ from basedsl.errors import (
     users_frames,
     with_article,
 )
+from basedsl.external_functions import ExternalFunction, external
 from basedsl.findings import Finding
 from basedsl.function import DSLFunction
+from basedsl.kernels import as_kernel_argument, in_kernel, trace_kernel
 from basedsl.language import Language
 from basedsl.line_maps import Lined
 from basedsl.location import (
@@ -238,6 +240,7 @@ __all__ = [
     "Each",
     "Emitter",
     "Erase",
+    "ExternalFunction",
     "Finding",
     "Float",
     "Float4E2M1FN",
@@ -317,6 +320,7 @@ __all__ = [
     "argument_type",
     "array_unpacker",
     "arrays_supported",
+    "as_kernel_argument",
     "as_numeric",
     "ask_plugins",
     "assert_showing",
@@ -336,6 +340,7 @@ __all__ = [
     "dtype",
     "elementary",
     "escaped",
+    "external",
     "flatten",
     "from_dlpack",
     "from_numpy_dtype",
@@ -343,6 +348,7 @@ __all__ = [
     "hookimpl",
     "hookspec",
     "in_common_type",
+    "in_kernel",
     "is_dynamic",
     "is_internal_frame",
     "is_plainly_static",
@@ -380,6 +386,7 @@ __all__ = [
     "spoken",
     "static_key",
     "storage_width",
+    "trace_kernel",
     "unregister_plugin",
     "user_span",
     "users_frames",

@@ -120,6 +120,8 @@ class Trace:
         self.outside = outside
         self.on_meeting: Callable[[], None] = lambda: None  # called after `meets`
         self.staged: dict[Any, Callable[..., Any]] = {}
+        #: Symbols of the kernels that were traced into the module.
+        self.kernel_symbols: set[str] = set()
         #: Names of functions that the module declares and other code defines.
         self.declared: set[str] = set()
         #: Makers of arithmetic (`numeric.kit`): the one in use, and those for vectors by length.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import traceback
@@ -243,3 +244,36 @@ def test_what_host_code_takes(a):
     counts = compiled.instruction_histogram()
     assert counts.total() > 5 and counts.most_common() == list(counts.items())
     assert toy.compile[toy.DryRun](scale, a, 2.0, 3).resources == {}
+
+
+# Functions that others have compiled -----------------------------------------------------------
+
+hypot = toy.external("hypot", (toy.Float64, toy.Float64), toy.Float64)
+
+
+@toy.jit
+def length(x, y):
+    return hypot(x, y)
+
+
+def test_a_function_of_the_process():
+    assert length(3.0, 4) == 5.0
+
+
+def test_a_function_of_a_shared_library(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    name = f"see_{os.urandom(4).hex()}"
+    source, target = tmp_path / "lib.c", tmp_path / "lib.so"
+    source.write_text(f"long {name}(long a, double b) {{ return a + (long)b; }}\n")
+    subprocess.run([compiler, "-shared", "-fPIC", source, "-o", target], check=True)
+    function = toy.external(name, (toy.Int64, toy.Float64), toy.Int64)
+
+    @toy.jit
+    def use(n):
+        return function(n, 2.5) * 2
+
+    with pytest.raises(DSLError, match=f"native code needs {name}"):
+        toy.compile(use, 40)
+    assert toy.compile(use, 40, options=f"--libs {target}")(40) == 84

@@ -33,6 +33,7 @@ from basedsl import (
     OptLevel,
     WarningsAsErrors,
     const_expr,
+    external,
     range_constexpr,
 )
 from basedsl_toy.buffer import Buffer
@@ -56,6 +57,7 @@ __all__ = [
     "WarningsAsErrors",
     "compile",
     "const_expr",
+    "external",
     "jit",
     "range_constexpr",
 ]

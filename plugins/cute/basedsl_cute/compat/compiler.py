@@ -19,6 +19,7 @@ from basedsl_cute.dsl.compile import (
     KeepCUBIN,
     KeepPTX,
     KeepSASS,
+    LinkLibraries,
     PtxasOptions,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "KeepIR",
     "KeepPTX",
     "KeepSASS",
+    "LinkLibraries",
     "OptLevel",
     "PostCompileHookContext",
     "PtxasOptions",

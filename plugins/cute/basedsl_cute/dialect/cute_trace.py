@@ -15,7 +15,6 @@ class CuteTrace:
     #: The `gpu.module` of the kernels, made with the first one.
     gpu_module: Any = None
     #: How many kernels there are of each name, to tell their symbols apart.
-    kernel_names: dict[str, int] = field(default_factory=dict)
     #: The `KernelCall`s made: each must be launched.
     kernel_calls: list[Any] = field(default_factory=list)
     #: The number of each symbolic extent or stride, and the argument where it was met first.

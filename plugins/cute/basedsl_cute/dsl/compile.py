@@ -54,6 +54,18 @@ class PtxasOptions(StringCompileOption):
     option = "ptxas_options"
 
 
+class LinkLibraries(StringCompileOption):
+    """Files that kernels are linked with, separated by commas: LLVM bitcode (.bc), PTX, cubins and
+    other relocatable objects, and static archives (.a).
+    """
+
+    option = "link_libraries"
+
+    def apply(self, settings: Any) -> Any:
+        names = tuple(part.strip() for part in str(self.value).split(",") if part.strip())
+        return settings.replace(link_libraries=(*settings.link_libraries, *names))
+
+
 class NvdisasmOptions(StringCompileOption):
     """Command-line arguments of nvdisasm, as one string."""
 

@@ -42,6 +42,7 @@ from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
+from basedsl_cute.lowering.ptx.link import stamps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,8 +113,8 @@ class Cute(Language):
         """Return the target of the options: `arch`, else this machine's GPU, else the simulator."""
         return target_of(settings.arch) if settings.arch else detect()
 
-    def target_key(self, settings: Any) -> str:
-        return self.target(settings).name
+    def target_key(self, settings: Any) -> tuple[str, ...]:
+        return (self.target(settings).name, *stamps(settings.link_libraries))
 
     def pipeline(self, settings: Any) -> Pipeline:
         target = self.target(settings)

@@ -71,6 +71,11 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         "accepted without effect: compiled functions take arrays directly in any case",
         affects_output=False,
     )
+    link_libraries: tuple[str, ...] = option(
+        (),
+        "files that kernels are linked with: bitcode (.bc), PTX, cubins, objects, archives (.a)",
+        affects_output=True,
+    )
     trace_buffer: int = option(
         0,
         "address of the buffer for events of kernels; `cute.record_events` sets it",

@@ -22,20 +22,23 @@ from basedsl_cute.lowering.kernel.rules import LowerCute
 from basedsl_cute.lowering.loops.loop_pipeline import pipeline_loops
 from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.lowering.ptx.codegen import LINE_TABLES, TO_NVVM, Assemble, EmitPTX
+from basedsl_cute.lowering.ptx.link import bitcode_of, check_libraries, linked_of
 from basedsl_cute.lowering.ptx.ptx_only import PtxOnly
 from basedsl_cute.lowering.ptx.sass import Disassemble
 
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """The options of compiling kernels for a GPU. `ptxas` are further arguments of ptxas; `sass`
-    are arguments of nvdisasm, None if machine code is not shown as text.
+    """The options of compiling kernels for a GPU. `ptxas` are further arguments of ptxas,
+    `libraries` files that kernels are linked with; `sass` are arguments of nvdisasm, None if
+    machine code is not shown as text.
     """
 
     assertions: bool = False
     line_info: bool = False
     opt_level: int = 3
     ptxas: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     sass: str | None = None
 
     @classmethod
@@ -46,6 +49,7 @@ class KernelOptions:
             line_info=settings.lineinfo,
             opt_level=settings.opt_level,
             ptxas=tuple(shlex.split(settings.ptxas_options)),
+            libraries=settings.link_libraries,
             sass=settings.nvdisasm_options if "sass" in settings.keep else None,
         )
 
@@ -57,9 +61,11 @@ def gpu_pipeline(target: Target, options: KernelOptions = KernelOptions()) -> Pi
     in a process of its own: the step `ptx` starts it and `cubin` waits for it, and host code is
     compiled meanwhile.
     """
-    assemble = Assemble(target, options.line_info, options.ptxas)
+    check_libraries(options.libraries)
+    linked, bitcode = linked_of(options.libraries), bitcode_of(options.libraries)
+    assemble = Assemble(target, options.line_info, options.ptxas, linked)
     has_ptxas = ptxas.find_ptxas() is not None
-    emit = EmitPTX(target, options.opt_level, assemble if has_ptxas else None)
+    emit = EmitPTX(target, options.opt_level, assemble if has_ptxas else None, bitcode)
     return Pipeline(
         "cute-to-nvvm",
         (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 from basedsl import (
@@ -14,17 +15,12 @@ from basedsl import (
     DSLTypeError,
     Each,
     Int32,
-    Node,
     Numeric,
     Span,
-    as_numeric,
     closest_name,
     current_trace,
-    flatten,
     is_dynamic,
-    leaf_paths,
-    rebuild,
-    span_of_return,
+    trace_kernel,
     user_span,
 )
 from basedsl_cute.dialect.attributes import (
@@ -296,72 +292,37 @@ def _trace_kernel(
     """
     ir = trace.ir
     kernel = call.kernel
-    parameters = kernel.signature.parameters
-    flat: list[tuple[Node | None, list[Any], list[Any]]] = []
-    operands: list[Any] = []
-    for value, parameter in zip(call.values, parameters, strict=True):
-        if parameter.is_constexpr:
-            flat.append((None, [value], [None]))
-            continue
-        node, leaves = flatten(_declared(value, parameter))
-        kinds = []
-        for leaf, path in zip(leaves, leaf_paths(node, parameter.name), strict=True):
-            dynamic = _as_dynamic(leaf, path)
-            kinds.append(dynamic)
-            if dynamic is not None:
-                operands.append(dynamic.ir_value())
-        flat.append((node, leaves, kinds))
-    name = _fresh_name(trace, kernel.symbol)
-    types = [operand.type for operand in operands]
     code = kernel.fn.__code__
     place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
-    with ir.InsertionPoint(_gpu_module(trace).regions[0].blocks[0]), place:
-        attributes = {
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-            "sym_name": ir.StringAttr.get(name),
-            "gpu.kernel": ir.UnitAttr.get(),
-            **attributes,
-        }
-        marks = [mark for _, _, kinds in flat for mark in _parameter_marks(ir, kinds)]
-        if any(marks):
-            attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
-        op = ir.Operation.create("gpu.func", attributes=attributes, regions=1)
-        entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
-    cute_trace(trace).kernel_operands += zip(entry.arguments, operands, strict=True)
-    outer = trace.function_kind, trace.function_name, trace.region
-    trace.function_kind, trace.function_name = "kernel", kernel.fn.__qualname__
-    cute_trace(trace).allocates = False
-    try:
-        with trace.apart(), trace.insertion(entry), trace.inside("kernel", span):
-            parameters_in = iter(entry.arguments)
-            values = []
-            for node, leaves, kinds in flat:
-                inner = [
-                    leaf if kind is None else _like(kind, next(parameters_in))
-                    for leaf, kind in zip(leaves, kinds, strict=True)
-                ]
-                values.append(rebuild(node, inner))
-            args, kwargs = kernel.signature.spread(values)
-            staged = kernel.staged_in(trace)
-            with trace.body_of(staged):
-                result = staged(*args, **kwargs)
-            if result is not None:
-                raise DSLTypeError(
-                    f"the kernel '{kernel.fn.__qualname__}' returns a value; kernels return none",
-                    span_of_return(kernel.fn),
-                    hint="write results into a tensor",
-                )
+
+    @contextlib.contextmanager
+    def opened(name: str, types: list[Any], passed: list[Any]) -> Iterator[Sequence[Any]]:
+        with ir.InsertionPoint(_gpu_module(trace).regions[0].blocks[0]), place:
+            every = {
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+                "sym_name": ir.StringAttr.get(name),
+                "gpu.kernel": ir.UnitAttr.get(),
+                **attributes,
+            }
+            marks = _parameter_marks(ir, passed)
+            if any(marks):
+                every["arg_attrs"] = ir.ArrayAttr.get(marks)
+            op = ir.Operation.create("gpu.func", attributes=every, regions=1)
+            entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+        with trace.insertion(entry):
+            yield entry.arguments
             ir.Operation.create("gpu.return")
-    finally:
-        trace.function_kind, trace.function_name, trace.region = outer
-    return name, operands
+
+    pairs = zip(call.values, kernel.signature.parameters, strict=True)
+    values = [v if p.is_constexpr else _declared(v, p) for v, p in pairs]
+    return trace_kernel(trace, kernel, values, opened, span=span)
 
 
-def _parameter_marks(ir: Any, kinds: list[Any]) -> list[Any]:
+def _parameter_marks(ir: Any, kinds: Sequence[Any]) -> list[Any]:
     """Return the attributes of the kernel's parameters, `parameter_marks` of the leaves'
     classes.
     """
-    texts = [getattr(kind, "parameter_marks", {}) for kind in kinds if kind is not None]
+    texts = [getattr(kind, "parameter_marks", {}) for kind in kinds]
     return [
         ir.DictAttr.get({name: ir.Attribute.parse(text) for name, text in marks.items()})
         for marks in texts
@@ -380,31 +341,6 @@ def _number(value: Any, kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Numeric) and isinstance(value, int | float):
         return kind(value)
     return value
-
-
-def _as_dynamic(leaf: Any, path: str) -> Any:
-    """Return the dynamic form of a leaf that the kernel takes as a parameter; None for a static
-    one.
-    """
-    if isinstance(leaf, Numeric):
-        return leaf
-    if hasattr(type(leaf), "with_ir_value"):
-        return leaf
-    if type(leaf) in (bool, int, float) and not path.endswith("]") and "." not in path:
-        return as_numeric(leaf)
-    return None
-
-
-def _like(exemplar: Any, value: Any) -> Any:
-    if isinstance(exemplar, Numeric):
-        return type(exemplar).from_value(value)
-    return exemplar.with_ir_value(value)
-
-
-def _fresh_name(trace: Any, symbol: str) -> str:
-    used = cute_trace(trace).kernel_names
-    used[symbol] = count = used.get(symbol, 0) + 1
-    return symbol if count == 1 else f"{symbol}_{count - 1}"
 
 
 def _gpu_module(trace: Any) -> Any:

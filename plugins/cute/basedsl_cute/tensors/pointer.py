@@ -240,6 +240,25 @@ class Pointer:
             define(trace.bindings), source=self.ir_value(), loc=trace.loc()
         ).pointer
 
+    @staticmethod
+    def external_type(ir: Any) -> Any:
+        """Return the type of a pointer that an external function takes: a generic address."""
+        return ir.Type.parse("!llvm.ptr")
+
+    @staticmethod
+    def external_value(value: Any) -> Any:
+        """Return a pointer as a generic address; DSLTypeError for anything else."""
+        if not isinstance(value, Pointer):
+            raise DSLTypeError(f"an external function's pointer got {value!r}")
+        trace = current_trace("an external function")
+        pointer, generic = value.llvm_ptr, Pointer.external_type(trace.ir)
+        if str(pointer.type) == str(generic):
+            return pointer
+        made = trace.emit(
+            trace.ir.Operation.create, "llvm.addrspacecast", results=[generic], operands=[pointer]
+        )
+        return made.result
+
     @takes_location
     def to_llvm_ptr(self) -> Any:
         """The address as an `!llvm.ptr` value: `llvm_ptr`."""

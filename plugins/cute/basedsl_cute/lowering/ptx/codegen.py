@@ -21,6 +21,7 @@ from basedsl import (
 from basedsl_cute.hardware.targets import Target
 from basedsl_cute.lowering.kernel_build import kernel_build
 from basedsl_cute.lowering.ptx import ptxas
+from basedsl_cute.lowering.ptx.link import link
 from basedsl_cute.lowering.ptx.ptx_only import restore_parameters
 
 # One pass takes arith, cf, gpu, math (as libdevice calls) and vector to llvm and nvvm, the next
@@ -51,12 +52,17 @@ class Assemble:
     target: Target
     line_info: bool = False
     options: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     def start(self, ptx: str, context: PipelineContext) -> None:
         """Start ptxas on `ptx`."""
         kernel_build(context).ptxas = ptxas.start(
-            ptx, self.target.name, line_info=self.line_info, options=self.options
+            ptx, self.target.name, line_info=self.line_info, options=self._options
         )
+
+    @property
+    def _options(self) -> tuple[str, ...]:
+        return (*self.options, "-c") if self.libraries else self.options
 
     def __call__(self, op: Any, context: PipelineContext) -> bytes:
         build = kernel_build(context)
@@ -70,6 +76,11 @@ class Assemble:
         assert running is not None
         try:
             build.assembly = running.finish()
+            if self.libraries:
+                build.assembly = link(build.assembly, self.libraries, self.target.name)
+        except ptxas.UndefinedFunction as error:
+            span = _call_of(error.name, context)
+            raise ptxas.UndefinedFunction(error.name, span or error.span) from None
         except DSLError as error:
             raise self._located(error, context) from None
         return build.assembly.cubin
@@ -79,7 +90,7 @@ class Assemble:
         the refused PTX came from and the calls that led there.
         """
         emit, lowered = kernel_build(context).emitted or (None, None)
-        if emit is None or lowered is None or self.line_info:
+        if emit is None or lowered is None or self.line_info or self.libraries:
             return error
         bindings = context.bindings
         module = bindings.ir.Module.parse(lowered.data)
@@ -94,6 +105,25 @@ class Assemble:
                 span = _with_calls(located.span, module.operation, bindings.ir)
                 return DSLError(error.message, span, error.hint)
         return error
+
+
+def _call_of(name: str, context: PipelineContext) -> Span | None:
+    """Find the Python line that calls the function `name` in a kernel."""
+    _, lowered = kernel_build(context).emitted or (None, None)
+    if lowered is None:
+        return None
+    ir = context.bindings.ir
+    found: list[Span | None] = []
+
+    def visit(op: Any) -> Any:
+        if op.name == "llvm.call" and str(op.attributes["callee"]) == f"@{name}":
+            found.append(span_of_location(op.location))
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    module = ir.Module.parse(lowered.data)
+    module.operation.walk(visit)
+    return found[0] if found else None
 
 
 def _with_calls(span: Span, module: Any, ir: Any) -> Span:
@@ -134,13 +164,15 @@ class EmitPTX:
     target: Target
     opt_level: int = 3
     assemble: Assemble | None = None
+    bitcode: tuple[str, ...] = ()
 
     def __call__(self, op: Any, context: PipelineContext) -> str:
         bindings = context.bindings
         features = self.target.features(kernel_build(context).ptx_version)
         options = f"chip={self.target.name} features={features} O={self.opt_level}"
-        if _calls_libdevice(op):
-            options += f" l={_libdevice()}"
+        bitcode = [*self.bitcode, *([str(_libdevice())] if _calls_libdevice(op) else ())]
+        if bitcode:
+            options += f" l={','.join(bitcode)}"
         manager = bindings.passmanager.PassManager.parse(
             f"builtin.module(nvvm-attach-target{{{options}}},gpu-module-to-binary{{format=isa}})"
         )

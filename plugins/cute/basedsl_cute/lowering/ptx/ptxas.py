@@ -254,7 +254,25 @@ def _warnings(report: str) -> tuple[str, ...]:
     return tuple(line.partition(":")[2].strip() for line in lines)
 
 
+class UndefinedFunction(DSLError):
+    """A call of a function that nothing defines; `name` is its symbol."""
+
+    def __init__(self, name: str, span: Span | None = None) -> None:
+        super().__init__(
+            f"a kernel calls '{name}', which nothing that is linked defines",
+            span,
+            hint='name a library that has it: the option LinkLibraries("lib.cubin")',
+        )
+        self.name = name
+
+
+_UNRESOLVED = re.compile(r"Unresolved extern function '([^']+)'")
+
+
 def _refused(ptx: str, arch: str, output: str) -> DSLError:
+    unresolved = _UNRESOLVED.search(output)
+    if unresolved is not None:
+        return UndefinedFunction(unresolved[1])
     found = re.search(r"line (\d+); (?:error|fatal)\s*:\s*(.*)", output)
     if found is None:
         said = " ".join(output.split())[:400]

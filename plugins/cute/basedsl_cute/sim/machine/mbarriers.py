@@ -194,10 +194,16 @@ def arrive_after_copies(g: Group, address: Any, counted: bool, m: Mask, site: Si
 
 
 def arrive_later(
-    g: Group, address: int, lane: int, site: Site, complete: Callable[[], None], block: Block
+    g: Group,
+    address: int,
+    lane: int,
+    site: Site,
+    complete: Callable[[], None],
+    block: Block,
+    stamp: Stamp | None,
 ) -> None:
     """Arrive once at an mbarrier of `block` when `complete` has been called, which is when somebody
-    looks.
+    looks; the accesses up to `stamp` are over then.
     """
     at = address - SHARED_WINDOW if address >= SHARED_WINDOW else address
     find_mbarrier(block, at, g, site, lane)
@@ -207,6 +213,8 @@ def arrive_later(
         _count_arrivals(g, find_mbarrier(block, at, g, site, lane), 1, site, lane)
         if g.shadow is not None:
             g.shadow.order.release(_token(block, at), g.agent)
+            if stamp is not None:
+                g.shadow.order.release_access(_token(block, at), stamp)
 
     send_to_mbarrier(block, at, land)
 

@@ -167,11 +167,12 @@ class PendingTmemWrite:
 
 class TensorQueue:
     """The asynchronous tcgen05 instructions of one thread: how many it has `issued`, and calls that
-    execute those that are not complete, in order.
+    execute those that are not complete, in order. `stamp` is the last read of shared memory.
     """
 
     def __init__(self) -> None:
         self.issued = 0
+        self.stamp: Stamp | None = None
         self.pending: list[Callable[[], None]] = []
 
 

@@ -80,7 +80,7 @@ def _call(e: PythonEmitter, op: Op) -> None:
     """Only vprintf(format, buffer), the system call that CUDA's printf becomes."""
     name = op.attributes.get("callee", "").lstrip("@").strip('"')
     if name != "vprintf":
-        raise MissingRuleError(op.site, f"to the function {name}")
+        raise MissingRuleError(op.site, f"to the external function '{name}', which is for GPUs")
     e.globals["vprintf"] = printf.vprintf
     fmt, buffer = (e.lanes(value) for value in op.operands)
     e.line(f"vprintf(g, {fmt}, {buffer}, {e.at()}, {e.mask})")
