@@ -12,7 +12,8 @@ import pytest
 
 from basedsl.loaded_classes import loaded_classes
 
-#: Modules of the standard library that only errors, the simulator, plugins, the command line or pictures need.
+#: Modules of the standard library that errors, the simulator, plugins, the command line or pictures
+#: need.
 LATER = (
     "argparse", "decimal", "difflib", "email", "fractions", "html", "importlib.abc",
     "importlib.metadata", "pkgutil", "queue", "subprocess", "uuid", "zipfile",
