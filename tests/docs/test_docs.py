@@ -27,7 +27,13 @@ def test_readme_of_a_plugin_runs(plugin, printed, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     "page",
-    ["asynchronous.md", "from_cute_dsl.md", "matmul.md", "semantics.md"],
+    [
+        "asynchronous.md",
+        "from_cute_dsl.md",
+        "attention.md",
+        "matmul.md",
+        "semantics.md",
+    ],
 )
 def test_page_runs(page, monkeypatch):
     monkeypatch.setenv("CUTE_DSL_ARCH", "sim")

@@ -45,6 +45,11 @@ def test_against_float64(name):
     np.testing.assert_allclose(c, a.astype(float) @ b.astype(float).T, rtol=1e-4, atol=1e-4)
 
 
+def test_a_right_program_has_no_race(monkeypatch):
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
+    test_against_float64("pairs with multicast")
+
+
 @pytest.mark.skipif(ptxas.find_ptxas() is None, reason="there is no ptxas")
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
 @pytest.mark.parametrize("name", ["one block", "pairs with multicast"])

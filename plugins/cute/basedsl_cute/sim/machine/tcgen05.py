@@ -23,7 +23,7 @@ from basedsl_cute.sim.machine import tcgen05_operands as operands
 from basedsl_cute.sim.machine.state import Group, Mask, PendingTmemWrite, TensorMemory
 from basedsl_cute.sim.machine.tcgen05_operands import Instruction
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
-from basedsl_cute.sim.machine.tensor_queue import issue, issuer, leading_blocks
+from basedsl_cute.sim.machine.tensor_queue import begin_smem_read, issue, issuer, leading_blocks
 from basedsl_cute.sim.site import Site
 
 
@@ -76,15 +76,20 @@ def mma(
     span = range(int(columns.min()), int(columns.max()) + 1)
     mask = np.zeros((TMEM_LANES, TMEM_COLUMNS), np.bool_)
     mask[lanes, columns] = True
-    reads = []
+    reads, stamp = [], None
     for block in blocks:
+        touched = []
         check_allocated(g, span, "tcgen05.mma writes", site, block)
         _check_scales_apart(what, span, scales, lane, site)
         if form.a_in_tmem:
             reads.append(operands.tmem_operand(g, what, block, int(a[lane]), site))
         else:
-            reads.append(operands.smem_operand(g, what, block, 0, int(a[lane]), site))
-        reads.append(operands.smem_operand(g, what, block, 1, int(b[lane]), site))
+            read, places = operands.smem_operand(g, what, block, 0, int(a[lane]), site)
+            reads.append(read)
+            touched.append(places)
+        read, places = operands.smem_operand(g, what, block, 1, int(b[lane]), site)
+        reads.append(read)
+        stamp = begin_smem_read(g, block, "read by tcgen05.mma", [*touched, places], lane, site)
     read_scales = []
     for block in blocks if scales is not None else ():
         pair = [
@@ -115,7 +120,7 @@ def mma(
             _add(block.tensor_memory, what, form, (lanes, columns), product, adds, keep, g, lane)
 
     writes = [(block, PendingTmemWrite(mask, span, site)) for block in blocks]
-    issue(g, lane, writes, perform)
+    issue(g, lane, writes, perform, stamp)
 
 
 def _accumulator(

@@ -17,7 +17,7 @@ from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemWrite
 from basedsl_cute.sim.machine.tcgen05_operands import operand_addresses, unpack_codes
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
-from basedsl_cute.sim.machine.tensor_queue import issue, issuer, leading_blocks
+from basedsl_cute.sim.machine.tensor_queue import begin_smem_read, issue, issuer, leading_blocks
 from basedsl_cute.sim.site import Site
 
 _QUARTER = 32
@@ -69,10 +69,12 @@ def copy(g: Group, form: CpForm, address: Any, descriptor: Any, m: Mask) -> None
     number = int(descriptor[lane]) & 0xFFFF_FFFF_FFFF_FFFF
     offsets = operand_addresses(number, True, len(copies[0]), size, 1) - g.shared.base
     span = range(first, first + size // 4)
-    before = []
+    before, stamp = [], None
     for block in blocks:
         check_allocated(g, span, "tcgen05.cp writes", site, block)
         before.append(_read(g, block, offsets, number, site))
+        places = [offsets.reshape(-1, 1)]
+        stamp = begin_smem_read(g, block, "read by tcgen05.cp", places, lane, site)
 
     def perform() -> None:
         for block, issued in zip(blocks, before, strict=True):
@@ -90,7 +92,7 @@ def copy(g: Group, form: CpForm, address: Any, descriptor: Any, m: Mask) -> None
                 tmem.written[np.ix_(lanes, columns)] = True
 
     writes = [(block, PendingTmemWrite(mask, span, site)) for block in blocks]
-    issue(g, lane, writes, perform)
+    issue(g, lane, writes, perform, stamp)
 
 
 def _read(g: Group, block: Block, offsets: Any, number: int, site: Site) -> Any:

@@ -199,8 +199,10 @@ def tmem_operand(
 
 def smem_operand(
     g: Group, what: Instruction, block: Block, which: int, descriptor: int, site: Site
-) -> Callable[[], Any]:
-    """An operand in a block's shared memory: a call that reads its bytes, `(rows, 32)`."""
+) -> tuple[Callable[[], Any], Any]:
+    """An operand in a block's shared memory: a call that reads its bytes, `(rows, 32)`, and their
+    offsets there.
+    """
     kind = what.types[which]
     size = np.dtype(_DTYPES[kind]).itemsize if kind in _DTYPES else 1
     rows, number = what.rows[which], descriptor & 0xFFFF_FFFF_FFFF_FFFF
@@ -244,7 +246,7 @@ def smem_operand(
                 )
         return np.ascontiguousarray(shared.view(unsigned)[index]).view(np.uint8)
 
-    return read
+    return read, (offset[..., None] + np.arange(size)).reshape(-1, 1)
 
 
 def _is_packed(kind: str) -> Any:

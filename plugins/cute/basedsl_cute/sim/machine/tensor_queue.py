@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from basedsl_cute.sim.errors import SimulationError
+from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.mbarriers import arrive_later
 from basedsl_cute.sim.machine.state import Block, Group, Mask, PendingTmemWrite, TensorQueue
 from basedsl_cute.sim.machine.tensor_memory import group_blocks
+from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.site import Site
 
 
@@ -53,8 +55,11 @@ def issue(
     lane: int,
     writes: Sequence[tuple[Block, PendingTmemWrite]],
     perform: Callable[[], None],
+    stamp: Stamp | None = None,
 ) -> None:
-    """Queue an instruction that writes these words of the blocks' tensor memories."""
+    """Queue an instruction that writes these words of the blocks' tensor memories; `stamp` is its
+    read of shared memory.
+    """
     for block, write in writes:
         block.tensor_memory.pending.append(write)
 
@@ -66,6 +71,18 @@ def issue(
     queue = g.tensor_queues.setdefault(lane, TensorQueue())
     queue.pending.append(complete)
     queue.issued += 1
+    queue.stamp = stamp or queue.stamp
+
+
+def begin_smem_read(
+    g: Group, block: Block, verb: str, touched: Sequence[Any], lane: int, site: Site
+) -> Stamp | None:
+    """Record for the race check that an instruction begins to read bytes of a block's shared
+    memory, at offsets `(bytes, 1)`. Raises RaceError.
+    """
+    if block.shadow is None:
+        return None
+    return races.begin_async_read(block.shadow, g, site, verb, np.concatenate(touched), lane)
 
 
 def commit(g: Group, blocks: int, address: Any, masks: Any, m: Mask, site: Site) -> None:
@@ -95,4 +112,4 @@ def commit(g: Group, blocks: int, address: Any, masks: Any, m: Mask, site: Site)
             )
         targets = [block for block in members if mask >> block.rank & 1]
     for block in targets:
-        arrive_later(g, int(address[lane]), lane, site, complete, block)
+        arrive_later(g, int(address[lane]), lane, site, complete, block, queue.stamp)
