@@ -3,7 +3,7 @@
     python bench/blackwell_model.py > bench/results/DATE-blackwell-paper.md
 
 The model takes published rates (`ops.blackwell.config`), the machine code needs nvdisasm (the
-package nvidia-cuda-nvdisasm). With a GPU, `make gpu-bench` measures the same kernels against cuBLAS.
+package nvidia-cuda-nvdisasm). With a GPU, `make gpu-bench` measures kernels against cuBLAS.
 """
 
 import re
