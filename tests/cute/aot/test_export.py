@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,12 @@ import pytest
 import basedsl_cute as cute
 from basedsl import DSLError
 from basedsl_cute.lowering.ptx.ptxas import find_ptxas
-from basedsl_cute.runtime import load_module, make_fake_compact_tensor, make_fake_stream
+from basedsl_cute.runtime import (
+    load_module,
+    make_fake_compact_tensor,
+    make_fake_stream,
+    make_fake_tensor,
+)
 
 pytestmark = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
 
@@ -125,6 +131,64 @@ def test_the_header_is_also_cpp(tmp_path):
     text = header.read_text()
     assert 'extern "C" {' in text and "int32_t dynamic_strides[1];" in text
     assert "cute_dsl_add_wrapper(add_Kernel_Module_t *module, const add_Tensor_x_t *x" in text
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "cute" / "exported_scale.cpp"
+
+
+@cute.kernel
+def scale_kernel(x: cute.Tensor, by: cute.Float32):
+    i = cute.arch.block_idx()[0] * 128 + cute.arch.thread_idx()[0]
+    if i < cute.size(x):
+        x[i] = x[i] * by
+
+
+@cute.jit
+def scale(x: cute.Tensor, by: cute.Float32):
+    scale_kernel(x, by).launch(grid=(8, 1, 1), block=(128, 1, 1))
+    return cute.size(x)
+
+
+def exported_scale(folder):
+    m, n = cute.sym_int(divisibility=4), cute.sym_int()
+    stride = cute.sym_int(divisibility=4)
+    x = make_fake_tensor(cute.Float32, (m, n), stride=(1, stride), assumed_align=16)
+    return cute.compile(scale, x, 1.0, options="--gpu-arch sm_90a").export_to_c(folder, "scale")
+
+
+def test_a_cpp_program_whose_wrong_inputs_are_refused(tmp_path):
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    exported_scale(tmp_path)
+    (tmp_path / "cuda.h").write_text("typedef void *CUstream;\n")
+    (tmp_path / "driver.c").write_text(DRIVER)
+    (tmp_path / "main.cpp").write_text(EXAMPLE.read_text())
+    subprocess.run([shutil.which("cc"), "-c", "driver.c"], cwd=tmp_path, check=True)
+    command = [compiler, "-Wall", "-Werror", "-I.", "main.cpp", "driver.o", "scale.o", "-o", "main"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    said = subprocess.run(["./main"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert [line for line in said.stdout.splitlines() if "0x" not in line] == [
+        "image 0",
+        "good 0 1024",
+        "no tensor 1",
+        "no result 1",
+        "no data 1",
+        "empty 0",
+        "misaligned 1",
+        "stride 1",
+        "extent 1",
+        "negative 1",
+    ]
+    assert said.stdout.count("launch 0x22") == 2  # what is refused launches nothing
+
+
+def test_the_header_says_which_memory_and_what_divides(tmp_path):
+    text = exported_scale(tmp_path)[1].read_text()
+    assert "data: an address in GPU memory, a multiple of 16 bytes." in text
+    assert "dynamic_shapes[0]: in elements, a multiple of 4." in text
+    assert "dynamic_strides[0]: in elements, a multiple of 4." in text
+    assert "#define scale_ERROR_ALIGNMENT (-2)" in text and "are in host memory" in text
 
 
 def test_what_cannot_be_exported(sim, tmp_path):

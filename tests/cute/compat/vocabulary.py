@@ -225,7 +225,9 @@ NAMES = {
         tma_load tma_load_multicast tma_store TMAToUMMAPipeline UMMAtoAsyncPipeline
         TMAStorePipeline iket""",
     "experimental.cuda": "create_tensor_map_tiled create_tensor_map_tiled_from_view",
-    "experimental.primitives": """MemScope MemOrder Shfl VoteSync barrier_cta_sync
+    "experimental.primitives": """ReductionKind MBarrierWait GridDepAction PermuteMode prmt
+        griddepcontrol
+        MemScope MemOrder Shfl VoteSync barrier_cta_sync
         barrier_cta_arrive barrier_cluster_arrive barrier_cluster_wait mbarrier_init
         mbarrier_arrive mbarrier_expect_tx mbarrier_arrive_expect_tx mbarrier_try_wait_parity
         mbarrier_wait_parity cp_async_commit_group cp_async_wait_group

@@ -25,11 +25,15 @@ def exchange(out: cute.Tensor):
     out[5, lane] = cute.Int32(p.vote_sync(lane == 7, p.VoteSync.ANY))
     out[6, lane] = cute.Int32(p.vote_sync(lane < 32, "all"))
     out[7, lane] = cute.Int32(p.vote_sync(lane == 7, p.VoteSync.UNI))
-    out[8, lane] = p.redux_sync(lane, "add")
+    out[8, lane] = p.redux_sync(lane, p.ReductionKind.ADD)
     p.red(out.iterator + 9 * 32, lane, "max", order=p.MemOrder.RELAXED, scope=p.MemScope.GPU)
     p.red(out.iterator + 9 * 32 + 1, cute.Int32(2))
     elected = cute.Int32(p.elect_sync())
     out[10, lane] = elected
+    swapped = p.prmt(lane, 0x4012, p.PermuteMode.DEFAULT, hi=lane)
+    out[11, lane] = swapped
+    p.griddepcontrol(p.GridDepAction.WAIT)
+    p.griddepcontrol("launch_dependents")
     p.fence(p.MemScope.GPU)
     p.fence("cta")
 
@@ -40,7 +44,7 @@ def run_exchange(out: cute.Tensor):
 
 
 def test_exchanges_votes_and_reductions(sim):
-    out = np.zeros((11, 32), np.int32)
+    out = np.zeros((12, 32), np.int32)
     run_exchange(from_dlpack(out))
     lane = np.arange(32)
     rows = [
@@ -56,6 +60,7 @@ def test_exchanges_votes_and_reductions(sim):
     ]
     np.testing.assert_array_equal(out[:9], rows)
     assert out[9, :2].tolist() == [31, 64] and out[10].sum() == 1
+    np.testing.assert_array_equal(out[11], lane << 16 | lane << 24)
 
 
 @cute.kernel
@@ -107,6 +112,8 @@ def copies(x: cute.Tensor, out: cute.Tensor, load, store, reduction):
         p.cp_async_bulk_tensor_shared_cluster_global(box.ptr, load.tensor_map, (8, 0), bars.ptr + 1)
     p.mbarrier_wait_parity(bars.ptr, 0)
     while not p.mbarrier_try_wait_parity(bars.ptr + 1, 0):
+        pass
+    while not p.mbarrier_wait_parity(bars.ptr + 1, 0, p.MBarrierWait.TEST):
         pass
     p.fence_proxy_async()
     p.barrier_cta_sync()
@@ -210,7 +217,7 @@ def test_exit_ends_a_thread_on_gpus_alone(monkeypatch):
 @pytest.mark.parametrize("run", [run_exchange, run_matrices, run_cluster])
 def test_they_compile_for_hopper(run):
     x = from_dlpack(np.zeros((16, 16), np.float16))
-    arguments = {run_exchange: [from_dlpack(np.zeros((11, 32), np.int32))], run_matrices: [x, x]}
+    arguments = {run_exchange: [from_dlpack(np.zeros((12, 32), np.int32))], run_matrices: [x, x]}
     given = arguments.get(run, [from_dlpack(np.zeros(2, np.int32))])
     assert cute.compile(run, *given, options="--gpu-arch sm_90a").__ptx__
 

@@ -15,8 +15,14 @@ from basedsl_cute.utils import SmemAllocator
 TILE = (8, 32)
 
 
+@pytest.fixture(autouse=True)
+def late(sim, monkeypatch):
+    """The simulator shows what a program that does not wait computes."""
+    monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "0")
+
+
 @pytest.fixture
-def races(sim, monkeypatch):
+def races(late, monkeypatch):
     """The simulator checks shared memory for races."""
     monkeypatch.setenv("CUTE_DSL_CHECK_RACES", "1")
 

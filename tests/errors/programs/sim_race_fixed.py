@@ -1,10 +1,6 @@
-import os
-
 import numpy as np
 
 import basedsl_cute as cute
-
-os.environ["CUTE_DSL_CHECK_RACES"] = "1"
 
 
 @cute.kernel

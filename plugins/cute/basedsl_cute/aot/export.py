@@ -75,7 +75,8 @@ def export_to_c(
     object_file, header_file = folder / f"{file_name}.o", folder / f"{file_name}.h"
     object_file.write_bytes(code)
     title = f"{function.fn.__qualname__}()"
-    header_file.write_text(interface.header(prefix, title, parameters, results))
+    memory = "GPU" if pickle.loads(stages.binary("launches")).kernels else "host"
+    header_file.write_text(interface.header(prefix, title, parameters, results, memory))
     return object_file, header_file
 
 

@@ -37,7 +37,9 @@ LLVM_TYPES = {
 @dataclass(frozen=True)
 class CParameter:
     """One C parameter. `kind` is tensor, pointer, stream or number; `storage` are its `struct`
-    codes, of a tensor those of its address and its dynamic extents and strides.
+    codes, of a tensor those of its address and its dynamic extents and strides. Of a tensor or
+    pointer, the address is a multiple of `align` bytes; `divisors` divide the dynamic extents and
+    strides, in order; `is_empty` tells that a static extent is 0.
     """
 
     name: str
@@ -45,6 +47,9 @@ class CParameter:
     storage: tuple[str, ...]
     extents: int = 0
     text: str = ""
+    align: int = 1
+    divisors: tuple[int, ...] = ()
+    is_empty: bool = False
 
     @property
     def strides(self) -> int:
@@ -71,9 +76,18 @@ def _parameters(name: str, argument: Any) -> Iterator[CParameter]:
             yield from _parameters(path, part)
     elif isinstance(argument, TensorArgument):
         extents = sum(n is None for n in argument.shape)
-        yield CParameter(_c_name(name), "tensor", argument.storage, extents, str(argument))
+        yield CParameter(
+            _c_name(name),
+            "tensor",
+            argument.storage,
+            extents,
+            str(argument),
+            argument.align,
+            argument.divisors or (1,) * (len(argument.storage) - 1),
+            0 in argument.shape,
+        )
     elif isinstance(argument, PointerArgument):
-        yield CParameter(_c_name(name), "pointer", ("Q",), text=str(argument))
+        yield CParameter(_c_name(name), "pointer", ("Q",), text=str(argument), align=argument.align)
     elif isinstance(argument, StreamArgument):
         yield CParameter(_c_name(name), "stream", ("Q",))
     elif isinstance(argument, NumericArgument) and argument.storage[0] in C_TYPES:
@@ -86,10 +100,28 @@ def _c_name(path: str) -> str:
     return re.sub(r"\W+", "_", path).strip("_")
 
 
+# What the C function returns for inputs that it refuses: name, value, what is wrong.
+REFUSALS = (
+    (
+        "NULL",
+        -1,
+        "a pointer is null: to a tensor, to the data of one with elements, or to a result",
+    ),
+    ("ALIGNMENT", -2, "an address is no multiple of its alignment"),
+    ("EXTENT", -3, "a dynamic extent is negative, or no multiple of what divides it"),
+    ("STRIDE", -4, "a dynamic stride is no multiple of what divides it"),
+)
+REFUSED = {name: value for name, value, _ in REFUSALS}
+
+
 def header(
-    prefix: str, title: str, parameters: Sequence[CParameter], results: Sequence[str]
+    prefix: str,
+    title: str,
+    parameters: Sequence[CParameter],
+    results: Sequence[str],
+    memory: str = "GPU",
 ) -> str:
-    """The text of the C header."""
+    """The text of the C header. `memory` is the side that tensors are on, "GPU" or "host"."""
     module = f"{prefix}_Kernel_Module_t"
     lines = [
         f"/* {title}: made by basedsl_cute. Link with -lcuda. */",
@@ -105,6 +137,9 @@ def header(
         "time. */",
         f"typedef struct {{ void *library; }} {module};",
         "",
+        "/* Inputs that are refused before anything runs, with these codes: */",
+        *(f"#define {prefix}_ERROR_{name} ({value}) /* {why} */" for name, value, why in REFUSALS),
+        "",
         "/* For the device of the current context. */",
         f"int32_t {prefix}_Kernel_Module_Load({module} *module);",
         f"int32_t {prefix}_Kernel_Module_Unload({module} *module);",
@@ -114,7 +149,7 @@ def header(
     for one in parameters:
         if one.kind == "tensor":
             kind = f"{prefix}_Tensor_{one.name}_t"
-            lines += [f"/* {one.text} */", *_tensor_struct(kind, one), ""]
+            lines += [*_told(one, memory), *_tensor_struct(kind, one), ""]
             declared.append(f"const {kind} *{one.name}")
         elif one.kind == "number":
             declared.append(f"{C_TYPES[one.storage[0]]} {one.name}")
@@ -124,6 +159,7 @@ def header(
     return "\n".join(
         [
             *lines,
+            "/* The structs of tensors and the results are in host memory. */",
             f"int32_t {wrapper_name(prefix)}({', '.join(declared)});",
             "",
             "#ifdef __cplusplus",
@@ -132,6 +168,22 @@ def header(
             "",
         ]
     )
+
+
+def _told(one: CParameter, memory: str) -> list[str]:
+    """The comment above the struct of a tensor."""
+    lines = [
+        f"/* {one.text}",
+        f"   data: an address in {memory} memory, a multiple of {one.align} bytes.",
+    ]
+    parts = ((one.divisors[: one.extents], "shapes"), (one.divisors[one.extents :], "strides"))
+    for divisors, field in parts:
+        lines += [
+            f"   dynamic_{field}[{i}]: in elements, a multiple of {divisor}."
+            for i, divisor in enumerate(divisors)
+            if divisor > 1
+        ]
+    return [*lines[:-1], f"{lines[-1]} */"]
 
 
 def _tensor_struct(kind: str, one: CParameter) -> list[str]:

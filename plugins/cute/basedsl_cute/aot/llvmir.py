@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from basedsl_cute.aot.interface import LLVM_TYPES, CParameter, wrapper_name
+from basedsl_cute.aot.interface import LLVM_TYPES, REFUSED, CParameter, wrapper_name
 from basedsl_cute.device import driver
 from basedsl_cute.device.gpu_launcher import launch_llvmir
 from basedsl_cute.hardware.launch_limits import LaunchLimits
@@ -184,6 +184,7 @@ def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str
     code and stores the results.
     """
     declared = ["ptr %module"]
+    checks = _Checks()
     lines: list[str] = []
     slot = 0
 
@@ -196,6 +197,7 @@ def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str
     for i, one in enumerate(parameters):
         if one.kind == "tensor":
             declared.append(f"ptr %p{i}")
+            checks.tensor(f"%p{i}", one)
             offset = 0
             for j, code in enumerate(one.storage):
                 kind = LLVM_TYPES[code]
@@ -208,12 +210,15 @@ def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str
             declared.append(f"{kind} %p{i}")
             store(kind, f"%p{i}")
         else:
+            if one.kind == "pointer" and one.align > 1:
+                checks.aligned(f"%p{i}", one.align)
             declared.append(f"ptr %p{i}")
             store("ptr", f"%p{i}")
     out = []
     for i, code in enumerate(results):
         kind = LLVM_TYPES[code]
         declared.append(f"ptr %out{i}")
+        checks.not_null(f"%out{i}")
         out.append(f"  %r{i}.at = getelementptr i64, ptr %slots, i64 {slot + i}")
         out.append(f"  %r{i} = load {kind}, ptr %r{i}.at")
         out.append(f"  store {kind} %r{i}, ptr %out{i}")
@@ -221,15 +226,80 @@ def wrapper(prefix: str, parameters: Sequence[CParameter], results: Sequence[str
         [
             f"define i32 @{wrapper_name(prefix)}({', '.join(declared)}) {{",
             f"  %slots = alloca [{max(slot + len(results), 1)} x i64], align 16",
+            *checks.lines,
             f"  store i32 0, ptr @{prefix}_error",
             *lines,
             f"  call void @{prefix}_basedsl_entry(ptr %slots)",
             f"  %error = load i32, ptr @{prefix}_error",
             *out,
             "  ret i32 %error",
+            *(
+                line
+                for name, value in REFUSED.items()
+                if name in checks.used
+                for line in (f"refused.{name}:", f"  ret i32 {value}")
+            ),
             "}",
         ]
     )
+
+
+class _Checks:
+    """LLVM IR that leaves the function with a code of `REFUSED` where an input is wrong."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.used: set[str] = set()
+        self._count = 0
+
+    def tensor(self, name: str, one: CParameter) -> None:
+        """Check a tensor's struct: its address, extents and strides."""
+        self.not_null(name)
+        data = self._let(f"load ptr, ptr {name}")
+        values = []
+        offset = 8
+        for code in one.storage[1:]:
+            kind = LLVM_TYPES[code]
+            at = self._let(f"getelementptr i8, ptr {name}, i64 {offset}")
+            values.append((kind, self._let(f"load {kind}, ptr {at}")))
+            offset += 8 if kind == "i64" else 4
+        is_empty = "true" if one.is_empty else "false"
+        for i, (kind, value) in enumerate(values):
+            field = "EXTENT" if i < one.extents else "STRIDE"
+            if field == "EXTENT":
+                self._refuse(self._let(f"icmp slt {kind} {value}, 0"), field)
+                zero = self._let(f"icmp eq {kind} {value}, 0")
+                is_empty = self._let(f"or i1 {is_empty}, {zero}")
+            if one.divisors[i] > 1:
+                rest = self._let(f"srem {kind} {value}, {one.divisors[i]}")
+                self._refuse(self._let(f"icmp ne {kind} {rest}, 0"), field)
+        is_null = self._let(f"icmp eq ptr {data}, null")
+        has_elements = self._let(f"xor i1 {is_empty}, true")
+        self._refuse(self._let(f"and i1 {is_null}, {has_elements}"), "NULL")
+        self.aligned(data, one.align)
+
+    def not_null(self, name: str) -> None:
+        """Refuse a null pointer."""
+        self._refuse(self._let(f"icmp eq ptr {name}, null"), "NULL")
+
+    def aligned(self, name: str, align: int) -> None:
+        """Refuse an address that is no multiple of `align` bytes."""
+        if align > 1:
+            number = self._let(f"ptrtoint ptr {name} to i64")
+            rest = self._let(f"urem i64 {number}, {align}")
+            self._refuse(self._let(f"icmp ne i64 {rest}, 0"), "ALIGNMENT")
+
+    def _let(self, text: str) -> str:
+        self._count += 1
+        self.lines.append(f"  %check{self._count} = {text}")
+        return f"%check{self._count}"
+
+    def _refuse(self, condition: str, why: str) -> None:
+        self._count += 1
+        self.used.add(why)
+        label = f"good{self._count}"
+        self.lines.append(f"  br i1 {condition}, label %refused.{why}, label %{label}")
+        self.lines.append(f"{label}:")
 
 
 def _bytes(data: bytes) -> str:

@@ -23,6 +23,8 @@ class CuteTrace:
     allocates: bool = False
     #: The first place where host code reads or writes an element of a tensor.
     host_access: Span | None = None
+    #: True if kernels check the coordinates of elements: for the simulator.
+    checks_coordinates: bool = False
     #: The values of arguments whose arrays are read-only, with the arguments' names.
     read_only: list[tuple[Any, str]] = field(default_factory=list)
     #: The parameters of kernels in the IR, with what each launch passes.

@@ -23,6 +23,7 @@ from basedsl import (
     Stages,
     Trace,
     argument_type,
+    current_trace_or_none,
 )
 from basedsl_cute import algebra, dialect
 from basedsl_cute.device.detect import detect
@@ -107,6 +108,11 @@ class Cute(Language):
     def launch(
         self, kernel: DSLFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> KernelCall:
+        trace = current_trace_or_none()
+        if trace is not None:
+            on_simulator = not self.target(trace.options).is_gpu
+            asked = trace.options.check_coordinates != "off"
+            cute_trace(trace).checks_coordinates = on_simulator and asked
         return KernelCall(kernel, args, kwargs)
 
     def target(self, settings: Any) -> Target:

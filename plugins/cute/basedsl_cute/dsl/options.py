@@ -16,6 +16,20 @@ _STAGES = {"ir-debug": "ir"}
 _PTXAS_ARCH = ("-arch", "--gpu-name")
 
 
+# Words for the level of a check, as variables that were true or false may have them.
+_LEVELS = {"0": "off", "false": "off", "no": "off", "1": "error", "true": "error", "yes": "error"}
+
+
+def _check(what: str) -> str:
+    """An option of a check of the simulator."""
+    return option(
+        "error",
+        f"what the simulator does about {what}",
+        affects_output=True,
+        choices=("off", "warn", "error", *_LEVELS),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CuteOptions(Options, prefix="CUTE_DSL_"):
     """The options that `cute.compile(..., options="...")` and environment variables set."""
@@ -84,12 +98,9 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     log_autotune: bool = option(
         False, "print the times that tuning measures, and its choice", affects_output=False
     )
-    check_races: bool = option(
-        False,
-        "the simulator reports unordered accesses to shared memory",
-        affects_output=True,
-        debug=True,
-    )
+    check_races: str = _check("accesses to memory that nothing orders")
+    check_uninitialized: str = _check("values that nobody has written")
+    check_coordinates: str = _check("coordinates of tensors beyond their extents")
 
     max_spins: int = option(
         10_000,
@@ -109,6 +120,9 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
     )
 
     def __post_init__(self) -> None:
+        for name in ("check_races", "check_uninitialized", "check_coordinates"):
+            level = getattr(self, name)
+            object.__setattr__(self, name, _LEVELS.get(level, level))
         object.__setattr__(self, "keep", tuple(_STAGES.get(name, name) for name in self.keep))
         super().__post_init__()
 

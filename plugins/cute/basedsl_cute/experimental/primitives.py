@@ -25,8 +25,6 @@ from basedsl_cute.arch import (
 )
 from basedsl_cute.arch import mbarrier_arrive_and_expect_tx as mbarrier_arrive_expect_tx
 from basedsl_cute.arch import mbarrier_init_fence as fence_mbarrier_init
-from basedsl_cute.arch import mbarrier_try_wait as mbarrier_try_wait_parity
-from basedsl_cute.arch import mbarrier_wait as mbarrier_wait_parity
 from basedsl_cute.arch.bulk import bulk_load, bulk_store
 from basedsl_cute.arch.emit import emit_op, i32, shared_address
 from basedsl_cute.arch.tensor_map import replace_address, replace_extent, replace_stride
@@ -72,6 +70,39 @@ class VoteSync(enum.Enum):
     BALLOT = "ballot"
 
 
+class ReductionKind(enum.Enum):
+    """The kind of `redux.sync`."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    FMIN = "fmin"
+    FMAX = "fmax"
+
+
+class MBarrierWait(enum.Enum):
+    """The kind of wait at an mbarrier: one test, or a wait of limited time."""
+
+    TEST = "test"
+    TRY = "try"
+
+
+class GridDepAction(enum.Enum):
+    """The action of `griddepcontrol`."""
+
+    WAIT = "wait"
+    LAUNCH_DEPENDENTS = "launch_dependents"
+
+
+class PermuteMode(enum.Enum):
+    """The mode of `prmt`; only the default one, which takes a selector, is here."""
+
+    DEFAULT = "default"
+
+
 def _text(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
@@ -106,6 +137,33 @@ def barrier_cluster_arrive(order: MemOrder | str = MemOrder.RELEASE) -> None:
 def barrier_cluster_wait() -> None:
     """Wait at the barrier of the cluster (`barrier.cluster.wait.acquire`)."""
     arch.cluster_wait()
+
+
+@takes_location
+def mbarrier_wait_parity(
+    ptr: Pointer,
+    phase: int | Integer,
+    kind: MBarrierWait | str | None = None,
+    *,
+    scope: Any = None,
+    order: Any = None,
+) -> Boolean | None:
+    """Wait until the phase of that parity is complete. With `kind` test or try return whether it
+    is, perhaps after a moment (`mbarrier.try_wait.parity`). The wait acquires, for the cluster;
+    `scope` and `order` are accepted and not used.
+    """
+    if kind is None:
+        arch.mbarrier_wait(ptr, phase)
+        return None
+    kinds = dict.fromkeys(("test", "try"), arch.mbarrier_try_wait)
+    status: Boolean = _one_of(kind, kinds, "mbarrier_wait_parity()")(ptr, phase)
+    return status
+
+
+@takes_location
+def mbarrier_try_wait_parity(ptr: Pointer, phase: int | Integer) -> Boolean:
+    """Return whether the phase of that parity is complete (`mbarrier.try_wait.parity`)."""
+    return arch.mbarrier_try_wait(ptr, phase)
 
 
 # Fences ------------------------------------------------------------------------------------------
@@ -277,9 +335,36 @@ def vote_sync(
 
 
 @takes_location
-def redux_sync(value: Any, kind: str, mask: int | Integer = arch.FULL_MASK) -> Any:
-    """Combine a 32-bit number over the lanes of `mask` (`redux.sync`)."""
-    return arch.warp_redux_sync(value, _text(kind), mask)
+def redux_sync(
+    value: Any,
+    kind: ReductionKind | str,
+    mask: int | Integer = arch.FULL_MASK,
+    *,
+    abs: bool = False,
+    nan: bool = False,
+) -> Any:
+    """Combine a 32-bit number over the lanes of `mask` (`redux.sync`); `abs` and `nan` are
+    modifiers of fmin and fmax.
+    """
+    return arch.warp_redux_sync(value, _text(kind), mask, abs=abs, nan=nan)
+
+
+@takes_location
+def prmt(lo: Any, selector: Any, mode: PermuteMode = PermuteMode.DEFAULT, *, hi: Any = 0) -> Any:
+    """Pick four bytes out of the eight of `lo` and `hi` by `selector` (`prmt.b32`)."""
+    return arch.prmt(lo, hi, selector)
+
+
+@takes_location
+def griddepcontrol(action: GridDepAction | str) -> None:
+    """Wait for the grids before this one, or let dependent ones start (`griddepcontrol`). Raises
+    DSLTypeError for another action.
+    """
+    actions = {
+        "wait": arch.griddepcontrol_wait,
+        "launch_dependents": arch.griddepcontrol_launch_dependents,
+    }
+    _one_of(action, actions, "griddepcontrol()")()
 
 
 @takes_location
@@ -333,8 +418,12 @@ def _one_of(given: Any, choices: dict[str, Any], what: str) -> Any:
 
 
 __all__ = [
+    "GridDepAction",
+    "MBarrierWait",
     "MemOrder",
     "MemScope",
+    "PermuteMode",
+    "ReductionKind",
     "Shfl",
     "VoteSync",
     "barrier_cluster_arrive",
@@ -355,6 +444,7 @@ __all__ = [
     "fence",
     "fence_mbarrier_init",
     "fence_proxy_async",
+    "griddepcontrol",
     "ldmatrix",
     "mbarrier_arrive",
     "mbarrier_arrive_expect_tx",
@@ -363,6 +453,7 @@ __all__ = [
     "mbarrier_try_wait_parity",
     "mbarrier_wait_parity",
     "print_runtime",
+    "prmt",
     "red",
     "redux_sync",
     "setmaxregister",

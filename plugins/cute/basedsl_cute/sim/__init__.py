@@ -16,6 +16,7 @@ from basedsl_cute.sim.errors import (
     MissingRuleError,
     RaceError,
     SimulationError,
+    SimulationWarning,
     UninitializedReadError,
     WarpError,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "SimKernel",
     "SimOptions",
     "SimulationError",
+    "SimulationWarning",
     "UninitializedReadError",
     "WarpError",
     "reachable",

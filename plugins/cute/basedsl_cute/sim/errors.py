@@ -50,6 +50,10 @@ class SimulationError(DSLRuntimeError):
         self.where = where
 
 
+class SimulationWarning(UserWarning):
+    """What a check of the simulator found whose level is "warn"."""
+
+
 class MemoryAccessError(SimulationError):
     """An access out of bounds, misaligned, to read-only memory, or to memory of no argument."""
 
@@ -78,7 +82,7 @@ class WarpError(SimulationError):
     """A warp-wide operation that a lane it names does not execute, or one it does not name does."""
 
 
-class AssertionFailedError(SimulationError):
+class AssertionFailedError(SimulationError, AssertionError):
     """An `assert` of the kernel is false."""
 
 

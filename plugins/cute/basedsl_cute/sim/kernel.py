@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
 from basedsl_cute.sim.machine.memory import Memory
+from basedsl_cute.sim.machine.race_checker import RaceChecker
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import SimLaunch
 from basedsl_cute.sim.options import LockstepWidth, SimOptions
 from basedsl_cute.sim.translate.parameter import KernelParameter
@@ -128,9 +130,18 @@ class SimKernel:
             cluster,
             cooperative,
         )
+        facts = specialization.race_facts
+        if options.level("races") != "off":
+            written = None
+            if facts.written is not None:
+                written = [s for i in facts.written for s in launch.aliases.get(i, ())]
+                written += [s for s in launch.memory if s.name in self._memory_map.writable]
+            launch.races = RaceChecker(launch.threads, written, facts.syncs)
+            launch.races.join_ranges(launch.memory)
+            launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
         run_launch(launch, width, specialization.call, values, specialization.waits)
-        if dependent and options.check_races and not launch.waited:
-            raise RaceError(
+        if dependent and launch.races is not None and not launch.waited:
+            late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",
                 notes=(
                     (
@@ -140,10 +151,9 @@ class SimKernel:
                 ),
                 hint="cute.arch.griddepcontrol_wait() before the first access to global memory",
             )
+            report(launch, "races", late)
 
     def _choose_width(self, options: SimOptions) -> LockstepWidth:
-        if options.check_races and self._memory_map.addresses:
-            return "warp"
         if options.width == "auto":
             return self.width
         if options.width not in self.widths:

@@ -31,6 +31,7 @@ from basedsl_cute.sim.machine.state import (
     UnstartedClusters,
 )
 from basedsl_cute.sim.machine.tensor_memory import check_freed
+from basedsl_cute.sim.machine.thread_order import ThreadOrder
 from basedsl_cute.sim.machine.vector_clock import VectorClocks
 from basedsl_cute.sim.machine.wgmma_queue import check_warpgroups_agree
 from basedsl_cute.sim.options import LockstepWidth
@@ -87,7 +88,7 @@ def run_launch(
 
 
 def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
-    track = launch.options.check_uninitialized and launch.shared_size > 0
+    track = launch.options.level("uninitialized") != "off" and launch.shared_size > 0
     return private_segment(
         SHARED_BASE, launch.shared_size, blocks, "shared memory", "shared", track
     )
@@ -142,16 +143,42 @@ def _start_cluster(
 ) -> list[Group]:
     """The groups of the blocks of one cluster, with the blocks' indices in `members`."""
     order = None
-    if launch.options.check_races and launch.shared_size:
-        order = VectorClocks(len(members) * len(shapes))
+    if launch.races is not None:
+        order = VectorClocks(len(members) * len(shapes), launch.races.events)
     blocks = [_block(launch, *place, len(shapes), order) for place in enumerate(members)]
     share = -(-launch.unstarted.count // 2)
     cluster = Cluster(blocks, len(blocks) * len(shapes), share)
     groups = []
     for block in blocks:
         block.cluster = cluster
+        block.order = order
         groups += [Group(launch, shape, block, warp) for warp, shape in enumerate(shapes)]
+    if order is not None:
+        ranks = {block.linear: block.rank for block in blocks}
+        for group in groups:
+            _follow_order(launch, group, [group.block.linear], order, ranks)
+            order.acquired[group.agent] = group.known.gathered
+            order.read[group.agent] = group.known.gathered_pending
     return groups
+
+
+def _follow_order(
+    launch: SimLaunch,
+    group: Group,
+    numbers: Any,
+    order: VectorClocks | None = None,
+    ranks: dict[int, int] | None = None,
+) -> None:
+    """Let the race check follow the order of a group; `numbers` are those of its blocks."""
+    group.known = ThreadOrder(
+        launch.races.events,
+        int(launch.races.block_threads),
+        np.asarray(numbers, np.int64),
+        group.shape,
+        order,
+        group.agent,
+        ranks or {},
+    )
 
 
 def _block(
@@ -162,7 +189,7 @@ def _block(
     order: VectorClocks | None,
 ) -> Block:
     shadow = None
-    if order is not None:
+    if order is not None and launch.asynchronous and launch.shared_size:
         shadow = ShadowMemory(order, rank, warps, launch.shared_size)
     x, y, z = index
     linear = x + launch.grid[0] * (y + launch.grid[1] * z)
@@ -197,7 +224,7 @@ def _run_groups(
     for group in groups:
         finish_bulk_stores(group)
         if group.first_warp == 0:
-            check_visits(group.block)
+            check_visits(launch, group.block)
             if group.block.has_tensor_memory:
                 check_freed(group.block)
 
@@ -223,4 +250,7 @@ def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool
         index = tuple(a.astype(np.int32) if many else int(a[0]) for a in axes)
         shared = _shared_segment(launch, blocks)
         block = Block(index, first, launch.threads, shared)  # type: ignore[arg-type]
-        call(Group(launch, shape, block, 0), *args)
+        group = Group(launch, shape, block, 0)
+        if launch.races is not None:
+            _follow_order(launch, group, numbers)
+        call(group, *args)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 LockstepWidth = Literal["warp", "block", "grid"]
 """The lanes that one call of the generated function runs in lock step: a warp, a block, or many
 blocks of the grid."""
+
+
+Level = Literal["off", "warn", "error"]
+"""What is done about something that a check finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +27,27 @@ class SimOptions:
     """
 
     width: Literal["auto", "warp", "block", "grid"] = "auto"
-    check_uninitialized: bool = True
-    check_races: bool = False
+    check_uninitialized: Level | bool = "error"
+    check_races: Level | bool = "off"
+    check_coordinates: Level | bool = "error"
     max_spins: int = 10_000
     max_steps: int = 1_000_000
     batch_lanes: int = 1 << 14
+
+    def level(self, check: str) -> Level:
+        """The level of a check: "races", "uninitialized" or "coordinates"."""
+        value = getattr(self, f"check_{check}")
+        if isinstance(value, bool):
+            return "error" if value else "off"
+        return cast(Level, value)
 
     @staticmethod
     def of(settings: Any) -> SimOptions:
         """The options of launches that the options of the DSL, `CuteOptions`, ask for."""
         return SimOptions(
             check_races=settings.check_races,
+            check_uninitialized=settings.check_uninitialized,
+            check_coordinates=settings.check_coordinates,
             max_spins=settings.max_spins,
             max_steps=settings.max_steps,
         )

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from basedsl import Boolean, DSLTypeError, Int64, Numeric, Trace, Uint64, assert_showing, is_dynamic
+from basedsl import (
+    Boolean,
+    DSLTypeError,
+    Int32,
+    Int64,
+    Numeric,
+    Trace,
+    Uint32,
+    Uint64,
+    assert_showing,
+    is_dynamic,
+)
 from basedsl_cute import algebra
 
 MESSAGE = "IndexError: coordinate {0} is out of range for an extent of {1}"
@@ -34,6 +45,40 @@ def check_coordinate(trace: Trace, coord: Any, shape: Any) -> None:
     else:
         inside = Boolean(False)
     assert_showing(trace, inside, MESSAGE, coord, extent)
+
+
+def check_element(trace: Trace, coord: Any, shape: Any) -> None:
+    """Emit assertions of a kernel that `coord`, an element's, lies in `shape`, mode by mode."""
+    modes = coord if isinstance(coord, tuple) else (coord,)
+    extents = shape if isinstance(coord, tuple) else (shape,)
+    for mode, (part, extent) in enumerate(zip(modes, extents, strict=True)):
+        if isinstance(part, tuple):
+            check_element(trace, part, extent)
+            continue
+        size = algebra.size(extent)
+        number = mode if isinstance(coord, tuple) and len(modes) > 1 else None
+        _check_mode(trace, part, size, number)
+
+
+def _check_mode(trace: Trace, coord: Any, size: Any, mode: int | None) -> None:
+    if is_dynamic(coord) or is_dynamic(size):
+        inside = _as_unsigned(coord, size) < _as_unsigned(size, coord)
+    elif 0 <= coord < size:
+        return
+    else:
+        inside = Boolean(False)
+    which = "its only mode" if mode is None else f"mode {mode}"
+    known = [str(n) if isinstance(n, int) else "?" for n in (coord, size)]
+    text = f"CoordinateError: {which}: coordinate {known[0]}: extent {known[1]}"
+    trace.emitter.assert_(inside.ir_value(), text, trace.loc())
+
+
+def _as_unsigned(number: Any, other: Any) -> Any:
+    """The number as an unsigned one of 32 bits, or of 64 if one of the two is wider."""
+    widths = [n.width if isinstance(n, Numeric) else 32 for n in (number, other)]
+    signed, unsigned = (Int64, Uint64) if max(widths) > 32 else (Int32, Uint32)
+    wide = number.to(signed) if isinstance(number, Numeric) else signed(number)
+    return wide.to(unsigned)
 
 
 def check_sign(coord: Any) -> None:

@@ -17,6 +17,7 @@ from basedsl import (
     Int32,
     Int64,
     Numeric,
+    Trace,
     closest_name,
     current_trace,
     current_trace_or_none,
@@ -28,9 +29,15 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import dynamic
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.dialect import define, note_access
+from basedsl_cute.dialect.cute_trace import cute_trace
 from basedsl_cute.dialect.ops import Load, Store
 from basedsl_cute.hardware.other_names import OF_TENSORS
-from basedsl_cute.tensors.bounds_checks import check_coordinate, check_known, check_sign
+from basedsl_cute.tensors.bounds_checks import (
+    check_coordinate,
+    check_element,
+    check_known,
+    check_sign,
+)
 from basedsl_cute.tensors.index_arithmetic import as_int
 from basedsl_cute.tensors.pointer import (
     Pointer,
@@ -356,8 +363,8 @@ class Tensor(NoVector):
 
     def _check_bounds(self, coord: Any) -> None:
         """In host code, emit a check that raises IndexError for a coordinate outside of the shape.
-        For registers, a known coordinate outside of the shape is a DSLTypeError. Kernels do not
-        check: the simulator detects accesses outside of an array, hardware does not.
+        For registers, a known coordinate outside of the shape is a DSLTypeError. Kernels check
+        elements on the simulator alone, where the check has a level (`check_coordinates`).
         """
         check_sign(coord)
         if self.memspace == "rmem" and algebra.is_static(self.layout.shape):
@@ -365,6 +372,15 @@ class Tensor(NoVector):
         trace = current_trace_or_none()
         if trace is not None and trace.function_kind != "kernel" and self.has_memory:
             check_coordinate(trace, coord, self.layout.shape)
+        elif trace is not None and self.has_memory and cute_trace(trace).checks_coordinates:
+            if not _has_none(coord) and not self._is_whole_vector(trace):
+                check_element(trace, coord, self.layout.shape)
+
+    def _is_whole_vector(self, trace: Trace) -> bool:
+        """True for a kernel's argument of one mode: its memory ends where the extent does."""
+        if isinstance(self.layout.shape, tuple) and len(self.layout.shape) != 1:
+            return False
+        return isinstance(self.pointer.address.ir_value().owner, trace.ir.Block)
 
     def _widened(self, coord: Any) -> Any:
         """The coordinate, in 64 bits if offsets of this layout need them."""

@@ -411,7 +411,7 @@ def test_without_libdevice_the_package_is_named(lowering, monkeypatch):
     monkeypatch.setattr(ptxas, "find_libdevice", lambda: None)
     with pytest.raises(DSLRuntimeError, match="libdevice") as missing:
         lowering.ptx(f'%r = math.sin %x : f32\n"cute.store"(%r, %g, %i) : (f32, {G}, i32) -> ()')
-    assert "nvidia-nvvm" in missing.value.hint
+    assert "basedsl-cute[cuda]" in missing.value.hint
 
 
 def test_the_same_kernel_gives_the_same_ptx(lowering):

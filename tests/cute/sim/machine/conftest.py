@@ -21,7 +21,9 @@ def make_groups(warps: int, blocks: int = 1, size: int = 64) -> list[Group]:
     memory_map.static_size = size
     memory_map.variables = [(SHARED_BASE, "tile", size)]
     extent = (warps * WARP_SIZE, 1, 1)
-    launch = SimLaunch((blocks, 1, 1), extent, memory_map, 0, Memory(), {}, SimOptions())
+    launch = SimLaunch(
+        (blocks, 1, 1), extent, memory_map, 0, Memory(), {}, SimOptions(check_races="error")
+    )
     order = VectorClocks(warps * blocks)
     made = []
     for rank in range(blocks):

@@ -63,7 +63,7 @@ def last_block_sums(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Co
 def last_block_of_many_threads(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cute.Constexpr):
     t, b = arch.thread_idx()[0], arch.block_idx()[0]
     last = cute.utils.SmemAllocator().allocate_tensor(cute.Int32, cute.make_layout((1,)), 16)
-    y[b * 32 + t] = x[b * 32 + t]
+    y[b * 64 + t] = x[b * 64 + t]
     arch.fence_acq_rel_gpu()
     if not bug:
         arch.sync_threads()

@@ -2,7 +2,7 @@
 
 import basedsl_cute as cute
 from basedsl_cute import arch
-from basedsl_cute.sim import RaceError
+from basedsl_cute.sim import RaceError, SimulationError
 
 
 def shared(count, dtype=cute.Float32):
@@ -429,6 +429,8 @@ def vectors_that_overlap(x: cute.Tensor, y: cute.Tensor, c: cute.Tensor, bug: cu
     y[t] = tile[t]
 
 
+# One warp runs ahead, and reads what is not there yet.
+NOT_YET = "race on shared memory|that no thread has written"
 CASES = [
     (read_before_barrier, RaceError, "race on shared memory"),
     (next_turn_overwrites, RaceError, "race on shared memory"),
@@ -436,7 +438,7 @@ CASES = [
     (one_buffer_for_two, RaceError, "race on shared memory"),
     (transposed_tile, RaceError, "race on shared memory", {"block": (8, 8, 1)}),
     (histogram, RaceError, "race on shared memory"),
-    (barriers_of_two_numbers, RaceError, "race on shared memory"),
+    (barriers_of_two_numbers, SimulationError, NOT_YET),
     (sync_warp_for_a_block, RaceError, "race on shared memory"),
     (broadcast_of_one_thread, RaceError, "race on shared memory"),
     (every_thread_writes_one, RaceError, "race on shared memory"),
@@ -451,7 +453,7 @@ CASES = [
     (bytes_of_a_word, RaceError, "race on shared memory"),
     (one_too_far, RaceError, "race on shared memory"),
     (ring_of_too_few, RaceError, "race on shared memory"),
-    (arrival_before_the_write, RaceError, "race on shared memory"),
+    (arrival_before_the_write, SimulationError, NOT_YET),
     (released_before_the_read, RaceError, "race on shared memory"),
     (rows_of_another_warp, RaceError, "race on shared memory", {"block": (32, 4, 1)}),
     (run_time_loop, RaceError, "race on shared memory"),

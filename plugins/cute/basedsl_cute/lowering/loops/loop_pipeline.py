@@ -132,6 +132,8 @@ class _Pipeline(LoopBuilder):
             with ir.InsertionPoint(loop):
                 if plan.loads:
                     self._make_barriers()
+                elif self._repeats():  # threads may still use the last tiles of the time before
+                    Barrier(self.dialect)
                 for j in range(self.stages):
                     self._copy_if_there(self.further(self.lower, j), self.number(j))
                     self.emit("nvvm.cp.async.commit.group")
@@ -219,6 +221,15 @@ class _Pipeline(LoopBuilder):
             self.emit("nvvm.mbarrier.try_wait.parity", operands)
 
     # Barriers of TMA loads -------------------------------------------------------------------
+
+    def _repeats(self) -> bool:
+        """True if the loop is in another loop."""
+        parent = self.loop.operation.parent
+        while parent is not None and parent.operation.name != "gpu.func":
+            if parent.operation.name in ("scf.for", "scf.while"):
+                return True
+            parent = parent.operation.parent
+        return False
 
     def _make_barriers(self) -> None:
         count = self.stages + 1

@@ -36,6 +36,8 @@ class MemoryAccess:
     the number of the kernel argument that the pointer comes from, if that is known. `element` and
     `verb` are for error messages: "f32", "read". `boolean` marks an i1, which is a byte in memory.
     `register` is the local array that the pointer points into, if that is kept in registers.
+    `strong` marks atomics and accesses with an order: `acquires` and `releases` say which, `wide`
+    that its scope is beyond the block.
     `keeps` marks a read of what shares a byte with what is written next: it may be uninitialized.
     """
 
@@ -50,11 +52,20 @@ class MemoryAccess:
     boolean: bool = False
     register: RegisterArray | None = None
     keeps: bool = False
+    strong: bool = False
+    acquires: bool = False
+    releases: bool = False
+    wide: bool = False
     count: int = field(init=False)  # elements
     nbytes: int = field(init=False)
     low_bits: int = field(init=False)  # of an address, that must be zero
     shift: int = field(init=False)  # from bytes to elements
     rows: Any = field(init=False)  # (count, 1), added to a lane's index: a vector's elements
+
+    @property
+    def reads(self) -> bool:
+        """True if it reads memory, as atomics do."""
+        return self.verb != "write"
 
     def __post_init__(self) -> None:
         self.count = math.prod(self.shape)

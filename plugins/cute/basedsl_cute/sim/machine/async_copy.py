@@ -14,7 +14,12 @@ import numpy as np
 
 from basedsl_cute.sim.machine import races
 from basedsl_cute.sim.machine.access import MemoryAccess
-from basedsl_cute.sim.machine.load_store import check_access, load_memory, store_shared_bytes
+from basedsl_cute.sim.machine.load_store import (
+    check_access,
+    load_memory,
+    shared_offset,
+    store_shared_bytes,
+)
 from basedsl_cute.sim.machine.state import Group, Mask, PendingCopy
 from basedsl_cute.sim.machine.vector_clock import Stamp
 
@@ -41,6 +46,8 @@ def issue_copy(
     stamp = None
     if g.shadow is not None:
         stamp = races.begin_copy_write(g.shadow, g, write, to - g.shared.base, lanes)
+    elif g.races is not None:
+        g.races.begin_copy(g, write, shared_offset(g, to, lanes), lanes)
     queue.issued += 1
     copy = PendingCopy(read, write, to, source, sizes, lanes, number, queue.issued, stamp)
     queue.pending.append(copy)
@@ -107,6 +114,8 @@ def _rest(copy: PendingCopy, chosen: Any) -> PendingCopy:
 
 
 def _perform(g: Group, copy: PendingCopy) -> None:
+    if g.shadow is None and g.races is not None:
+        g.races.end_copy(g, copy.write, shared_offset(g, copy.to, copy.lanes), copy.lanes)
     if copy.sizes is None:
         _move(g, copy, copy.read, np.ones(copy.lanes.size, np.bool_), None)
         return

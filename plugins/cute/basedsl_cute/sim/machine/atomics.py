@@ -10,7 +10,7 @@ import numpy as np
 from basedsl_cute.sim import numerics
 from basedsl_cute.sim.errors import MemoryAccessError
 from basedsl_cute.sim.machine.access import MemoryAccess
-from basedsl_cute.sim.machine.load_store import locate_atomic
+from basedsl_cute.sim.machine.load_store import locate_atomic, release_atomic
 from basedsl_cute.sim.machine.state import Group, Mask
 
 Combine = Callable[[Any, Any], Any]
@@ -57,17 +57,20 @@ _AT = {1: np.add, 2: np.subtract, 3: np.bitwise_and, 5: np.bitwise_or, 6: np.bit
 _AT |= {7: np.maximum, 8: np.minimum, 11: np.add, 12: np.subtract}
 
 
-def _places(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Iterator[tuple[Any, Any, Any]]:
+def _places(
+    g: Group, a: MemoryAccess, address: Any, m: Mask, wrote: Any
+) -> Iterator[tuple[Any, Any, Any]]:
     """For each segment that active lanes go to: these lanes, the segment as elements, and the index
-    of each lane's element.
+    of each lane's element. `wrote` is True for the lanes that write, when all is done.
     """
     who = np.arange(g.lanes) if m is None else np.flatnonzero(m)
-    for segment, lanes, index in locate_atomic(g, a, address[who], who):
+    for segment, local, lanes, index in locate_atomic(g, a, address[who], who):
         if not segment.writable:
             raise MemoryAccessError(
                 f"{a.verb} of `{segment.name}`, which is read-only", a.site, g.thread(int(lanes[0]))
             )
         yield lanes, segment.view(a.dtype), index
+        release_atomic(g, a, segment, local, lanes, wrote[lanes])
 
 
 def atomic_update(
@@ -77,7 +80,7 @@ def atomic_update(
     `COMBINE`. Gives the old values, `(..., lanes)`, if `old`, else None.
     """
     out = np.zeros((*a.shape, g.lanes), a.dtype) if old else None
-    for who, view, index in _places(g, a, address, m):
+    for who, view, index in _places(g, a, address, m, np.ones(g.lanes, np.bool_)):
         before = _updated(a, operation, view, index, value[..., who], old)
         if out is not None:
             out[..., who] = before
@@ -129,7 +132,7 @@ def compare_and_swap(
     """
     before = np.zeros(g.lanes, a.dtype)
     same = np.zeros(g.lanes, np.bool_)
-    for who, view, index in _places(g, a, address, m):
+    for who, view, index in _places(g, a, address, m, same):
         for lane, at in zip(who.tolist(), index.tolist(), strict=True):
             before[lane] = view[at]
             same[lane] = view[at] == compare[lane]

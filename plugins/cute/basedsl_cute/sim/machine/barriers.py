@@ -57,6 +57,8 @@ def sync_in_step(g: Group, m: Mask, site: Site, branch: Site | None) -> None:
     """A barrier of all threads of the block, all of whose lanes run together."""
     require_whole_group(g, m, site, branch)
     _pass_block_barrier(g.block)
+    if g.known is not None:
+        g.known.pass_barrier()
 
 
 def reduce_in_step(
@@ -110,8 +112,9 @@ def enter_barrier(
 
 def leave_barrier(g: Group, barrier: BlockBarrier) -> None:
     """Let the warp go on, with knowledge of what the others did before they arrived."""
-    if g.shadow is not None:
-        g.shadow.order.acquire(_token(g.block, barrier.number), g.agent)
+    if g.block.order is not None:
+        g.block.order.acquire(_token(g.block, barrier.number), g.agent)
+        g.known.floor = max(g.known.floor, barrier.floor)
 
 
 def barrier_outcome(g: Group, barrier: BlockBarrier, kind: str) -> Any:
@@ -127,11 +130,11 @@ def arrive_at_barrier(
     require_whole_group(g, m, site, branch)
     number = uniform_int(g, number, m, site, "the barrier's number")
     threads = uniform_int(g, count, m, site, "the barrier's thread count")
-    _arrive(g, site, number, threads)
+    _arrive(g, site, number, threads, waits=False)
 
 
 def _arrive(
-    g: Group, site: Site, number: int, count: int | None, votes: Any = None
+    g: Group, site: Site, number: int, count: int | None, votes: Any = None, waits: bool = True
 ) -> BlockBarrier:
     """Count the warp as arrived, and complete the barrier if it is the last one."""
     if not 0 <= number < BARRIERS:
@@ -156,8 +159,10 @@ def _arrive(
     barrier.sites.append((g, site))
     if votes is not None:
         barrier.votes.append(votes)
-    if block.shadow is not None:
-        block.shadow.order.release(_token(block, number), g.agent)
+    if block.order is not None:
+        block.order.release(_token(block, number), g.agent)
+        if not waits and barrier.early < 0:
+            barrier.early = len(block.order.events) - 2
     if barrier.arrived >= expected:
         barrier.generation += 1
         barrier.arrived = 0
@@ -165,8 +170,12 @@ def _arrive(
         barrier.outcome, barrier.votes = barrier.votes, []
         if expected == whole:
             _pass_block_barrier(block)
-        if block.shadow is not None:
-            block.shadow.order.publish(_token(block, number))
+        if block.order is not None:
+            block.order.publish(_token(block, number))
+            floor = barrier.early if barrier.early >= 0 else len(block.order.events) - 1
+            barrier.floor = floor if expected == whole else 0
+            barrier.early = -1
+            block.order.events.append(None)
     return barrier
 
 
@@ -209,15 +218,23 @@ def _check_agreement(
 # Fences, which only the race check minds ---------------------------------------------------------
 
 
+def fence_memory(g: Group, m: Mask, wide: bool) -> None:
+    """Order the accesses of the lanes in `m` for the block or, with `wide`, beyond it (PTX ISA,
+    fence.acq_rel and membar).
+    """
+    if g.known is not None:
+        g.known.fence(m, wide)
+
+
 def fence_proxy(g: Group) -> None:
     """Let the asynchronous proxy see what the warp knows (PTX ISA, fence.proxy.async)."""
-    if g.shadow is not None:
-        g.shadow.order.fence_proxy(g.agent)
+    if g.block.order is not None:
+        g.block.order.fence_proxy(g.agent)
 
 
 def fence_mbarriers(g: Group) -> None:
     """Let the cluster know the mbarriers that the warp has initialised (PTX ISA,
     fence.mbarrier_init).
     """
-    if g.shadow is not None:
-        g.shadow.order.fence_mbarriers(g.agent)
+    if g.block.order is not None:
+        g.block.order.fence_mbarriers(g.agent)

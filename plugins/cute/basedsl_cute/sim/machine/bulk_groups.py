@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from basedsl_cute.sim.errors import RaceError
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask, PendingStore
 from basedsl_cute.sim.machine.vector_clock import Stamp
 from basedsl_cute.sim.site import Site
@@ -65,12 +66,13 @@ def finish_bulk_stores(g: Group) -> None:
     """
     for store in g.bulk.pending:
         if store.data is None and g.shadow is not None:
-            raise RaceError(
+            error = RaceError(
                 "the block ends while a bulk store may still read its shared memory",
                 store.site,
                 g.thread(store.lane),
                 hint="wait for it: cp_async_bulk_wait_group(0, read=True) by the thread that "
                 "stored, or the pipeline's producer_tail()",
             )
+            report(g.launch, "races", error)
         store.write(store.read() if store.data is None else store.data)
     g.bulk.pending = []

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from basedsl import spoken
-from basedsl_cute.sim.errors import ArithmeticTrapError, AssertionFailedError, DeadlockError
+from basedsl_cute.sim.errors import (
+    ArithmeticTrapError,
+    AssertionFailedError,
+    CoordinateError,
+    DeadlockError,
+)
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
@@ -40,6 +46,33 @@ def check_assert(g: Group, holds: Any, m: Mask, message: str, site: Site) -> Non
         message = spoken(message or "")
         text = f"assertion failed: {message}" if message else "assertion failed"
         raise AssertionFailedError(text, site, where)
+
+
+def check_coordinate(
+    g: Group, holds: Any, coord: Any, extent: Any, m: Mask, message: str, site: Site
+) -> None:
+    """Report the first active lane in which a coordinate is not below its extent. `message` has the
+    mode, and what is known of both while translating.
+    """
+    failed = np.broadcast_to(~holds, (g.lanes,))
+    if m is not None:
+        failed = failed & m
+    if not failed.any():
+        return
+    lane = int(failed.argmax())
+    _, mode, known, size = message.split(": ")
+    known, size = known.removeprefix("coordinate "), size.removeprefix("extent ")
+    if coord is not None:
+        known = str(int(np.broadcast_to(coord, (g.lanes,))[lane]))
+        size = str(int(np.broadcast_to(extent, (g.lanes,))[lane]))
+    error = CoordinateError(
+        f"out-of-bounds coordinate {known} of {mode}, whose extent is {size}",
+        site,
+        g.thread(lane),
+        hint="compare the coordinate with the extent before: if i < x.shape[mode]. Memory beyond "
+        "it may be another row",
+    )
+    report(g.launch, "coordinates", error)
 
 
 def bad_step(step: Any, site: Site) -> None:

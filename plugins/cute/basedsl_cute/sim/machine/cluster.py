@@ -22,15 +22,15 @@ def cluster_arrive(g: Group, m: Mask, site: Site, branch: Site | None) -> None:
         )
     g.cluster_phase += 1
     cluster.arrived += 1
-    if g.shadow is not None:
+    if g.block.order is not None:
         is_relaxed = site.op == "nvvm.cluster.arrive.relaxed"
-        order = g.shadow.order
+        order = g.block.order
         (order.release_mbarriers if is_relaxed else order.release)("cluster", g.agent)
     if cluster.arrived == cluster.warps:
         cluster.arrived = 0
         cluster.phase += 1
-        if g.shadow is not None:
-            g.shadow.order.publish("cluster")
+        if g.block.order is not None:
+            g.block.order.publish("cluster")
 
 
 def cluster_wait(g: Group, m: Mask, site: Site, branch: Site | None) -> Wait | None:
@@ -51,8 +51,8 @@ def cluster_wait(g: Group, m: Mask, site: Site, branch: Site | None) -> Wait | N
 
 def leave_cluster_barrier(g: Group) -> None:
     """Let the warp go on, with knowledge of what the others did before they arrived."""
-    if g.shadow is not None:
-        g.shadow.order.acquire("cluster", g.agent)
+    if g.block.order is not None:
+        g.block.order.acquire("cluster", g.agent)
 
 
 def owner_block(g: Group, address: int, lane: int, site: Site) -> tuple[Block, int]:

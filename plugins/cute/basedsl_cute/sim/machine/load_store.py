@@ -25,6 +25,12 @@ from basedsl_cute.sim.machine.memory import (
 )
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
 from basedsl_cute.sim.machine.state import Group, Mask
+from basedsl_cute.sim.machine.word_history import (
+    PLAIN_READ,
+    PLAIN_WRITE,
+    STRONG_READ,
+    STRONG_WRITE,
+)
 
 CLUSTER_SPACE = 7  # LLVM's NVPTX address space "shared cluster"
 _U64 = np.dtype(np.uint64)
@@ -77,7 +83,7 @@ def load_uniform(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
     """
     segment = _guess(g, a)
     size = a.dtype.itemsize
-    if segment is not None and g.shadow is None and segment.written is None:
+    if segment is not None and g.races is None and segment.written is None:
         at = int(address)
         offset = at - segment.base
         inside = 0 <= offset <= segment.size - a.nbytes and not at & (a.low_bits)
@@ -96,24 +102,23 @@ def load_uniform(g: Group, a: MemoryAccess, address: Any, m: Mask) -> Any:
 
 def locate_atomic(
     g: Group, a: MemoryAccess, address: Any, who: Any
-) -> list[tuple[Segment, Any, Any]]:
-    """Find what an atomic of the lanes `who` acts on: segments, the lanes that go to each, and
-    their indices into the segment's view. The checks take it as a read and a write, and raise as
-    those do.
+) -> list[tuple[Segment, Any, Any, Any]]:
+    """Find what an atomic of the lanes `who` acts on: segments, the addresses there, the lanes that
+    go to each, and their indices into the segment's view. The checks take it as a read and a write,
+    and raise as those do.
     """
     out = []
     for segment, local, chosen in _homes(g, a, address, None, who):
         lanes = who[chosen]
         offset = local[chosen] - segment.base
-        shadow = _shadow_of(g, segment)
-        if shadow is not None:
-            race_checks.check_write(shadow, g, a, offset, lanes, atomic=True)
+        if g.races is not None:
+            _note_atomic(g, a, segment, offset, lanes)
         index = _index(g, a, segment, offset, lanes)
         if segment.written is not None:
             written = segment.written_view(a.dtype.itemsize).take(index)
             if (written != -1).any():
                 _check_written(g, a, segment, offset, written, None, lanes)
-        out.append((segment, lanes, index))
+        out.append((segment, local[chosen], lanes, index))
     return out
 
 
@@ -228,6 +233,77 @@ def _shadow_of(g: Group, segment: Segment) -> ShadowMemory | None:
     return next(block.shadow for block in g.block.cluster.blocks if block.shared is segment)
 
 
+# What the race check is told ----------------------------------------------------------------------
+
+
+def _note_read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask) -> None:
+    shadow = _shadow_of(g, segment)
+    if shadow is not None:
+        race_checks.check_read(shadow, g, a, offset, m)
+        return
+    if segment.kind == "local":
+        return
+    who = None if m is None else np.flatnonzero(m)
+    local = _offset(g, segment, offset, None)
+    if who is not None:
+        local = local[who]
+    kind = STRONG_READ if a.strong else PLAIN_READ
+    g.races.record(g, a, segment, local, who, kind, None)
+    if a.strong:
+        lanes = np.arange(g.lanes) if who is None else who
+        g.races.synchronise(g, a, segment, local, lanes, False)
+
+
+def _note_write(
+    g: Group, a: MemoryAccess, segment: Segment, offset: Any, value: Any, who: Any
+) -> None:
+    shadow = _shadow_of(g, segment)
+    if shadow is not None:
+        race_checks.check_write(shadow, g, a, offset, who)
+        return
+    if segment.kind == "local":
+        return
+    local = _offset(g, segment, offset, who)
+    kind = STRONG_WRITE if a.strong else PLAIN_WRITE
+    g.races.record(g, a, segment, local, who, kind, value)
+    if a.strong:
+        lanes = np.arange(g.lanes) if who is None else who
+        g.races.synchronise(g, a, segment, local, lanes, True)
+
+
+def _note_atomic(g: Group, a: MemoryAccess, segment: Segment, offset: Any, lanes: Any) -> None:
+    shadow = _shadow_of(g, segment)
+    if shadow is not None:
+        race_checks.check_write(shadow, g, a, offset, lanes, atomic=True)
+        return
+    if segment.kind != "local":
+        local = _offset(g, segment, offset, lanes)
+        g.races.record(g, a, segment, local, lanes, STRONG_WRITE, None)
+
+
+def release_atomic(
+    g: Group, a: MemoryAccess, segment: Segment, address: Any, lanes: Any, wrote: Any
+) -> None:
+    """Tell the race check what atomics of `lanes` release and acquire; `wrote` says which wrote."""
+    if g.races is not None and segment.kind != "local" and _shadow_of(g, segment) is None:
+        local = _offset(g, segment, address - segment.base, lanes)
+        g.races.synchronise(g, a, segment, local, lanes, wrote)
+
+
+def shared_offset(g: Group, address: Any, lanes: Any) -> Any:
+    """Offsets of shared addresses of `lanes` from the beginning of the first block's memory."""
+    return _offset(g, g.shared, address - g.shared.base, lanes)
+
+
+def _offset(g: Group, segment: Segment, offset: Any, who: Any) -> Any:
+    """Offsets from the beginning of the first copy of a segment."""
+    if segment.stride:
+        copies = g.copy_offset(segment)
+        if copies is not None:
+            return offset + (copies if who is None else copies[who])
+    return offset
+
+
 # Reading and writing in one segment ------------------------------------------------------------
 
 
@@ -256,9 +332,8 @@ def _odd(a: MemoryAccess, segment: Segment) -> bool:
 
 
 def _read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask) -> Any:
-    shadow = _shadow_of(g, segment)
-    if shadow is not None:
-        race_checks.check_read(shadow, g, a, offset, m)
+    if g.races is not None:
+        _note_read(g, a, segment, offset, m)
     if _odd(a, segment):
         bytes_ = segment.raw[_byte_index(g, a, segment, offset, None)]
         got = bytes_.view(a.dtype).T if a.shape else bytes_.view(a.dtype)[:, 0]
@@ -284,9 +359,8 @@ def _write(g: Group, a: MemoryAccess, segment: Segment, offset: Any, value: Any,
             hint="pass a copy that may be written; arrays of JAX are immutable",
         )
     g.launch.stores += 1
-    shadow = _shadow_of(g, segment)
-    if shadow is not None:
-        race_checks.check_write(shadow, g, a, offset, who)
+    if g.races is not None:
+        _note_write(g, a, segment, offset, value, who)
     if a.boolean:
         value = value.astype(np.uint8)
     if a.shape:

@@ -85,8 +85,8 @@ def _settle(block: Block, address: int) -> None:
         barrier.phase += 1
         barrier.pending = barrier.count
         barrier.arrived.clear()
-        if block.shadow is not None:
-            block.shadow.order.publish(_token(block, address))
+        if block.order is not None:
+            block.order.publish(_token(block, address))
 
 
 def _token(block: Block, address: int) -> tuple[str, int, int]:
@@ -171,8 +171,8 @@ def arrive_at_mbarrier(
         _count_arrivals(g, barrier, number, site, lane)
         if drop:
             barrier.count -= number
-        if g.shadow is not None:
-            g.shadow.order.release(_token(block, at), g.agent)
+        if g.block.order is not None:
+            g.block.order.release(_token(block, at), g.agent)
         _settle(block, at)
     return tokens
 
@@ -211,10 +211,10 @@ def arrive_later(
     def land() -> None:
         complete()
         _count_arrivals(g, find_mbarrier(block, at, g, site, lane), 1, site, lane)
-        if g.shadow is not None:
-            g.shadow.order.release(_token(block, at), g.agent)
+        if g.block.order is not None:
+            g.block.order.release(_token(block, at), g.agent)
             if stamp is not None:
-                g.shadow.order.release_access(_token(block, at), stamp)
+                g.block.order.release_access(_token(block, at), stamp)
 
     send_to_mbarrier(block, at, land)
 
@@ -268,8 +268,8 @@ def test_mbarrier(g: Group, address: Any, which: Any, parity: bool, m: Mask, sit
         _check_use(g, g.block, at, site, lane, "wait")
         _receive(g.block, at)
         out[lane] = _DONE[parity](barrier, int(which[lane]))
-        if out[lane] and g.shadow is not None:
-            g.shadow.order.acquire(_token(g.block, at), g.agent)
+        if out[lane] and g.block.order is not None:
+            g.block.order.acquire(_token(g.block, at), g.agent)
     return out
 
 

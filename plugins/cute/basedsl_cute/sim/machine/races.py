@@ -14,8 +14,9 @@ import numpy as np
 from basedsl import with_article
 from basedsl_cute.sim.errors import RaceError
 from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
-from basedsl_cute.sim.machine.state import Block, Group, Mask
+from basedsl_cute.sim.machine.state import Block, Group, Mask, SimLaunch
 from basedsl_cute.sim.machine.vector_clock import FENCED, SEEN, Stamp
 from basedsl_cute.sim.site import Site
 
@@ -104,9 +105,10 @@ def check_mbarrier_fenced(shadow: ShadowMemory, g: Group, site: Site, at: int, l
     """
     clock = shadow.order.clocks[g.agent]
     writer, time = int(shadow.write_agent[at]), int(shadow.write_time[at])
-    if clock[FENCED, writer] < time <= clock[SEEN, writer]:
+    is_seen = writer == g.agent or time <= clock[SEEN, writer]
+    if clock[FENCED, writer] < time and is_seen:
         who = shadow.order.agent_name(writer, shadow.warps)
-        raise RaceError(
+        error = RaceError(
             f"missing fence: this copy counts at the mbarrier at {_byte(g, at)}",
             site,
             g.thread(lane),
@@ -116,9 +118,10 @@ def check_mbarrier_fenced(shadow: ShadowMemory, g: Group, site: Site, at: int, l
             ),
             hint="cute.arch.mbarrier_init_fence() after mbarrier_init, and before the barrier",
         )
+        report(g.launch, "races", error)
 
 
-def check_visits(block: Block) -> None:
+def check_visits(launch: SimLaunch, block: Block) -> None:
     """Raise RaceError unless `block`, which has ended, knew that all accesses of other blocks to
     its shared memory were over.
     """
@@ -129,13 +132,14 @@ def check_visits(block: Block) -> None:
     known = shadow.order.clocks[own.start : own.stop, SEEN].max(axis=0)
     for agent, (time, site, verb, thread) in shadow.visits.items():
         if time > known[agent]:
-            raise RaceError(
+            error = RaceError(
                 f"this {verb} is in the shared memory of another block, which may have ended",
                 site,
                 thread,
                 hint="let that block wait: cute.arch.cluster_arrive() and cluster_wait() by "
                 "all of the cluster, or the producer's tail(), before its end",
             )
+            report(launch, "races", error)
 
 
 def _mbarrier(g: Group, site: Site, verb: str, at: int, lane: int) -> _Touch:
@@ -187,7 +191,8 @@ def _write(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
         row, lane, byte = (int(i) for i in np.argwhere(late)[0])
         at = int(touched[lane, byte])
         site = shadow.sites[shadow.read_site[row, at]]
-        raise _race(shadow, touch, at, lane, int(shadow.readers[row]), site, "read")
+        found = _race(shadow, touch, at, lane, int(shadow.readers[row]), site, "read")
+        report(touch.g.launch, "races", found)
     shadow.write_agent[touched] = touch.agent
     shadow.write_time[touched] = time
     shadow.write_site[touched] = shadow.number_of(touch.site)
@@ -210,8 +215,10 @@ def _check_writes(shadow: ShadowMemory, touch: _Touch) -> None:
     at, other = int(touched[lane, byte]), int(writer[lane, byte])
     site = shadow.sites[shadow.write_site[at]]
     if other == warp or int(time[lane, byte]) <= int(clock[SEEN][other]):
-        raise _unfenced(shadow, touch, at, lane, other, site)
-    raise _race(shadow, touch, at, lane, other, site, "write")
+        found = _unfenced(shadow, touch, at, lane, other, site)
+    else:
+        found = _race(shadow, touch, at, lane, other, site, "write")
+    report(touch.g.launch, "races", found)
 
 
 def _byte(g: Group, at: int) -> str:

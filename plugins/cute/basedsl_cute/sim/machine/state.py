@@ -22,7 +22,7 @@ from basedsl_cute.sim.machine.memory import LOCAL_BASE, Memory, Segment, private
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 from basedsl_cute.sim.machine.output import KernelOutput
 from basedsl_cute.sim.machine.shadow_memory import ShadowMemory
-from basedsl_cute.sim.machine.vector_clock import Stamp
+from basedsl_cute.sim.machine.vector_clock import Stamp, VectorClocks
 from basedsl_cute.sim.options import SimOptions
 from basedsl_cute.sim.site import Site
 
@@ -64,6 +64,9 @@ class SimLaunch:
         self.waited = False  # for the grid before: griddepcontrol.wait
         self.clock = 0
         self.unstarted = UnstartedClusters(iter(()), 0)
+        self.warned: set[Any] = set()  # places of which a check has warned
+        self.asynchronous = False  # if other units than threads use shared memory
+        self.races: Any = None  # the RaceChecker, if races are checked
         self.stores = 0  # made so far: polling loops watch them
         self.recent: dict[MemoryAccess, Segment] = {}  # where an access went last
         self.roots: dict[int, Segment | None] = {}
@@ -121,6 +124,8 @@ class BlockBarrier:
     expected: int = 0
     arrived: int = 0
     generation: int = 0
+    floor: int = 0  # of the last generation: the accesses of the block up to this event are over
+    early: int = -1  # the event at which the first warp arrived that did not wait
     sites: list[tuple[Group, Site]] = field(default_factory=list)
     votes: list[Any] = field(default_factory=list)
     outcome: list[Any] = field(default_factory=list)  # the votes of the last generation
@@ -246,7 +251,8 @@ class Block:
         self.threads = threads
         self.warps = -(-threads // WARP_SIZE)
         self.shared = shared
-        self.shadow = shadow  # of `shared`, if races are checked
+        self.shadow = shadow  # of `shared`, if races with asynchronous units are checked
+        self.order: VectorClocks | None = None  # of the cluster's warps, if races are checked
         self.epoch = 0  # how many barriers of all threads it has passed
         self.barriers: dict[int, BlockBarrier] = {}
         self.mbarriers: dict[int, MBarrier] = {}  # by shared address
@@ -405,6 +411,8 @@ class Group:
         self.recent = launch.recent
         self.max_steps = launch.options.max_steps
         self.shadow = block.shadow
+        self.races = launch.races
+        self.known: Any = None  # its ThreadOrder, if races are checked
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.copies = CopyQueue(shape.size)
         self.bulk = BulkQueue(shape.size)

@@ -11,9 +11,12 @@ time, and what of that the asynchronous proxy sees too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from basedsl_cute.sim.machine.happens_before import Knowledge, merge
 
 SEEN, FENCED = 0, 1  # rows of a clock
 
@@ -32,23 +35,46 @@ class VectorClocks:
     published; who waits for it acquires what is published.
     """
 
-    def __init__(self, warps: int) -> None:
+    def __init__(self, warps: int, events: list[Any] | None = None) -> None:
         self.warps = warps
+        self.events: list[Any] = [None] if events is None else events
         self.clocks = np.zeros((warps, 2, 3 * warps), np.int32)
-        self.clocks[np.arange(warps), SEEN, np.arange(warps)] = 1  # own time starts at 1
+        # What each warp has acquired from beyond the cluster, and what says what it can hand on.
+        self.knowledge: list[Knowledge] = [{} for _ in range(warps)]
+        self.acquired: list[Callable[[], Knowledge]] = [dict] * warps
+        self._known: dict[Any, Knowledge] = {}
+        # The same for what was read without acquiring it.
+        self.pending: list[Knowledge] = [{} for _ in range(warps)]
+        self.read: list[Callable[[], Knowledge]] = [dict] * warps
+        self._read: dict[Any, Knowledge] = {}
         self._issued = np.zeros(3 * warps, np.int32)
         self._made = np.zeros(warps, np.int32)  # time of each warp's last fence_mbarriers
         self._gathering: dict[Any, Any] = {}
         self._published: dict[Any, Any] = {}
 
     def time_of(self, warp: int) -> int:
-        """The time of `warp` itself: its accesses get it."""
-        return int(self.clocks[warp, SEEN, warp])
+        """The time of the next access of `warp`: the number of a new event of the launch."""
+        self.events.append(None)
+        return len(self.events) - 1
+
+    def _own_clock(self, warp: int) -> Any:
+        """What `warp` knows, and that its own accesses so far are over."""
+        clock = self.clocks[warp].copy()
+        clock[SEEN, warp] = len(self.events) - 1
+        self.events.append(None)
+        return clock
 
     def release(self, token: Any, warp: int) -> None:
         """Release to `token` all that `warp` knows and did so far."""
-        self._gather(token, self.clocks[warp])
-        self.clocks[warp, SEEN, warp] += 1
+        self._gather(token, self._own_clock(warp))
+        known = {**self.knowledge[warp]}
+        merge(known, self.acquired[warp]())
+        if known:
+            merge(self._known.setdefault(token, {}), known)
+        read = {**self.pending[warp]}
+        merge(read, self.read[warp]())
+        if read:
+            merge(self._read.setdefault(token, {}), read)
 
     def release_access(self, token: Any, stamp: Stamp) -> None:
         """Release to `token` that an asynchronous access is over."""
@@ -72,14 +98,18 @@ class VectorClocks:
         known = self._published.get(token)
         if known is not None:
             np.maximum(self.clocks[warp], known, out=self.clocks[warp])
+            if token in self._known:
+                merge(self.knowledge[warp], self._known[token])
+            if token in self._read:
+                merge(self.pending[warp], self._read[token])
 
     def fence_mbarriers(self, warp: int) -> None:
         """Record the mbarriers that `warp` has initialised so far, for `release_mbarriers`; the
         asynchronous proxy sees them from now on (PTX ISA, fence.mbarrier_init).
         """
-        self._made[warp] = self.clocks[warp, SEEN, warp]
+        self._made[warp] = len(self.events) - 1
+        self.events.append(None)
         self.clocks[warp, FENCED, warp] = self._made[warp]
-        self.clocks[warp, SEEN, warp] += 1
 
     def release_mbarriers(self, token: Any, warp: int) -> None:
         """Release to `token` only what `fence_mbarriers` recorded for `warp`, no other writes: what
@@ -91,8 +121,7 @@ class VectorClocks:
 
     def fence_proxy(self, warp: int) -> None:
         """Let the asynchronous proxy see all that `warp` knows (PTX ISA, fence.proxy.async)."""
-        self.clocks[warp, FENCED] = self.clocks[warp, SEEN]
-        self.clocks[warp, SEEN, warp] += 1
+        self.clocks[warp, FENCED] = self._own_clock(warp)[SEEN]
 
     def begin_access(self, agent: int) -> Stamp:
         """Begin an asynchronous access of `agent`."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import WarpError
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.site import Site
 
@@ -64,6 +65,15 @@ def check_members(g: Group, members: Any, m: Mask, site: Site) -> None:
         )
 
 
+def sync_warp(g: Group, members: Any, m: Mask, site: Site) -> None:
+    """A barrier of the lanes that `members` names (PTX ISA, bar.warp.sync). Lanes run in step, so
+    only the checks mind.
+    """
+    check_members(g, members, m, site)
+    if g.known is not None:
+        g.known.pass_warp_barrier(m, members)
+
+
 def _teams(g: Group, members: Any, m: Mask) -> Iterator[tuple[Any, Any]]:
     """The active lanes, by distinct member mask."""
     active = np.ones(g.lanes, np.bool_) if m is None else m
@@ -106,8 +116,29 @@ def shuffle(
         valid = source <= highest
     # A lane beyond a partial warp's end holds nothing: keep the own value, which PTX leaves open.
     there = valid & (source < g.shape.warp_size) & (source >= 0)
+    if m is not None or np.ndim(members) or int(members) != FULL:
+        _check_sources(g, members, source, there, m, site)
     at = g.shape.warp_start + np.where(there, source, lane)
     return _take(value, at), np.broadcast_to(valid, (g.lanes,))
+
+
+def _check_sources(g: Group, members: Any, source: Any, there: Any, m: Mask, site: Site) -> None:
+    """Report a lane that reads what a lane holds which the member mask does not name."""
+    named = np.broadcast_to(np.asarray(members), (g.lanes,)).astype(np.int64) & 0xFFFFFFFF
+    wrong = there & ((named >> np.where(there, source, 0)) & 1 == 0)
+    if m is not None:
+        wrong &= m
+    if wrong.any():
+        at = int(wrong.argmax())
+        error = WarpError(
+            f"{site.op} reads lane {int(source[at])}, which the member mask {int(named[at]):#010x} "
+            "does not name: the value is undefined",
+            site,
+            g.thread(at),
+            hint="name all lanes that are read in the mask, or narrow what is read by "
+            "mask_and_clamp",
+        )
+        report(g.launch, "uninitialized", error)
 
 
 def _take(value: Any, at: Any) -> Any:

@@ -68,16 +68,18 @@ def _arrive(e: PythonEmitter, op: Op) -> None:
 
 
 @rule(
-    "nvvm.memory.barrier",
-    "nvvm.fence.proxy.release",
-    "nvvm.fence.proxy.sync_restrict",
-    "nvvm.fence.sync_restrict",
-    "nvvm.fence.sc.cluster",
-    "nvvm.membar.cta",
-    "nvvm.membar.gl",
+    "nvvm.memory.barrier", "nvvm.fence.sc.cluster", "nvvm.membar.cta", "nvvm.membar.gl",
     "nvvm.membar.sys",
-)
+)  # fmt: skip
 def _fence(e: PythonEmitter, op: Op) -> None:
+    """Only the race check minds: stores are seen at once and in order."""
+    e.globals["barriers"] = barriers
+    narrow = op.name == "nvvm.membar.cta" or op.word("scope") == "cta"
+    e.line(f"barriers.fence_memory(g, {e.mask}, {not narrow})")
+
+
+@rule("nvvm.fence.proxy.release", "nvvm.fence.proxy.sync_restrict", "nvvm.fence.sync_restrict")
+def _no_fence(e: PythonEmitter, op: Op) -> None:
     """Nothing to do: stores are seen at once and in order."""
 
 

@@ -6,7 +6,7 @@ A pointer is a 64-bit integer: a host address, or an offset for shared and local
 from __future__ import annotations
 
 from basedsl_cute.sim.errors import MissingRuleError
-from basedsl_cute.sim.machine import checks
+from basedsl_cute.sim.machine import barriers, checks
 from basedsl_cute.sim.machine.memory import SHARED_WINDOW
 from basedsl_cute.sim.rules.arith import int_type, truncate
 from basedsl_cute.sim.translate.emitter import PythonEmitter
@@ -225,10 +225,17 @@ def _indices(e: PythonEmitter, position: list[Value | int]) -> tuple[str, bool]:
     "llvm.intr.dbg.value",
     "llvm.intr.dbg.declare",
     "llvm.intr.experimental.noalias.scope.decl",
-    "llvm.fence",
 )
 def _nothing(e: PythonEmitter, op: Op) -> None:
     """Nothing to write: lanes see each other's stores at once."""
+
+
+@rule("llvm.fence")
+def _fence(e: PythonEmitter, op: Op) -> None:
+    """Only the race check minds."""
+    e.globals["barriers"] = barriers
+    narrow = "block" in op.attributes.get("syncscope", "")
+    e.line(f"barriers.fence_memory(g, {e.mask}, {not narrow})")
 
 
 @rule("llvm.freeze", "llvm.intr.ssa.copy", "llvm.intr.expect")
@@ -247,6 +254,15 @@ def _assert(e: PythonEmitter, op: Op) -> None:
     holds = e.ref(op.operands[0])
     message = op.string("msg") if "msg" in op.attributes else ""
     e.globals["checks"] = checks
+    if message.startswith("CoordinateError"):
+        compared = op.operands[0].defining
+        pair = ["None", "None"]
+        if compared is not None and compared.name == "arith.cmpi":
+            pair = [e.ref(value) for value in compared.operands]
+        e.line(f"if not np.all({holds}):")
+        arguments = f"{holds}, {pair[0]}, {pair[1]}, {e.mask}, {message!r}, {e.at()}"
+        e.line(f"    checks.check_coordinate(g, {arguments})")
+        return
     arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
     e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")
 

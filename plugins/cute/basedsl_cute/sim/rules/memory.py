@@ -26,6 +26,10 @@ WIDEST = 16
 """Bytes of the widest access of a thread; longer vectors take several (PTX ISA, ld: .v4.b32)."""
 
 
+# LLVM's orderings that acquire, and those that release, by number.
+_ACQUIRE, _RELEASE = (4, 6, 7), (5, 6, 7)
+
+
 def access_of(
     e: PythonEmitter, op: Op, pointer: Value, type_: Type, verb: str, align: int = 0
 ) -> MemoryAccess:
@@ -46,6 +50,7 @@ def access_of(
     register = None
     if root is not None and root.local is not None:
         register = e.memory_map.registers.get(root.local.number)
+    order = op.integer("ordering", 0) or op.integer("success_ordering", 0)
     return MemoryAccess(
         dtype=np.dtype(np.uint8) if boolean else dtype_of(element),
         shape=shape,
@@ -58,6 +63,10 @@ def access_of(
         boolean=boolean,
         register=register,
         keeps=KEEPS in op.attributes,
+        strong=order > 1 or "volatile_" in op.attributes,
+        acquires=order in _ACQUIRE,
+        releases=order in _RELEASE,
+        wide=op.attributes.get("syncscope", "").strip('"') != "block",
     )
 
 

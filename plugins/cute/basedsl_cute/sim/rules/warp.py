@@ -131,4 +131,4 @@ def _elect(e: PythonEmitter, op: Op) -> None:
 def _bar_warp(e: PythonEmitter, op: Op) -> None:
     """Check the member mask: lanes of a warp run in step, so there is nothing to wait for."""
     e.globals["warp"] = warp
-    e.line(f"warp.check_members(g, {e.ref(op.operands[0])}, {e.mask}, {e.at()})")
+    e.line(f"warp.sync_warp(g, {e.ref(op.operands[0])}, {e.mask}, {e.at()})")

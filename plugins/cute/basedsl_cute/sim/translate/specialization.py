@@ -11,11 +11,12 @@ import linecache
 import marshal
 import os
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from basedsl_cute.sim import numerics
+from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.memory_map import MemoryMap
 
 PRELUDE: dict[str, Any] = {
@@ -33,6 +34,36 @@ PRELUDE: dict[str, Any] = {
     "f64": np.float64,
 }
 """Names that all generated code can use."""
+
+
+# Modules of the machine whose operations the race check follows by clocks of warps.
+_ASYNCHRONOUS = frozenset(
+    "tma bulk_copies bulk_groups mbarriers wgmma wgmma_queue dsmem cluster tensor_memory tcgen05 "
+    "cluster_launch".split()
+)
+
+
+class RaceFacts(NamedTuple):
+    """What a kernel's code tells the race check. `written` are the numbers of the arguments that it
+    may write through, None if that is not known; `syncs` says that fences, atomics or accesses with
+    an order are there, and `asynchronous` that units besides the threads use shared memory.
+    """
+
+    written: frozenset[int] | None
+    syncs: bool
+    asynchronous: bool
+
+    @staticmethod
+    def of(names: dict[str, Any]) -> RaceFacts:
+        """The facts of code that names these values."""
+        accesses = [value for value in names.values() if isinstance(value, MemoryAccess)]
+        writes = [a for a in accesses if a.verb != "read" and a.space not in (3, 5, 7)]
+        known = "run_ptx" not in names and all(a.root is not None for a in writes)
+        return RaceFacts(
+            frozenset(a.root for a in writes if a.root is not None) if known else None,
+            "run_ptx" in names or any(a.strong for a in accesses),
+            not _ASYNCHRONOUS.isdisjoint(names),
+        )
 
 
 class Specialization:
@@ -61,6 +92,7 @@ class Specialization:
             scope[name] = np.int64(memory_map.address_of(variable))
         exec(code, scope)
         self.call: Any = scope["kernel"]
+        self.race_facts = RaceFacts.of(names)
         self.waits = bool(self.call.__code__.co_flags & 0x20)  # CO_GENERATOR
 
     @staticmethod

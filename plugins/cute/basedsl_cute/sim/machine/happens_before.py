@@ -1,0 +1,70 @@
+"""Order between threads that barriers of warps and blocks do not give: by fences and atomics.
+
+PTX's memory model (PTX ISA, "Memory Consistency Model"): a release pattern on a location (a store
+or atomic that releases, or a fence before a relaxed one) that an acquire pattern observes (a load
+or atomic that acquires, or a fence after a relaxed one) orders what came before the first one
+before what comes after the second. Each location has what was released there; threads have what
+they acquired; barriers hand that on to others.
+
+Knowledge is a dict: of a thread, a warp or a block (`of_thread`, `of_warp`, `of_block` give keys)
+the event up to which its accesses are over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Knowledge = dict[int, int]
+
+
+def of_thread(thread: int) -> int:
+    """The key of a thread by its number in the grid."""
+    return thread << 2
+
+
+def of_warp(warp: int) -> int:
+    """The key of a warp by its number in the grid."""
+    return (warp << 2) | 1
+
+
+def of_block(block: int) -> int:
+    """The key of a block by its number in the grid."""
+    return (block << 2) | 2
+
+
+def merge(into: Knowledge, other: Knowledge) -> None:
+    """Add what `other` knows."""
+    for key, event in other.items():
+        if into.get(key, 0) < event:
+            into[key] = event
+
+
+class Released:
+    """What threads have released at locations, for the grid and for each block alone."""
+
+    def __init__(self) -> None:
+        self.everywhere: dict[Any, Knowledge] = {}
+        self.within: dict[tuple[Any, int], Knowledge] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.everywhere or self.within)
+
+    def release(self, place: Any, block: int, wide: bool, knowledge: Knowledge) -> None:
+        """Add to what a thread of `block` releases at `place`; with `wide`, to all blocks."""
+        merge(self.within.setdefault((place, block), {}), knowledge)
+        if wide:
+            merge(self.everywhere.setdefault(place, {}), knowledge)
+
+    def acquire(self, place: Any, block: int, wide: bool) -> Knowledge:
+        """What a thread of `block` learns at `place`."""
+        known: Knowledge = {}
+        if wide and place in self.everywhere:
+            merge(known, self.everywhere[place])
+        if (place, block) in self.within:
+            merge(known, self.within[place, block])
+        return known
+
+    def forget(self, place: Any, block: int) -> None:
+        """Forget what was released at `place`, which a store that releases nothing overwrites."""
+        self.everywhere.pop(place, None)
+        self.within.pop((place, block), None)

@@ -1,0 +1,438 @@
+"""Races between threads of a launch: on global memory, and on shared memory in lock step.
+
+Two accesses race when different threads touch the same word, at least one writes, they are not both
+strong (atomics, and loads and stores with an order), and nothing orders them (PTX ISA, "Memory
+Consistency Model"). Lanes of one warp are different threads: `sync_warp` orders them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.sim.errors import RaceError
+from basedsl_cute.sim.machine import race_report
+from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.happens_before import (
+    Knowledge,
+    Released,
+    merge,
+    of_block,
+    of_thread,
+    of_warp,
+)
+from basedsl_cute.sim.machine.memory import Memory, Segment
+from basedsl_cute.sim.machine.reports import report
+from basedsl_cute.sim.machine.word_history import (
+    ASYNC,
+    BLOCK,
+    EVENT_SHIFT,
+    PLAIN_READ,
+    PLAIN_WRITE,
+    SAME,
+    SPREAD_SHIFT,
+    STRONG_READ,
+    STRONG_WRITE,
+    THREADS,
+    WARP,
+    WordHistory,
+    add_many,
+)
+
+_CONFLICTS = {
+    PLAIN_READ: (PLAIN_WRITE, STRONG_WRITE),
+    PLAIN_WRITE: (PLAIN_WRITE, PLAIN_READ, STRONG_WRITE, STRONG_READ),
+    STRONG_READ: (PLAIN_WRITE,),
+    STRONG_WRITE: (PLAIN_WRITE, PLAIN_READ),
+}
+_WHO = np.int64((1 << EVENT_SHIFT) - 1)  # thread and spread of a last access
+_LATER = 1 << 22  # words of reads that wait for a write, at most
+
+
+def one_run(index: Any) -> slice | None:
+    """The words of an index if each lane has the one after that of the lane before."""
+    if index.ndim != 1:
+        return None
+    first, count = int(index[0]), index.size
+    if int(index[-1]) - first != count - 1 or (index[1:] - index[:-1] != 1).any():
+        return None
+    return slice(first, first + count)
+
+
+def _settled(g: Any, history: WordHistory, segment: Segment, before: Any, thread: Any) -> bool:
+    """True if the last accesses plainly precede a new one: there were none, or they are the
+    thread's own, or they come before a barrier of the block to its shared memory.
+    """
+    if segment.kind == "shared" and not history.copies:
+        most = before.max()
+        return bool(most == 0 or most >> EVENT_SHIFT <= g.known.floor)
+    if not before.any():
+        return True
+    return not ((before != 0) & ((before & _WHO) != thread)).any()
+
+
+class RaceChecker:
+    """The race check of one launch. `written` are the segments that the kernel may write, None if
+    that is not known; `syncs` says that it has fences, atomics or accesses with an order.
+    """
+
+    def __init__(self, threads: int, written: list[Segment] | None, syncs: bool) -> None:
+        warps = -(-threads // WARP_SIZE)
+        self.block_threads = np.int64(warps * WARP_SIZE)  # numbers of a block's threads
+        self.threads = threads
+        self.events: list[MemoryAccess | None] = [None]
+        self.syncs = syncs
+        self.released = Released()
+        self._written = written
+        self._homes: dict[Segment, tuple[WordHistory, int] | None] = {}
+        self._ranges: list[tuple[int, int, WordHistory]] = []
+
+    # Histories -----------------------------------------------------------------------------------
+
+    def history(self, segment: Segment, itemsize: int) -> tuple[WordHistory, int] | None:
+        """The history of a segment, and the offset of its first byte there; None for memory that
+        nobody writes. Segments that overlap share one.
+        """
+        if segment in self._homes:
+            return self._homes[segment]
+        home: tuple[WordHistory, int] | None = None
+        if segment.kind == "shared":
+            home = (WordHistory(segment.raw.size, itemsize, self.syncs), 0)
+        elif segment.kind == "global" and segment.size:
+            touched = self._written is None or any(
+                s.base < segment.end and segment.base < s.end for s in self._written
+            )
+            if touched:
+                home = self._range(segment, itemsize)
+        self._homes[segment] = home
+        return home
+
+    def join_ranges(self, memory: Memory) -> None:
+        """Find the ranges of segments that overlap."""
+        low = high = None
+        self._spans: list[tuple[int, int]] = []
+        for segment in sorted(memory, key=lambda s: s.base):
+            if high is not None and segment.base < high:
+                high = max(high, segment.end)
+            else:
+                if high is not None:
+                    self._spans.append((low, high))  # type: ignore[arg-type]
+                low, high = segment.base, segment.end
+        if high is not None:
+            self._spans.append((low, high))  # type: ignore[arg-type]
+
+    def _range(self, segment: Segment, itemsize: int) -> tuple[WordHistory, int]:
+        low, high = next(s for s in self._spans if s[0] <= segment.base < max(s[1], s[0] + 1))
+        low &= ~15  # words begin at multiples of their size
+        for at, _, history in self._ranges:
+            if at == low:
+                return history, segment.base - low
+        history = WordHistory(high - low, itemsize, self.syncs)
+        self._ranges.append((low, high, history))
+        return history, segment.base - low
+
+    # Accesses ------------------------------------------------------------------------------------
+
+    def record(
+        self,
+        g: Any,
+        a: MemoryAccess,
+        segment: Segment,
+        offset: Any,
+        who: Any,
+        kind: int,
+        value: Any,
+    ) -> None:
+        """Record an access of the lanes `who` (None: all) at byte offsets into a segment's copies.
+        `value` is what a plain write is about to store. Raises RaceError.
+        """
+        itemsize = min(a.dtype.itemsize, a.align)
+        home = self.history(segment, itemsize)
+        if home is None:
+            return
+        history, start = home
+        if start:
+            offset = offset + start
+        index = history.index(offset, a.nbytes, itemsize)
+        thread = g.known.threads if who is None else g.known.threads[who]
+        event = len(self.events)
+        self.events.append(a)
+        if kind == PLAIN_READ and history.wrote <= g.known.floor and segment.kind == "shared":
+            if history.later and history.later[-1][2] <= g.known.floor:
+                history.later = []
+            if len(history.later) * g.lanes < _LATER:
+                history.later.append((index, thread, event))
+                return
+        elif history.later:
+            self._catch_up(g, segment, history)
+        run = one_run(index)
+        for other in _CONFLICTS[kind]:
+            words = history.last[other]
+            if words is not None:
+                before = words.take(index) if run is None else words[run]
+                if not _settled(g, history, segment, before, thread):
+                    self._check(g, a, segment, history, index, before, thread, who, other, value)
+        bits = np.int64(event << EVENT_SHIFT)
+        if run is not None and kind in (PLAIN_READ, PLAIN_WRITE):
+            words = history.words(kind)[run]
+            if kind == PLAIN_WRITE:
+                history.wrote = event
+            if kind == PLAIN_WRITE or _settled(g, history, segment, words, thread):
+                if kind == PLAIN_READ and history.listed:
+                    history.note(kind, event, index, thread)
+                np.bitwise_or(thread, bits, out=words)
+                return
+        stamp = thread | bits
+        if kind == PLAIN_WRITE:
+            history.wrote = event
+            words = history.words(PLAIN_WRITE)
+            words[index] = stamp
+            got = words.take(index)
+            if (got != stamp).any():
+                self._check_together(g, a, segment, index, got != stamp, thread, who, got, value)
+            return
+        if kind == STRONG_WRITE:
+            history.wrote = event
+        self._join(g, segment, history, kind, index, thread, stamp)
+
+    def _join(
+        self,
+        g: Any,
+        segment: Segment,
+        history: WordHistory,
+        kind: int,
+        index: Any,
+        thread: Any,
+        stamp: Any,
+    ) -> None:
+        words = history.words(kind)
+        before = words.take(index)
+        apart = None
+        if kind in (STRONG_WRITE, STRONG_READ):
+            apart = before != 0  # many threads use these: whoever asks, asks the list
+        elif not _settled(g, history, segment, before, thread):
+            apart = self._unordered(g, before, thread)
+            if apart is not None and not apart.any():
+                apart = None
+        if history.listed:
+            history.note(kind, int(np.ravel(stamp)[0] >> EVENT_SHIFT), index, thread)
+        add_many(words, index, stamp, before, apart, self.distance)
+
+    def _catch_up(self, g: Any, segment: Segment, history: WordHistory) -> None:
+        """Make reads that were put off part of the history, but for those before the barrier."""
+        later, history.later = history.later, []
+        for index, thread, event in later:
+            if event > g.known.floor:
+                stamp = thread | np.int64(event << EVENT_SHIFT)
+                self._join(g, segment, history, PLAIN_READ, index, thread, stamp)
+
+    def begin_copy(self, g: Any, a: MemoryAccess, offset: Any, who: Any) -> None:
+        """Record that copies of lanes begin to write shared memory. Raises RaceError."""
+        self.record(g, a, g.shared, offset, who, PLAIN_WRITE, None)
+        self._mark(g, offset, a, who, ASYNC)
+
+    def end_copy(self, g: Any, a: MemoryAccess, offset: Any, who: Any) -> None:
+        """Record that lanes have waited for copies."""
+        self._mark(g, offset, a, who, np.int64(0))
+
+    def _mark(self, g: Any, offset: Any, a: MemoryAccess, who: Any, bit: Any) -> None:
+        itemsize = min(a.dtype.itemsize, a.align)
+        home = self.history(g.shared, itemsize)
+        assert home is not None
+        index = home[0].index(offset, a.nbytes, itemsize)
+        thread = g.known.threads if who is None else g.known.threads[who]
+        self.events.append(a)
+        home[0].wrote = len(self.events) - 1
+        home[0].copies = True
+        home[0].words(PLAIN_WRITE)[index] = (
+            thread | bit | np.int64((len(self.events) - 1) << EVENT_SHIFT)
+        )
+
+    # Order ---------------------------------------------------------------------------------------
+
+    def distance(self, a: Any, b: Any) -> Any:
+        """How far apart threads are: SAME, WARP, BLOCK or GRID."""
+        apart = (a != b).astype(np.int64)
+        apart += a >> 5 != b >> 5
+        apart += a // self.block_threads != b // self.block_threads
+        return apart
+
+    def _unordered(self, g: Any, before: Any, thread: Any) -> Any:
+        """True where the last accesses `before` do not precede what `thread` does now, as far as
+        barriers of warps and blocks tell.
+        """
+        other = before & THREADS
+        spread = (before >> SPREAD_SHIFT) & 3
+        event = before >> EVENT_SHIFT
+        apart = np.maximum(self.distance(other, thread), spread)
+        late = (before != 0) & (apart != SAME)
+        waited = (other & ASYNC) == 0
+        late &= ~((apart <= BLOCK) & (event <= g.known.floor) & waited)
+        if not late.any():
+            return late
+        late &= ~((apart == WARP) & (event <= g.known.warp_floors(thread, other)))
+        if g.known.order is not None and late.any():
+            late &= ~((spread <= WARP) & g.known.known_by_warp(other, event))
+        if self.syncs and late.any():
+            self._ask(g, late, other, thread, spread, event)
+        return late
+
+    def _ask(self, g: Any, late: Any, other: Any, thread: Any, spread: Any, event: Any) -> None:
+        """Clear `late` where a thread has acquired what orders it after one other thread."""
+        thread = np.broadcast_to(thread, late.shape)
+        for place in zip(*np.nonzero(late), strict=True):
+            if int(spread[place]) == SAME and self.knows(
+                g, int(thread[place]), int(other[place]), int(event[place])
+            ):
+                late[place] = False
+
+    def knows(self, g: Any, thread: int, other: int, event: int) -> bool:
+        """True if `thread` has acquired that the accesses of `other` up to `event` are over."""
+        if other & int(ASYNC):
+            return False
+        block = other // int(self.block_threads)
+        keys = (of_thread(other), of_warp(other >> 5), of_block(block))
+        return any(
+            known.get(key, 0) >= event for known in g.known.knowledge_of(thread) for key in keys
+        )
+
+    def _check(
+        self,
+        g: Any,
+        a: MemoryAccess,
+        segment: Segment,
+        history: WordHistory,
+        index: Any,
+        before: Any,
+        thread: Any,
+        who: Any,
+        other: int,
+        value: Any,
+    ) -> None:
+        late = self._unordered(g, before, thread)
+        if not late.any():
+            return
+        if history.listed and g.known.acquired:
+            self._ask_list(g, history, late, index, thread, before, other)
+        if not late.any():
+            return
+        found = self._race(g, a, segment, history, index, before, thread, who, other, late)
+        report(g.launch, "races", found)
+
+    def _ask_list(
+        self,
+        g: Any,
+        history: WordHistory,
+        late: Any,
+        index: Any,
+        thread: Any,
+        before: Any,
+        other: int,
+    ) -> None:
+        """Clear `late` where all listed accesses to the word precede this one."""
+        thread = np.broadcast_to(thread, late.shape)
+        for place in zip(*np.nonzero(late), strict=True):
+            word, me = int(index[place]), int(thread[place])
+            if int(before[place] >> SPREAD_SHIFT) & 3 == SAME:
+                continue
+            late[place] = history.is_complete and any(
+                not self._precedes(g, me, int(one), event)
+                for kind, event, words, threads in history.accesses
+                if kind == other
+                for one in np.broadcast_to(threads, words.shape)[words == word]
+            )
+
+    def _precedes(self, g: Any, me: int, other: int, event: int) -> bool:
+        stamp = np.array([other | (event << EVENT_SHIFT)], np.int64)
+        return not bool(self._unordered(g, stamp, np.array([me], np.int64))[0])
+
+    def _check_together(
+        self,
+        g: Any,
+        a: MemoryAccess,
+        segment: Segment,
+        index: Any,
+        other: Any,
+        thread: Any,
+        who: Any,
+        got: Any,
+        value: Any,
+    ) -> None:
+        """Raise for lanes of one instruction that write different values to one word."""
+        thread = np.broadcast_to(thread, other.shape)
+        same = thread == (got & THREADS)
+        late = other & ~same
+        if value is not None:
+            late = late & race_report.different(a, index, late, value, self.distance, thread)
+        if late.any():
+            history = self._homes[segment]
+            assert history is not None
+            found = self._race(
+                g, a, segment, history[0], index, got, thread, who, PLAIN_WRITE, late
+            )
+            report(g.launch, "races", found)
+
+    def _race(
+        self,
+        g: Any,
+        a: MemoryAccess,
+        segment: Segment,
+        history: WordHistory,
+        index: Any,
+        before: Any,
+        thread: Any,
+        who: Any,
+        other: int,
+        late: Any,
+    ) -> RaceError:
+        home = self._homes[segment]
+        assert home is not None
+        return race_report.race(self, g, a, segment, home, index, before, thread, who, other, late)
+
+    # Fences, atomics and accesses with an order ---------------------------------------------------
+
+    def synchronise(
+        self, g: Any, a: MemoryAccess, segment: Segment, offset: Any, lanes: Any, writes: Any
+    ) -> None:
+        """Let strong accesses release and acquire, lane by lane. `writes` says which of them write:
+        an array, or one boolean.
+        """
+        home = self.history(segment, min(a.dtype.itemsize, a.align))
+        if home is None:
+            return
+        history, start = home
+        writes = np.broadcast_to(writes, lanes.shape)
+        fenced = g.known.fences.any() if g.known.fences is not None else False
+        releases = a.releases or fenced
+        if not releases and not self.released:
+            return
+        for lane, at, wrote in zip(lanes.tolist(), (offset + start).tolist(), writes, strict=True):
+            place = (id(history), at)
+            thread = int(g.known.threads[lane])
+            block = thread // int(self.block_threads)
+            if a.reads:
+                known = self.released.acquire(place, block, a.wide)
+                if known:
+                    g.known.learn(lane, known, a.acquires)
+            if wrote:
+                self._release(g, a, place, lane, thread, block)
+
+    def _release(
+        self, g: Any, a: MemoryAccess, place: Any, lane: int, thread: int, block: int
+    ) -> None:
+        event, wide = len(self.events) - 1, a.wide
+        if not a.releases:
+            if g.known.fences is None or not g.known.fences[0, lane]:
+                if not a.reads:  # not part of what was released before
+                    self.released.forget(place, block)
+                return
+            narrow, event = int(g.known.fences[0, lane]), int(g.known.fences[1, lane])
+            wide = wide and event > 0
+            event = event if wide else narrow
+        knowledge: Knowledge = {of_thread(thread): event}
+        knowledge |= g.known.barrier_knowledge(lane, thread, block)
+        for known in g.known.knowledge_of(thread):
+            merge(knowledge, known)
+        self.released.release(place, block, wide, knowledge)

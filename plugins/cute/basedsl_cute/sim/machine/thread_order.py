@@ -1,0 +1,193 @@
+"""What the lanes of a group know to be over: by barriers, and by what they have acquired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from basedsl_cute.hardware.targets import WARP_SIZE
+from basedsl_cute.sim.machine.happens_before import Knowledge, merge, of_block, of_warp
+from basedsl_cute.sim.machine.vector_clock import SEEN, VectorClocks
+
+
+class ThreadOrder:
+    """The order of the lanes of one group among the threads of the grid.
+
+    `threads` numbers them in the grid, `(lanes,)`: a block has whole warps of numbers. All accesses
+    of the block up to the event `floor` are over. `order` has the clocks of the cluster's warps,
+    where groups are warps.
+    """
+
+    def __init__(
+        self,
+        events: list[Any],
+        block_threads: int,
+        numbers: Any,
+        shape: Any,
+        order: VectorClocks | None,
+        agent: int,
+        ranks: dict[int, int],
+    ) -> None:
+        self.events = events
+        self.block_threads = block_threads
+        self.shape = shape
+        self.threads = (numbers * block_threads)[shape.block_number] + shape.linear.astype(np.int64)
+        self.first_block = int(numbers[0])
+        self.floor = 0
+        self.order = order
+        self.agent = agent
+        self.ranks = ranks  # of the cluster's blocks, by their number in the grid
+        self._warp_floor = 0
+        self._lane_floors: Any = None
+        self.fences: Any = None
+        self._lanes: dict[int, Knowledge] = {}
+        self._warps: dict[int, Knowledge] = {}
+        self._blocks: dict[int, Knowledge] = {}
+        # What was read without acquiring, which a later fence acquires: by lane, and by block past
+        # a barrier.
+        self._pending: dict[int, Knowledge] = {}
+        self._pending_blocks: dict[int, Knowledge] = {}
+
+    @property
+    def now(self) -> int:
+        """The last event."""
+        return len(self.events) - 1
+
+    @property
+    def acquired(self) -> bool:
+        """True if lanes may know more than barriers of the whole block tell."""
+        return self.order is not None or bool(self._lanes or self._warps or self._blocks)
+
+    # Barriers --------------------------------------------------------------------------------
+
+    def pass_barrier(self) -> None:
+        """Note that all threads of the group's blocks have reached a barrier."""
+        self.floor = self.now
+        self.events.append(None)
+        for lane, known in self._lanes.items():
+            block = int(self.threads[lane]) // self.block_threads
+            merge(self._blocks.setdefault(block, {}), known)
+        for warp, known in self._warps.items():
+            block = warp * WARP_SIZE // self.block_threads
+            merge(self._blocks.setdefault(block, {}), known)
+        self._lanes, self._warps = {}, {}
+        for lane, known in self._pending.items():
+            block = int(self.threads[lane]) // self.block_threads
+            merge(self._pending_blocks.setdefault(block, {}), known)
+        self._pending = {}
+
+    def pass_warp_barrier(self, m: Any, members: Any) -> None:
+        """Note that the lanes in `m` of each warp have synchronised, by a member mask."""
+        if m is None and np.ndim(members) == 0 and int(members) == -1:
+            self._warp_floor = self.now
+        else:
+            if self._lane_floors is None:
+                self._lane_floors = np.zeros(self.threads.size, np.int64)
+            self._lane_floors[slice(None) if m is None else m] = self.now
+        self.events.append(None)
+        if self._lanes:
+            self._hand_on(m)
+
+    def _hand_on(self, m: Any) -> None:
+        """Let each warp's lanes in `m` know what one of them has acquired."""
+        by_warp: dict[int, Knowledge] = {}
+        for lane, known in self._lanes.items():
+            if m is None or m[lane]:
+                merge(by_warp.setdefault(int(self.threads[lane]) // WARP_SIZE, {}), known)
+        for lane, thread in enumerate(self.threads.tolist()):
+            if thread // WARP_SIZE in by_warp and (m is None or m[lane]):
+                self._lanes[lane] = dict(by_warp[thread // WARP_SIZE])
+
+    def warp_floors(self, thread: Any, other: Any) -> Any:
+        """The event up to which the accesses of `other`, a lane of the same warp, are over."""
+        if self._lane_floors is None:
+            return self._warp_floor
+        both = np.minimum(
+            self._lane_floors[self._lane_of(thread)], self._lane_floors[self._lane_of(other)]
+        )
+        return np.maximum(both, self._warp_floor)
+
+    def _lane_of(self, thread: Any) -> Any:
+        block = thread // self.block_threads - self.first_block
+        lane = block * self.shape.threads + thread % self.block_threads - int(self.shape.linear[0])
+        return np.clip(lane, 0, self.threads.size - 1)
+
+    def known_by_warp(self, other: Any, event: Any) -> Any:
+        """True where the clock of this warp has that `other` is over up to `event`."""
+        assert self.order is not None
+        clock = self.order.clocks[self.agent, SEEN]
+        warps = self.block_threads // WARP_SIZE
+        block, warp = other // self.block_threads, other % self.block_threads // WARP_SIZE
+        out = np.zeros(np.shape(other), np.bool_)
+        for number, rank in self.ranks.items():
+            mine = block == number
+            if mine.any():
+                agent = np.where(mine, rank * warps + warp, 0)
+                out |= mine & (event <= clock[agent])
+        return out
+
+    # Fences and acquired knowledge ---------------------------------------------------------------
+
+    def fence(self, m: Any, wide: bool) -> None:
+        """Record a fence of the lanes in `m`; `wide` for a scope beyond the block."""
+        if self.fences is None:
+            self.fences = np.zeros((2, self.threads.size), np.int64)
+        self.events.append(None)
+        chosen = slice(None) if m is None else m
+        self.fences[0, chosen] = self.now
+        if wide:
+            self.fences[1, chosen] = self.now
+        for lane in [one for one in self._pending if m is None or m[one]]:
+            merge(self._lanes.setdefault(lane, {}), self._pending.pop(lane))
+        if self.order is not None and self.order.pending[self.agent]:
+            merge(self.order.knowledge[self.agent], self.order.pending[self.agent])
+        if self._pending_blocks:
+            numbers = self.threads[chosen] // self.block_threads
+            for block in [one for one in self._pending_blocks if (numbers == one).any()]:
+                merge(self._blocks.setdefault(block, {}), self._pending_blocks.pop(block))
+
+    def learn(self, lane: int, known: Knowledge, at_once: bool) -> None:
+        """Let a lane know what it has acquired, `at_once` or after its next fence."""
+        merge((self._lanes if at_once else self._pending).setdefault(lane, {}), known)
+
+    def knowledge_of(self, thread: int) -> list[Knowledge]:
+        """What a thread of the group has acquired, by itself or by its warp and block."""
+        lane = int(self._lane_of(np.int64(thread)))
+        out = [
+            self._lanes.get(lane, {}),
+            self._warps.get(thread // WARP_SIZE, {}),
+            self._blocks.get(thread // self.block_threads, {}),
+        ]
+        if self.order is not None:
+            out.append(self.order.knowledge[self.agent])
+        return out
+
+    def barrier_knowledge(self, lane: int, thread: int, block: int) -> Knowledge:
+        """What a lane knows by barriers."""
+        warp = thread // WARP_SIZE
+        known = {of_block(block): self.floor, of_warp(warp): self._warp_floor}
+        if self._lane_floors is not None:
+            known[of_warp(warp)] = max(self._warp_floor, int(self._lane_floors[lane]))
+        if self.order is not None:
+            warps = self.block_threads // WARP_SIZE
+            clock = self.order.clocks[self.agent, SEEN]
+            for number, rank in self.ranks.items():
+                for warp in range(warps):
+                    key = of_warp(number * warps + warp)
+                    known[key] = max(known.get(key, 0), int(clock[rank * warps + warp]))
+        return known
+
+    def gathered_pending(self) -> Knowledge:
+        """What lanes have read without acquiring it, as a barrier hands it on."""
+        known: Knowledge = {}
+        for one in (*self._pending.values(), *self._pending_blocks.values()):
+            merge(known, one)
+        return known
+
+    def gathered(self) -> Knowledge:
+        """What all lanes have acquired, as a barrier hands it on."""
+        known: Knowledge = {}
+        for one in (*self._lanes.values(), *self._warps.values(), *self._blocks.values()):
+            merge(known, one)
+        return known
