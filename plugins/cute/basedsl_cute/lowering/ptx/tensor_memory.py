@@ -46,7 +46,7 @@ def _instructions(op: TmemLoad | TmemStore, first: int, address: int) -> list[st
     for i, step in enumerate(op.steps):
         registers = ", ".join(f"${first + i * each + j}" for j in range(each))
         lines.append(f"add.s32 at, ${address}, {step};")
-        if is_load and op.reduction:
+        if isinstance(op, TmemLoad) and op.reduction:
             reduced = first + len(op.steps) * each + i
             lines.append(
                 f"{name.replace('.ld.', '.ld.red.')}.{op.reduction}.{op.kind} {{{registers}}}, "

@@ -107,7 +107,7 @@ class _TmemCopy(CopyOp):
             ).result
             store_vector(tensor, bits_as(part, element, number))
 
-    def reduction(self, atom: CopyAtom) -> dict[str, str]:
+    def reduction(self, atom: CopyAtom) -> dict[str, Any]:
         """The reduction of a load and the type of its registers."""
         raise NotImplementedError
 
@@ -189,7 +189,7 @@ class LdRed32x32bOp(_Load):
             object.__setattr__(self, name, value)
         self.__post_init__()
 
-    def reduction(self, atom: CopyAtom) -> dict[str, str]:
+    def reduction(self, atom: CopyAtom) -> dict[str, Any]:
         kind = _REDUCIBLE.get(atom.dtype)
         if kind is None or (kind != "f32" and "abs" in self.redOp.value) or int(self.repeat) < 2:
             raise DSLTypeError(

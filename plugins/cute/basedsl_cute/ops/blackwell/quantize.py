@@ -78,8 +78,8 @@ def quantize_kernel(
         given = cute.local_tile(x, (1, n), (row, group))
         registers = cute.make_rmem_tensor((1, n), x.element_type)
         cute.autovec_copy(given, registers)
-        values = registers.load().to(cute.Float32)
-        sizes = cute.where(values < 0.0, 0.0 - values, values)
+        values: Any = registers.load().to(cute.Float32)
+        sizes = cute.where(values < 0.0, values * -1.0, values)
         largest = sizes.reduce(cute.ReductionOp.MAX, cute.Float32(0.0), 0)
         if cute.const_expr(form.scale is cute.Float8E8M0FNU):
             byte, inverse = _power_of_two(largest, form)
