@@ -214,7 +214,7 @@ def test_narrow_floats(lowering, count):
     ],
 )
 def test_narrow_constants(lowering, kind, value, stored):
-    """As the bits of what the format has: 1.5 is 0.0111.100."""
+    """The bits of a number that the format has: 1.5 is 0.0111.100."""
     body = f"""%v = arith.constant {value} : {kind}
         "cute.store"(%v, %f8, %i) {{alignment = 4}} : ({kind}, {F8}, i32) -> ()"""
     assert re.search(rf"\b{stored}\b|\s{stored}[;,]", lowering.ptx(body))
