@@ -48,26 +48,27 @@ def _fold(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def explain(error: Exception, hint_of: Callable[[Exception, str], str | None]) -> None:
+def explain(error: Exception, hint_of: Callable[[Exception, str], str | None]) -> str | None:
     """Add notes to a Python error of tracing: the user's line, and what to write instead.
 
     `hint_of(error, source)` is asked first for the hint; `source` is the text of the expression.
-    Without a hint the error stays as it is.
+    Without a hint the error stays as it is. Returns the hint.
     """
     if type(error) not in EXPLAINED or getattr(error, "__dsl_explained__", False):
-        return
+        return None
     entry = _last_user_entry(error.__traceback__)
     if entry is None:
-        return
+        return None
     frame = entry.tb_frame
     span = span_of_code(frame.f_code, entry.tb_lasti)
     # Of a name that is missing, what is written after it says what is meant: `tl.load(x)`.
     source = span.source_line[span.col :] if type(error) is NameError else _text(span)
     hint = hint_of(error, source) or _hint(error, frame, source)
     if hint is None:
-        return
+        return None
     error.__dsl_explained__ = True  # type: ignore[attr-defined]
     error.add_note(f"{span.excerpt()}\nhint: {hint}")
+    return hint
 
 
 def _last_user_entry(tb: TracebackType | None) -> TracebackType | None:

@@ -124,14 +124,17 @@ def _run(
         if isinstance(error, DSLError):
             raise
         raise placed(error) from None
-    except (TypeError, AttributeError) as error:
-        # Code in C, which takes Python's numbers only, or an attribute that only they have.
-        if isinstance(error, DSLError) or _NUMBER.search(str(error)) is None:
-            raise
-        raise placed(error) from None
     except EXPLAINED as error:
-        explain(error, language.hint)
-        raise
+        hint = explain(error, language.hint)
+        # Code in C, which takes Python's numbers only, or an attribute that only they have.
+        about_a_number = isinstance(error, TypeError | AttributeError) and _NUMBER.search(
+            str(error)
+        )
+        if isinstance(error, DSLError) or not about_a_number:
+            raise
+        made = placed(error)
+        made.hint = hint
+        raise made from None
 
 
 def _check_unchanged(
