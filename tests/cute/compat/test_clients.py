@@ -37,7 +37,7 @@ def test_pointers_compare_by_address_and_what_they_point_to(sim):
 
 
 def test_classes_own_no_memory():
-    """As `torch.Tensor`, whose class has the names of its tensors, a global of every program."""
+    """A class as `torch.Tensor`, which has the names of its tensors, a global of every program."""
     of_torch = type("Meta", (type,), {"__module__": "torch"})
     tensor_class = of_torch("Tensor", (), {"untyped_storage": lambda self: self, "is_cuda": False})
     array = np.zeros(4)

@@ -179,7 +179,7 @@ class TestFunctions:
 
     @pytest.mark.parametrize("config", [None, hopper.Config((64, 32))], ids=["ampere", "hopper"])
     def test_tiles_that_a_mask_hides_are_not_read(self, config):
-        """What lies there is not a number, and does not reach any result."""
+        """Elements there are no numbers, and does not reach any result."""
         q, k, v = (normal(1, 150, 1, 32, seed=i) for i in range(3))
         k[:, 32:64] = v[:, 32:64] = np.nan
 

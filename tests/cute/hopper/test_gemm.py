@@ -339,7 +339,7 @@ def test_an_epilogue_that_is_not_there_costs_nothing(monkeypatch):
 
 
 def resources_of(ptx):
-    """What ptxas says of the only kernel, which it compiles without a warning."""
+    """The report of ptxas on the only kernel, which it compiles without a warning."""
     made = ptxas.start(ptx, "sm_90a").finish()
     assert made.warnings == ()
     (kernel,) = made.kernels.values()

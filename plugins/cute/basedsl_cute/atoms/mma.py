@@ -297,6 +297,15 @@ class TiledMma(MmaAtom):
             raise of_a_thread(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __str__(self) -> str:
+        m, n, k = self.tiling.tile_shape_mnk
+        return (
+            f"TiledMma({self.op}, {self.size} threads, tile ({m},{n},{k}), "
+            f"threads VMNK {self.thr_layout_vmnk})"
+        )
+
+    __repr__ = __str__
+
     def _repr_svg_(self) -> str | None:
         return notebook_svg(self.tiling)
 

@@ -1,4 +1,4 @@
-"""What a mask says of a whole tile: bounds of traced expressions over ranges of queries and keys.
+"""Bounds of a mask's traced expressions over a whole tile: ranges of queries and keys.
 
 A mask is traced once for the first query and key of a tile, and its operations are walked with an
 interval for each integer and two Booleans, may be true and may be false, for each condition
