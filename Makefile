@@ -7,7 +7,7 @@ JOBS ?= auto
 BENCH_ARGS ?=
 NATIVE := basedsl/native_call/call.c plugins/cute/basedsl_cute/arrays/unpack.c
 
-.PHONY: help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize native clean
+.PHONY: docs help demo test test-slow lint bench gpu-test gpu-bench gpu-sanitize native clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test-slow  run the long batches as well"
 	@echo "make lint       formatting, lint, types, import contracts"
 	@echo "make native     regenerate the LLVM IR files of the C files, after a change of these"
+	@echo "make docs       the site of the documentation, in build/site"
 	@echo "make bench      measure, as ratios against named peers"
 	@echo "make gpu-test   only the tests that need a GPU; an error where there is none"
 	@echo "make gpu-sanitize  memcheck and racecheck of compute-sanitizer on every kernel"
@@ -24,7 +25,7 @@ help:
 
 $(READY): pyproject.toml plugins/toy/pyproject.toml plugins/cute/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e plugins/toy -e plugins/cute
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -e plugins/toy -e 'plugins/cute[cuda]'
 	@touch $(READY)
 
 demo: $(READY)
@@ -48,6 +49,12 @@ lint: $(READY)
 native: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[native]'
 	$(BIN)/python -m basedsl.native_call.build $(NATIVE)
+
+docs: $(READY)
+	@$(BIN)/python -c "import material" 2>/dev/null || $(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/python docs/pictures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
 
 bench: $(READY)
 	@$(BIN)/python bench/run.py

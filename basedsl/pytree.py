@@ -22,7 +22,7 @@ import enum
 import functools
 import sys
 import types
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -165,13 +165,36 @@ def is_place(obj: Any) -> bool:
     return parts is not None and parts[0] in PLACES
 
 
+def empty_like(node: Node) -> Any:
+    """Return an empty container of the class of the one that a node was made from."""
+    return _empty_like(node.obj)
+
+
 def copy_place(node: Node, leaves: Sequence[Any] | None) -> Any:
     """Return a new place like the one of `node` with other leaves, or with nothing in it yet."""
     cls = type(node.obj)
-    place = object.__new__(cls) if node.kind == "object" else cls()
+    place = object.__new__(cls) if node.kind == "object" else _empty_like(node.obj)
     if leaves is not None:
         fill_place(place, node, leaves)
     return place
+
+
+def _empty_like(container: Any) -> Any:
+    """Return an empty container of the class of another one, without running the class's own
+    code, with its attributes.
+    """
+    cls: Any = type(container)
+    new = cls.__new__(cls)
+    if isinstance(container, deque):
+        deque.__init__(new, (), container.maxlen)
+    if isinstance(container, defaultdict):
+        new.default_factory = container.default_factory
+    for name in _slots(cls):
+        if hasattr(container, name):
+            object.__setattr__(new, name, getattr(container, name))
+    if hasattr(container, "__dict__"):
+        new.__dict__.update(container.__dict__)
+    return new
 
 
 def fill_place(place: Any, node: Node, leaves: Sequence[Any]) -> None:
@@ -212,15 +235,21 @@ def _protocol_parts(obj: Any) -> Parts:
 
 
 def _tuple_parts(obj: Any) -> Parts:
-    return "tuple", getattr(type(obj), "_fields", tuple(range(len(obj)))), obj, None
+    items = tuple(tuple.__iter__(obj))
+    return "tuple", getattr(type(obj), "_fields", tuple(range(len(items)))), items, None
+
+
+# Of containers the built-in methods: a subclass may have others, and code of its own in them.
 
 
 def _list_parts(obj: Any) -> Parts:
-    return "list", tuple(range(len(obj))), obj, None
+    items = tuple(deque.__iter__(obj) if isinstance(obj, deque) else list.__iter__(obj))
+    return "list", tuple(range(len(items))), items, None
 
 
 def _dict_parts(obj: Any) -> Parts:
-    return "dict", tuple(obj), obj.values(), None
+    base: Any = OrderedDict if isinstance(obj, OrderedDict) else dict
+    return "dict", tuple(base.keys(obj)), base.values(obj), None
 
 
 def _snapshot_parts(obj: Any) -> Parts:
@@ -380,24 +409,32 @@ def _rebuild_tuple(node: Node, parts: list[Any]) -> Any:
 
 def _rebuild_list(node: Node, parts: list[Any]) -> Any:
     if isinstance(node.obj, deque):
-        node.obj.clear()
-        node.obj.extend(parts)
+        deque.clear(node.obj)
+        deque.extend(node.obj, parts)
     else:
-        node.obj[:] = parts
+        list.__setitem__(node.obj, slice(None), parts)
     return node.obj
 
 
 def _rebuild_snapshot(node: Node, parts: list[Any]) -> Any:
     (contents,) = parts
-    if node.obj != contents:
-        node.obj.clear()
-        (node.obj.update if isinstance(node.obj, set) else node.obj.extend)(contents)
+    if isinstance(node.obj, set):
+        if frozenset(node.obj) != contents:
+            set.clear(node.obj)
+            set.update(node.obj, contents)
+    elif node.obj != contents:
+        node.obj[:] = contents
     return node.obj
 
 
 def _rebuild_dict(node: Node, parts: list[Any]) -> Any:
-    node.obj.clear()
-    node.obj.update(zip(node.keys, parts, strict=True))
+    if isinstance(node.obj, OrderedDict):
+        OrderedDict.clear(node.obj)
+        for key, part in zip(node.keys, parts, strict=True):
+            OrderedDict.__setitem__(node.obj, key, part)
+    else:
+        dict.clear(node.obj)
+        dict.update(node.obj, zip(node.keys, parts, strict=True))
     return node.obj
 
 
@@ -502,7 +539,7 @@ def _rebuild_new(node: Node | None, leaves: Any, made: dict[int, Any]) -> Any:
         return made[id(node.obj)]
     parts = [_rebuild_new(child, leaves, made) for child in node.children]
     if node.kind in ("list", "dict", "snapshot"):
-        new: Any = type(node.obj)()
+        new: Any = _empty_like(node.obj)
         _REBUILD[node.kind](Node(node.kind, new, node.keys, node.children), parts)
     elif node.kind in ("object", "record"):
         new = _new_object(node, parts)

@@ -4,6 +4,7 @@ MLIR module.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,14 @@ from basedsl.language import Language
 from basedsl.location import span_of_function
 from basedsl.metastage.plain_helpers import Watch
 from basedsl.mlir import Bindings
+from basedsl.numeric import TYPES
 from basedsl.pytree import Node, flatten, nodes_of, same_shape
 from basedsl.recursion_limit import deeper
 from basedsl.slips import EXPLAINED, explain
 from basedsl.stages import BoundCall, Rewritten, Traced
 from basedsl.tracing import Outside, Trace, activate
+
+_NUMBER = re.compile(rf"\b({'|'.join(TYPES)})\b")
 
 
 def trace_call(
@@ -118,6 +122,11 @@ def _run(
         raise endless_recursion(error) from None
     except language.plain_errors as error:
         if isinstance(error, DSLError):
+            raise
+        raise placed(error) from None
+    except (TypeError, AttributeError) as error:
+        # Code in C, which takes Python's numbers only, or an attribute that only they have.
+        if isinstance(error, DSLError) or _NUMBER.search(str(error)) is None:
             raise
         raise placed(error) from None
     except EXPLAINED as error:

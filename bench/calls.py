@@ -1,4 +1,4 @@
-"""What a call costs, against numba; and first calls in new processes (`starts.py`).
+"""The cost of a call, against numba, and first calls in new processes (`starts.py`).
 
     python bench/calls.py            # pip install 'basedsl[bench]' for the peer
 

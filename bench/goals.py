@@ -1,4 +1,4 @@
-"""What is promised of speed, in one place, and the verdict on rows that the benchmarks measured.
+"""The promises of speed, in one place, and the verdict on rows that the benchmarks measured.
 
 A goal names the program whose rows (its `--out`) tell, and how they tell it: `found` gives
 pairs of a figure and what it was measured on. The worst of them counts.

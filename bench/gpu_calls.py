@@ -1,4 +1,4 @@
-"""What a call that launches a kernel of one block costs, against the driver's own launch.
+"""The cost of a call that launches a kernel of one block, against the driver's own launch.
 
     python bench/gpu_calls.py        # part of bench/calls.py; needs a GPU and PyTorch
 

@@ -1,4 +1,4 @@
-"""What tracing costs: microseconds for each emitted op, the share of each stage, the pre-stage.
+"""The cost of tracing: microseconds for each emitted op, the share of each stage, the pre-stage.
 
 python bench/trace.py
 

@@ -16,7 +16,7 @@ from basedsl.errors import DSLTypeError, plugin_defect, with_article
 from basedsl.location import span_of_function
 from basedsl.numeric import Boolean, Numeric
 from basedsl.plugin import plugin_manager
-from basedsl.pytree import Node, flatten, leaf_paths, part_at
+from basedsl.pytree import Node, copy_place, empty_like, flatten, leaf_paths, part_at
 
 _MADE_OF_CLASS = ("tuple", "list", "dict", "object", "record")
 
@@ -210,6 +210,8 @@ def _strip(node: Node | None, numbers: dict[int, int]) -> Shape | None:
     made = Shape(node.kind, type(node.obj), node.keys, number)
     if node.kind not in _MADE_OF_CLASS:
         made.exemplar = node.obj
+    elif node.kind in ("list", "dict") and type(node.obj) not in (list, dict):
+        made.exemplar = empty_like(node)
     made.children = [_strip(child, numbers) for child in node.children]
     return made
 
@@ -223,6 +225,9 @@ def _make(shape: Shape | None, leaves: Iterator[Any], made: dict[int, Any]) -> A
     new: Any
     if shape.kind == "tuple":
         new = shape.cls(*parts) if hasattr(shape.cls, "_fields") else shape.cls(parts)
+    elif shape.exemplar is not None and shape.kind in ("list", "dict"):
+        node = Node(shape.kind, shape.exemplar, shape.keys, [None] * len(parts))
+        new = copy_place(node, parts)
     elif shape.kind == "list":
         new = list(parts)
     elif shape.kind == "dict":

@@ -82,6 +82,7 @@ REFUSALS = (
     "changes its structure",
     "on one path and",
     "depending on a dynamic condition",
+    "is changed by a later item of",
 )
 ORDER = (0, 1, 0, 1, 1, 2)
 

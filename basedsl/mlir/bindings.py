@@ -116,7 +116,9 @@ def load_bindings(package: str | None = None, needs: tuple[str, ...] = ()) -> Bi
             tried.append(f"{name}: {lacks}")
     raise DSLRuntimeError(
         "no MLIR Python bindings fit (" + "; ".join(tried) + ")",
-        hint=f"pip install numba-cuda-mlir, or name a package in {ENVIRONMENT_VARIABLE}",
+        hint=f"pip install numba-cuda-mlir, or name a package in {ENVIRONMENT_VARIABLE}"
+        if sys.platform == "linux"
+        else "compiling needs Linux, for which the bindings have wheels; layouts need none",
     )
 
 

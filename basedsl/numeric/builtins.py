@@ -13,13 +13,14 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from basedsl.errors import DSLTypeError
+from basedsl.errors import DSLError, DSLTypeError
 from basedsl.numeric import mathematics, rounding
 from basedsl.numeric.engine import apply
 from basedsl.numeric.operators import GT, LT
 from basedsl.numeric.promotion import defaults
 from basedsl.numeric.selection import maximum, minimum, select
 from basedsl.numeric.types import Boolean, Numeric, is_dynamic
+from basedsl.tracing import trace as tracing
 
 Function = Callable[..., Any]
 
@@ -93,25 +94,53 @@ def _extreme_by_key(original: Any, items: list[Any], keys: list[Any]) -> Any:
 def any_(items: Iterable[Any]) -> Any:
     """`any(items)` over a sequence of known length; stops at a value known to be true."""
     result: Any = False
+    later: _Later | None = None
     for x in items:
+        if later is not None:
+            later.check()
         truth = bool_(x)
         if truth is True:
             return True
         if truth is not False:
             result = truth if result is False else result | truth
+            later = later or _Later("any")
     return result
 
 
 def all_(items: Iterable[Any]) -> Any:
     """`all(items)` over a sequence of known length; stops at a value known to be false."""
     result: Any = True
+    later: _Later | None = None
     for x in items:
+        if later is not None:
+            later.check()
         truth = bool_(x)
         if truth is False:
             return False
         if truth is not True:
             result = truth if result is True else result & truth
+            later = later or _Later("all")
     return result
+
+
+class _Later:
+    """The items after one of run time, which Python may not compute: they must have no effect."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+        trace = tracing.current_trace_or_none()
+        self._outside = None if trace is None else trace.outside
+        self._marks = None if self._outside is None else self._outside.mark(())
+
+    def check(self) -> None:
+        """Raise a DSLError if one of them has changed what outlives the call."""
+        path = None if self._outside is None else self._outside.changed_since(self._marks)
+        if path is not None:
+            raise DSLError(
+                f"'{path}' is changed by a later item of {self._function}()",
+                notes=(("Python stops at the first item that decides", None),),
+                hint="write a loop, `or` or `and`",
+            )
 
 
 # The table ------------------------------------------------------------------------------------

@@ -106,13 +106,7 @@ class _DefiniteAssignment:
         return state | bits
 
     def removed(self, name: str, state: int) -> int:
-        bits = self.bits.get(name)
-        if bits is None:
-            return state
-        self.may |= bits & self.low
-        self.binds |= bits & self.low
-        self.mentions |= bits & self.low
-        return (state | bits) & ~(bits & self.low)
+        return self.assigned(name, state) & ~(self.bits.get(name, 0) & self.low)
 
     # Expressions ---------------------------------------------------------------------------
 

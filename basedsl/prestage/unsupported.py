@@ -28,9 +28,22 @@ _REJECTED: dict[type[ast.AST], tuple[str, str]] = {
 def check_supported(nodes: Iterable[ast.AST], filename: str) -> None:
     """Raise a `DSLSyntaxError` for the first construct that cannot be compiled."""
     for node in nodes:
+        if isinstance(node, ast.Call) and _asks_for_variables(node):
+            raise unsupported(
+                filename,
+                node,
+                "the variables of a compiled function cannot be listed",
+                "name the variables, or keep them in a dict",
+            )
         rejected = _REJECTED.get(type(node))
         if rejected is not None:
             message, hint = rejected
             raise unsupported(filename, node, message, hint)
         if isinstance(node, ast.comprehension) and node.is_async:
             raise unsupported(filename, node.target, "'async for' cannot be compiled", _ASYNC_HINT)
+
+
+def _asks_for_variables(call: ast.Call) -> bool:
+    """Return True for `locals()`, `vars()` and `dir()`: branches are functions of their own."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    return name in ("locals", "vars", "dir") and not call.args

@@ -279,6 +279,7 @@ class Guards:
         # Functions made by `exec` without a module's name say that they are of `builtins`.
         module = None if fn.__module__ == "builtins" else fn.__module__
         if is_internal(fn.__code__.co_filename) or (module and self._foreign(module)):
+            self._wrapped(fn)
             return
         offsets = object_layout.function_offsets()
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -306,6 +307,13 @@ class Guards:
         if "__wrapped__" in vars(fn):
             self._named("__wrapped__", vars(fn)["__wrapped__"])
         self._attributes_of(fn)
+
+    def _wrapped(self, fn: types.FunctionType) -> None:
+        """The user's functions that a library's function wraps: what its decorators make."""
+        held = [vars(fn).get("__wrapped__"), *map(_cell_content, fn.__closure__ or ())]
+        for one in held:
+            if type(one) is types.FunctionType and not is_internal(one.__code__.co_filename):
+                self._value(one)
 
     def _attributes_of(self, fn: Any) -> None:
         """The attributes that a program gave a function; that it has none is only noted."""

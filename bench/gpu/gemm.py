@@ -275,7 +275,7 @@ class Problem:
 
 
 def config_text(cfg):
-    """What of a configuration is not the default."""
+    """The fields of a configuration that are not the default."""
     default = type(cfg)()
     changed = [
         f"{name}={value}"

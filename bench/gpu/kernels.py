@@ -76,7 +76,7 @@ def profiled(only):
 
 
 def output(command):
-    """What a command printed: rows, other lines, and why it did not end well."""
+    """The output of a command: rows, other lines, and why it did not end well."""
     try:
         made = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:

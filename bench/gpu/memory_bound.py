@@ -48,7 +48,7 @@ class Case:
 
     @property
     def bytes(self):
-        """What has to cross the memory interface."""
+        """The bytes that have to cross the memory interface."""
         if self.moved is not None:
             return self.moved
         total = 0
@@ -343,7 +343,7 @@ def run(case, arrays, timed):
 
 
 def resources(compiled):
-    """What ptxas says of the kernel, if there is a kernel of machine code."""
+    """The report of ptxas on the kernel, if there is a kernel of machine code."""
     try:
         return str(compiled.stages.artifacts["resources"]).strip()
     except Exception:

@@ -42,7 +42,7 @@ WRONG = {"memcheck": "sim_out_of_bounds", "racecheck": "sim_race"}
 
 
 def runs() -> dict[str, list[str]]:
-    """What is run, by name."""
+    """The programs to run, by name."""
     found = {}
     for kernel, numbers in PRODUCTS.items():
         for i in numbers:
@@ -56,7 +56,7 @@ def runs() -> dict[str, list[str]]:
 
 
 def sanitize(tool: str, program: list[str]) -> tuple[str, float, str]:
-    """What the sanitizer says in the end, the seconds it took, and all output."""
+    """The sanitizer's last words, the seconds it took, and all output."""
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable]
     started = time.perf_counter()
     try:
@@ -75,7 +75,7 @@ def sanitize(tool: str, program: list[str]) -> tuple[str, float, str]:
 
 
 def is_clean(said: str) -> bool:
-    """Whether a summary is one of nothing found, at the end of a program that ended well."""
+    """True for a summary of nothing found, at the end of a program that ended well."""
     return re.match(r"0 (errors|hazards)", said) is not None and "exit" not in said
 
 

@@ -1,4 +1,4 @@
-"""What the programs of cute share: the examples' folder, and arrays where the target has them."""
+"""Helpers of the programs of cute: the examples' folder, and arrays where the target has them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What the kernels over rows share: how threads lie on rows, and reductions along a row.
+"""Parts that the kernels over rows share: how threads lie on rows, and reductions along a row.
 
 A block holds `rows` rows at a time in registers, each spread over `threads` threads, so memory is
 read once. Thread t of a row holds its vectors t, t + threads, t + 2 threads, and so on. In a
@@ -16,7 +16,7 @@ NEUTRAL = {cute.ReductionOp.ADD: 0.0, cute.ReductionOp.MAX: -math.inf}
 
 
 class RowTiling:
-    """How a block works on rows of `tensors`, which have one shape (M, N). Everything is static.
+    """The plan of a block for rows of `tensors`, which have one shape (M, N); all static.
 
     N may be dynamic if `columns` bounds it. `threads` of a row and `rows` of a block are powers of
     two, chosen if not given. `vectors` are tensors (N) that are read along.
@@ -66,7 +66,7 @@ class RowTiling:
         return thread % self.rows, thread // self.rows
 
     def part(self, x, row, t):
-        """What a thread holds of a row of (M, N), or of a vector (N) if `row` is None."""
+        """The part of a row of (M, N) that a thread holds, or of a vector (N) if `row` is None."""
         stride = x.stride[-1]
         first = t * self.vector
         start = x[row, None] if row is not None else x
@@ -92,7 +92,7 @@ class RowTiling:
         return inside
 
     def row_is_inside(self, row, count, steps=1):
-        """Whether a row is one of `count`; None if that is certain. A block does `steps` times its
+        """True if a row is one of `count`; None if that is certain. A block does `steps` times its
         rows.
         """
         each = self.rows * steps
@@ -131,7 +131,7 @@ class RowTiling:
 
     @property
     def slots(self):
-        """How many partial results of a row go through shared memory."""
+        """The number of partial results of a row that go through shared memory."""
         if not self.along_rows:
             return self.threads
         return self.threads // WARP if self.threads > WARP else 1

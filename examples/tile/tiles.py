@@ -237,7 +237,7 @@ def program_id(axis):
 
 
 def cdiv(a, b):
-    """How many blocks of `b` cover `a`."""
+    """The number of blocks of `b` that cover `a`."""
     return (a + b - 1) // b
 
 
@@ -386,7 +386,7 @@ def _together(a, b):
 
 @dataclass
 class Record:
-    """What one compilation remembers: the block that the kernel being traced runs for."""
+    """The memory of one compilation: the block that the kernel being traced runs for."""
 
     block: tuple = ()
 

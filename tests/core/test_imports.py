@@ -12,7 +12,8 @@ import pytest
 
 from basedsl.loaded_classes import loaded_classes
 
-#: Modules of the standard library that only errors, plugins, the command line or pictures need.
+#: Modules of the standard library that errors, the simulator, plugins, the command line or pictures
+#: need.
 LATER = (
     "argparse", "decimal", "difflib", "email", "fractions", "html", "importlib.abc",
     "importlib.metadata", "pkgutil", "queue", "subprocess", "uuid", "zipfile",
@@ -37,6 +38,7 @@ def test_an_import_loads_no_module_that_few_programs_need(package):
     loaded = done.stdout.split()
     assert package in loaded and f"{package}.dsl" in loaded
     assert [name for name in loaded if name in LATER] == []
+    assert f"{package}.sim" not in loaded
 
 
 def test_classes_of_modules_that_are_not_loaded_have_no_objects(monkeypatch):

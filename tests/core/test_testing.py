@@ -1,4 +1,4 @@
-"""What tests are made with must itself fail when it should."""
+"""Helpers of tests fail when they should."""
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("basedsl", "plugins/toy/basedsl_toy", "plugins/cute/basedsl_cute")
+SOURCES = (
+    "basedsl", "plugins/toy/basedsl_toy", "plugins/cute/basedsl_cute", "bench", "examples", "tests",
+)  # fmt: skip
 REFUSED = re.compile(r"(What|Whether|That|Of|Where|As|How)\b")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -85,7 +85,8 @@ def test_paths_exist(page):
         if name:
             assert any(name in definitions(place) for place in places), f"there is no {token}"
     for link in re.findall(r"\]\(([^)#:]+)\)", prose(text)):
-        assert (page.parent / link).exists(), link
+        if not link.startswith("api/"):  # generated: `test_site` knows these
+            assert (page.parent / link).exists(), link
     for block in re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         for path in IN_COMMANDS.findall(block):
             assert (ROOT / path).exists(), path

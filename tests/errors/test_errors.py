@@ -76,7 +76,7 @@ def last_frame(error):
 
 
 def text_of(error):
-    """What a user sees below the traceback; of errors of Python, the last frame too."""
+    """The text that a user sees below the traceback; of errors of Python, the last frame too."""
     text = f"{type(error).__name__}: {error}"
     if not isinstance(error, DSLError):
         text += "\n" + "\n".join([last_frame(error).excerpt(), *getattr(error, "__notes__", ())])
@@ -100,7 +100,7 @@ def test_wrong(name, request):
 
 
 def check_quality(name, error, text):
-    """What holds for every message: the user's file, no paths, no internals in the traceback."""
+    """Every message has the user's file, no paths, no internals in the traceback."""
     assert not re.search(r"""(^|[\s'"(])/\w""", text, flags=re.M), text
     if isinstance(error, DSLError):
         assert error.span is not None

@@ -108,7 +108,7 @@ class Slip:
 
 @dataclass(frozen=True)
 class Message:
-    """What a program printed while it failed, or a remark; `silent` if there was nothing."""
+    """The output of a program that failed, or a remark; `silent` if there was nothing."""
 
     text: str
     silent: bool

@@ -1,4 +1,4 @@
-"""What a user's terminal shows: no frame of the library, whichever call ended in an error."""
+"""A user's terminal shows no frame of the library, whichever call ended in an error."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_known_leaves_and_narrow_ones() -> None:
 
 
 class DLTensor(ctypes.Structure):
-    """As in dlpack.h."""
+    """The struct of dlpack.h."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),

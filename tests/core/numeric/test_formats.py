@@ -1,4 +1,4 @@
-"""What the classes say about themselves, and which numbers fit them."""
+"""Facts that the classes have about themselves, and which numbers fit them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators look like in IR, their locations, known divisors, and the cost of a trace."""
+"""Operators in the IR, their locations, known divisors, and the cost of a trace."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def interesting(dtype):
 
 
 def expected_codes(values, row):
-    """What ml_dtypes rounds to, where that is told to saturate."""
+    """The number that ml_dtypes rounds to, where that is told to saturate."""
     with np.errstate(all="ignore"):
         least = 2.0**-127 if row.name == "Float8E8M0FNU" else -row.largest
         clipped = np.clip(values, np.float32(least), np.float32(row.largest))

@@ -1,4 +1,4 @@
-"""What each hook sees, changes and adds in compilations, and in which order plugins are asked."""
+"""Hooks see, change and add parts of compilations; plugins are asked in an order."""
 
 import types
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ _numbers = itertools.count()
 
 
 class Poison:
-    """What a variable holds where the rewriter promised that nobody reads it."""
+    """The value of a variable where the rewriter promised that nobody reads it."""
 
 
 class StrictRuntime(PythonRuntime):
@@ -82,7 +82,7 @@ def contents(cell: Any) -> object:
 
 
 def outcome(fn: Callable[..., Any], *args: Any) -> Outcome:
-    """What a call gives, in a form that can be compared."""
+    """The outcome of a call, in a form that can be compared."""
     try:
         return "returned", fn(*args)
     except NameError:  # the text and the subclass tell locals from cells

@@ -162,7 +162,7 @@ class PythonRuntime:
     FALSE = False
 
     def _check(self, names: Names, undef_ok: Names, *bodies: Callable[..., Any] | None) -> None:
-        """What the contract promises: each name is a cell of each body, `undef_ok` a part."""
+        """The contract's promises hold: each name is a cell of each body, `undef_ok` a part."""
         assert len(set(names)) == len(names), names
         assert set(undef_ok) <= set(names), (names, undef_ok)
         for body in bodies:

@@ -1,4 +1,4 @@
-"""What callbacks are told: `names`, `undef_ok`, `exits`, on small functions."""
+"""Callbacks are told `names`, `undef_ok`, `exits`, on small functions."""
 
 # The programs below are odd on purpose.
 # ruff: noqa: B007, F841

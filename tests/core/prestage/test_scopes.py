@@ -232,7 +232,7 @@ def test_methods(tools: Any) -> None:
 
 def test_everything_else_of_the_function_is_kept() -> None:
     def f(a: int, /, b: str = "b", *args: int, c: float = 1.0, **kwargs: Any) -> list[int]:
-        """What it does."""
+        """A docstring."""
         return [a, b, args, c, kwargs] if a else []
 
     f.extra = "x"  # type: ignore[attr-defined]

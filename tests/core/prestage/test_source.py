@@ -1,4 +1,4 @@
-"""Where the source of a function comes from, and what is said if there is none."""
+"""The source of a function is found, or an error says why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tracing changes outside of the function: done again in each call, or an error."""
+"""Changes that tracing makes outside of the function are made in each call, or are an error."""
 
 from __future__ import annotations
 

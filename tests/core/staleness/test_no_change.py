@@ -1,4 +1,4 @@
-"""What does not change the code does not compile again."""
+"""Changes that the code does not depend on compile nothing again."""
 
 from __future__ import annotations
 

@@ -129,18 +129,30 @@ def test_latex_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert r"\shortstack{T0 \\ V0}" in capsys.readouterr().out
 
 
-def test_notebooks_show_what_fits_and_fall_back_to_text() -> None:
+def test_notebooks_show_what_fits_and_fall_back_to_text(tmp_path: Path) -> None:
     assert cute.make_layout((4, 8))._repr_svg_().startswith("<svg")
     for thing in (MMA, COPY, cute.make_swizzle(2, 0, 3), cute.gmma_smem_atom("K_SW32", 16)):
         assert re.match(r"<svg", thing._repr_svg_())
-    assert cute.make_layout((1024, 1024))._repr_svg_() is None
+    large = cute.make_layout((1024, 1024))._repr_svg_()
+    assert "(1024,1024):(1,1024): the first 32 x 32 of 1024 x 1024" in large
+    assert cute.draw(MMA)._repr_svg_() == cute.draw(MMA)
+    assert cute.draw(MMA, tmp_path / "mma.txt")._repr_svg_() is None
     assert cute.make_layout((cute.Dyn("n"), 4))._repr_svg_() is None
+
+
+def test_a_layout_too_large_shows_its_corner() -> None:
+    drawn = picture(cute.make_layout((1024, 1024), (1024, 1)))
+    assert drawn.caption.endswith(": the first 32 x 32 of 1024 x 1024")
+    assert drawn.grids[0].extent == (32, 32)
+    assert drawn.grids[0].rows[3][5].lines == (str(3 * 1024 + 5),)
+    row = picture(cute.make_layout(1 << 20))
+    assert row.grids[0].extent == (1, 32)
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
     with pytest.raises(cute.LayoutError, match="dynamic extents"):
         cute.draw(cute.make_layout((cute.Dyn("n"), 4)))
     with pytest.raises(cute.LayoutError, match="1048576 cells"):
-        cute.draw(cute.make_layout((1024, 1024)))
+        cute.draw((cute.make_layout((1024, 1024)), (1024, 1024)))
     with pytest.raises(cute.LayoutError, match="cannot draw 'text'"):
         cute.draw("text")

@@ -35,7 +35,7 @@ class Producer:
 
 
 class OldProducer(Producer):
-    """Of before DLPack 1.0: no `max_version`."""
+    """A tensor of before DLPack 1.0: no `max_version`."""
 
     def __dlpack__(self, *, stream=None):
         self.calls.append({"stream": stream})
@@ -206,7 +206,7 @@ class FakeDevice:
 
 
 class FakeTensor:
-    """What is read of a torch.Tensor."""
+    """The attributes that are read of a torch.Tensor."""
 
     requires_grad = False
     layout = "torch.strided"

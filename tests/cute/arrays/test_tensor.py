@@ -1,4 +1,4 @@
-"""What the caller says about arrays: static and dynamic leaves, promises and their checks."""
+"""Promises of the caller about arrays: static and dynamic leaves, promises and their checks."""
 
 import ctypes
 import itertools

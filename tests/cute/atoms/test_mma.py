@@ -444,7 +444,7 @@ def test_what_is_refused(sim):
 
 
 def fragments(mma):
-    """Of one instruction, the operands filled and the sums not."""
+    """Fragments of one instruction, the operands filled and the sums not."""
     a = mma.make_fragment_A(mma.partition_shape_A((16, 16)))
     b = mma.make_fragment_B(mma.partition_shape_B((8, 16)))
     a.fill(1.0)

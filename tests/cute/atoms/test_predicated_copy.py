@@ -94,3 +94,51 @@ def test_ptx_of_dynamic_shapes_has_both():
     assert count(r"st\.global\.v4\.b32", ptx) == 4 and count(r"st\.global\.b32", ptx) == 16
     assert count(r"m(ul|ad)\.wide", ptx) <= 17  # one a row and tensor, not one an element
     assert count(r"\bdiv\.", ptx) == 4 and ".local" not in ptx
+
+
+@cute.kernel
+def through_shared_memory(x: cute.Tensor, out: cute.Tensor):
+    """Tiles of 16 x 32 go into shared memory with lines of 33, and out again."""
+    block = arch.block_idx()[:2]
+    shape = (16, 32)
+    mine, there = (cute.local_tile(t, shape, block) for t in (x, out))
+    coordinates = cute.local_tile(cute.make_identity_tensor(x.shape), shape, block)
+    padded = cute.make_layout(shape, stride=(33, 1))
+    shared = cute.utils.SmemAllocator().allocate_tensor(x.element_type, padded, 16)
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), x.element_type)
+    threads, values = (
+        cute.make_layout((4, 8), stride=(8, 1)),
+        cute.make_layout((4, 4), stride=(4, 1)),
+    )
+    thread = cute.make_tiled_copy_tv(atom, threads, values).get_slice(arch.thread_idx()[0])
+    source, middle, target = (
+        thread.partition_S(mine),
+        thread.partition_D(shared),
+        thread.partition_D(there),
+    )
+    where = thread.partition_S(coordinates)
+    inside = cute.make_rmem_tensor(where.shape, cute.Boolean)
+    for i in range(cute.size(inside)):
+        inside[i] = cute.elem_less(where[i], x.shape)
+    middle.fill(0)
+    cute.copy(atom, source, middle, pred=inside)
+    arch.sync_threads()
+    registers = cute.make_fragment_like(middle)
+    cute.autovec_copy(middle, registers)
+    cute.copy(atom, registers, target, pred=inside)
+
+
+@cute.jit
+def copy_all(x: cute.Tensor, out: cute.Tensor):
+    grid = [cute.ceil_div(x.shape[0], 16), cute.ceil_div(x.shape[1], 32), 1]
+    through_shared_memory(x, out).launch(grid=grid, block=[32, 1, 1])
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_into_shared_memory(sim, transposed):
+    for shape in ((16, 64), (17, 40), (5, 7)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        x = np.ascontiguousarray(x.T).T if transposed else x
+        out = np.zeros_like(x)
+        copy_all(x, out)
+        np.testing.assert_array_equal(out, x)

@@ -150,7 +150,7 @@ def product(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, case: cute.Constexpr
 
 
 def run(seed: int) -> bool:
-    """Whether the case could be compiled; then it is right."""
+    """True if the case could be compiled; then it is right."""
     case = drawn(seed)
     d, a_type, b_type, _ = case.op.dtypes
     m, n, k = case.tile

@@ -60,7 +60,7 @@ def rmsnorm(rows, columns, kind):
 def rmsnorm_backward(rows, columns, kind):
     x, w = torch.randn(rows, columns).to(kind), torch.randn(columns)
     dout = torch.randn(rows, columns).to(kind)
-    leaves = x.float().requires_grad_(), w.clone().requires_grad_()
+    leaves = x.float().clone().requires_grad_(), w.clone().requires_grad_()
     rstd = torch.rsqrt((leaves[0] ** 2).mean(-1) + 1e-6)
     (leaves[0] * rstd[:, None] * leaves[1]).backward(dout.float())
     norm._rmsnorm_bwd = plain(norm._rmsnorm_bwd)

@@ -227,7 +227,7 @@ def word():
 
 
 def in_a_new_thread(work):
-    """What `work` returns in a thread that has no context yet."""
+    """The result of `work` in a thread that has no context yet."""
     found = []
     thread = threading.Thread(target=lambda: found.append(work()))
     thread.start()

@@ -115,3 +115,57 @@ def test_floor_division_of_a_product_takes_it_rounded(sim):
     a, b, c = 3.3, 7.7, 0.1
     host(out, a, b, c)
     assert out.tolist() == [a * b // c, a * b % c] and not math.isnan(out[0])
+
+
+@cute.jit
+def decorated(a, b, c):
+    return a * b + c
+
+
+def undecorated(a, b, c):
+    return a * b + c
+
+
+@cute.kernel
+def everywhere(x: cute.Tensor, out: cute.Tensor):
+    i = arch.thread_idx()[0]
+    a, b, c = x[i, 0], x[i, 1], x[i, 2]
+    out[i, 0], out[i, 1] = decorated(a, b, c), undecorated(a, b, c)
+    out[i, 2] = (lambda product: product + c)(a * b)
+    total = cute.Float32(0.0)
+    for k in range(3):
+        total += x[i, k] * x[i, k]
+    out[i, 3] = total
+    registers = cute.make_rmem_tensor((3,), cute.Float32)
+    registers.store(x[i, None].load())
+    total = cute.Float32(0.0)
+    for k in cute.range_constexpr(3):
+        total = total + registers[k] * registers[(k + 1) % 3]
+    out[i, 4] = total
+    value = a * b
+    if i > 3:
+        value = value + c
+    out[i, 5] = value
+
+
+@cute.jit
+def run_everywhere(x: cute.Tensor, out: cute.Tensor):
+    everywhere(x, out).launch(grid=1, block=32)
+
+
+def test_helpers_loops_and_branches_are_fused_alike(sim):
+    x = np.random.default_rng(1).standard_normal((32, 3)).astype(np.float32)
+    out = np.zeros((32, 6), np.float32)
+    run_everywhere(from_dlpack(x), from_dlpack(out))
+
+    def fma(a, b, c):
+        return (a.astype(np.float64) * b + c).astype(np.float32)
+
+    a, b, c = x.T
+    squares = neighbours = np.zeros(32, np.float32)
+    for k in range(3):
+        squares = fma(x[:, k], x[:, k], squares)
+        neighbours = fma(x[:, k], x[:, (k + 1) % 3], neighbours)
+    once = fma(a, b, c)
+    wanted = [once, once, once, squares, neighbours, np.where(np.arange(32) > 3, once, a * b)]
+    np.testing.assert_array_equal(out, np.stack(wanted, 1))

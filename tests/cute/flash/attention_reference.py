@@ -37,7 +37,18 @@ def reference(q, k, v, *, scale=None, left=None, right=None, shift=None, score=N
 
 
 def gradients(
-    grad, q, k, v, *, left=None, right=None, shift=None, score=None, slope=None, of_scores=False
+    grad,
+    q,
+    k,
+    v,
+    *,
+    left=None,
+    right=None,
+    shift=None,
+    score=None,
+    slope=None,
+    mask=None,
+    of_scores=False,
 ):
     """The gradients of q, k and v in float64; with `of_scores`, that of the scores (batches, heads,
     queries, keys). `slope` is the derivative of `score`.
@@ -58,6 +69,8 @@ def gradients(
         seen &= j >= diagonal - left
     if right is not None:
         seen &= j <= diagonal + right
+    if mask is not None:
+        seen &= mask(*place)
     s = np.where(seen, s, -np.inf)
     largest = s.max(-1, keepdims=True, initial=-np.inf)
     weights = np.exp(s - np.where(np.isneginf(largest), 0, largest))

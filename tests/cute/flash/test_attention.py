@@ -177,6 +177,22 @@ class TestFunctions:
         wanted, _ = reference(*qkv, score=wanted_score, mask=wanted_mask)
         close(attention(*qkv, score=score, mask=mask), wanted)
 
+    @pytest.mark.parametrize("config", [None, hopper.Config((64, 32))], ids=["ampere", "hopper"])
+    def test_tiles_that_a_mask_hides_are_not_read(self, config):
+        """Elements there are no numbers, and does not reach any result."""
+        q, k, v = (normal(1, 150, 1, 32, seed=i) for i in range(3))
+        k[:, 32:64] = v[:, 32:64] = np.nan
+
+        def mask(batch, head, q, k):
+            return k <= q and not (k // 32 == 1)
+
+        def wanted(batch, head, q, k):
+            return (k <= q) & (k // 32 != 1)
+
+        values, _ = reference(np.float64(q), np.nan_to_num(k), np.nan_to_num(v), mask=wanted)
+        config = config or Config((64, 32))
+        close(attention(q, k, v, mask=mask, config=config), values)
+
     def test_a_number_that_they_capture_may_change(self, qkv):
         factor = 0.5
 

@@ -81,6 +81,35 @@ def test_a_function_is_differentiated():
     check(q, k, v, {"score": score, "slope": slope, "right": 5}, score=bent, window=(None, 5))
 
 
+def shifted(s, batch, head, q, k):
+    return s * 0.5 if q > k else s - 1.0
+
+
+def test_a_score_that_is_contracted_with_the_scale():
+    q, k, v = (normal(1, 24, 2, 32, seed=i) for i in range(3))
+
+    def score(s, b, h, i, j):
+        return np.where(i > j, s * 0.5, s - 1.0)
+
+    def slope(s, b, h, i, j):
+        return np.where(i > j, 0.5, 1.0)
+
+    check(q, k, v, {"score": score, "slope": slope}, score=shifted)
+
+
+def banded(batch, head, q, k):
+    return (k <= q and q - k < 20) or (q // 64 == 1 and k < 3)
+
+
+def test_a_mask_of_the_users_hides_tiles():
+    q, k, v = normal(1, 150, 2, 32), normal(1, 150, 1, 32, seed=1), normal(1, 150, 1, 32, seed=2)
+
+    def mask(batch, head, q, k):
+        return (k <= q) & (q - k < 20) | (q // 64 == 1) & (k < 3)
+
+    check(q, k, v, {"mask": mask}, mask=banded)
+
+
 def test_the_gradient_of_a_bias():
     q, k, v = (normal(2, 20, 2, 32, seed=i) for i in range(3))
     bias = normal(2, 20, 20, seed=4).astype(np.float32)

@@ -103,7 +103,7 @@ def drawn(
     transposed: Any = None,
     smallest: tuple[int, int, int] = (200, 200, 160),
 ) -> Case:
-    """What does not depend on the kernel. Extents of `small` cases are up to `smallest`."""
+    """The part of every kernel. Extents of `small` cases are up to `smallest`."""
     a, b, c = types
     tile = options["tile"]
     most = smallest if small else (700, 700, 900)

@@ -200,7 +200,7 @@ def main() -> int:
 
 
 def summary(draw: Draw, count: int) -> list[str]:
-    """How often each choice was drawn."""
+    """The number of times that each choice was drawn."""
     cases = [draw.case(i) for i in range(count)]
     counts = {
         "kernels": Counter(c.kernel for c in cases),

@@ -110,7 +110,7 @@ def test_stmatrix_in_ptx(major):
 
 
 def test_an_atom_of_tiles_does_not_store_other_widths(sim):
-    """As what a tile of C is, an stmatrix is an atom of any type; it stores 16 bits transposed."""
+    """An stmatrix is an atom of any type, as a tile of C has it; it stores 16 bits transposed."""
 
     @cute.kernel
     def kernel():

@@ -272,7 +272,7 @@ def test_a_row_of_c_that_tma_cannot_write(hopper):
      {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}],
 )  # fmt: skip
 def test_no_such_configuration(options):
-    with pytest.raises(ValueError, match="consumer"):
+    with pytest.raises(ValueError, match=r"no tile|consumer"):
         Config(**options)
 
 
@@ -339,7 +339,7 @@ def test_an_epilogue_that_is_not_there_costs_nothing(monkeypatch):
 
 
 def resources_of(ptx):
-    """What ptxas says of the only kernel, which it compiles without a warning."""
+    """The report of ptxas on the only kernel, which it compiles without a warning."""
     made = ptxas.start(ptx, "sm_90a").finish()
     assert made.warnings == ()
     (kernel,) = made.kernels.values()

@@ -1,4 +1,4 @@
-"""What TMA stores and reductions write where a tensor's contiguous extent ends within 16 bytes: the
+"""TMA stores and reductions write where a tensor's contiguous extent ends within 16 bytes: the
 same on the simulator and the GPU. On the GPU a bad start ends the process's CUDA context.
 """
 
@@ -90,7 +90,7 @@ def test_where_no_store_can_begin(sim, op, x, y):
 
 
 def test_whole_16_bytes_beyond_the_array(sim):
-    """What a kernel would write behind the last row's end."""
+    """The elements that a kernel would write behind the last row's end."""
     whole = np.zeros(40 + 2 * PITCH + PITCH + MARGIN - 1, ml_dtypes.bfloat16)
     with pytest.raises(DSLError, match="a TMA store reaches outside of its array") as caught:
         host(whole.view(np.uint16)[: PITCH + MARGIN + 2 * PITCH + 20], 20, 0, 0, STORE)

@@ -12,7 +12,7 @@ from basedsl_cute.runtime import from_dlpack
 
 
 class Span:
-    """What the traced code sees."""
+    """The object that the traced code sees."""
 
     def __init__(self, low, high, by):
         self.low, self.high, self.by = low, high, by

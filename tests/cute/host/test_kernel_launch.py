@@ -1,4 +1,4 @@
-"""What `launch(...)` takes besides grid and block, and what it refuses."""
+"""Arguments of `launch(...)` besides grid and block, and those that it refuses."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What `@jit` functions take besides arrays, and the options of a call."""
+"""Arguments of `@jit` functions besides arrays, and the options of a call."""
 
 import dataclasses
 import enum

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - lines of IR
-"""What each memory-bound example is in the IR that a person reads, and in PTX: the accesses with
+"""Each memory-bound example in the IR that a person reads, and in PTX: the accesses with
 their width and memory, exchanges and barriers in order, and no division where layouts are static.
 """
 

@@ -19,7 +19,7 @@ class Particle:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a launch depends on: numbers that travel, and what is known while compiling."""
+    """The inputs of a launch: numbers that travel, and what is known while compiling."""
 
     cell: cutlass.Float32
     bins: cutlass.Constexpr[int]

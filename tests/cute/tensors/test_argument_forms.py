@@ -158,7 +158,7 @@ FORMS = {
 
 
 def evaluate(g):
-    """What each form prints, or how it fails."""
+    """The output of each form, or its failure."""
     scope = {"cute": cute, "nvgpu": nvgpu, "g": g}
     exec(SETUP, scope)
     found = {}

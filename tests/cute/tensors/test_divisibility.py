@@ -1,4 +1,4 @@
-"""What numbers are known to be multiples of, through loops and branches."""
+"""Numbers are known to be multiples, through loops and branches."""
 
 import basedsl_cute as cute
 from basedsl.testing import TraceLog

@@ -1,4 +1,4 @@
-"""What is known of an address: alignment through moves, slices and recasts."""
+"""Facts known of an address: alignment through moves, slices and recasts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How wide loads and stores of whole tensors are, and that registers stay registers."""
+"""Loads and stores of whole tensors are wide, and registers stay registers."""
 
 import re
 

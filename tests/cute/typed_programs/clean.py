@@ -48,6 +48,31 @@ class Scale:
         self.kernel(x).launch(grid=grid, block=(self.block, 1, 1), smem=0)
 
 
+@cute.struct
+class Counters:
+    hits: cute.Int32
+    misses: cute.Int32
+
+
+@cute.native_struct
+class Range:
+    first: cute.Int32
+    count: cute.Int64
+
+
+@cute.kernel
+def count(x: cute.Tensor, span: Range) -> None:
+    counters = cute.utils.SmemAllocator().allocate(Counters)
+    counters.hits = span.first
+    number: cute.Int32 = span.first + 1
+    x[0] = cute.Float32(counters.hits + number)
+
+
+@cute.jit
+def counted(x: cute.Tensor, span: Range) -> None:
+    count(x, span).launch(grid=1, block=1)
+
+
 @toy.jit
 def dot(a: toy.Buffer, b: toy.Buffer) -> toy.Float64:
     total = toy.Float64(0.0)
@@ -73,6 +98,9 @@ def main() -> tuple[float, int, str]:
     compiled(a, b, c)
     vector_add.compile(a, b, c)(a, b, c)
     Scale(2.0)(c)
+    span = Range()
+    span.first = cute.Int32(3)
+    counted(c, span)
     total: float = dot(np.ones(3), np.ones(3))
     number: int = traced(3, 4) + Counter(2).next(5)
     return total, number, compiled.__ptx__ or vector_add.__name__ + dot.source

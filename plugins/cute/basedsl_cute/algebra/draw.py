@@ -28,6 +28,8 @@ COLOURS = (
 
 MAX_CELLS = 1 << 16
 MAX_NOTEBOOK_CELLS = 1 << 12
+CORNER = 32
+"""Rows and columns that are shown of a layout that is too large for a picture."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def picture(x: Any) -> Picture:
     if isinstance(x, Swizzle):
         return _swizzle_picture(x)
     if isinstance(x, Layout | ComposedLayout):
-        return Picture(str(x), (_index_grid(x),))
+        return _layout_picture(x, MAX_CELLS)
     raise LayoutError(f"cannot draw {x!r}")
 
 
@@ -111,13 +113,32 @@ def _check(x: Any) -> None:
         raise LayoutError(f"cannot draw {x}: {count} cells (at most {MAX_CELLS})")
 
 
-def _index_grid(layout: Layout | ComposedLayout) -> Grid:
-    _check(layout)
+def _layout_picture(layout: Layout | ComposedLayout, most: int) -> Picture:
+    """Return the picture of a layout; of one with more than `most` cells, that of its corner, whose
+    caption says so.
+    """
+    if not layout.is_static:
+        _check(layout)
+    height, width = _rows_and_columns(layout)
+    if height * width <= most:
+        return Picture(str(layout), (_index_grid(layout),))
+    shown = min(height, CORNER), min(width, CORNER)
+    caption = f"{layout}: the first {shown[0]} x {shown[1]} of {height} x {width}"
+    return Picture(caption, (_index_grid(layout, shown),))
+
+
+def _rows_and_columns(layout: Layout | ComposedLayout) -> tuple[int, int]:
     modes = wrap(layout.shape)
-    if len(modes) < 2:
-        height, width = 1, size(layout)
-    else:
-        height, width = size(modes[0]), size(modes[1:])
+    return (1, size(layout)) if len(modes) < 2 else (size(modes[0]), size(modes[1:]))
+
+
+def _index_grid(layout: Layout | ComposedLayout, shown: tuple[int, int] | None = None) -> Grid:
+    """Return the indices of a layout, or of its first `shown` rows and columns."""
+    if shown is None:
+        _check(layout)
+    modes = wrap(layout.shape)
+    height, width = _rows_and_columns(layout)
+    rows, columns = shown or (height, width)
     inner = getattr(layout, "inner", None)
     base = inner.base if isinstance(inner, Swizzle) else 0
 
@@ -126,7 +147,7 @@ def _index_grid(layout: Layout | ComposedLayout) -> Grid:
         number = value if is_static_int(value) else sum(flatten_to_tuple(value))
         return Cell((text(value),), number >> base)
 
-    return Grid("", tuple(tuple(cell(i, j) for j in range(width)) for i in range(height)))
+    return Grid("", tuple(tuple(cell(i, j) for j in range(columns)) for i in range(rows)))
 
 
 def _swizzle_picture(swizzle: Swizzle) -> Picture:
@@ -280,10 +301,22 @@ _CELL = 36
 _MARGIN = 2
 
 
+class Drawing(str):
+    """The text of a picture, which a notebook shows as the picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str | None:
+        return str(self) if self.startswith("<svg") else None
+
+
 @takes_location
 def to_svg(x: Any) -> str:
     """Return the picture of ``x`` as an SVG document."""
-    drawn = picture(x)
+    return _svg(picture(x))
+
+
+def _svg(drawn: Picture) -> str:
     rows = max(grid.row + grid.extent[0] for grid in drawn.grids) + _MARGIN
     columns = max(grid.column + grid.extent[1] for grid in drawn.grids) + _MARGIN
     width, height = columns * _CELL, (rows + 1) * _CELL
@@ -338,23 +371,28 @@ def _svg_grid(grid: Grid) -> list[str]:
 
 
 def notebook_svg(x: Any) -> str | None:
-    """Return `to_svg` for a notebook: None, so that the text form is shown, for a picture too
-    large.
+    """Return `to_svg` for a notebook: of a large layout its corner; None, so that the text form is
+    shown, for other large pictures.
     """
     count = cell_count(x)
-    return to_svg(x) if count is not None and 0 < count <= MAX_NOTEBOOK_CELLS else None
+    if count is None or count == 0:
+        return None
+    if count > MAX_NOTEBOOK_CELLS and isinstance(x, Layout | ComposedLayout):
+        return _svg(_layout_picture(x, MAX_NOTEBOOK_CELLS))
+    return to_svg(x) if count <= MAX_NOTEBOOK_CELLS else None
 
 
 @takes_location
 def draw(x: Any, path: str | Path | None = None) -> str:
     """Draw ``x`` and return the text of the picture, written to ``path`` if one is given: SVG, or
-    a table for a name in ``.txt``, or LaTeX for one in ``.tex``.
+    a table for a name in ``.txt``, or LaTeX for one in ``.tex``. A notebook shows the picture.
+    Of a layout with more than `MAX_CELLS` cells the corner is drawn, and the caption says so.
 
     ``x`` is a layout, composed layout, swizzle, tiled copy, tiled MMA, or
     ``(tv_layout, tiler)``. Raises LayoutError for dynamic operands.
     """
     form = {".txt": to_text, ".tex": to_latex}.get(Path(path or "").suffix, to_svg)
-    drawn = form(x)
+    drawn = Drawing(form(x))
     if path is not None:
         Path(path).write_text(drawn, encoding="utf-8")
     return drawn

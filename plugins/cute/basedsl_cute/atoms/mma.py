@@ -297,13 +297,24 @@ class TiledMma(MmaAtom):
             raise of_a_thread(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __str__(self) -> str:
+        m, n, k = self.tiling.tile_shape_mnk
+        return (
+            f"TiledMma({self.op}, {self.size} threads, tile ({m},{n},{k}), "
+            f"threads VMNK {self.thr_layout_vmnk})"
+        )
+
+    __repr__ = __str__
+
     def _repr_svg_(self) -> str | None:
         return notebook_svg(self.tiling)
 
 
 @dataclass(frozen=True)
 class ThrMma:
-    """One thread's slice of a tiled MMA."""
+    """One thread's slice of a tiled MMA, which has the attributes of that too: `op`,
+    `make_fragment_A`, ...
+    """
 
     tiled_mma: TiledMma
     thr_idx: Any
@@ -332,9 +343,9 @@ class ThrMma:
         return mma.tiling.partition(operand, x, self.thr_idx)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("make_fragment_", "partition_shape_")):
-            return getattr(self.tiled_mma, name)
-        raise AttributeError(name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.tiled_mma, name)
 
 
 def _registers(x: Any, dtype: Any) -> Tensor:

@@ -32,7 +32,7 @@ def cuda_version() -> Version:
     if found is None:
         raise DSLRuntimeError(
             "no CUDA version: neither ptxas nor a CUDA driver was found",
-            hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
+            hint="pip install 'basedsl-cute[cuda]', or set CUDA_HOME to a CUDA toolkit",
         )
     return Version(*found)
 

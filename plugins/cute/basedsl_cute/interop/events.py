@@ -17,7 +17,6 @@ from basedsl_cute.arch.events import EVENT_WORDS, HEADER_WORDS, NAME_BYTES
 from basedsl_cute.device import driver
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.machine import current_target
-from basedsl_cute.sim.machine.memory import reachable
 
 _VARIABLE = "CUTE_DSL_TRACE_BUFFER"
 
@@ -138,6 +137,8 @@ def record_events(capacity: int = 1 << 16) -> Iterator[Events]:
 
 @contextlib.contextmanager
 def _simulated(words: Any) -> Iterator[int]:
+    from basedsl_cute.sim.machine.memory import reachable
+
     with reachable(words):
         yield words.ctypes.data
 

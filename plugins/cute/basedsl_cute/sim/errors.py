@@ -51,7 +51,7 @@ class SimulationError(DSLRuntimeError):
 
 
 class SimulationWarning(UserWarning):
-    """What a check of the simulator found whose level is "warn"."""
+    """The finding of a simulator's check whose level is "warn"."""
 
 
 class MemoryAccessError(SimulationError):

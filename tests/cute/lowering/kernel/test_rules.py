@@ -1,4 +1,4 @@
-"""What each cute op becomes, at the level that the simulator and the PTX path share."""
+"""The operations that each cute op becomes, at the level that the simulator and the PTX path share."""
 
 # ruff: noqa: E501 - lines of IR
 

@@ -214,7 +214,7 @@ def test_narrow_floats(lowering, count):
     ],
 )
 def test_narrow_constants(lowering, kind, value, stored):
-    """As the bits of what the format has: 1.5 is 0.0111.100."""
+    """The bits of a number that the format has: 1.5 is 0.0111.100."""
     body = f"""%v = arith.constant {value} : {kind}
         "cute.store"(%v, %f8, %i) {{alignment = 4}} : ({kind}, {F8}, i32) -> ()"""
     assert re.search(rf"\b{stored}\b|\s{stored}[;,]", lowering.ptx(body))
@@ -411,7 +411,7 @@ def test_without_libdevice_the_package_is_named(lowering, monkeypatch):
     monkeypatch.setattr(ptxas, "find_libdevice", lambda: None)
     with pytest.raises(DSLRuntimeError, match="libdevice") as missing:
         lowering.ptx(f'%r = math.sin %x : f32\n"cute.store"(%r, %g, %i) : (f32, {G}, i32) -> ()')
-    assert "nvidia-nvvm" in missing.value.hint
+    assert "basedsl-cute[cuda]" in missing.value.hint
 
 
 def test_the_same_kernel_gives_the_same_ptx(lowering):

@@ -9,7 +9,7 @@ from basedsl_cute.sim.machine.vector_clock import FENCED, SEEN, Stamp, VectorClo
 
 
 def knows(clocks: VectorClocks, warp: int, agent: int, time: int, row: int = SEEN) -> bool:
-    """Whether `warp` knows that the accesses of `agent` up to `time` are over."""
+    """True if `warp` knows that the accesses of `agent` up to `time` are over."""
     return bool(clocks.clocks[warp, row, agent] >= time)
 
 

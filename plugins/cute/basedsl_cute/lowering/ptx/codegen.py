@@ -248,6 +248,6 @@ def _libdevice() -> Path:
     if found is None:
         raise DSLRuntimeError(
             "this kernel needs CUDA's math library, and libdevice.10.bc is not to be found",
-            hint="pip install nvidia-nvvm, or set CUDA_HOME to a CUDA toolkit",
+            hint="pip install 'basedsl-cute[cuda]', or set CUDA_HOME to a CUDA toolkit",
         )
     return found

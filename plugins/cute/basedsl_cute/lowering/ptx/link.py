@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,6 +71,8 @@ def link(
     """Link relocatable machine code with libraries. Raises DSLError for a symbol that none of them
     has and for a library of another architecture, DSLRuntimeError without nvlink.
     """
+    from subprocess import run
+
     found = ptxas.find_nvlink()
     if found is None:
         raise DSLRuntimeError(
@@ -82,7 +83,7 @@ def link(
         source, target = Path(folder, "kernel.o"), Path(folder, "linked.cubin")
         source.write_bytes(assembly.cubin)
         command = [str(found), f"-arch={arch}", str(source), *paths, "-o", str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run(command, capture_output=True, text=True, check=False)
         said = done.stdout + done.stderr
         if done.returncode:
             raise _refused(said, arch, paths, span)

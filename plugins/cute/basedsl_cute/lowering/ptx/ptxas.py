@@ -138,7 +138,7 @@ class Running:
         if found is None:
             raise DSLRuntimeError(
                 "there is no ptxas to compile PTX with",
-                hint="pip install nvidia-cuda-nvcc, or set CUDA_HOME to a CUDA toolkit",
+                hint="pip install 'basedsl-cute[cuda]', or set CUDA_HOME to a CUDA toolkit",
             )
         import subprocess
 

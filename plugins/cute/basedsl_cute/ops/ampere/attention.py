@@ -179,12 +179,14 @@ def forward_kernel(
             query = sequence.first_query + at // cfg.packed
             return q[query, None, head + at % cfg.packed, own], inside
 
+        area = ((head, head + cfg.packed - 1), (first, last))
+        number = place.tile_before(high - 1, low, *area, n)
         copy_q.copy(query_row)
-        if low < high:
-            copy_k.copy(lambda row: rows_k((high - 1) * n + row))
+        if number >= low:
+            copy_k.copy(lambda row, number=number: rows_k(number * n + row))
         arch.cp_async_commit_group()
-        for i in cute.range(high - low, unroll=1):
-            key = (high - 1 - i) * n
+        while number >= low:
+            key = number * n
             arch.cp_async_wait_group(0)
             arch.sync_threads()
             copy_v.copy(lambda row, key=key: rows_v(key + row))
@@ -197,8 +199,9 @@ def forward_kernel(
                 cute.gemm(mma, scores, rq[None, None, b], rk[None, None, b], scores)
             arch.cp_async_wait_group(0)
             arch.sync_threads()
-            if i + 1 < high - low:
-                copy_k.copy(lambda row, key=key: rows_k(key - n + row))
+            number = place.tile_before(number - 1, low, *area, n)
+            if number >= low:
+                copy_k.copy(lambda row, number=number: rows_k(number * n + row))
             arch.cp_async_commit_group()
             by_row = as_rows(scores)
             adjust(
@@ -208,8 +211,7 @@ def forward_kernel(
                 scale,
                 tile * m,
                 key,
-                head,
-                (first, last),
+                area,
                 n,
                 cfg.packed,
             )
@@ -300,9 +302,11 @@ def sequence_of(q, k, lengths, batch):
 
 
 @cute.jit
-def adjust(scores, coords, place, scale, row0, key0, head, queries, keys, packed: cute.Constexpr):
-    """Change the products of a tile into scores, and hide those that queries do not see."""
-    variant = place.variant
+def adjust(scores, coords, place, scale, row0, key0, area, keys, packed: cute.Constexpr):
+    """Change the products of a tile into scores, and hide those that queries do not see. `area` are
+    its heads and its queries, each (first, last).
+    """
+    variant, head, queries = place.variant, area[0][0], area[1]
     if cute.const_expr(variant.is_scored):
         for r in cute.range_constexpr(cute.size(scores, mode=[0])):
             row = row0 + coords[r, 0][0]
@@ -310,9 +314,9 @@ def adjust(scores, coords, place, scale, row0, key0, head, queries, keys, packed
             for c in cute.range_constexpr(cute.size(scores, mode=[1])):
                 key = key0 + coords[0, c][1]
                 scores[r, c] = place.score(scores[r, c] * scale, own, query, key)
-    whole = False
-    if cute.const_expr(variant.mask is None):
-        whole = place.is_whole(*queries, key0, keys)
+    whole = place.is_whole(*queries, key0, keys)
+    if cute.const_expr(variant.mask is not None):
+        whole = whole and not place.truth(*area, (key0, key0 + keys - 1)).false
     if not whole:
         for r in cute.range_constexpr(cute.size(scores, mode=[0])):
             row = row0 + coords[r, 0][0]

@@ -204,10 +204,13 @@ def keys_kernel(
         arch.cp_async_commit_group()
         begin, end = place.queries_of(key0, cute.min(key0 + n, sequence.keys) - 1)
         low, high = begin // m, cute.ceil_div(end, m)
+        own_keys_range = (key0, key0 + n - 1)
         for member in cute.range(group, unroll=1):
             head = key_head * group + member
             for i in cute.range(low, high, unroll=1):
                 query0 = i * m
+                if not place.truth((head, head), (query0, query0 + m - 1), own_keys_range).true:
+                    continue
                 arch.sync_threads()
                 at = (head, own, query0, sequence.queries)
                 sq.copier.copy(Rows(q, sequence.first_query, *at))
@@ -299,8 +302,11 @@ def queries_kernel(
         arch.cp_async_commit_group()
         begin, end = place.keys_of(query0, cute.min(query0 + m, sequence.queries) - 1)
         low, high = begin // n, cute.ceil_div(end, n)
+        own_queries = (query0, query0 + m - 1)
         for i in cute.range(low, high, unroll=1):
             key0 = i * n
+            if not place.truth((head, head), own_queries, (key0, key0 + n - 1)).true:
+                continue
             arch.sync_threads()
             at = (key_head, own_keys, key0, sequence.keys)
             sk.copier.copy(Rows(k, sequence.first_key, *at))

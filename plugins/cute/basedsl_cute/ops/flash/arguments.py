@@ -141,8 +141,7 @@ def variant_of(
     lib: ArrayLibrary,
 ) -> tuple[Variant, tuple[Any, ...]]:
     """The static part of the options, and the operands that go with it."""
-    if causal not in (False, True, "bottom-right", "top-left"):
-        raise DSLTypeError(f"causal={causal!r}", hint='True, False, "bottom-right" or "top-left"')
+    causal = normalised_causal(causal)
     left, right = (None, None) if window is None else window
     if causal:
         right = 0 if right is None else min(right, 0)
@@ -168,6 +167,14 @@ def variant_of(
         bias is not None,
     )
     return variant, (alibi, sinks, bias, tuple(arrays))
+
+
+def normalised_causal(causal: bool | str) -> str:
+    """Return "bottom-right", "top-left" or, for no mask, the empty string."""
+    found = ("bottom-right" if causal else "") if isinstance(causal, bool) else causal
+    if found not in ("", "bottom-right", "top-left"):
+        raise DSLTypeError(f"causal={causal!r}", hint='True, False, "bottom-right" or "top-left"')
+    return found
 
 
 def _broadcast(bias: Any, extents: Extents, lib: ArrayLibrary) -> Any:

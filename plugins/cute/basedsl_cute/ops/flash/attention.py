@@ -15,6 +15,7 @@ from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention as ampere
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
+from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     Extents,
     Operand,
@@ -25,6 +26,7 @@ from basedsl_cute.ops.flash.arguments import (
     view_of_heads,
 )
 from basedsl_cute.ops.flash.combine import combine
+from basedsl_cute.ops.flash.gradients import attention_backward
 from basedsl_cute.ops.flash.variant import Variant
 from basedsl_cute.ops.hopper import attention as hopper
 
@@ -49,6 +51,7 @@ def attention(
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
     seqused_k: Any = None,
     block_table: Any = None,
     layout: str = "bshd",
@@ -79,7 +82,8 @@ def attention(
         mask: a function `mask(batch, head, q, k)` that says if a query sees a key.
         cu_seqlens_q, cu_seqlens_k: Int32 arrays of where each sequence begins, and the end, for
             packed sequences of any lengths: `q`, `k`, `v` are (total, heads, head) then.
-        max_seqlen_q: the most queries of a sequence, if `cu_seqlens_q` is given; by default all.
+        max_seqlen_q, max_seqlen_k: the most queries and keys of a sequence, if they are packed;
+            by default all.
         seqused_k: an Int32 array of the number of keys of each sequence.
         block_table: an Int32 array (batches, pages) of pages of a cache; `k` and `v` are (all
             pages, rows of a page, heads, head) then, and `seqused_k` is needed.
@@ -92,6 +96,10 @@ def attention(
 
     `score` and `mask` are traced into the kernel. Arrays that they capture, from a closure or the
     module, become operands, so that they may change from call to call.
+
+    Tensors of PyTorch that require gradients get them: those of `q`, `k`, `v`, `bias` and `sinks`,
+    by `attention_backward`. Without functions of the user's it is the operation
+    `torch.ops.basedsl_cute.attention`, which `torch.compile` knows.
 
     Returns `out`, or (out, lse). A query that sees no key gets zeros and -inf. Raises DSLTypeError
     for arrays of different libraries or types, extents that do not fit, and options that
@@ -106,6 +114,32 @@ def attention(
     if layout not in _LAYOUTS:
         raise DSLTypeError(f"attention has no layout {layout!r}", hint='"bshd" or "bhsd"')
     lib = library(q, "attention")
+    if type(q).__module__.partition(".")[0] == "torch" and (
+        torch_attention.is_compiling()
+        or torch_attention.needs_gradient((q, k, v, bias, alibi, sinks))
+    ):
+        if not (seqused_k is block_table is out is config is None):
+            raise DSLTypeError(
+                "attention computes no gradients with seqused_k, block_table, out or config",
+                hint="call it under torch.no_grad()",
+            )
+        options = {
+            "scale": scale,
+            "causal": causal,
+            "window": window,
+            "softcap": softcap,
+            "bias": bias,
+            "alibi": alibi,
+            "sinks": sinks,
+            "cu_seqlens_q": cu_seqlens_q,
+            "cu_seqlens_k": cu_seqlens_k,
+            "max_seqlen_q": max_seqlen_q,
+            "max_seqlen_k": max_seqlen_k,
+            "layout": layout,
+        }
+        forward = torch_attention.Forward(attention, attention_backward)
+        found = torch_attention.differentiable(forward, q, k, v, options, (score, mask))
+        return found if return_lse else found[0]
     packed = cu_seqlens_q is not None
     operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table)
     extents = extents_of(operands, cu_seqlens_q, seqused_k, block_table)

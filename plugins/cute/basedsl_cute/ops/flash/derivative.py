@@ -66,10 +66,17 @@ _FLAT = frozenset(
 def derivative(result: Any, source: Any) -> Any:
     """Return d `result` / d `source`, two dynamic floats of the running trace, at this point of it.
 
-    Raises DSLTypeError for an operation between the two that has no known derivative.
+    `source` must not be a product, whose factors sums may have taken instead (`opaque`). Raises
+    DSLTypeError for an operation between the two that has no known derivative.
     """
     slope = _Slopes(source.ir_value()).of(result.ir_value())
     return cute.Float32(0.0 if slope is None else slope)
+
+
+def opaque(x: Any) -> Any:
+    """Return a float equal to `x` that is no product: sums with products are contracted."""
+    negated = -x
+    return -negated
 
 
 class _Slopes:

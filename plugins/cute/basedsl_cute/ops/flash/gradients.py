@@ -51,8 +51,7 @@ def attention_backward(
     options; gradients have the type and extents of their arrays. They do not depend on the order
     in which blocks run. `grad_bias`, a Float32 array with the extents of `bias`, is added to, in
     the order of blocks. A `score` of the user's is differentiated as it is traced (see
-    `ops.flash.derivative`). `max_seqlen_k` is the most keys of a sequence.
-
+    `ops.flash.derivative`).
     Raises DSLTypeError as `attention` does, and for a score without a known derivative.
 
     >>> import numpy as np

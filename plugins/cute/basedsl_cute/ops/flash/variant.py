@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
+from basedsl_cute.ops.flash.bounds import Truth, truth_of
 from basedsl_cute.ops.flash.captured import Captured
-from basedsl_cute.ops.flash.derivative import derivative
+from basedsl_cute.ops.flash.derivative import derivative, opaque
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -96,6 +97,30 @@ class Place:
             whole = whole & (key + keys - 1 <= first + self.shift + variant.right)
         return whole
 
+    def truth(self, heads, queries, keys):
+        """If the mask of the user's may be true, and false, in a tile of heads, queries and keys,
+        each (first, last), that may reach beyond the sequence.
+        """
+        if self.user_mask is None:
+            return Truth(True, False)
+        sequence = self.sequence
+        queries = tuple(cute.min(query, sequence.queries - 1) for query in queries)
+        keys = tuple(cute.min(key, sequence.keys - 1) for key in keys)
+        return truth_of(self.user_mask, self.batch, heads, queries, keys)
+
+    @cute.jit
+    def tile_before(self, number, low, heads, queries, keys: cute.Constexpr):
+        """The last tile of `keys` keys, from `number` down to `low`, that the mask lets queries
+        see; low - 1 if there is none.
+        """
+        if cute.const_expr(self.user_mask is not None):
+            while (
+                number >= low
+                and not self.truth(heads, queries, (number * keys, number * keys + keys - 1)).true
+            ):
+                number -= 1
+        return number
+
     def sees(self, head, query, key):
         """True if a query sees a key."""
         variant = self.variant
@@ -129,6 +154,7 @@ class Place:
         score = self._biased(score, head, query, key)
         if self.user_score is not None:
             place = self._inside(query, key)
+            score = opaque(score)
             made = cute.Float32(self.user_score(score, self.batch, head, *place))
             score, slope = made, slope * derivative(made, score)
         return score, slope

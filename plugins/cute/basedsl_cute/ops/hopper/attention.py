@@ -108,13 +108,16 @@ def forward_kernel(
     first, last = tile * m, cute.min(tile * m + m, sequence.queries) - 1
     begin, end = place.keys_of(first, last)
     low, high = begin // n, cute.ceil_div(end, n)
+    area = ((head, head), (first, last))
+    number = place.tile_before(high - 1, low, *area, n)
     if warp < 4:
         arch.setmaxregister_decrease(cfg.registers[0])
         if warp == 0:
             queries = tma_tile(load_q, tma_q, sq, (m, head_k), (tile, 0), head, batch)
             keys = tma_tile(load_k, tma_k, sk, (n, head_k), (None, 0), key_head, batch)
             values = tma_tile(load_v, tma_v, sv, (head_v, n), (0, None), key_head, batch)
-            producer(pipes, (load_q, load_k, load_v), (queries, keys, values), low, high)
+            tiles = (queries, keys, values)
+            producer(pipes, (load_q, load_k, load_v), tiles, number, low, place, area, n)
     else:
         arch.setmaxregister_increase(cfg.registers[1])
         lane = thread - 128
@@ -135,30 +138,30 @@ def forward_kernel(
         )
         consumers = [pipe.make_participants()[1] for pipe in pipes]
         at_q, at_k, at_v = consumers
-        if low < high:
+        if number >= low:
             query_stage = at_q.wait_and_advance()
             stage = at_k.wait_and_advance()
             multiply_scores(mma_s, scores, rq, rk, stage.index)
             warpgroup.wait_group(0)
             stage.release()
-            key0 = (high - 1) * n
-            adjust(by_row, coords, place, scale, tile * m, key0, head, (first, last), n, 1)
+            adjust(by_row, coords, place, scale, tile * m, number * n, area, n, 1)
             softmax.update(by_row)
             weights.store(scores.load().to(dtype))
-            for i in cute.range(1, high - low, unroll=1):
-                key0 = (high - 1 - i) * n
+            number = place.tile_before(number - 1, low, *area, n)
+            while number >= low:
                 stage = at_k.wait_and_advance()
                 multiply_scores(mma_s, scores, rq, rk, stage.index)
                 held = at_v.wait_and_advance()
                 multiply_values(mma_o, acc, operand, rv, held.index)
                 warpgroup.wait_group(1)
                 stage.release()
-                adjust(by_row, coords, place, scale, tile * m, key0, head, (first, last), n, 1)
+                adjust(by_row, coords, place, scale, tile * m, number * n, area, n, 1)
                 scales = softmax.update(by_row)
                 warpgroup.wait_group(0)
                 held.release()
                 scale_rows(sums, scales)
                 weights.store(scores.load().to(dtype))
+                number = place.tile_before(number - 1, low, *area, n)
             held = at_v.wait_and_advance()
             multiply_values(mma_o, acc, operand, rv, held.index)
             warpgroup.wait_group(0)
@@ -170,20 +173,24 @@ def forward_kernel(
 
 
 @cute.jit
-def producer(pipes, atoms, tiles, low, high):
-    """Load the queries, and keys and values from the last tile to the first."""
+def producer(pipes, atoms, tiles, number, low, place, area, keys: cute.Constexpr):
+    """Load the queries, and keys and values from tile `number` down to tile `low`."""
     load_q, load_k, load_v = atoms
     (to_q, from_q), (to_k, from_k), (to_v, from_v) = tiles
     at_q, at_k, at_v = [pipe.make_participants()[0] for pipe in pipes]
-    if low < high:
+    if number >= low:
         stage = at_q.acquire_and_advance()
         cute.copy(load_q, from_q, to_q[None, stage.index], tma_bar_ptr=stage.barrier)
-        for i in cute.range(high - low, unroll=1):
-            at = high - 1 - i
+        while number >= low:
             stage = at_k.acquire_and_advance()
-            cute.copy(load_k, from_k[None, at], to_k[None, stage.index], tma_bar_ptr=stage.barrier)
+            cute.copy(
+                load_k, from_k[None, number], to_k[None, stage.index], tma_bar_ptr=stage.barrier
+            )
             stage = at_v.acquire_and_advance()
-            cute.copy(load_v, from_v[None, at], to_v[None, stage.index], tma_bar_ptr=stage.barrier)
+            cute.copy(
+                load_v, from_v[None, number], to_v[None, stage.index], tma_bar_ptr=stage.barrier
+            )
+            number = place.tile_before(number - 1, low, *area, keys)
         at_k.tail()
         at_v.tail()
 

@@ -40,7 +40,7 @@ def merge(into: Knowledge, other: Knowledge) -> None:
 
 
 class Released:
-    """What threads have released at locations, for the grid and for each block alone."""
+    """The releases of threads at locations, for the grid and for each block alone."""
 
     def __init__(self) -> None:
         self.everywhere: dict[Any, Knowledge] = {}
@@ -56,7 +56,7 @@ class Released:
             merge(self.everywhere.setdefault(place, {}), knowledge)
 
     def acquire(self, place: Any, block: int, wide: bool) -> Knowledge:
-        """What a thread of `block` learns at `place`."""
+        """The releases that a thread of `block` sees at `place`."""
         known: Knowledge = {}
         if wide and place in self.everywhere:
             merge(known, self.everywhere[place])

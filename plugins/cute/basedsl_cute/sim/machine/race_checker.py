@@ -253,7 +253,7 @@ class RaceChecker:
     # Order ---------------------------------------------------------------------------------------
 
     def distance(self, a: Any, b: Any) -> Any:
-        """How far apart threads are: SAME, WARP, BLOCK or GRID."""
+        """The distance of threads: SAME, WARP, BLOCK or GRID."""
         apart = (a != b).astype(np.int64)
         apart += a >> 5 != b >> 5
         apart += a // self.block_threads != b // self.block_threads

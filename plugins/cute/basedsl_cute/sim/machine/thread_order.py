@@ -1,4 +1,4 @@
-"""What the lanes of a group know to be over: by barriers, and by what they have acquired."""
+"""The accesses that the lanes of a group know to be over: by barriers and by acquiring."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class ThreadOrder:
         merge((self._lanes if at_once else self._pending).setdefault(lane, {}), known)
 
     def knowledge_of(self, thread: int) -> list[Knowledge]:
-        """What a thread of the group has acquired, by itself or by its warp and block."""
+        """The clocks that a thread of the group, its warp or its block has acquired."""
         lane = int(self._lane_of(np.int64(thread)))
         out = [
             self._lanes.get(lane, {}),
@@ -164,7 +164,7 @@ class ThreadOrder:
         return out
 
     def barrier_knowledge(self, lane: int, thread: int, block: int) -> Knowledge:
-        """What a lane knows by barriers."""
+        """The clocks that a lane knows by barriers."""
         warp = thread // WARP_SIZE
         known = {of_block(block): self.floor, of_warp(warp): self._warp_floor}
         if self._lane_floors is not None:
@@ -179,14 +179,14 @@ class ThreadOrder:
         return known
 
     def gathered_pending(self) -> Knowledge:
-        """What lanes have read without acquiring it, as a barrier hands it on."""
+        """The clocks that lanes have read without acquiring them, as a barrier hands it on."""
         known: Knowledge = {}
         for one in (*self._pending.values(), *self._pending_blocks.values()):
             merge(known, one)
         return known
 
     def gathered(self) -> Knowledge:
-        """What all lanes have acquired, as a barrier hands it on."""
+        """The clocks that all lanes have acquired, as a barrier hands it on."""
         known: Knowledge = {}
         for one in (*self._lanes.values(), *self._warps.values(), *self._blocks.values()):
             merge(known, one)

@@ -58,7 +58,7 @@ class VectorClocks:
         return len(self.events) - 1
 
     def _own_clock(self, warp: int) -> Any:
-        """What `warp` knows, and that its own accesses so far are over."""
+        """The clocks that `warp` knows, and that its own accesses so far are over."""
         clock = self.clocks[warp].copy()
         clock[SEEN, warp] = len(self.events) - 1
         self.events.append(None)

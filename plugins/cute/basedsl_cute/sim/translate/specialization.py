@@ -44,7 +44,7 @@ _ASYNCHRONOUS = frozenset(
 
 
 class RaceFacts(NamedTuple):
-    """What a kernel's code tells the race check. `written` are the numbers of the arguments that it
+    """Facts of a kernel's code for the race check. `written` are the numbers of arguments that it
     may write through, None if that is not known; `syncs` says that fences, atomics or accesses with
     an order are there, and `asynchronous` that units besides the threads use shared memory.
     """

@@ -1,0 +1,229 @@
+"""Bounds of a mask's traced expressions over a whole tile: ranges of queries and keys.
+
+A mask is traced once for the first query and key of a tile, and its operations are walked with an
+interval for each integer and two Booleans, may be true and may be false, for each condition
+(interval arithmetic, Moore 1966). Known are sums, differences, products, the larger and smaller of
+two, shifts and quotients by constants, remainders, comparisons, `and`, `or`, `not`, choices and
+`if`. Of anything else, such as a number loaded for each key, nothing is concluded: the tile is
+visited, and its scores are masked one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import basedsl_cute as cute
+from basedsl import logical_not
+
+
+class Interval(NamedTuple):
+    """The integers from `low` to `high`."""
+
+    low: Any
+    high: Any
+
+
+class Truth(NamedTuple):
+    """A condition that may be true, and may be false, somewhere in the tile."""
+
+    true: Any
+    false: Any
+
+
+_UNKNOWN = Truth(True, True)
+
+
+def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
+    """Return if `mask(batch, head, q, k)` may be true, and false, for heads, queries and keys in
+    three ranges (first, last) of dynamic Int32s.
+    """
+    # Sums with a zero that is computed: values of their own, which nothing else uses.
+    zero = cute.arch.thread_idx()[0] * 0
+    head, q, k = (cute.Int32(ends[0]) + zero for ends in ranges)
+    result = mask(batch, head, q, k)
+    if cute.is_static(result):
+        return Truth(bool(result), not bool(result))
+    known = {x.ir_value(): Interval(*ends) for x, ends in zip((head, q, k), ranges, strict=True)}
+    bounds = _Bounds(dict(known))
+    return bounds.of(result.ir_value()) or _UNKNOWN
+
+
+class _Bounds:
+    """Bounds of values, from those of some; None where nothing is known."""
+
+    def __init__(self, known: dict[Any, Any], inside: bool = False) -> None:
+        self.known = known
+        self.inside = inside  # in a branch, whose values cannot be used from here
+
+    def of(self, value: Any) -> Any:
+        if value not in self.known:
+            self.known[value] = self._made(value)
+        return self.known[value]
+
+    def _made(self, value: Any) -> Any:
+        op = getattr(value.owner, "operation", value.owner)
+        name = getattr(op, "name", "")
+        if name == "arith.constant":
+            return _point(value.type, op.attributes["value"].value)
+        if name == "scf.if":
+            return self._branched(op, [result == value for result in op.results].index(True))
+        if name in _RULES:
+            operands = [self.of(operand) for operand in op.operands]
+            if name == "arith.cmpi":
+                return _compared(int(op.attributes["predicate"].value), *operands)
+            if None not in operands:
+                return _RULES[name](*operands)
+            return None
+        depends = any(operand in self.known for operand in _operands(op))
+        if self.inside or depends or not name:
+            return None
+        return _value(value)
+
+    def _branched(self, op: Any, place: int) -> Any:
+        condition = op.operands[0]
+        truth = self.of(condition) or _UNKNOWN
+        ends = []
+        for region, known in zip(op.regions, (Truth(True, False), Truth(False, True)), strict=True):
+            inner = _Bounds({**self.known, condition: known}, inside=True)
+            *_, end = region.blocks[0].operations
+            ends.append(inner.of(end.operation.operands[place]))
+        return None if None in ends else _either(truth, *ends)
+
+
+def _operands(op: Any) -> Any:
+    return op.operands if hasattr(op, "operands") else ()
+
+
+def _point(kind: Any, number: Any) -> Any:
+    if str(kind) == "i1":
+        return Truth(bool(number), not number)
+    return Interval(*[cute.Int32(int(number))] * 2) if str(kind) == "i32" else None
+
+
+def _value(value: Any) -> Any:
+    """The bounds of a value that is the same in the whole tile."""
+    if str(value.type) == "i1":
+        truth = cute.Boolean(value)
+        return Truth(truth, _not(truth))
+    return Interval(*[cute.Int32(value)] * 2) if str(value.type) == "i32" else None
+
+
+def _not(x: Any) -> Any:
+    return not x if isinstance(x, bool) else logical_not(x)
+
+
+def _and(*truths: Any) -> Any:
+    result: Any = True
+    for truth in truths:
+        if truth is False:
+            return False
+        if truth is not True:
+            result = truth if result is True else result & truth
+    return result
+
+
+def _or(a: Any, b: Any) -> Any:
+    if True in (a is True, b is True):
+        return True
+    if a is False or b is False:
+        return b if a is False else a
+    return a | b
+
+
+def _either(truth: Truth, then: Any, other: Any) -> Any:
+    """The bounds of a choice."""
+    if isinstance(then, Truth):
+        return Truth(
+            _or(_and(truth.true, then.true), _and(truth.false, other.true)),
+            _or(_and(truth.true, then.false), _and(truth.false, other.false)),
+        )
+    # A value that is never chosen does not count.
+    first, second = (
+        Interval(_choice(may, one.low, two.low), _choice(may, one.high, two.high))
+        for may, one, two in ((truth.true, then, other), (truth.false, other, then))
+    )
+    return Interval(cute.min(first.low, second.low), cute.max(first.high, second.high))
+
+
+def _choice(condition: Any, then: Any, other: Any) -> Any:
+    if isinstance(condition, bool):
+        return then if condition else other
+    return cute.where(condition, then, other)
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    ends = [x * y for x in a for y in b]
+    return Interval(_least(ends), _most(ends))
+
+
+def _least(ends: list[Any]) -> Any:
+    result = ends[0]
+    for end in ends[1:]:
+        result = cute.min(result, end)
+    return result
+
+
+def _most(ends: list[Any]) -> Any:
+    result = ends[0]
+    for end in ends[1:]:
+        result = cute.max(result, end)
+    return result
+
+
+def _remainder(a: Interval, b: Interval) -> Interval:
+    # Of the sign of the dividend (arith.remsi), and smaller than both.
+    size = cute.max(abs(b.low), abs(b.high)) - 1
+    low = cute.where(a.low < 0, -cute.min(size, -a.low), 0)
+    high = cute.where(a.high > 0, cute.min(size, a.high), 0)
+    return Interval(low, high)
+
+
+def _exclusive(a: Truth, b: Truth) -> Truth:
+    return Truth(
+        _or(_and(a.true, b.false), _and(a.false, b.true)),
+        _or(_and(a.true, b.true), _and(a.false, b.false)),
+    )
+
+
+def _conjunction(a: Any, b: Any) -> Any:
+    if not isinstance(a, Truth):
+        return None
+    return Truth(_and(a.true, b.true), _or(a.false, b.false))
+
+
+def _disjunction(a: Any, b: Any) -> Any:
+    if not isinstance(a, Truth):
+        return None
+    return Truth(_or(a.true, b.true), _and(a.false, b.false))
+
+
+def _compared(predicate: int, a: Any, b: Any) -> Truth | None:
+    """The bounds of arith.cmpi, of whose predicates the signed ones and equality are known."""
+    if not isinstance(a, Interval) or not isinstance(b, Interval):
+        return None
+    less = Truth(a.low < b.high, a.high >= b.low)
+    most = Truth(a.low <= b.high, a.high > b.low)
+    same = Truth(
+        (a.low <= b.high) & (b.low <= a.high),
+        _not((a.low == a.high) & (b.low == b.high) & (a.low == b.low)),
+    )
+    table = {0: same, 1: same[::-1], 2: less, 3: most, 4: most[::-1], 5: less[::-1]}
+    found = table.get(predicate)
+    return None if found is None else Truth(*found)
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "arith.addi": lambda a, b: Interval(a.low + b.low, a.high + b.high),
+    "arith.subi": lambda a, b: Interval(a.low - b.high, a.high - b.low),
+    "arith.muli": _product,
+    "arith.maxsi": lambda a, b: Interval(cute.max(a.low, b.low), cute.max(a.high, b.high)),
+    "arith.minsi": lambda a, b: Interval(cute.min(a.low, b.low), cute.min(a.high, b.high)),
+    "arith.shrsi": lambda a, b: Interval(a.low >> b.low, a.high >> b.low),
+    "arith.remsi": _remainder,
+    "arith.cmpi": lambda a, b: None,
+    "arith.select": lambda c, a, b: _either(c, a, b) if isinstance(c, Truth) else None,
+    "arith.xori": lambda a, b: _exclusive(a, b) if isinstance(a, Truth) else None,
+    "arith.andi": _conjunction,
+    "arith.ori": _disjunction,
+}

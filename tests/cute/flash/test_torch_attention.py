@@ -1,0 +1,146 @@
+"""`ops.attention` of PyTorch tensors: gradients, `torch.compile`, a model that trains."""
+
+from __future__ import annotations
+
+import pytest
+
+from basedsl import DSLTypeError
+from basedsl_cute.ops import attention
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def normal(*shape, seed=0, grad=True):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(*shape, generator=generator).to(DEVICE, torch.float16)
+    return x.requires_grad_(grad)
+
+
+def exact(q, k, v, bias=None, causal=False):
+    """The same by PyTorch in float64, of (batches, length, heads, head)."""
+    q, k, v = (x.double().transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    s = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    if bias is not None:
+        s = s + bias.double()
+    if causal:
+        s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1), float("-inf"))
+    return (s.softmax(-1) @ v).transpose(1, 2)
+
+
+def test_gradients():
+    q, k, v = normal(1, 40, 4, 32), normal(1, 40, 2, 32, seed=1), normal(1, 40, 2, 32, seed=2)
+    bias = torch.randn(4, 40, 40, generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    bias.requires_grad_()
+    weight = normal(1, 40, 4, 32, seed=4, grad=False)
+    found = torch.autograd.grad(
+        (attention(q, k, v, bias=bias, causal=True) * weight).sum(), (q, k, v, bias)
+    )
+    wanted = torch.autograd.grad(
+        (exact(q, k, v, bias, causal=True) * weight).sum(), (q, k, v, bias)
+    )
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one.double(), other.double(), atol=2e-2, rtol=1e-2)
+
+
+def test_the_gradient_of_sinks():
+    q, k, v = (normal(1, 20, 2, 32, seed=i) for i in range(3))
+    sinks = torch.tensor([0.5, -1.0], device=DEVICE, requires_grad=True)
+    weight = normal(1, 20, 2, 32, seed=4, grad=False)
+    (found,) = torch.autograd.grad((attention(q, k, v, sinks=sinks) * weight).sum(), (sinks,))
+    wide = [x.detach().double().transpose(1, 2) for x in (q, k, v)]
+    s = wide[0] @ wide[1].transpose(-1, -2) * 32**-0.5
+    own = sinks.detach().double().requires_grad_()
+    s = torch.cat([s, own[None, :, None, None].expand(1, 2, 20, 1)], -1)
+    out = (s.softmax(-1)[..., :-1] @ wide[2]).transpose(1, 2)
+    (wanted,) = torch.autograd.grad((out * weight.double()).sum(), (own,))
+    torch.testing.assert_close(found.double(), wanted, atol=2e-2, rtol=1e-2)
+
+
+def test_a_function_of_the_users():
+    q, k, v = (normal(1, 24, 2, 32, seed=i) for i in range(3))
+
+    def score(s, batch, head, q, k):
+        return s * 0.5 if q > k else s - 1.0
+
+    found = torch.autograd.grad(attention(q, k, v, score=score).float().square().sum(), (q, k, v))
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    a, b, c = (x.transpose(1, 2) for x in wide)
+    s = a @ b.transpose(-1, -2) * 32**-0.5
+    below = torch.ones(24, 24, dtype=torch.bool, device=DEVICE).tril(-1)
+    s = torch.where(below, s * 0.5, s - 1.0)
+    wanted = torch.autograd.grad((s.softmax(-1) @ c).square().sum(), wide)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one.double(), other, atol=2e-2, rtol=1e-2)
+
+
+def test_a_captured_tensor_that_wants_a_gradient_is_refused():
+    q = normal(1, 8, 1, 32)
+    bias = torch.zeros(8, 8, requires_grad=True)
+
+    def score(s, batch, head, q, k):
+        return s + bias[q, k]
+
+    with pytest.raises(DSLTypeError, match="score captures a tensor that requires a gradient"):
+        attention(q, q, q, score=score)
+
+
+def test_no_gradients_are_recorded_under_no_grad():
+    q = normal(1, 8, 1, 32)
+    with torch.no_grad():
+        assert not attention(q, q, q).requires_grad
+
+
+def test_the_operation_passes_the_checks_of_pytorch():
+    q, k, v = (normal(1, 16, 2, 32, seed=i) for i in range(3))
+    attention(q, k, v)  # registers it
+    operation = torch.ops.basedsl_cute.attention.default
+    rest = (None,) * 5 + (None, None, None, "bottom-right", None, None, None, "bshd")
+    torch.library.opcheck(
+        operation,
+        (q, k, v, *rest),
+        test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
+    )
+
+
+def test_a_small_transformer_trains_as_with_pytorchs_own():
+    """Five steps of a layer: the losses are those of scaled_dot_product_attention."""
+
+    class Layer(torch.nn.Module):
+        def __init__(self, attend):
+            super().__init__()
+            torch.manual_seed(0)
+            self.attend = attend
+            self.project = torch.nn.Linear(64, 192)
+            self.out = torch.nn.Linear(64, 64)
+
+        def forward(self, x):
+            q, k, v = self.project(x).view(2, 16, 3, 2, 32).half().unbind(2)
+            return self.out(self.attend(q, k, v).reshape(2, 16, 64).float())
+
+    def own(q, k, v):
+        return attention(q, k, v, causal=True)
+
+    def theirs(q, k, v):
+        made = torch.nn.functional.scaled_dot_product_attention(
+            *(x.transpose(1, 2) for x in (q, k, v)), is_causal=True
+        )
+        return made.transpose(1, 2)
+
+    losses = []
+    x, y = torch.randn(2, 2, 16, 64, generator=torch.Generator().manual_seed(1)).to(DEVICE)
+    for attend in (own, theirs):
+        model = Layer(attend).to(DEVICE)
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
+        found = []
+        for _ in range(5):
+            loss = torch.nn.functional.mse_loss(model(x), y)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            found.append(loss.item())
+        losses.append(found)
+    assert losses[0][-1] < losses[0][0]
+    torch.testing.assert_close(*map(torch.tensor, losses), atol=2e-4, rtol=2e-3)
