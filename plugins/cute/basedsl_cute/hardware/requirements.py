@@ -71,6 +71,7 @@ WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
 TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),))
+TCGEN05_LD_RED = Requirement("tcgen05.ld with a reduction", ("sm_103f",))  # PTX ISA 9.7.16.8.3
 LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")  # PTX ISA 9.7.13.18
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 
@@ -84,7 +85,10 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.cp.async.bulk.wait_group": (_since("cp.async.bulk.wait_group", _HOPPER),),
     "nvvm.cp.async.bulk.shared.cluster.global": (_since("cp.async.bulk", _HOPPER),),
     "nvvm.cp.async.bulk.global.shared.cta": (_since("cp.async.bulk", _HOPPER),),
-    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (_since("cp.async.bulk.tensor", _HOPPER),),
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (
+        Requirement("cp.async.bulk.tensor of a pair", ("sm_100f",), (("group", "cta_2"),)),
+        _since("cp.async.bulk.tensor", _HOPPER),
+    ),
     "nvvm.cp.async.bulk.tensor.global.shared.cta": (_since("cp.async.bulk.tensor", _HOPPER),),
     "nvvm.cp.async.bulk.tensor.reduce": (_since("cp.reduce.async.bulk.tensor", _HOPPER),),
     "nvvm.mbarrier.init": (_since("mbarrier.init", _AMPERE),),
