@@ -83,6 +83,10 @@ TEXTS = {
     "nvvm.mapa": ["%q = nvvm.mapa %b, %c : !llvm.ptr<3> -> !llvm.ptr<7>"],
     "nvvm.griddepcontrol": ["nvvm.griddepcontrol wait"],
     "nvvm.setmaxregister": ["nvvm.setmaxregister increase 40"],
+    "nvvm.clusterlaunchcontrol.try.cancel": [
+        '"nvvm.clusterlaunchcontrol.try.cancel"(%b, %b) {multicast} : (!llvm.ptr<3>, !llvm.ptr<3>) -> ()',
+        '"nvvm.clusterlaunchcontrol.try.cancel"(%b, %b) : (!llvm.ptr<3>, !llvm.ptr<3>) -> ()',
+    ],
     "nvvm.prefetch": ["nvvm.prefetch tensormap, %p : !llvm.ptr"],
     "nvvm.redux.sync": [
         "%r = nvvm.redux.sync fmax %f, %c : f32 -> f32",

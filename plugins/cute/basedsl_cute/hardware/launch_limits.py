@@ -76,9 +76,10 @@ def launch_problem(
     for name, extents, most in checked:
         for axis, extent, limit in zip("xyz", extents, most, strict=True):
             if extent is not None and not 1 <= extent <= limit:
+                hint = _MORE.get(name) if extent > limit else _EMPTY if name == "grid" else None
                 return LaunchProblem(
                     f"{name}={_text(extents)} has {extent} in {axis}; it must be 1 to {limit}",
-                    _EMPTY if name == "grid" and extent == 0 else _MORE.get(name),
+                    hint,
                 )
     threads = None if None in block else math.prod(n for n in block if n is not None)
     if threads is not None and threads > limits.threads:
