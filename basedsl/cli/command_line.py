@@ -18,6 +18,7 @@ from typing import Any
 from basedsl.cache.command import CACHE_COMMAND
 from basedsl.cli import console
 from basedsl.cli.doctor import DOCTOR_COMMAND
+from basedsl.cli.new import NEW_COMMAND
 from basedsl.cli.options_command import OPTIONS_COMMAND
 from basedsl.cli.show import SHOW_COMMAND
 from basedsl.errors import DSLError
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, manager: PluginManager | None =
         EXPLORE_COMMAND,
         OPT_COMMAND,
     )
-    own = (*own, CACHE_COMMAND, RUN_COMMAND)
+    own = (*own, CACHE_COMMAND, RUN_COMMAND, NEW_COMMAND)
     for command in (*own, *_of_plugins(manager, [one.name for one in own])):
         one = commands.add_parser(command.name, help=command.help, description=command.help)
         one.set_defaults(run=command.run)

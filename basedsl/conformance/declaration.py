@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from basedsl.binding.argument_types import argument_type
+from basedsl.conformance.cases import Case
 from basedsl.errors import DSLError
 from basedsl.numeric import from_numpy_dtype
 
@@ -103,6 +104,30 @@ class Conformance:
     def float_bits(self) -> int:
         """The width, in bits, of the type of a Python float."""
         return int(self.dsl.language.default_float.width)
+
+    def cases(self, area: str = "") -> list[tuple[str, Case]]:
+        """Return name and case of the programs that are run on the DSL, of all areas or of one."""
+        from basedsl.conformance.features import why_skipped
+        from basedsl.conformance.programs import all_cases
+
+        return [
+            (name, case)
+            for name, case in all_cases()
+            if name.startswith(area) and why_skipped(self, name, case) is None
+        ]
+
+    def check(self, case: Case) -> None:
+        """Run one program by Python and by the DSL; AssertionError where they differ."""
+        from basedsl.conformance.compare import check
+
+        check(self, case)
+
+    def coverage(self) -> tuple[int, dict[str, int]]:
+        """Return how many programs are run, and how many are left out, by the reason."""
+        from basedsl.conformance.features import skipped
+        from basedsl.conformance.programs import all_cases
+
+        return skipped(self, all_cases())
 
     def jit(self, fn: Callable[..., Any]) -> Any:
         """Decorate a helper that a program calls."""

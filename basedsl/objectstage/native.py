@@ -37,19 +37,25 @@ _library_numbers = itertools.count()
 class NativeTarget:
     """The processor that code is made for. Empty `cpu` and None `features` mean this machine's.
 
-    `opt_level` is LLVM's 0 to 3; vectorisers run from 2 on, as in clang.
+    `opt_level` is LLVM's 0 to 3; vectorisers run from 2 on, as in clang. `triple` is another
+    machine, such as "aarch64-unknown-linux-gnu": then `cpu` and `features` are its own, by default
+    "generic" and none, and the object code cannot be loaded here.
     """
 
     opt_level: int = 2
     cpu: str = ""
     features: str | None = None
+    triple: str = ""
 
     def describe(self) -> str:
         """Return text that identifies the code, for the key of a disk cache. Loads nothing."""
-        digest = hashlib.sha256(repr((self.cpu, self.features, _this_machine())).encode())
+        digest = hashlib.sha256(
+            repr((self.cpu, self.features, self.triple, _this_machine())).encode()
+        )
         stats = [(str(path), path.stat()) for path, _ in libraries()]
         made_by = [(path, found.st_size, found.st_mtime_ns) for path, found in stats]
-        return f"{platform.machine()} {digest.hexdigest()[:12]} O{self.opt_level} {made_by}"
+        machine = self.triple or platform.machine()
+        return f"{machine} {digest.hexdigest()[:12]} O{self.opt_level} {made_by}"
 
 
 # The lines of /proc/cpuinfo that say what code a processor runs, on x86 and on ARM.
@@ -116,14 +122,32 @@ def _host_features() -> str:
 @functools.cache
 def _machine(target: NativeTarget) -> Any:
     llvm = _llvm()
-    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=target.cpu or llvm.get_host_cpu_name(),
-        features=_host_features() if target.features is None else target.features,
+    if target.triple:
+        cpu, features, where = target.cpu or "generic", target.features or "", _foreign(target)
+    else:
+        cpu = target.cpu or llvm.get_host_cpu_name()
+        features = _host_features() if target.features is None else target.features
+        where = llvm.Target.from_triple(llvm.get_process_triple())
+    return where.create_target_machine(
+        cpu=cpu,
+        features=features,
         opt=target.opt_level,
         reloc="pic",
         codemodel="small",
-        jit=True,
+        jit=not target.triple,
     )
+
+
+def _foreign(target: NativeTarget) -> Any:
+    """Return LLVM's target of another machine. Raises DSLRuntimeError if it has none."""
+    llvm = _llvm()
+    with _lock:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    try:
+        return llvm.Target.from_triple(target.triple)
+    except RuntimeError as error:
+        raise DSLRuntimeError(f"LLVM makes no code for {target.triple!r}: {error}") from None
 
 
 # LLVM IR -> object code ----------------------------------------------------------------------

@@ -47,6 +47,12 @@ class PipelineContext:
             self._read_from, self._names = self.input, operation_names(self.input.data)
         return self._names
 
+    def emit_op(self, name: str, type: Any, *operands: Any, **attributes: Any) -> Any:
+        """Make an operation at the insertion point; returns its only result, of `type`."""
+        create = self.bindings.ir.Operation.create
+        made = create(name, results=[type], operands=operands, attributes=attributes or None)
+        return made.result
+
     def may_use(self, *dialects: str) -> bool:
         """Return False only if the step's input has no operation of these dialects."""
         known = self.operations

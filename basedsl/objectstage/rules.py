@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from basedsl.errors import CompilerBug
 from basedsl.objectstage.failure import span_of_location
+from basedsl.objectstage.pipeline import PipelineContext
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,6 +129,33 @@ class Keep:
 
 
 RuleResult = Replace | Erase | Keep
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """The pass that gives each operation which has a rule in `rules` to it: `rule(op, context)`
+    returns a `RuleResult`. New operations are made before `op`, at its place in the source.
+    """
+
+    rules: RuleTable[Callable[[Any, PipelineContext], RuleResult], Rule[Any]]
+
+    def __call__(self, op: Any, context: PipelineContext) -> Any:
+        if not context.may_contain(*self.rules):
+            return context.input
+        ir, found = context.bindings.ir, []
+
+        def visit(inner: Any) -> Any:
+            if inner.name in self.rules:
+                found.append(inner)
+            return ir.WalkResult.ADVANCE
+
+        op.walk(visit)
+        for one in found:
+            rule = self.rules[one.name]
+            with ir.InsertionPoint(one), one.location:
+                result = rule.apply(one, context)
+            apply_result(rule, one, result)
+        return None
 
 
 def apply_result(rule: Rule[Any], op: Any, result: RuleResult) -> bool:

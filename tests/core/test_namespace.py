@@ -81,3 +81,10 @@ def test_importing_it_loads_no_mlir_and_no_llvm():
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (out.stdout.strip(), out.stderr) == ("[]", "")
+
+
+def test_new_distributions_import_the_namespace_alone():
+    templates = list((ROOT / "basedsl" / "cli" / "new_files").rglob("*.py.txt"))
+    assert len(templates) == 4
+    for template in templates:
+        assert strangers(template.read_text().replace("$", "own_")) == []

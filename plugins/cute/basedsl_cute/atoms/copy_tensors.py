@@ -105,6 +105,9 @@ def copy_atom_call(
     element types.
     """
     atom = _atom(atom)
+    if atom.op.checks_itself:
+        atom.op.issue(atom, src, dst, None if pred is None else as_predicate(pred), **fields)
+        return
     check_elements(src, dst, "copy_atom_call")
     if isinstance(pred, Tensor):
         pred = pred[0]

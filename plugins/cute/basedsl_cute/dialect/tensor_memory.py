@@ -24,8 +24,12 @@ ADDRESS = "!llvm.ptr<6>"
 WORDS = {"32x32b": 1, "16x256b": 4, "16x128b": 2, "16x64b": 1, "16x32bx2": 1}
 
 
+# Reductions of a load, over the registers of a thread.
+REDUCTIONS = ("max", "min", "max.abs", "min.abs")
+
+
 def _refused(
-    shape: str, repeat: int, steps: list[int], address: Value, values: Value
+    shape: str, repeat: int, steps: list[int], address: Value, values: Value, more: int = 0
 ) -> str | None:
     """Return why the fields do not describe instructions; None if they do."""
     most = TMEM_SHAPES.get(shape)
@@ -35,7 +39,7 @@ def _refused(
         return f"{shape} is repeated a power of two times up to {most}, not {repeat}"
     if str(address.type) != ADDRESS:
         return f"the address is {address.type}, not {ADDRESS}"
-    wanted = f"vector<{len(steps) * WORDS[shape] * repeat}xi32>"
+    wanted = f"vector<{len(steps) * (WORDS[shape] * repeat + more)}xi32>"
     if str(values.type) != wanted:
         return f"the registers are {values.type}, not {wanted}"
     return None
@@ -49,6 +53,9 @@ class TmemLoad(OpView, name="tmem_load"):
 
     An instruction reads at the address plus its step (`lane << 16 | column`). With `packed` each
     column holds 16 bits, and a register two of them. All threads of the warp give one address.
+
+    With a `reduction` of registers of type `kind` ("f32", "s32" or "u32"), one more register for
+    each instruction, behind all others, has that of its registers (shape 32x32b).
     """
 
     address: Value = operand()
@@ -57,9 +64,16 @@ class TmemLoad(OpView, name="tmem_load"):
     repeat: int = integer()
     steps: list[int] = integers()
     packed: bool = flag(default=False)
+    reduction: str | None = text(default=None)
+    kind: str | None = text(default=None)
 
     def verify(self) -> str | None:
-        return _refused(self.shape, self.repeat, self.steps, self.address, self.values)
+        if self.reduction is not None and self.reduction not in REDUCTIONS:
+            return f"{self.reduction!r} is none of {', '.join(REDUCTIONS)}"
+        if self.reduction and (self.shape != "32x32b" or self.repeat < 2 or self.packed):
+            return "only 32x32b, from 2 repetitions on and not packed, has a reduction"
+        more = 1 if self.reduction else 0
+        return _refused(self.shape, self.repeat, self.steps, self.address, self.values, more)
 
 
 class TmemStore(OpView, name="tmem_store"):

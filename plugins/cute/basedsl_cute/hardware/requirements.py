@@ -71,6 +71,7 @@ WGMMA = Requirement("wgmma", ("sm_90a",))  # PTX ISA 9.7.15
 TRY_WAIT = _since("mbarrier.try_wait", _HOPPER)
 TCGEN05 = Requirement("tcgen05", ("sm_100f",))  # PTX ISA 9.7.16
 TCGEN05_INTEGERS = Requirement("tcgen05.mma of kind i8", ("sm_100a",), (("kind", "i8"),))
+TCGEN05_LD_RED = Requirement("tcgen05.ld with a reduction", ("sm_103f",))  # PTX ISA 9.7.16.8.3
 LAUNCH_CONTROL = _since("clusterlaunchcontrol", "sm_100")  # PTX ISA 9.7.13.18
 SETMAXNREG = Requirement("setmaxnreg", ("sm_90a", "sm_100f", "sm_120f"))
 

@@ -30,7 +30,7 @@ MODULES = (
 
 TABLE = {
     "nvgpu.warp": "StMatrix16x8x8bOp",
-    "nvgpu.tcgen05": """LdRed32x32bOp TmemLoadRedOp SM103MmaMXF4Op SM103MmaMXF4NVF4Op
+    "nvgpu.tcgen05": """SM103MmaMXF4Op SM103MmaMXF4NVF4Op
         make_umma_smem_desc""",
     "utils.blackwell_helpers": """get_permutation_mnk
         get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB

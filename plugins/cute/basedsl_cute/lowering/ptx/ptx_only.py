@@ -39,6 +39,7 @@ from basedsl_cute.hardware.requirements import (
     LAUNCH_CONTROL,
     PTX_VERSIONS,
     TCGEN05,
+    TCGEN05_LD_RED,
     TRY_WAIT,
     missing_requirement,
 )
@@ -72,6 +73,7 @@ _EXPANSIONS = {
         "vector.contract",
         "vector.outerproduct",
         "vector.gather",
+        "vector.extract_strided_slice",
         "vector.constant_mask",
         "vector.create_mask",
     ),
@@ -466,7 +468,7 @@ def wgmma(b: PtxRewriter, op: PtxWgmma) -> RuleResult:
 @RULES.register("cute.tmem_load")
 def tmem_load(b: PtxRewriter, op: TmemLoad) -> RuleResult:
     """Replace by `tcgen05.ld` and the wait for it as inline PTX."""
-    require(TCGEN05, b.target, op.op)
+    require(TCGEN05_LD_RED if op.reduction else TCGEN05, b.target, op.op)
     tensor_memory.load_to_ptx(b, op)
     return Erase()
 

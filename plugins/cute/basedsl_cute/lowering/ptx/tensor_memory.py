@@ -11,7 +11,7 @@ from basedsl_cute.lowering.kernel.builder import Builder
 
 def load_to_ptx(b: Builder, op: TmemLoad) -> None:
     """Emit `tcgen05.ld` for each step and `tcgen05.wait::ld`; the registers replace the op."""
-    count = len(op.steps) * WORDS[op.shape] * op.repeat
+    count = len(op.steps) * (WORDS[op.shape] * op.repeat + (1 if op.reduction else 0))
     text = "\n".join(["{", *_instructions(op, 0, count), "tcgen05.wait::ld.sync.aligned;", "}"])
     constraints = ",".join([*["=r"] * count, "r", "~{memory}"])
     found = b.assembly(text, constraints, [b.i32] * count, [op.address], has_side_effects=True)
@@ -46,7 +46,13 @@ def _instructions(op: TmemLoad | TmemStore, first: int, address: int) -> list[st
     for i, step in enumerate(op.steps):
         registers = ", ".join(f"${first + i * each + j}" for j in range(each))
         lines.append(f"add.s32 at, ${address}, {step};")
-        if is_load:
+        if isinstance(op, TmemLoad) and op.reduction:
+            reduced = first + len(op.steps) * each + i
+            lines.append(
+                f"{name.replace('.ld.', '.ld.red.')}.{op.reduction}.{op.kind} {{{registers}}}, "
+                f"${reduced}, [at];"
+            )
+        elif is_load:
             lines.append(f"{name}.b32 {{{registers}}}, [at]{half};")
         else:
             lines.append(f"{name}.b32 [at]{half}, {{{registers}}};")

@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from basedsl import DSLTypeError, current_trace, mlir_type
+from basedsl import DSLTypeError, Float32, Int32, Uint32, current_trace, mlir_type
 from basedsl_cute import algebra
 from basedsl_cute.algebra import CopyAtomLayout
 from basedsl_cute.algebra.ignored_location import takes_location
 from basedsl_cute.atoms.copy import CopyAtom, CopyOp, TiledCopy
+from basedsl_cute.atoms.copy_instruction import check_elements
 from basedsl_cute.dialect import define
 from basedsl_cute.dialect.tensor_memory import WORDS, TmemLoad, TmemStore
-from basedsl_cute.nvgpu.tcgen05.modes import Pack, Repetition, Unpack
+from basedsl_cute.nvgpu.tcgen05.modes import Pack, Repetition, TmemLoadRedOp, Unpack
 from basedsl_cute.tensors.pointer import storage_bits
 from basedsl_cute.tensors.tensor import Tensor
 from basedsl_cute.tensors.vector_ops import bits_as
@@ -54,6 +55,9 @@ class _TmemCopy(CopyOp):
 
     def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
         """Emit all instructions that the tensors need; loads are complete behind them."""
+        self._issue(atom, src, dst, pred, None)
+
+    def _issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, reduced: Any) -> None:
         if pred is not None:
             raise DSLTypeError(f"{type(self).__name__} takes no pred: whole warps copy")
         tmem, registers = (dst, src) if self.is_store else (src, dst)
@@ -81,9 +85,31 @@ class _TmemCopy(CopyOp):
             values = bits_as(load_vector(registers), word, count)
             TmemStore(dialect, values=values, **common)
             return
-        loaded = TmemLoad(dialect, type=ir.VectorType.get([count], word), **common)
         element, n = mlir_type(atom.dtype, ir), int(algebra.size(registers.shape))
-        store_vector(registers, bits_as(loaded.values, element, n))
+        if reduced is None:
+            loaded = TmemLoad(dialect, type=ir.VectorType.get([count], word), **common)
+            store_vector(registers, bits_as(loaded.values, element, n))
+            return
+        made = TmemLoad(
+            dialect, type=ir.VectorType.get([count + len(steps)], word),
+            **common, **self.reduction(atom),
+        )  # fmt: skip
+        for tensor, first, number in ((registers, 0, count), (reduced, count, len(steps))):
+            part = trace.emit(
+                ir.Operation.create,
+                "vector.extract_strided_slice",
+                results=[ir.VectorType.get([number], word)],
+                operands=[made.values],
+                attributes={
+                    key: ir.Attribute.parse(f"[{value} : i64]")
+                    for key, value in (("offsets", first), ("sizes", number), ("strides", 1))
+                },
+            ).result
+            store_vector(tensor, bits_as(part, element, number))
+
+    def reduction(self, atom: CopyAtom) -> dict[str, Any]:
+        """The reduction of a load and the type of its registers."""
+        raise NotImplementedError
 
 
 def _steps(atom: CopyAtom, tmem: Tensor) -> list[int]:
@@ -140,6 +166,54 @@ class Ld32x32bOp(_Load):
     """The load of 32 lanes by 32 bits a repetition: a lane of tensor memory for each thread."""
 
     shape: ClassVar[str] = "32x32b"
+
+
+_REDUCIBLE = {Float32: "f32", Int32: "s32", Uint32: "u32"}
+
+
+@dataclass(frozen=True)
+class LdRed32x32bOp(_Load):
+    """The load as Ld32x32bOp with a reduction of each thread's registers (sm_103f).
+
+    The destination of a copy is (registers, reduced), where `reduced` has an element for each
+    instruction: those of `repeat` columns, from 2. Elements are Float32, Int32 or Uint32; a number
+    wins over NaN. Raises DSLTypeError for other arguments.
+    """
+
+    redOp: TmemLoadRedOp = TmemLoadRedOp.MAX
+    shape: ClassVar[str] = "32x32b"
+    checks_itself = True
+
+    def __init__(self, repeat: Repetition | int, redOp: Any = TmemLoadRedOp.MAX) -> None:
+        for name, value in (("repeat", repeat), ("pack", Pack.NONE), ("redOp", redOp)):
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def reduction(self, atom: CopyAtom) -> dict[str, Any]:
+        kind = _REDUCIBLE.get(atom.dtype)
+        if kind is None or (kind != "f32" and "abs" in self.redOp.value) or int(self.repeat) < 2:
+            raise DSLTypeError(
+                f"LdRed32x32bOp has no {self.redOp.name} of {int(self.repeat)} elements of "
+                f"{atom.dtype.__name__}",
+                hint="Float32 with all reductions, Int32 and Uint32 with MAX and MIN, from x2",
+            )
+        return {"reduction": self.redOp.value, "kind": kind}
+
+    def issue(self, atom: CopyAtom, src: Any, dst: Any, pred: Any, **fields: Any) -> None:
+        """Emit the loads; `dst` is (registers, reduced)."""
+        if not (isinstance(dst, tuple | list) and len(dst) == 2):
+            raise DSLTypeError(
+                f"LdRed32x32bOp copies to (registers, reduced), not to {dst}",
+                hint="cute.copy(tiled_copy, source, (registers, reduced))",
+            )
+        registers, reduced = dst
+        check_elements(src, registers, "cute.copy")
+        check_elements(src, reduced, "cute.copy")
+        count = len(_steps(atom, src))
+        if reduced.memspace != "rmem" or int(algebra.size(reduced.shape)) != count:
+            raise DSLTypeError(f"LdRed32x32bOp: {reduced} is not {count} registers, one for each "
+                               "instruction")  # fmt: skip
+        self._issue(atom, src, registers, pred, reduced)
 
 
 class Ld16x256bOp(_Load):

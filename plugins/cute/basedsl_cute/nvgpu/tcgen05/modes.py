@@ -68,6 +68,17 @@ class Unpack(enum.Enum):
     UNPACK_32b_IN_16b = True
 
 
+class TmemLoadRedOp(enum.Enum):
+    """The reduction of what a thread loads from tensor memory; of absolute values for the last
+    two.
+    """
+
+    MAX = "max"
+    MIN = "min"
+    MAXABS = "max.abs"
+    MINABS = "min.abs"
+
+
 class SmemLayoutAtomKind(enum.StrEnum):
     """The canonical layouts of operands in shared memory: major mode and width of the swizzle in
     bytes.

@@ -232,6 +232,8 @@ class TmemCopy:
     packed: bool
     steps: tuple[int, ...]
     site: Site
+    reduction: str = ""
+    kind: str = ""
 
 
 @functools.cache
@@ -314,7 +316,22 @@ def load(g: Group, copy: TmemCopy, address: Any, m: Mask) -> Any:
     if copy.packed:
         halves = words & np.uint32(0xFFFF)
         words = halves[0::2] | halves[1::2] << np.uint32(16)
+    if copy.reduction:
+        words = np.concatenate([words, _reduced(copy, words)])
     return words.view(np.int32)
+
+
+def _reduced(copy: TmemCopy, words: Any) -> Any:
+    """The reduction of the registers of each thread, for each instruction, `(steps, 32)`. A number
+    wins over NaN.
+    """
+    dtype = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}[copy.kind]
+    values = words.view(dtype).reshape(len(copy.steps), -1, words.shape[1])
+    name, _, absolute = copy.reduction.partition(".")
+    values = np.abs(values) if absolute else values
+    floats = dtype is np.float32
+    reduce = {"max": np.fmax if floats else np.maximum, "min": np.fmin if floats else np.minimum}
+    return np.ascontiguousarray(reduce[name].reduce(values, 1)).view(np.uint32)
 
 
 def _overlap(store: PendingTmemStore, lanes: Any, columns: Any) -> bool:

@@ -46,6 +46,8 @@ def _copy(e: PythonEmitter, op: Op) -> str:
         "packed" in op.attributes,
         tuple(parse_ints(op.attributes["steps"])),
         op.site,
+        op.string("reduction") if "reduction" in op.attributes else "",
+        op.string("kind") if "kind" in op.attributes else "",
     )
     return e.const(copy, "tmem_copy")
 
