@@ -48,7 +48,7 @@ def test_a_program_may_keep_ptx_on_the_simulator(monkeypatch, tmp_path, x):
     assert list(tmp_path.iterdir()) == [] and (x == 2).all()
     with pytest.raises(OptionError, match="keep names 'pxt', and cute has no such") as caught:
         cute.compile(twice, x, options="--keep pxt")
-    assert caught.value.hint == "did you mean ptx?"
+    assert "ptx" in caught.value.hint
 
 
 def test_the_architecture_changes_at_run_time_with_no_cache_to_clear(monkeypatch, x):

@@ -34,6 +34,9 @@ TCGEN05_MMA = (
     "ctaGroup = #nvvm.cta_group<cta_1>}} : (!llvm.ptr<6>, i64, i64, i32, i1)"
 )
 # Op -> its text, for each row of the table in turn.
+LAUNCH_CONTROL = (
+    '"nvvm.clusterlaunchcontrol.try.cancel"(%b, %b) {} : (!llvm.ptr<3>, !llvm.ptr<3>) -> ()'
+)
 TEXTS = {
     "nvvm.cp.async.shared.global": [
         "nvvm.cp.async.shared.global %b, %g, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>"
@@ -84,8 +87,8 @@ TEXTS = {
     "nvvm.griddepcontrol": ["nvvm.griddepcontrol wait"],
     "nvvm.setmaxregister": ["nvvm.setmaxregister increase 40"],
     "nvvm.clusterlaunchcontrol.try.cancel": [
-        '"nvvm.clusterlaunchcontrol.try.cancel"(%b, %b) {multicast} : (!llvm.ptr<3>, !llvm.ptr<3>) -> ()',
-        '"nvvm.clusterlaunchcontrol.try.cancel"(%b, %b) : (!llvm.ptr<3>, !llvm.ptr<3>) -> ()',
+        LAUNCH_CONTROL.format("{multicast}"),
+        LAUNCH_CONTROL.format(""),
     ],
     "nvvm.prefetch": ["nvvm.prefetch tensormap, %p : !llvm.ptr"],
     "nvvm.redux.sync": [
