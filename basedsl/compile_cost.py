@@ -15,6 +15,7 @@ from typing import Any
 from basedsl import logs
 from basedsl.language import Language
 from basedsl.mlir import libraries, preload
+from basedsl.nvtx_ranges import nvtx_range
 from basedsl.objectstage import Stages, native
 from basedsl.options import OptionError
 from basedsl.slips import closest_name
@@ -110,6 +111,16 @@ def load_libraries(settings: Any) -> None:
                 f"the option libs names {name!r}, which cannot be loaded: {error}",
                 hint="name a shared library (.so) by its path",
             ) from None
+
+
+def ranged(invoke: Callable[[Sequence[Any]], Any], name: str) -> Callable[[Sequence[Any]], Any]:
+    """Return `invoke`, each run of which is an NVTX range; it is called from Python alone."""
+
+    def run(packed: Sequence[Any]) -> Any:
+        with nvtx_range(True, name):
+            return invoke(packed)
+
+    return run
 
 
 def timed(

@@ -28,6 +28,7 @@ from basedsl.compile_cost import (
     gc_paused,
     load_libraries,
     preload_libraries,
+    ranged,
     report,
     report_loaded,
     shows_stages,
@@ -46,6 +47,7 @@ from basedsl.function import DSLFunction
 from basedsl.language import Language
 from basedsl.location import is_internal, span_of_function
 from basedsl.mlir import Bindings, MLIRContext, load_bindings, uninterrupted
+from basedsl.nvtx_ranges import nvtx_range
 from basedsl.objectstage import native
 from basedsl.objectstage.entry_thunk import AddEntry
 from basedsl.options import Options
@@ -195,7 +197,10 @@ class Driver:
                 if is_first:
                     native.begin_import()
                 mlir = self.context(call.settings)
-            with mlir.entered():
+            with (
+                mlir.entered(),
+                nvtx_range(call.settings.nvtx, f"compile {call.function.symbol}"),
+            ):
                 with clock("trace"):
                     traced = trace_call(
                         self.language,
@@ -312,6 +317,8 @@ class Driver:
                 f"executor() returned {with_article(type(invoke))}, which is not callable",
                 hint="return a function of the packed arguments",
             )
+        if settings.nvtx:
+            invoke = ranged(invoke, f"run {call.function.symbol}")
         if settings.time_stages:
             invoke = timed(invoke, self.language, call)
         compiled = language.compiled_class(call, built, invoke, clock.seconds)

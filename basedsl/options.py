@@ -140,6 +140,9 @@ class Options:
     warnings_as_errors: bool = option(
         False, "raise an error for what would be a warning", affects_output=True
     )
+    nvtx: bool = option(
+        False, "mark compilations and runs as NVTX ranges, for Nsight Systems", affects_output=False
+    )
     libs: tuple[str, ...] = option(
         (), "shared libraries whose functions host code may call", affects_output=False
     )

@@ -80,9 +80,15 @@ def as_rows(rng, kind, mma, codes, in_tmem=False):
     return rows
 
 
-def accumulator(m, n, blocks):
-    """Lane and column of each element of a block's D (PTX ISA, layouts D, F, A and B)."""
+def accumulator(m, n, blocks, ws=False):
+    """Lane and column of each element of a block's D (PTX ISA, layouts D, F, A, B, E and G)."""
     r, c = np.indices((m // blocks, n))
+    if ws:
+        return {
+            32: (r + 32 * (c // (n // 4)), c % (n // 4)),
+            64: (r + 64 * (c >= n // 2), c % (n // 2)),
+            128: (r, c),
+        }[m]
     if (blocks, m) == (2, 128):
         return r + 64 * (c >= n // 2), c % (n // 2)
     if (blocks, m) == (1, 64):
@@ -96,7 +102,7 @@ class Case:
     def __init__(
         self, kind, types, m, n, blocks=1, d=np.float32, a_in_tmem=False, scale=None, vector=0,
         accumulate=True, scale_d=None, disabled=False, shift_a=False, negate=(0, 0), saturate=0,
-        seed=0,
+        seed=0, ws=False,
     ):  # fmt: skip
         rng = np.random.default_rng([seed, m, n, blocks])
         k = {"f16": 16, "tf32": 8, "mxf4": 64, "mxf4nvf4": 64}.get(kind, 32)
@@ -139,7 +145,7 @@ class Case:
         if shift_a:
             parts = [a[i * self.own_m : (i + 1) * self.own_m] for i in range(blocks)]
             a = np.concatenate([np.concatenate([p[:1], p[:-1]]) for p in parts])
-        lanes, columns = accumulator(m, n, blocks)
+        lanes, columns = accumulator(m, n, blocks, ws)
         masks = rng.integers(0, 1 << 32, (blocks, 4), np.uint32) if disabled else None
         self.wanted, self.where = tmem.copy(), np.zeros(tmem.shape, bool)
         self.values = np.zeros(tmem.shape)
@@ -175,7 +181,9 @@ class Case:
             left, right = (smem_descriptor(base, *place) for place in sources)
             left = start + 224 if a_in_tmem else left
             idesc = cute.Int32(number - (number >> 31 << 32))
-            if scale is not None:
+            if ws:
+                arch.tcgen05_mma_ws(kind, start, left, right, idesc, accumulate, buffer=1)
+            elif scale is not None:
                 size = None if kind != "mxf4nvf4" else vector
                 arch.tcgen05_mma_block_scale(
                     kind, start, left, right, idesc, accumulate, start + 240, start + 248,
@@ -262,6 +270,9 @@ OPTIONS = {
     "A of 6 bits in tmem": (("f8f6f4", ("e3m2", "e2m1"), 128, 32), {"a_in_tmem": True}),
     "A in tmem, pair": (("f16", ("f16", "f16"), 256, 32, 2), {"a_in_tmem": True}),
     "A in tmem twice": (("f16", ("f16", "f16"), 128, 32, 2), {"a_in_tmem": True}),
+    "ws": (("f16", ("f16", "f16"), 32, 64), {"ws": True}),
+    "ws, 64 rows": (("tf32", ("tf32", "tf32"), 64, 128), {"ws": True}),
+    "ws, 128 rows": (("f8f6f4", ("e4m3", "e2m1"), 128, 64), {"ws": True}),
     "A shifted": (("f16", ("f16", "f16"), 128, 32), {"a_in_tmem": True, "shift_a": True}),
 }
 MX = {"scale": "ue8m0", "vector": 32}
@@ -301,6 +312,8 @@ def test_random_shapes(seed):
     blocks = rest[0] if rest else 1
     step = 32 if kind == "i8" or options.get("a_in_tmem") else 16 * blocks
     n = step * int(rng.integers(1, 192 // step + 1))
+    if options.get("ws"):
+        n = int(rng.choice((64, 128)))
     Case(kind, types, m, n, *rest, **options, seed=seed).check()
 
 

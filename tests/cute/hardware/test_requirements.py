@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import types
 
 import pytest
 
@@ -20,6 +21,7 @@ from basedsl_cute.hardware.requirements import (
     WGMMA,
     Requirement,
     instruction_requirements,
+    missing_requirement,
     mma_sync,
 )
 from basedsl_cute.hardware.targets import SIM, TARGETS
@@ -110,3 +112,20 @@ def test_every_atom_has_its_row():
     used = {atom.requirement for atom in MMA_ATOMS.values()}
     assert {mma_sync(shape, a, a) for a, shape in MMA_SYNC} <= used
     assert set(COPIES.values()) <= {atom.requirement for atom in COPY_ATOMS.values()}
+
+
+@pytest.mark.parametrize(
+    ("target", "group", "feature"),
+    [
+        ("sm_90a", "#nvvm.cta_group<cta_1>", None),
+        ("sm_90a", "#nvvm.cta_group<cta_2>", "cp.async.bulk.tensor of a pair"),
+        ("sm_120a", "#nvvm.cta_group<cta_2>", "cp.async.bulk.tensor of a pair"),
+        ("sm_103f", "#nvvm.cta_group<cta_2>", None),
+        ("sm_80", "#nvvm.cta_group<cta_1>", "cp.async.bulk.tensor"),
+    ],
+)
+def test_copies_of_pairs_are_of_one_family(target, group, feature):
+    op = types.SimpleNamespace(attributes={"group": group})
+    name = "nvvm.cp.async.bulk.tensor.shared.cluster.global"
+    found = missing_requirement(name, op, TARGETS[target])
+    assert (found and found.feature) == feature

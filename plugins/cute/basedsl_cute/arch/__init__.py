@@ -113,6 +113,7 @@ from basedsl_cute.arch.tensor_core import (
     tcgen05_cp,
     tcgen05_mma,
     tcgen05_mma_block_scale,
+    tcgen05_mma_ws,
     tcgen05_shift,
 )
 from basedsl_cute.arch.tensor_memory import (
@@ -246,6 +247,7 @@ __all__ = [
     "tcgen05_cp",
     "tcgen05_mma",
     "tcgen05_mma_block_scale",
+    "tcgen05_mma_ws",
     "tcgen05_shift",
     "thread_idx",
     "vote_all_sync",

@@ -151,6 +151,40 @@ def tcgen05_mma_block_scale(
     emit_op(what, "nvvm.tcgen05.mma.block_scale", operands, attributes=attributes)
 
 
+@takes_location
+def tcgen05_mma_ws(
+    kind: str,
+    d: Any,
+    a: Any,
+    b: Any,
+    descriptor: Any,
+    accumulate: Any,
+    *,
+    zero_columns: Any = None,
+    buffer: int = 0,
+    collector: str | None = None,
+) -> None:
+    """Issue D = A B + D with B kept in place (PTX `tcgen05.mma.ws`), or D = A B where `accumulate`
+    is False; by one block.
+
+    M is 32, 64 or 128, N 64, 128 or 256; D takes all lanes, its columns in 128 / M groups.
+    `zero_columns` is a descriptor of columns of B that count as zero, `buffer` (0 to 3) and
+    `collector` the collector buffer of B; the other parameters are those of `tcgen05_mma`. Raises
+    DSLTypeError for other values.
+    """
+    what = "tcgen05_mma_ws()"
+    if buffer not in (0, 1, 2, 3):
+        raise DSLTypeError(f"{what}: a buffer of B is 0 to 3, not {buffer!r}")
+    attributes = {"kind": _kind(kind, False, what)}
+    attributes["collectorBBuffer"] = f"#nvvm.tcgen05_mma_collectorb<b{buffer}>"
+    attributes |= _collector(collector, what)
+    operands = [_address(d, what), _operand_a(a, what), _i64(b), i32(descriptor)]
+    operands.append(as_numeric(accumulate).to(Boolean).ir_value())
+    if zero_columns is not None:
+        operands.append(_i64(zero_columns))
+    emit_op(what, "nvvm.tcgen05.mma.ws", operands, attributes=attributes)
+
+
 # Shape and where its rows go -> shape and copies in PTX.
 CP_SHAPES = {
     "128x256b": ("128x256b", None),

@@ -85,7 +85,10 @@ INSTRUCTIONS: dict[str, tuple[Requirement, ...]] = {
     "nvvm.cp.async.bulk.wait_group": (_since("cp.async.bulk.wait_group", _HOPPER),),
     "nvvm.cp.async.bulk.shared.cluster.global": (_since("cp.async.bulk", _HOPPER),),
     "nvvm.cp.async.bulk.global.shared.cta": (_since("cp.async.bulk", _HOPPER),),
-    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (_since("cp.async.bulk.tensor", _HOPPER),),
+    "nvvm.cp.async.bulk.tensor.shared.cluster.global": (
+        Requirement("cp.async.bulk.tensor of a pair", ("sm_100f",), (("group", "cta_2"),)),
+        _since("cp.async.bulk.tensor", _HOPPER),
+    ),
     "nvvm.cp.async.bulk.tensor.global.shared.cta": (_since("cp.async.bulk.tensor", _HOPPER),),
     "nvvm.cp.async.bulk.tensor.reduce": (_since("cp.reduce.async.bulk.tensor", _HOPPER),),
     "nvvm.mbarrier.init": (_since("mbarrier.init", _AMPERE),),

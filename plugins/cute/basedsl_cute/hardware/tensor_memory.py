@@ -89,6 +89,17 @@ def refused_shape(kind: str, m: int, n: int, blocks: int, a_in_tmem: bool = Fals
     return None
 
 
+def refused_ws_shape(kind: str, m: int, n: int) -> str | None:
+    """Return why `tcgen05.mma.ws` of this kind has no shape of M and N; else None (PTX ISA
+    9.7.16.2.1).
+    """
+    if KINDS[kind].is_block_scaled:
+        return "the instruction has no scale factors"
+    if m not in (32, 64, 128):
+        return f"M is 32, 64 or 128, not {m}"
+    return None if n in (64, 128, 256) else f"N is 64, 128 or 256, not {n}"
+
+
 def _step_of_n(kind: str, m: int, blocks: int, a_in_tmem: bool) -> int:
     if kind == "i8":
         return 16 * blocks

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from basedsl import (
     Boolean,
     DSLCallError,
@@ -29,7 +31,24 @@ from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target, synchronize
 from basedsl_cute.hardware.unsupported import unsupported_names
+from basedsl_cute.interop import tuned_results
+from basedsl_cute.interop.perf_report import Benchmark, Mark, Report, perf_report
 from basedsl_cute.tensors.tensor import Tensor
+
+__all__ = [
+    "Benchmark",
+    "CantImplementError",
+    "JitArguments",
+    "Mark",
+    "Report",
+    "assert_",
+    "autotune_jit",
+    "benchmark",
+    "convert",
+    "get_workspace_count",
+    "perf_report",
+    "tune",
+]
 
 _log = logger("cute.autotune")
 
@@ -62,6 +81,7 @@ class JitArguments:
 def benchmark(
     callable: Callable[..., Any],
     *,
+    quantiles: Sequence[float] | None = None,
     warmup_iterations: int = 10,
     iterations: int = 100,
     stream: Any = None,
@@ -70,11 +90,13 @@ def benchmark(
     workspace_count: int = 1,
     use_cuda_graphs: bool = False,
     nvtx_tag: str | None = None,
-) -> float:
+) -> Any:
     """Measure the average time of a call, in microseconds.
 
     Parameters:
         callable: the function to time, for instance the result of `cute.compile`.
+        quantiles: numbers from 0 to 1, such as `(0.5, 0.2, 0.8)`: time each call by itself, and
+            return these quantiles of the times in place of the average.
         warmup_iterations: the number of calls before the timed ones.
         iterations: the number of timed calls.
         stream: the stream that the calls use, None for the default stream.
@@ -108,7 +130,11 @@ def benchmark(
     for one in sets:
         if not isinstance(one, JitArguments):
             raise DSLCallError(f"the arguments of a call are JitArguments, not {one!r}")
+    if quantiles is not None and not all(0 <= q <= 1 for q in quantiles):
+        raise DSLCallError(f"quantiles are numbers from 0 to 1, not {tuple(quantiles)}")
     on_gpu = current_target().is_gpu
+    if quantiles is not None and use_cuda_graphs and on_gpu:
+        raise DSLCallError("quantiles need a time for each call, which a CUDA graph does not give")
 
     def calls(count: int) -> None:
         for one in itertools.islice(itertools.cycle(sets), count):
@@ -119,6 +145,15 @@ def benchmark(
             return _time_graphs(calls, warmup_iterations, iterations, stream)
         calls(warmup_iterations)
         timed = _time_on_gpu if on_gpu else _time_here
+        if quantiles is not None:
+            rest = itertools.cycle(sets)
+
+            def call() -> None:
+                one = next(rest)
+                callable(*one.args, **one.kwargs)
+
+            times = [timed(call, stream) for _ in range(iterations)]
+            return tuple(float(np.quantile(times, q)) for q in quantiles)
         return timed(lambda: calls(iterations), stream) / iterations
 
 
@@ -203,7 +238,7 @@ def tune(
     """
     given = kernel_arguments or JitArguments()
 
-    def time(config: dict[str, Any]) -> float:
+    def time(config: dict[str, Any]) -> Any:
         takes = _takes(func, given.args, {**given.kwargs, **config})
         timed = func(*given.args, **given.kwargs, **config) if takes else func(**config)
         return benchmark(
@@ -273,6 +308,8 @@ def autotune_jit(
     `params_dict` maps the names of parameters to the values to try. The first call times every
     combination, as by `tune`; so does each call for which the arguments named in `update_on_change`
     have new values (of arrays, a new shape or type). A parameter that a call passes is not tuned.
+    Results are kept on disk, below the folder of the cache, for other processes on such a device;
+    the option `cache` turns that off, and a change of the function's text forgets them.
     `cute.compile` takes the decorated function too, and compiles it for the fastest values.
     """
 
@@ -289,8 +326,13 @@ def autotune_jit(
             changing = tuple(_kind(name, given.arguments) for name in update_on_change or ())
             key = (tuple(params), changing)
             if key not in known:
+                kept = tuned_results.key_of(function, params, changing)
+                found = tuned_results.read(kept)
+                if found is not None and _is_choice(found, params):
+                    known[key] = found
+            if key not in known:
 
-                def time(config: dict[str, Any]) -> float:
+                def time(config: dict[str, Any]) -> Any:
                     return benchmark(
                         function,
                         warmup_iterations=warmup_iterations,
@@ -299,6 +341,7 @@ def autotune_jit(
                     )
 
                 known[key] = _fastest(params, time)
+                tuned_results.write(kept, function.fn.__qualname__, known[key])
             return {**kwargs, **known[key]}
 
         @functools.wraps(function.fn)
@@ -309,6 +352,11 @@ def autotune_jit(
         return call
 
     return decorate
+
+
+def _is_choice(found: dict[str, Any], params: Mapping[str, Sequence[Any]]) -> bool:
+    """Return True if a kept result chooses one of the values of each parameter."""
+    return found.keys() == params.keys() and all(v in params[k] for k, v in found.items())
 
 
 def _kind(name: str, bound: Mapping[str, Any]) -> Any:

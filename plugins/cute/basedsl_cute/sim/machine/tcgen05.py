@@ -40,6 +40,7 @@ class MmaForm:
     vector: int = 0
     shifts_a: bool = False
     scale_d: int = 0
+    is_ws: bool = False
 
 
 def mma(
@@ -64,7 +65,7 @@ def mma(
     blocks = leading_blocks(g, form.blocks, "tcgen05.mma", lane, site)
     bits = int(number[lane]) & 0xFFFFFFFF
     try:
-        what = operands.decode(form.kind, bits, form.blocks, form.vector)
+        what = operands.decode(form.kind, bits, form.blocks, form.vector, form.is_ws)
     except ValueError as error:
         raise SimulationError(
             f"tcgen05.mma of kind {form.kind} with the instruction descriptor {bits:#010x}: "
@@ -127,7 +128,7 @@ def _accumulator(
     g: Group, what: Instruction, address: int, lane: int, site: Site
 ) -> tuple[Any, Any]:
     first_lane, first = lane_and_column(address)
-    lanes, columns = operands.accumulator_places(what.m, what.n, what.blocks)
+    lanes, columns = operands.accumulator_places(what.m, what.n, what.blocks, what.is_ws)
     lanes, columns = lanes + first_lane, columns + first
     if int(lanes.max()) >= TMEM_LANES or int(columns.max()) >= TMEM_COLUMNS:
         raise SimulationError(

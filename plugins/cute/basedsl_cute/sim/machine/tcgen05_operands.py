@@ -19,7 +19,13 @@ import ml_dtypes
 import numpy as np
 
 from basedsl_cute.hardware.targets import WARP_SIZE
-from basedsl_cute.hardware.tensor_memory import KINDS, TMEM_LANES, can_transpose, refused_shape
+from basedsl_cute.hardware.tensor_memory import (
+    KINDS,
+    TMEM_LANES,
+    can_transpose,
+    refused_shape,
+    refused_ws_shape,
+)
 from basedsl_cute.sim.errors import SimulationError, UninitializedReadError
 from basedsl_cute.sim.machine.state import Block, Group
 from basedsl_cute.sim.machine.tensor_memory import check_allocated, lane_and_column
@@ -60,6 +66,7 @@ class Instruction:
     scale: str | None = None
     vector: int = 0
     scale_ids: tuple[int, int] = (0, 0)
+    is_ws: bool = False
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -68,9 +75,11 @@ class Instruction:
 
 
 @functools.lru_cache(maxsize=256)
-def decode(kind: str, bits: int, blocks: int = 1, vector: int = 0) -> Instruction:
-    """Read an instruction descriptor; `vector` elements share a scale factor. Raises ValueError for
-    one that the kind does not have.
+def decode(
+    kind: str, bits: int, blocks: int = 1, vector: int = 0, is_ws: bool = False
+) -> Instruction:
+    """Read an instruction descriptor; `vector` elements share a scale factor, `is_ws` is
+    tcgen05.mma.ws. Raises ValueError for one that the kind does not have.
     """
     known = KINDS[kind]
     names = {code: name for name, code in known.formats.items()}
@@ -79,7 +88,7 @@ def decode(kind: str, bits: int, blocks: int = 1, vector: int = 0) -> Instructio
     if any(name not in _DTYPES and name not in _NARROW for name in types):
         raise ValueError(f"there are no elements of format {codes[0]} and {codes[1]}")
     m, n = (bits >> 24 & 31) << 4, (bits >> 17 & 63) << 3
-    refused = refused_shape(kind, m, n, blocks)
+    refused = refused_ws_shape(kind, m, n) if is_ws else refused_shape(kind, m, n, blocks)
     if refused is not None:
         raise ValueError(refused)
     if bits & 0b111:
@@ -90,11 +99,11 @@ def decode(kind: str, bits: int, blocks: int = 1, vector: int = 0) -> Instructio
     common = (kind, blocks, m, n, known.k, (types[0], types[1]), mn_major, negated)
     if not known.is_block_scaled:
         if bits >> 30:
-            raise ValueError("a shift is of tcgen05.mma.ws alone")
+            raise ValueError("shifts of B are not simulated")
         saturates = bool(bits >> 3 & 1)
         if saturates and not known.can_saturate:
             raise ValueError("floats do not saturate")
-        return Instruction(*common, saturates, _ACCUMULATORS[bits >> 4 & 3])
+        return Instruction(*common, saturates, _ACCUMULATORS[bits >> 4 & 3], is_ws=is_ws)
     scale = "ue8m0" if bits >> 23 & 1 else "ue4m3"
     if vector not in known.scales.get(scale, ()):
         raise ValueError(f"no factors of {scale} for {vector} elements each")
@@ -105,9 +114,12 @@ def decode(kind: str, bits: int, blocks: int = 1, vector: int = 0) -> Instructio
 
 
 @functools.cache
-def accumulator_places(m: int, n: int, blocks: int) -> tuple[Any, Any]:
+def accumulator_places(m: int, n: int, blocks: int, is_ws: bool) -> tuple[Any, Any]:
     """Lane and column, from the address on, of each element of a block's part of D, `(rows, n)`."""
     row, column = np.indices((m // blocks, n))
+    if is_ws:  # the columns of D in as many groups of lanes as M leaves
+        each = n * m // TMEM_LANES
+        return row + m * (column // each), column % each
     if blocks == 2 and m == 128:
         return row + 64 * (column >= n // 2), column % (n // 2)
     if m // blocks == TMEM_LANES:

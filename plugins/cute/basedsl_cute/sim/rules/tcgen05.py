@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import tcgen05, tcgen05_cp, tensor_memory, tensor_queue
 from basedsl_cute.sim.rules.memory import access_of
 from basedsl_cute.sim.translate.attributes import parse_ints
@@ -76,7 +79,7 @@ def _fence(e: PythonEmitter, op: Op) -> None:
     """Emit nothing: the simulator does in program order all that the fence orders."""
 
 
-def _form(e: PythonEmitter, op: Op, a: Value, **more: int) -> str:
+def _form(e: PythonEmitter, op: Op, a: Value, **more: Any) -> str:
     e.globals["tcgen05"] = tcgen05
     form = tcgen05.MmaForm(
         op.word("kind"),
@@ -101,6 +104,17 @@ def _mma(e: PythonEmitter, op: Op) -> None:
     disabled = e.lanes(lanes[0]) if lanes else None
     form = _form(e, op, a[0], scale_d=exponent)
     e.line(f"tcgen05.mma(g, {form}, {places}, {e.mask}, None, {disabled})")
+
+
+@rule("nvvm.tcgen05.mma.ws", sync="warp")
+def _weight_stationary(e: PythonEmitter, op: Op) -> None:
+    d, a, b, number, accumulate, *zeros = op.operands
+    if zeros or isinstance(a.type, PtrType):
+        raise MissingRuleError(op.site, "with zero columns, or A in tensor memory")
+    e.globals["tcgen05"] = tcgen05
+    form = tcgen05.MmaForm(op.word("kind"), 1, False, op.site, is_ws=True)
+    places = ", ".join(e.lanes(x) for x in (d, a, b, number, accumulate))
+    e.line(f"tcgen05.mma(g, {e.const(form, 'mma_form')}, {places}, {e.mask})")
 
 
 _VECTORS = {"block16": 16, "block32": 32, "default": 32}
