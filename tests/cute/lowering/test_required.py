@@ -56,7 +56,9 @@ TEXTS = {
     ],
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": [
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
-        " : !llvm.ptr<7>, !llvm.ptr"
+        " {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<7>, !llvm.ptr",
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
+        " : !llvm.ptr<7>, !llvm.ptr",
     ],
     "nvvm.cp.async.bulk.tensor.global.shared.cta": [
         "nvvm.cp.async.bulk.tensor.global.shared.cta %p, %b, box[%c] : !llvm.ptr, !llvm.ptr<3>"
