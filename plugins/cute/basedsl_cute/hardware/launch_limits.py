@@ -76,10 +76,9 @@ def launch_problem(
     for name, extents, most in checked:
         for axis, extent, limit in zip("xyz", extents, most, strict=True):
             if extent is not None and not 1 <= extent <= limit:
-                hint = _MORE.get(name) if extent > limit else _EMPTY if name == "grid" else None
                 return LaunchProblem(
                     f"{name}={_text(extents)} has {extent} in {axis}; it must be 1 to {limit}",
-                    hint,
+                    _hint(name, extent),
                 )
     threads = None if None in block else math.prod(n for n in block if n is not None)
     if threads is not None and threads > limits.threads:
@@ -108,6 +107,12 @@ _MORE = {
     "grid": "let a thread do several elements, in a loop",
 }
 _EMPTY = "an empty tensor needs no launch: guard it with `if n > 0:`"
+
+
+def _hint(name: str, extent: int) -> str | None:
+    if extent > 0:
+        return _MORE.get(name)
+    return _EMPTY if name == "grid" and extent == 0 else None
 
 
 def _text(extents: Extents) -> str:
