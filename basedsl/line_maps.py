@@ -6,10 +6,12 @@ first: pairs of a file and a 1-based line.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # calls of code that is on the disk do not import it
+    import ast
 
 Place = tuple[str, int]
 
@@ -92,6 +94,8 @@ def of_rewritten(text: str, tree: ast.AST, file: str) -> Lined:
     """Map rewritten Python to the lines of the file: `tree` is what `text` was written from, and
     its nodes have the user's lines.
     """
+    import ast
+
     places: list[dict[Place, None]] = [{} for _ in text.splitlines()]
     stack: list[tuple[ast.AST, ast.AST]] = [(ast.parse(text).body[0], tree)]
     while stack:

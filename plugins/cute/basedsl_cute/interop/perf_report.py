@@ -5,7 +5,6 @@ The form is that of Triton's `triton.testing.perf_report`, so that benchmarks mo
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -80,6 +79,8 @@ class Report:
         """Write a table (.csv) and, where matplotlib is installed, a picture (.png); return the
         files.
         """
+        import csv
+
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         table = folder / f"{self.benchmark.plot_name}.csv"

@@ -8,7 +8,6 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,8 @@ def key_of(function: Any, params: Mapping[str, Sequence[Any]], changing: Any) ->
     """
     if not CUTE.options.cache:
         return None
+    from importlib import metadata  # only tuning asks
+
     plain = getattr(function, "fn", function)
     try:
         source = inspect.getsource(plain)
