@@ -181,7 +181,7 @@ def misuse(what: cute.Constexpr, y: cute.Tensor):
         ("permit", "after the block gave up the permit"),
         ("room", "512 columns of tensor memory; of 512 there are allocated 32 at"),
         ("columns", "columns 0 to 63 of tensor memory, which are not allocated"),
-        ("lanes", "of tensor memory; it reaches"),
+        ("lanes", "this warp reaches lanes"),
         ("unwritten", "column 0 of tensor memory, which nobody has written"),
         ("wait", "reads what a tcgen05.st may still write"),
         ("size", "dealloc of 64 columns at 0x0: 32 columns were allocated there"),

@@ -1,8 +1,9 @@
 """Kernels of quack-kernels 0.2.10, run as they are on the simulator, against PyTorch.
 
 The client is no dependency: CLIENTS names a folder with its unpacked wheel (`pip download --no-deps
-quack-kernels==0.2.10`), and PyTorch for the CPU is installed. Its GEMM imports Triton, and later
-versions replace classes inside CuTe's own DSL, so these are not run.
+quack-kernels==0.2.10`), and PyTorch for the CPU is installed. Not run: its GEMM, which chooses
+members of an IntEnum by run-time conditions and gives run-time values to Constexpr parameters of
+inner functions; and later versions, which replace classes inside CuTe's own DSL.
 """
 
 import os

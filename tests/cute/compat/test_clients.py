@@ -195,3 +195,44 @@ def test_a_partial_function_is_called_in_a_branch(sim):
     x, out = np.ones((8, 4), np.float32), np.zeros((8, 4), np.float32)
     run(from_dlpack(x), from_dlpack(out))
     assert out.tolist() == [[1, 1, 0, 1]] * 8
+
+
+def ptx_of_a_release(**masks):
+    @cute.kernel
+    def kernel():
+        storage = cute.utils.SmemAllocator().allocate_array(cute.Int64, 4)
+        group = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32)
+        pipe = pipeline.PipelineAsync.create(
+            barrier_storage=storage,
+            num_stages=2,
+            producer_group=group,
+            consumer_group=group,
+            **masks,
+        )
+        assert (pipe.producer_mask, pipe.consumer_mask) == (
+            masks.get("producer_mask"),
+            masks.get("consumer_mask"),
+        )
+        pipe.producer_commit(pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2))
+        pipe.consumer_release(pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2))
+
+    @cute.jit
+    def run():
+        kernel().launch(grid=2, block=32, cluster=(2, 1, 1))
+
+    return cute.compile(run, options="--gpu-arch sm_90a").__ptx__
+
+
+def test_arrivals_at_the_barriers_of_another_block():
+    assert ptx_of_a_release().count("mapa") == 0
+    assert ptx_of_a_release(consumer_mask=0).count("mapa") == 1
+    assert ptx_of_a_release(consumer_mask=0, producer_mask=1).count("mapa") == 2
+
+
+def test_a_threads_slice_has_what_the_tiled_mma_has(sim):
+    mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cute.Float32), (8, 4, 1))
+    thread = mma.get_slice(0)
+    assert thread.op is mma.op and thread.shape_mnk == mma.shape_mnk
+    with pytest.raises(AttributeError):
+        _ = thread.nonsense
+    assert divmod(17, cute.FastDivmodDivisor(4, is_power_of_2=True, loc=None, ip=None)) == (4, 1)

@@ -272,7 +272,7 @@ def test_a_row_of_c_that_tma_cannot_write(hopper):
      {"slots": 0}, {"stages": 1}, {"tile": (384, 64, 64)}],
 )  # fmt: skip
 def test_no_such_configuration(options):
-    with pytest.raises(ValueError, match="consumer"):
+    with pytest.raises(ValueError, match=r"no tile|consumer"):
         Config(**options)
 
 

@@ -336,9 +336,9 @@ def test_a_workspace_is_not_large():
 @pytest.mark.parametrize(
     "options, text",
     [
-        ({"tile": (32, 32, 64)}, "M must be a multiple of 64"),
-        ({"tile": (64, 12, 64)}, "N of 8"),
-        ({"tile": (64, 32, 64), "consumers": 2}, "M must be a multiple of 128"),
+        ({"tile": (32, 32, 64)}, "M is a multiple of 64"),
+        ({"tile": (64, 12, 64)}, "N and K of 8"),
+        ({"tile": (64, 32, 64), "consumers": 2}, "M is a multiple of 128"),
         ({"stages": 1}, "stages from 2"),
         ({"split": 17}, "1 to 16 parts"),
         ({"split": 0}, "1 to 16 parts"),

@@ -312,7 +312,9 @@ class TiledMma(MmaAtom):
 
 @dataclass(frozen=True)
 class ThrMma:
-    """One thread's slice of a tiled MMA."""
+    """One thread's slice of a tiled MMA, which has the attributes of that too: `op`,
+    `make_fragment_A`, ...
+    """
 
     tiled_mma: TiledMma
     thr_idx: Any
@@ -341,9 +343,9 @@ class ThrMma:
         return mma.tiling.partition(operand, x, self.thr_idx)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("make_fragment_", "partition_shape_")):
-            return getattr(self.tiled_mma, name)
-        raise AttributeError(name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.tiled_mma, name)
 
 
 def _registers(x: Any, dtype: Any) -> Tensor:

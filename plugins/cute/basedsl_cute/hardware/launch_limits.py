@@ -78,7 +78,7 @@ def launch_problem(
             if extent is not None and not 1 <= extent <= limit:
                 return LaunchProblem(
                     f"{name}={_text(extents)} has {extent} in {axis}; it must be 1 to {limit}",
-                    _EMPTY if name == "grid" and extent == 0 else _MORE.get(name),
+                    _hint(name, extent),
                 )
     threads = None if None in block else math.prod(n for n in block if n is not None)
     if threads is not None and threads > limits.threads:
@@ -107,6 +107,12 @@ _MORE = {
     "grid": "let a thread do several elements, in a loop",
 }
 _EMPTY = "an empty tensor needs no launch: guard it with `if n > 0:`"
+
+
+def _hint(name: str, extent: int) -> str | None:
+    if extent > 0:
+        return _MORE.get(name)
+    return _EMPTY if name == "grid" and extent == 0 else None
 
 
 def _text(extents: Extents) -> str:

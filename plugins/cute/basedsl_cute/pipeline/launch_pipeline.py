@@ -30,7 +30,7 @@ class PipelineClcFetchAsync(PipelineAsync):
 
     @classmethod
     @takes_location_untyped
-    def create(
+    def create(  # type: ignore[override]
         cls,
         *,
         barrier_storage: Any,

@@ -35,6 +35,8 @@ class StaticFacts:
     producer: CooperativeGroup
     consumer: CooperativeGroup
     group: Any
+    producer_mask: int | None
+    consumer_mask: int | None
 
     def __init__(self, **facts: Any) -> None:
         self.__dict__.update(facts)
@@ -111,9 +113,16 @@ class PipelineAsync:
         return StageBarriers(self.empty, self.num_stages, PipelineOp.AsyncThread)
 
     @property
-    def producer_mask(self) -> None:
-        """None: a producer arrives at the barriers of its own block."""
-        return None
+    def producer_mask(self) -> int | None:
+        """The rank in the cluster of the block whose full barriers producers arrive at; None is
+        their own block.
+        """
+        return getattr(self._facts, "producer_mask", None)
+
+    @property
+    def consumer_mask(self) -> int | None:
+        """The rank of the block whose empty barriers consumers arrive at; None is their own."""
+        return getattr(self._facts, "consumer_mask", None)
 
     _filled_by = PipelineOp.AsyncThread
 
@@ -126,6 +135,8 @@ class PipelineAsync:
         num_stages: int,
         producer_group: CooperativeGroup,
         consumer_group: CooperativeGroup,
+        producer_mask: int | None = None,
+        consumer_mask: int | None = None,
         defer_sync: bool = False,
     ) -> PipelineAsync:
         """Make a pipeline and initialise its barriers; every thread of the block calls it.
@@ -133,6 +144,8 @@ class PipelineAsync:
         - `barrier_storage`: a pointer to 2 * num_stages words of 8 bytes of shared memory.
         - `num_stages`: a static number from 1.
         - `producer_group`, `consumer_group`: the arrivals that fill and that empty a stage.
+        - `producer_mask`, `consumer_mask`: the static rank in the cluster of the block at whose
+          barriers these arrive; by default at those of their own block.
         - `defer_sync`: leave the barrier of the block behind it to `pipeline_init_arrive` and
           `pipeline_init_wait`.
 
@@ -143,7 +156,13 @@ class PipelineAsync:
         if not defer_sync:
             arch.mbarrier_init_fence()
             arch.sync_threads()
-        facts = StaticFacts(num_stages=num_stages, producer=producer_group, consumer=consumer_group)
+        facts = StaticFacts(
+            num_stages=num_stages,
+            producer=producer_group,
+            consumer=consumer_group,
+            producer_mask=producer_mask,
+            consumer_mask=consumer_mask,
+        )
         return cls(full, empty, facts)
 
     @classmethod
@@ -186,7 +205,7 @@ class PipelineAsync:
         `state`.
         """
         with self._facts.producer.arriving():
-            arch.mbarrier_arrive(self.full + state.index)
+            arch.mbarrier_arrive(self.full + state.index, self.producer_mask)
 
     @takes_location
     def producer_tail(self, state: PipelineState) -> None:
@@ -221,7 +240,7 @@ class PipelineAsync:
     def consumer_release(self, state: PipelineState) -> None:
         """Arrive at the empty barrier: this consumer has read its part of the stage of `state`."""
         with self._facts.consumer.arriving():
-            arch.mbarrier_arrive(self.empty + state.index)
+            arch.mbarrier_arrive(self.empty + state.index, self.consumer_mask)
 
 
 class PipelineCpAsync(PipelineAsync):

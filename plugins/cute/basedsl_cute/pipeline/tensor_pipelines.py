@@ -198,7 +198,7 @@ class PipelineUmmaAsync(PipelineOfMma):
 
     @classmethod
     @takes_location_untyped
-    def create(
+    def create(  # type: ignore[override]
         cls,
         *,
         barrier_storage: Any,
@@ -246,7 +246,7 @@ class PipelineAsyncUmma(PipelineOfMma):
 
     @classmethod
     @takes_location_untyped
-    def create(
+    def create(  # type: ignore[override]
         cls,
         *,
         barrier_storage: Any,

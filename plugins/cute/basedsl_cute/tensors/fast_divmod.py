@@ -17,8 +17,8 @@ class FastDivmodDivisor:
     """A divisor d from 1 to 2**31 - 1 with its factor, for `divmod(n, d)`, `n // d` and `n % d`.
 
     Made in host code and passed to a kernel, it makes divisions of 32-bit numbers n >= 0 cheap.
-    A static divisor passes no data. Raises DSLTypeError for a divisor that is no integer of at most
-    32 bits, and for a static one below 1.
+    A static divisor passes no data. `is_power_of_2` is accepted and not used. Raises DSLTypeError
+    for a divisor that is no integer of at most 32 bits, and for a static one below 1.
 
     >>> import basedsl_cute as cute
     >>> divmod(17, cute.FastDivmodDivisor(5))
@@ -26,7 +26,7 @@ class FastDivmodDivisor:
     """
 
     @takes_location  # type: ignore[misc]
-    def __init__(self, divisor: Any) -> None:
+    def __init__(self, divisor: Any, is_power_of_2: bool | None = None) -> None:
         kind = type(as_numeric(divisor))
         if not kind.is_integer or kind.width > 32:
             raise DSLTypeError(f"a fast divisor is an integer of at most 32 bits, not {kind!r}")
