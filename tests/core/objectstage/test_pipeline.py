@@ -228,14 +228,11 @@ def test_saving_writes_readable_files(mlir_context, parse, tmp_path):
     assert paths[3].read_bytes() == b"\x00\x01"
     some = stages.save(tmp_path / "some", "fn", ("code", "unknown"))
     assert [path.name for path in some] == ["fn.03.code.o"]
-<<<<<<< HEAD
-=======
     ptx = go(mlir_context, parse(), Step("ptx", lambda op, context: "ptx", suffix=".ptx"))
     assert [path.name for path in ptx.save(tmp_path, "fn.sm_90a", ("ir", "ptx"))] == [
         "fn.sm_90a.mlir",
         "fn.sm_90a.ptx",
     ]
->>>>>>> main
 
 
 def test_report_has_a_line_for_each_stage(mlir_context, parse):
