@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def conformances(config: pytest.Config) -> list[Conformance]:
-    """Return the adapters asked for; a usage error lists those that exist."""
+    """Return the declarations asked for; a usage error lists those that exist."""
     from basedsl.plugin import plugin_manager
 
     known = plugin_manager().conformances()

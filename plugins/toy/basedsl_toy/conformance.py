@@ -4,5 +4,3 @@ from basedsl import Conformance
 from basedsl_toy.dsl import TOY
 
 CONFORMANCE = Conformance("toy", TOY)
-#: The name under which earlier installations look for it.
-ADAPTER = CONFORMANCE

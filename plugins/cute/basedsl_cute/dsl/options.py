@@ -119,6 +119,12 @@ class CuteOptions(Options, prefix="CUTE_DSL_"):
         affects_output=True,
     )
 
+    schedule_seed: int = option(
+        0,
+        "seed of the order in which the simulator runs warps and blocks; 0 is their own order",
+        affects_output=True,
+    )
+
     def __post_init__(self) -> None:
         for name in ("check_races", "check_uninitialized", "check_coordinates"):
             level = getattr(self, name)

@@ -20,6 +20,7 @@ from basedsl_cute.sim.errors import (
     UninitializedReadError,
     WarpError,
 )
+from basedsl_cute.sim.explore import Failure, explore
 from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
 from basedsl_cute.sim.options import SimOptions
@@ -30,6 +31,7 @@ __all__ = [
     "BarrierError",
     "CoordinateError",
     "DeadlockError",
+    "Failure",
     "LaunchError",
     "Memory",
     "MemoryAccessError",
@@ -42,6 +44,7 @@ __all__ = [
     "SimulationWarning",
     "UninitializedReadError",
     "WarpError",
+    "explore",
     "reachable",
     "translate",
 ]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from basedsl_cute.sim.errors import LaunchError, RaceError
+from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
@@ -102,7 +103,7 @@ class SimKernel:
         Raises LaunchError before anything runs, and SimulationError for an error of the kernel;
         then the memory holds what was written so far.
         """
-        options = options or SimOptions()
+        options = seeded(options or SimOptions())
         grid, block = triple(grid, "grid"), triple(block, "block")
         if dynamic_smem < 0:
             raise LaunchError(
@@ -154,6 +155,8 @@ class SimKernel:
             report(launch, "races", late)
 
     def _choose_width(self, options: SimOptions) -> LockstepWidth:
+        if options.schedule_seed:
+            return "warp"
         if options.width == "auto":
             return self.width
         if options.width not in self.widths:

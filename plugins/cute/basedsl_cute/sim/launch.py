@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +39,9 @@ from basedsl_cute.sim.options import LockstepWidth
 
 # The device that cooperative launches and waiting blocks are counted for: an H100 SXM.
 MULTIPROCESSORS = 132
+
+
+_AT_ONCE = 16  # clusters that run together in a shuffled schedule, at least
 
 
 def triple(value: Any, what: str) -> tuple[int, int, int]:
@@ -83,8 +87,27 @@ def run_launch(
                 _run_by_warp(launch, call, args, waits)
             else:
                 _run_in_step(launch, call, args, many=width == "grid")
+    except KeyboardInterrupt as stopped:
+        line = kernel_line(stopped)
+        if line is not None:
+            stopped.add_note(f"the kernel was at {line}")
+        raise
     finally:
         launch.output.flush()
+
+
+def kernel_line(error: BaseException) -> str | None:
+    """The file and line of the kernel at which a simulated launch was stopped by `error`."""
+    found = None
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_name == "kernel" and code.co_filename.endswith(">"):
+            source = linecache.getlines(code.co_filename)[: trace.tb_lineno]
+            marked = [line.rpartition("  # ")[2].strip() for line in source if "  # " in line]
+            found = marked[-1] if marked else found
+        trace = trace.tb_next
+    return found
 
 
 def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
@@ -103,12 +126,20 @@ def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: boo
         for first in range(0, launch.threads, WARP_SIZE)
     ]
     count = math.prod(launch.grid) // math.prod(launch.cluster)
-    launch.unstarted = UnstartedClusters(_clusters(launch), count)
+    members_of = _clusters(launch)
+    if launch.chance is not None:
+        shuffled = list(members_of)
+        launch.chance.shuffle(shuffled)
+        members_of = iter(shuffled)
+    launch.unstarted = UnstartedClusters(members_of, count)
     clusters = _started(launch, shapes)
     if launch.cooperative:
         _check_resident(launch)
         everyone = [group for groups in clusters for group in groups]
         _run_groups(launch, everyone, clusters, call, args, waits)
+    elif launch.chance is not None:
+        while together := [g for groups in itertools.islice(clusters, _AT_ONCE) for g in groups]:
+            _run_groups(launch, together, clusters, call, args, waits)
     for groups in clusters:
         _run_groups(launch, groups, clusters, call, args, waits)
 
@@ -205,6 +236,8 @@ def _run_groups(
     waits: bool,
 ) -> None:
     """Run groups to their end; those of `later` blocks join them if they wait for these."""
+    if launch.chance is not None:
+        launch.chance.shuffle(groups)
     if not waits:
         for group in groups:
             call(group, *args)
@@ -219,7 +252,8 @@ def _run_groups(
             return [(group, call(group, *args)) for group in joined]
 
         tasks = [(group, call(group, *args)) for group in groups]
-        run_together(tasks, launch.options.max_spins, lambda: launch.stores, more)
+        run_together(tasks, launch.options.max_spins, lambda: launch.stores, more, launch.chance)
+    groups.sort(key=lambda group: (group.block.linear, group.first_warp))
     check_warpgroups_agree(groups)
     for group in groups:
         finish_bulk_stores(group)

@@ -23,7 +23,8 @@ class SimOptions:
     reports accesses to shared memory that nothing orders (slower: one warp at a time). `max_spins`
     is how many times a polling loop may go round while nothing else happens, `max_steps` how many
     turns a `while` loop may take. `batch_lanes` is the most lanes that run together when a group is
-    many blocks.
+    many blocks. `schedule_seed` shuffles the order of warps and blocks, which then run one warp at
+    a time; 0 does not.
     """
 
     width: Literal["auto", "warp", "block", "grid"] = "auto"
@@ -33,6 +34,7 @@ class SimOptions:
     max_spins: int = 10_000
     max_steps: int = 1_000_000
     batch_lanes: int = 1 << 14
+    schedule_seed: int = 0
 
     def level(self, check: str) -> Level:
         """The level of a check: "races", "uninitialized" or "coordinates"."""
@@ -50,4 +52,5 @@ class SimOptions:
             check_coordinates=settings.check_coordinates,
             max_spins=settings.max_spins,
             max_steps=settings.max_steps,
+            schedule_seed=settings.schedule_seed,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from random import Random
 
 from basedsl_cute.sim.errors import BarrierError, DeadlockError, SimulationError
 from basedsl_cute.sim.machine.state import Block, Group
@@ -19,7 +20,8 @@ class Wait:
     """A wait of a group until `ready()`. `describe()` says for what, as things stand.
 
     A wait that is not `patient` may end without being ready, when nothing else can go on: that of a
-    loop that polls memory. `whole_block` marks barriers of all threads.
+    loop that polls memory. `whole_block` marks barriers of all threads, `interrupts` no wait but
+    an interruption.
     """
 
     ready: Callable[[], bool]
@@ -27,11 +29,17 @@ class Wait:
     site: Site
     patient: bool = True
     whole_block: bool = False
+    interrupts: bool = False
 
 
 def spin(site: Site) -> Wait:
     """The wait of a loop that may be polling memory, before its next turn: others go first."""
     return Wait(lambda: False, lambda: "another turn of a polling loop", site, patient=False)
+
+
+def pause(site: Site) -> Wait:
+    """An interruption of a warp that waits for nothing: others may go first."""
+    return Wait(lambda: True, lambda: "its turn", site, interrupts=True)
 
 
 Run = Generator[Wait, None, None]
@@ -55,8 +63,9 @@ def run_together(
     max_spins: int,
     stores: Callable[[], int],
     more: Callable[[], list[tuple[Group, Run]]] = list,
+    chance: Random | None = None,
 ) -> None:
-    """Run all groups to their end, in order, each until it waits.
+    """Run all groups to their end, in order or as `chance` has it, each until it waits.
 
     When every group that can run polls memory, they may be waiting for blocks that have not
     started, which on a GPU run at the same time: `more` starts some. Raises BarrierError or
@@ -65,23 +74,32 @@ def run_together(
     """
     live = [_Task(group, run) for group, run in tasks]
     ended: list[_Task] = []
-    spins = 0
+    spins = interruptions = 0
     before = stores()
     try:
         while live:
             moved = False
+            if chance is not None:
+                chance.shuffle(live)
             for task in live:
                 if task.wait is None or task.wait.ready():
-                    moved = True
+                    moved |= task.wait is None or not task.wait.interrupts
                     task.wait = next(task.run, None)
                     if task.wait is None:
                         ended.append(task)
             live = [task for task in live if task.wait is not None]
+            if not live:
+                break
             if moved or stores() != before:
                 spins = 0
                 before = stores()
                 if moved:
                     continue
+            if any(task.wait.interrupts for task in live):  # type: ignore[union-attr]
+                interruptions += 1
+                if interruptions < 4:  # those that were interrupted go on first
+                    continue
+            interruptions = 0
             impatient = [task for task in live if not task.wait.patient]  # type: ignore[union-attr]
             spins += 1
             joining = more() if impatient and spins > PATIENCE else []
@@ -90,6 +108,8 @@ def run_together(
                 spins = 0
                 continue
             most = max(max_spins // max(len(impatient), 1), min(LEAST_ROUNDS, max_spins))
+            if not impatient and any(task.wait.interrupts for task in live):  # type: ignore[union-attr]
+                continue
             if not impatient or spins > most:
                 raise _stuck(live, ended, spins if impatient else 0)
             for task in impatient:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,8 @@ class SimLaunch:
         self.waited = False  # for the grid before: griddepcontrol.wait
         self.clock = 0
         self.unstarted = UnstartedClusters(iter(()), 0)
+        seed = options.schedule_seed
+        self.chance = Random(seed) if seed else None  # of the schedule
         self.warned: set[Any] = set()  # places of which a check has warned
         self.asynchronous = False  # if other units than threads use shared memory
         self.races: Any = None  # the RaceChecker, if races are checked

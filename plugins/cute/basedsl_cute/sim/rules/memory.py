@@ -8,6 +8,7 @@ from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import load_store, registers
 from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.schedule import pause
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
 from basedsl_cute.sim.translate.rule_table import rule
@@ -70,6 +71,13 @@ def access_of(
     )
 
 
+def interrupt(e: PythonEmitter) -> None:
+    """Write a place where a warp may be interrupted, if the schedule is a shuffled one."""
+    if e.coroutine:
+        e.globals["pause"] = pause
+        e.line(f"if g.launch.chance and g.launch.chance.random() < 0.5: yield pause({e.at()})")
+
+
 def _ordered(op: Op) -> bool:
     return op.integer("ordering", 0) != 0 or "volatile_" in op.attributes
 
@@ -84,6 +92,8 @@ def _load(e: PythonEmitter, op: Op) -> None:
     (pointer,), (result,) = op.operands, op.results
     access = access_of(e, op, pointer, result.type, "read", op.integer("alignment", 0))
     what = e.const(access, "read")
+    if access.strong:
+        interrupt(e)
     if access.register is not None:
         e.globals["load_register"] = registers.load_register
         e.let(result, f"load_register(g, {what}, {e.ref(pointer)}, {e.mask})")
@@ -101,6 +111,8 @@ def _store(e: PythonEmitter, op: Op) -> None:
     value, pointer = op.operands
     access = access_of(e, op, pointer, value.type, "write", op.integer("alignment", 0))
     what = e.const(access, "write")
+    if access.strong:
+        interrupt(e)
     if access.register is not None:
         e.globals["store_register"] = registers.store_register
         e.line(f"store_register(g, {what}, {e.ref(pointer)}, {e.ref(value)}, {e.mask})")
