@@ -21,6 +21,7 @@ from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lane_kit import lanes
 from basedsl.numeric.literals import as_numeric
 from basedsl.numeric.mathematics import elementary
+from basedsl.numeric.number import Float, Integer, Numeric, NumericMeta, is_dynamic
 from basedsl.numeric.operators import logical_not
 from basedsl.numeric.promotion import join_types, promote, promote_types, promotion_table
 from basedsl.numeric.python_class import ambiguous, is_ambiguous, python_class, type_of
@@ -30,7 +31,6 @@ from basedsl.numeric.types import (
     TYPES,
     BFloat16,
     Boolean,
-    Float,
     Float4E2M1FN,
     Float6E2M3FN,
     Float6E3M2FN,
@@ -48,9 +48,6 @@ from basedsl.numeric.types import (
     Int32,
     Int64,
     Int128,
-    Integer,
-    Numeric,
-    NumericMeta,
     TFloat32,
     Uint4,
     Uint8,
@@ -61,7 +58,6 @@ from basedsl.numeric.types import (
     dtype,
     from_dlpack,
     from_numpy_dtype,
-    is_dynamic,
     mlir_type,
 )
 

@@ -16,10 +16,11 @@ from typing import Any
 from basedsl.errors import DSLError, DSLTypeError
 from basedsl.numeric import mathematics, rounding
 from basedsl.numeric.engine import apply
+from basedsl.numeric.number import Numeric, is_dynamic
 from basedsl.numeric.operators import GT, LT
 from basedsl.numeric.promotion import defaults
 from basedsl.numeric.selection import maximum, minimum, select
-from basedsl.numeric.types import Boolean, Numeric, is_dynamic
+from basedsl.numeric.types import Boolean
 from basedsl.tracing import trace as tracing
 
 Function = Callable[..., Any]

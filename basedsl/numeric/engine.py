@@ -18,6 +18,7 @@ from basedsl.numeric.conversion import convert_number, emit_conversion
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import Kit, kit_of
 from basedsl.numeric.literals import as_numeric, is_numeric_literal
+from basedsl.numeric.number import Numeric, check_literal
 from basedsl.numeric.promotion import (
     PLAIN_PYTHON,
     Defaults,
@@ -27,7 +28,7 @@ from basedsl.numeric.promotion import (
     operand_type,
     storage_only,
 )
-from basedsl.numeric.types import TYPES, Numeric, check_literal
+from basedsl.numeric.types import TYPES
 from basedsl.tracing import trace as tracing
 
 # An op name, or a function that emits ops from `(kit, left type, right type, x, y)`. The operands

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from basedsl.errors import DSLTypeError
+from basedsl.numeric.number import Numeric
 from basedsl.numeric.promotion import defaults
-from basedsl.numeric.types import Boolean, Numeric, from_numpy_dtype
+from basedsl.numeric.types import Boolean, from_numpy_dtype
 
 
 def as_numeric(x: Any, like: Any = None) -> Numeric:

@@ -17,10 +17,11 @@ from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.engine import apply
 from basedsl.numeric.kit import Kit, kit_of
+from basedsl.numeric.number import Numeric
 from basedsl.numeric.operators import POW, absolute, logical_not
 from basedsl.numeric.promotion import Type, common_type, defaults, operand_type, storage_only
 from basedsl.numeric.selection import in_common_type, in_type, maximum, select
-from basedsl.numeric.types import Boolean, Float32, Numeric
+from basedsl.numeric.types import Boolean, Float32
 from basedsl.tracing import trace as tracing
 
 # Python function -> op of as many operands.

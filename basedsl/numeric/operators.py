@@ -17,8 +17,9 @@ from basedsl.numeric.engine import Operator, OperatorPlan, Shortcut, apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
 from basedsl.numeric.lane_kit import LaneKit
+from basedsl.numeric.number import Numeric
 from basedsl.numeric.promotion import Defaults, Tie, Type, common_type, defaults, storage_only
-from basedsl.numeric.types import Boolean, Float32, Float64, Numeric
+from basedsl.numeric.types import Boolean, Float32, Float64
 from basedsl.tracing import trace as tracing
 
 # Planners -------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from typing import Any
 
 from basedsl.errors import DSLTypeError
 from basedsl.numeric.formats import Kind
+from basedsl.numeric.number import Numeric
 from basedsl.numeric.types import (
     TYPES,
     BFloat16,
@@ -37,7 +38,6 @@ from basedsl.numeric.types import (
     Float16,
     Float32,
     Int32,
-    Numeric,
     from_numpy_dtype,
 )
 from basedsl.tracing import trace as tracing

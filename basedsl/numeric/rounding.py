@@ -16,9 +16,10 @@ from basedsl.errors import DSLTypeError, with_article
 from basedsl.numeric.checks import check_float
 from basedsl.numeric.conversion import emit_conversion
 from basedsl.numeric.kit import Value, kit_of
+from basedsl.numeric.number import Numeric
 from basedsl.numeric.promotion import defaults, storage_only
 from basedsl.numeric.selection import select
-from basedsl.numeric.types import Boolean, Float32, Float64, Numeric
+from basedsl.numeric.types import Boolean, Float32, Float64
 from basedsl.tracing import trace as tracing
 
 # Powers of ten up to these are exact in the type.

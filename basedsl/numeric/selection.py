@@ -7,9 +7,10 @@ from typing import Any
 from basedsl.numeric.engine import apply
 from basedsl.numeric.formats import Kind
 from basedsl.numeric.kit import kit_of
+from basedsl.numeric.number import Numeric, check_literal
 from basedsl.numeric.operators import GT, LT
 from basedsl.numeric.promotion import Tie, Type, common_type, defaults, operand_type
-from basedsl.numeric.types import Boolean, Numeric, check_literal
+from basedsl.numeric.types import Boolean
 from basedsl.tracing import trace as tracing
 
 _LARGER = {Kind.SIGNED: "arith.maxsi", Kind.UNSIGNED: "arith.maxui", Kind.BOOLEAN: "arith.ori"}

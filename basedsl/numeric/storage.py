@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from basedsl.numeric.formats import Kind
-from basedsl.numeric.types import Numeric
+from basedsl.numeric.number import Numeric
 
 
 def from_storage(T: type[Numeric], raw: Any) -> bool | int | float:
