@@ -1,4 +1,4 @@
-"""What the kit for authors of DSLs costs: against another checkout, in turns, in new processes.
+"""The kit for authors of DSLs is timed against another checkout, in turns, in new processes.
 
 python bench/plugin_kit.py --base ../other-checkout [--rounds 9]
 

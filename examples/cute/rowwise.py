@@ -80,9 +80,9 @@ class RowTiling:
         step = self.threads * self.vector
         whole = self.exact and self.columns == self.chunks * step
         if row_is is None or cute.is_static(row_is):
-            if whole and row_is is not False:
+            row_is = row_is is None or bool(row_is)
+            if whole and row_is:
                 return None
-            row_is = row_is is not False
         inside = cute.make_rmem_tensor(self.chunks, cute.Boolean)
         for c in range(self.chunks):
             if self.exact and (c + 1) * step <= self.columns:

@@ -31,7 +31,7 @@ MODULES = (
     "basedsl.objectstage.asserts",
     "basedsl.objectstage.failure",
     "basedsl.options",
-    "basedsl.plugin.manager",
+    "basedsl.plugin.answers",
     "basedsl_cute.device.driver",
     "basedsl_cute.sim.errors",
 )

@@ -221,13 +221,18 @@ def test_saving_writes_readable_files(mlir_context, parse, tmp_path):
         Step("code", lambda op, context: b"\x00\x01", suffix=".o"),
     )
     paths = stages.save(tmp_path / "out", "fn")
-    names = ["fn.0.input.mlir", "fn.1.fold.mlir", "fn.2.text.s", "fn.3.code.o"]
+    names = ["fn.mlir", "fn.01.fold.mlir", "fn.02.text.s", "fn.03.code.o"]
     assert [path.name for path in paths] == names
     assert "func.func" in paths[0].read_text()
     assert paths[2].read_text() == "hello"
     assert paths[3].read_bytes() == b"\x00\x01"
     some = stages.save(tmp_path / "some", "fn", ("code", "unknown"))
-    assert [path.name for path in some] == ["fn.3.code.o"]
+    assert [path.name for path in some] == ["fn.03.code.o"]
+    ptx = go(mlir_context, parse(), Step("ptx", lambda op, context: "ptx", suffix=".ptx"))
+    assert [path.name for path in ptx.save(tmp_path, "fn.sm_90a", ("ir", "ptx"))] == [
+        "fn.sm_90a.mlir",
+        "fn.sm_90a.ptx",
+    ]
 
 
 def test_report_has_a_line_for_each_stage(mlir_context, parse):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
-from basedsl import DSLCallError, DSLError, DSLTypeError
+from basedsl import DSLCallError, DSLError, DSLTypeError, read_object_file
 from basedsl_cute.lowering.ptx import ptxas
 
 
@@ -100,6 +100,26 @@ def test_it_costs_nothing_when_off(x, arch):
         assert codes[0].resources["traced_kernel"].registers == (
             codes[1].resources["plain_kernel"].registers
         )
+
+
+def machine_code(function, x, options=""):
+    """The bytes of instructions by kernel, under one name for both functions."""
+    cubin = cute.compile(function, x, options=f"--gpu-arch sm_90a {options}").__cubin__
+    return {
+        one.name.replace("traced_", "plain_"): cubin[one.offset : one.offset + one.size]
+        for one in read_object_file(cubin).sections
+        if one.name.startswith(".text.")
+    }
+
+
+@pytest.mark.skipif(ptxas.find_ptxas() is None, reason="no ptxas")
+def test_machine_code_is_the_same_without_a_recording_and_with_line_tables(x, monkeypatch):
+    plain_code = machine_code(plain, x)
+    assert list(plain_code) == [".text.plain_kernel"] and len(plain_code[".text.plain_kernel"]) > 0
+    assert machine_code(traced, x) == plain_code
+    assert machine_code(plain, x, "--lineinfo") == plain_code
+    monkeypatch.setenv("CUTE_DSL_TRACE_BUFFER", "4096")
+    assert machine_code(traced, x) != plain_code
 
 
 def test_ptx_of_a_recording(monkeypatch, x):

@@ -46,9 +46,9 @@ def test_a_program_may_keep_ptx_on_the_simulator(monkeypatch, tmp_path, x):
     monkeypatch.setenv("CUTE_DSL_DUMP_DIR", str(tmp_path))
     cute.compile[cute.KeepPTX, cute.GPUArch("sim")](twice, x)(x)
     assert list(tmp_path.iterdir()) == [] and (x == 2).all()
-    with pytest.raises(OptionError, match="keep names 'pxt', and cute has no such") as caught:
-        cute.compile(twice, x, options="--keep pxt")
-    assert caught.value.hint == "did you mean ptx?"
+    with pytest.raises(OptionError, match="keep names 'resorces', and cute has no such") as caught:
+        cute.compile(twice, x, options="--keep resorces")
+    assert caught.value.hint == "did you mean resources?"
 
 
 def test_the_architecture_changes_at_run_time_with_no_cache_to_clear(monkeypatch, x):

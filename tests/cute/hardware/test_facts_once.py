@@ -21,6 +21,9 @@ LIMITS = (64 << 10, 65535, 48 << 10, 99 << 10, 163 << 10, 227 << 10, 228 << 10)
 ALLOWED = {
     "algebra/compose.py: _MAX_VERIFIED = 1 << 16": "coordinates that a check goes through",
     "algebra/inverse.py: _MAX_VERIFIED = 1 << 16": "coordinates that a check goes through",
+    "interop/events.py: def record_events(capacity: int = 1 << 16) -> Iterator[Events]:": (
+        "events of a buffer"
+    ),
     "algebra/draw.py: MAX_CELLS = 1 << 16": "cells of a picture",
 }
 # Warps counted by a literal, and constants named like a fact.

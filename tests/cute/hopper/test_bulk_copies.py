@@ -108,9 +108,9 @@ def test_sizes_of_the_run(hopper):
 @pytest.mark.parametrize(
     "first, count, message",
     [
-        (2, 4, "global address .*: both are multiples of 16 bytes"),
+        (2, 4, "of 16 bytes at global address .*, not in 16s"),
         (0, 3, "a bulk copy of 12 bytes"),
-        (56, 12, "out-of-bounds read of 48 bytes at address .* `x`, the closest, ends at"),
+        (56, 12, "out-of-bounds read of 48 bytes at address .* by a bulk copy"),
         (0, 68, "reaches beyond the block's shared memory"),
     ],
 )

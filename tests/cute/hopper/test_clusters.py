@@ -110,7 +110,7 @@ def wrong(which: cute.Constexpr):
     [
         ("waits", r"cluster_wait\(\) with no cluster_arrive\(\) before"),
         ("arrives", r"cluster_arrive\(\) for the second time with no cluster_wait\(\) between"),
-        ("writes", "write of 4 bytes in the shared memory of block 5 of the cluster, which has 2"),
+        ("writes", "write of 4 bytes in shared memory of block 5 of 2 of the cluster"),
     ],
 )
 def test_no_such_thing(sim, which, message):

@@ -173,7 +173,7 @@ BEFORE_IT_RUNS = {
     "no stages": ({"stages": 0}, "a pipeline has a static number of stages from 1, not 0"),
     "too large": (
         {"tile": (64, 256, 128), "stages": 4},
-        "allocates 394240 bytes of shared memory; a block has at most 232448",
+        "allocates 394240 bytes of shared memory",
     ),
     "less than a step of K": (
         {"tile": (64, 64, 8)},

@@ -101,7 +101,7 @@ def test_compiled_functions_take_other_objects_of_the_kind(target):
 @pytest.mark.parametrize(
     "pointers, types, message",
     [
-        ([1, 2], [cute.Int32], "gives 2 pointers, __get_mlir_types__ 1 types"),
+        ([1, 2], [cute.Int32], "gives 2 pointers and 1 types"),
         ([1], ["i32"], "gives 'i32', which is not a numeric type"),
     ],
 )

@@ -34,6 +34,9 @@ TCGEN05_MMA = (
     "ctaGroup = #nvvm.cta_group<cta_1>}} : (!llvm.ptr<6>, i64, i64, i32, i1)"
 )
 # Op -> its text, for each row of the table in turn.
+LAUNCH_CONTROL = (
+    '"nvvm.clusterlaunchcontrol.try.cancel"(%b, %b) {} : (!llvm.ptr<3>, !llvm.ptr<3>) -> ()'
+)
 TEXTS = {
     "nvvm.cp.async.shared.global": [
         "nvvm.cp.async.shared.global %b, %g, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>"
@@ -53,7 +56,9 @@ TEXTS = {
     ],
     "nvvm.cp.async.bulk.tensor.shared.cluster.global": [
         "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
-        " : !llvm.ptr<7>, !llvm.ptr"
+        " {group = #nvvm.cta_group<cta_2>} : !llvm.ptr<7>, !llvm.ptr",
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global %d, %p, %b, box[%c]"
+        " : !llvm.ptr<7>, !llvm.ptr",
     ],
     "nvvm.cp.async.bulk.tensor.global.shared.cta": [
         "nvvm.cp.async.bulk.tensor.global.shared.cta %p, %b, box[%c] : !llvm.ptr, !llvm.ptr<3>"
@@ -83,6 +88,10 @@ TEXTS = {
     "nvvm.mapa": ["%q = nvvm.mapa %b, %c : !llvm.ptr<3> -> !llvm.ptr<7>"],
     "nvvm.griddepcontrol": ["nvvm.griddepcontrol wait"],
     "nvvm.setmaxregister": ["nvvm.setmaxregister increase 40"],
+    "nvvm.clusterlaunchcontrol.try.cancel": [
+        LAUNCH_CONTROL.format("{multicast}"),
+        LAUNCH_CONTROL.format(""),
+    ],
     "nvvm.prefetch": ["nvvm.prefetch tensormap, %p : !llvm.ptr"],
     "nvvm.redux.sync": [
         "%r = nvvm.redux.sync fmax %f, %c : f32 -> f32",

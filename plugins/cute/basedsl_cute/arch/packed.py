@@ -1,20 +1,20 @@
-"""Arithmetic on pairs of Float32: one instruction on Blackwell (PTX ISA 9.7.3, ".f32x2"), two
-here.
+"""Arithmetic on pairs of Float32: one instruction from sm_100 on (PTX ISA 9.7.3, ".f32x2"), two
+before.
 
 A pair is a tuple of two numbers, converted to Float32; DSLTypeError for anything else. Each result
-is rounded: these products and sums are math.fma with a neutral operand, which nothing contracts.
+is rounded: nothing contracts these products and sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from basedsl import DSLTypeError, Float32
 from basedsl_cute.algebra.ignored_location import takes_location
-from basedsl_cute.tensors import math
+from basedsl_cute.arch.emit import emit_op
 
 Pair = tuple[Any, Any]
+_PAIR = "vector<2xf32>"
 
 
 @takes_location
@@ -22,13 +22,13 @@ def add_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
     """Return the sums of two pairs of Float32: `src_a` and `src_b` are tuples of two numbers, and
     so is the result.
     """
-    return _pairwise("add_packed_f32x2()", lambda a, b: math.fma(a, 1.0, b), src_a, src_b)
+    return _pairwise("add_packed_f32x2()", "arith.addf", src_a, src_b)
 
 
 @takes_location
 def sub_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
     """Return the differences `src_a - src_b` of two pairs of Float32, tuples of two numbers."""
-    return _pairwise("sub_packed_f32x2()", lambda a, b: math.fma(b, -1.0, a), src_a, src_b)
+    return _pairwise("sub_packed_f32x2()", "arith.subf", src_a, src_b)
 
 
 @takes_location
@@ -36,18 +36,27 @@ def mul_packed_f32x2(src_a: Pair, src_b: Pair) -> Pair:
     """Return the products of two pairs of Float32: `src_a` and `src_b` are tuples of two numbers,
     and so is the result.
     """
-    return _pairwise("mul_packed_f32x2()", lambda a, b: math.fma(a, b, -0.0), src_a, src_b)
+    return _pairwise("mul_packed_f32x2()", "arith.mulf", src_a, src_b)
 
 
 @takes_location
 def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair) -> Pair:
     """Return `src_a * src_b + src_c` of pairs of Float32, each rounded once."""
-    return _pairwise("fma_packed_f32x2()", math.fma, src_a, src_b, src_c)
+    return _pairwise("fma_packed_f32x2()", "math.fma", src_a, src_b, src_c)
 
 
-def _pairwise(what: str, f: Callable[..., Any], *pairs: Any) -> Pair:
+def _pairwise(what: str, op: str, *pairs: Any) -> Pair:
+    operands = []
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DSLTypeError(f"{what} takes pairs (x0, x1) of Float32, not {pair!r}")
-    low, high = zip(*pairs, strict=True)
-    return f(*map(Float32, low)), f(*map(Float32, high))
+        numbers = [Float32(x).ir_value() for x in pair]
+        operands.append(emit_op(what, "vector.from_elements", numbers, [_PAIR]).result)
+    made = emit_op(what, op, operands, [_PAIR]).result
+    low, high = (
+        emit_op(
+            what, "vector.extract", [made], ["f32"], {"static_position": f"array<i64: {i}>"}
+        ).result
+        for i in (0, 1)
+    )  # fmt: skip
+    return Float32.from_value(low), Float32.from_value(high)

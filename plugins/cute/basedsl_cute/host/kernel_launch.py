@@ -294,6 +294,7 @@ def _trace_kernel(
     kernel = call.kernel
     code = kernel.fn.__code__
     place = ir.Location.file(code.co_filename, code.co_firstlineno, 1)
+    parameters: list[Any] = []
 
     @contextlib.contextmanager
     def opened(name: str, types: list[Any], passed: list[Any]) -> Iterator[Sequence[Any]]:
@@ -309,13 +310,16 @@ def _trace_kernel(
                 every["arg_attrs"] = ir.ArrayAttr.get(marks)
             op = ir.Operation.create("gpu.func", attributes=every, regions=1)
             entry = op.regions[0].blocks.append(*types, arg_locs=[place] * len(types))
+        parameters.extend(entry.arguments)
         with trace.insertion(entry):
             yield entry.arguments
             ir.Operation.create("gpu.return")
 
     pairs = zip(call.values, kernel.signature.parameters, strict=True)
     values = [v if p.is_constexpr else _declared(v, p) for v, p in pairs]
-    return trace_kernel(trace, kernel, values, opened, span=span)
+    name, operands = trace_kernel(trace, kernel, values, opened, span=span)
+    cute_trace(trace).kernel_operands += zip(parameters, operands, strict=True)
+    return name, operands
 
 
 def _parameter_marks(ir: Any, kinds: Sequence[Any]) -> list[Any]:
