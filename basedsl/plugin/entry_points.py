@@ -2,7 +2,7 @@
 
 `importlib.metadata` opens and parses the entry points of every distribution, which in a large
 environment takes longer than running a cached program. Here a file is parsed only if it names the
-group. It is imported when it is asked: its own import takes a tenth of that of a DSL.
+group, and without one `importlib.metadata`, a tenth of the import of a DSL, is not even loaded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def installed(group: str) -> Iterable[EntryPoint]:
     """Return the entry points of `group`. Of two distributions of a name, the first on the path
     counts.
     """
-    from importlib.metadata import entry_points
-
     others = (f for f in sys.meta_path if f is not PathFinder)
     if any(hasattr(f, "find_distributions") for f in others) or any(map(os.path.isfile, sys.path)):
+        from importlib.metadata import entry_points
+
         return entry_points(group=group)  # zip files, finders of other kinds
     found: list[EntryPoint] = []
     seen: set[str] = set()

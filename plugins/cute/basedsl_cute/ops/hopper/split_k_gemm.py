@@ -168,7 +168,7 @@ def gemm_kernel(
             1, 128 * cfg.consumers
         )  # partial sums overwrite the stages, which all have read
         cute.autovec_copy(acc, mma.get_slice(thread).partition_C(sums))
-    cluster_sync(cfg, arch.cluster_arrive)
+    cluster_sync(cfg)
     if warp_idx < 4 * cfg.consumers:
         if cute.const_expr(kinds.major_c is sm90.LayoutEnum.COL_MAJOR):
             reduce_partials(
@@ -180,17 +180,16 @@ def gemm_kernel(
             results = OutputTile(c, operands)
             reduce_partials(sums, results, (m, n, batch), rank, thread, cfg, epilogue_op, vector)
     if cute.const_expr(cfg.split > 1):
-        cluster_sync(
-            cfg, arch.cluster_arrive_relaxed
-        )  # no block ends while others read its partial sums
+        # No block ends while others read its partial sums: a relaxed arrival would not order them.
+        cluster_sync(cfg)
 
 
-def cluster_sync(cfg: Config, arrive: Any) -> None:
-    """Synchronise all threads of the cluster; `arrive` is the form of the arrival."""
+def cluster_sync(cfg: Config) -> None:
+    """Synchronise all threads of the cluster."""
     if cfg.split == 1:
         arch.sync_threads()
         return
-    arrive()
+    arch.cluster_arrive()
     arch.cluster_wait()
 
 
