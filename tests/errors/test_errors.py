@@ -162,7 +162,7 @@ def test_the_message_is_the_same_with_internal_frames(monkeypatch):
 def test_a_python_error_inside_the_library_says_so():
     scope = {}
     filename = str(Path(basedsl.__file__).with_name("some_room.py"))
-    exec(compile("def careless(x): return x.missing", filename, "exec"), scope)
+    exec(compile("def careless(x): return [].missing", filename, "exec"), scope)
 
     @basedsl_toy.jit
     def entry(n):

@@ -14,6 +14,7 @@ from basedsl_cute.lowering.ptx import ptxas
 from basedsl_cute.ops import matmul
 from basedsl_cute.ops.ampere import gemm as ampere_gemm
 from basedsl_cute.ops.ampere.gemm_tma import Config, gemm
+from basedsl_cute.ops.blackwell import config as blackwell_config
 from basedsl_cute.ops.gemm import kernel_selection
 from basedsl_cute.ops.hopper import gemm as hopper_gemm
 
@@ -132,7 +133,7 @@ TAKEN = {
     "rows of no 16 bytes": ("sm_90a", cute.Float16, False, False, ampere_gemm.Config),
     "no setmaxnreg": ("sm_90", cute.Float16, True, True, ampere_gemm.Config),
     "no TMA": ("sm_80", cute.Float16, True, True, ampere_gemm.Config),
-    "no wgmma": ("sm_100a", cute.Float16, True, True, Config),
+    "tcgen05": ("sm_100a", cute.Float16, True, True, blackwell_config.Config),
     "less shared memory": ("sm_120a", cute.Float16, True, True, Config),
 }
 

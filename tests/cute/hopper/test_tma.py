@@ -164,7 +164,7 @@ def test_parts_for_several_blocks_need_a_multicast(sim):
 
 def test_reading_without_waiting_is_found(sim):
     a, b = arrays(32, 64)
-    with pytest.raises(DSLError, match="shared memory that no thread has written"):
+    with pytest.raises(DSLError, match=r"race on shared memory|no thread has written"):
         through_smem(a, b, "K_SW128", (32, 64), waits=False)
 
 

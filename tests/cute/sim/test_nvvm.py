@@ -115,7 +115,7 @@ def test_global_ids_in_three_dimensions(kernel):
     ("line", "what"),
     [
         (f'"nvvm.addf"(%f, %f) <{{rnd = {RN[:-3]}rp>}}> : (f32, f32) -> f32', "rounding mode rp"),
-        ("llvm.call @other() : () -> ()", "to the function other"),
+        ("llvm.call @other() : () -> ()", "to the external function 'other'"),
     ],
 )
 def test_errors_name_the_form_that_has_no_rule(kernel, line, what):

@@ -258,7 +258,8 @@ def _run_groups(
     for group in groups:
         finish_bulk_stores(group)
         if group.first_warp == 0:
-            check_visits(launch, group.block)
+            own = (other for other in groups if other.block is group.block)
+            check_visits(launch, group.block, min(other.cluster_waits for other in own))
             if group.block.has_tensor_memory:
                 check_freed(group.block)
 

@@ -122,7 +122,7 @@ def test_a_block_ends_after_the_accesses_of_others_to_its_memory(warps):
     a, b = warps(1, blocks=2)
     stamp = races.begin_async_write(a.block.shadow, b, Site("st", None), "store", BYTES, 0)
     with pytest.raises(RaceError, match="this store is in the shared memory of another block"):
-        races.check_visits(a.launch, a.block)
-    races.check_visits(a.launch, b.block)
+        races.check_visits(a.launch, a.block, 0)
+    races.check_visits(a.launch, b.block, 0)
     a.shadow.order.end_access(stamp, a.agent)
-    races.check_visits(a.launch, a.block)
+    races.check_visits(a.launch, a.block, 0)

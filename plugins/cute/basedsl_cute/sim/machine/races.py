@@ -121,17 +121,18 @@ def check_mbarrier_fenced(shadow: ShadowMemory, g: Group, site: Site, at: int, l
         report(g.launch, "races", error)
 
 
-def check_visits(launch: SimLaunch, block: Block) -> None:
+def check_visits(launch: SimLaunch, block: Block, barriers: int) -> None:
     """Raise RaceError unless `block`, which has ended, knew that all accesses of other blocks to
-    its shared memory were over.
+    its shared memory were over. All its warps have waited at `barriers` barriers of the cluster: a
+    read is over at the reader's next arrival, a relaxed one too.
     """
     shadow = block.shadow
     if shadow is None:
         return
     own = shadow.own_warps
     known = shadow.order.clocks[own.start : own.stop, SEEN].max(axis=0)
-    for agent, (time, site, verb, thread) in shadow.visits.items():
-        if time > known[agent]:
+    for agent, (time, site, verb, thread, arrivals) in shadow.visits.items():
+        if time > known[agent] and not (verb == "read" and arrivals < barriers):
             error = RaceError(
                 f"this {verb} is in the shared memory of another block, which may have ended",
                 site,
@@ -167,7 +168,8 @@ def _note_visit(shadow: ShadowMemory, touch: _Touch, time: int) -> None:
     """Remember the last access by an agent of another block."""
     if touch.agent % shadow.order.warps not in shadow.own_warps:
         thread = touch.g.thread(int(touch.lanes[0]))
-        shadow.visits[touch.agent] = (time, touch.site, touch.verb, thread)
+        arrivals = touch.g.cluster_phase
+        shadow.visits[touch.agent] = (time, touch.site, touch.verb, thread, arrivals)
 
 
 def _read(shadow: ShadowMemory, touch: _Touch, time: int) -> None:

@@ -33,7 +33,7 @@ class ShadowMemory:
         self.read_site = np.zeros((2 * warps, size), np.int32)
         self.own_warps = range(first, first + warps)
         # The last access by each agent of another block: time, place, verb, thread.
-        self.visits: dict[int, tuple[int, Site, str, Thread]] = {}
+        self.visits: dict[int, tuple[int, Site, str, Thread, int]] = {}
         self.sites: list[Site] = []
         self._site_numbers: dict[Site, int] = {}
 
