@@ -16,6 +16,7 @@ import tempfile
 import time
 import types
 import uuid
+import weakref
 from datetime import date
 from time import perf_counter as clock
 
@@ -203,8 +204,9 @@ def a_process_in_a_branch(n):
 
 @session((1,), (1,), (5,))
 def a_file_is_read_in_each_call(jit):
-    folder = tempfile.TemporaryDirectory()
-    path = pathlib.Path(folder.name, "count")
+    handle, name = tempfile.mkstemp()
+    os.close(handle)
+    path = pathlib.Path(name)
     path.write_text("3")
 
     def f(n):
@@ -213,9 +215,9 @@ def a_file_is_read_in_each_call(jit):
         return n + found
 
     def left():
-        assert folder
         return path.read_text()
 
+    weakref.finalize(left, path.unlink)
     return f, left
 
 
