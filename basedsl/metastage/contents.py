@@ -80,6 +80,8 @@ def _immutable() -> tuple[Any, ...]:
 @_by_class
 def _is_constant(cls: Any) -> bool:
     """Return True if objects of a class cannot change, or are the DSL's own affair."""
+    if is_opaque_class(cls):  # ctypes names the module that first asked for a class of pointers
+        return False
     if issubclass(cls, _immutable()):
         return cls.__dictoffset__ == 0 or issubclass(cls, (type, enum.Enum, types.ModuleType))
     return cls in _FOLLOWED or _is_dsl(cls)

@@ -22,7 +22,7 @@ from typing import Any
 from basedsl.errors import DSLError, DSLNameError, with_article
 from basedsl.location import Span, is_internal
 from basedsl.metastage.carried_types import same_leaf
-from basedsl.metastage.contents import may_change
+from basedsl.metastage.contents import is_opaque_class, may_change
 from basedsl.metastage.foreign import ForeignObjects
 from basedsl.metastage.iterators import is_iterator, position
 from basedsl.metastage.namespaces import ONCE, Namespaces, named_in, naming_span
@@ -162,7 +162,7 @@ class State:
         self.foreign_globals = {
             name: x
             for name, x in _global_values(functions)
-            if name not in held and may_change(x) and not is_place(x)
+            if name not in held and may_change(x) and (not is_place(x) or is_opaque_class(type(x)))
         }
         self.global_iterators = [(k, x, position(x)) for k, x in held.items() if is_iterator(x)]
 
