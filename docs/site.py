@@ -1,4 +1,4 @@
-"""What the site has besides the pages of this folder: a hook of MkDocs (`mkdocs.yml`).
+"""A hook of MkDocs (`mkdocs.yml`) adds pages that are made from the code.
 
 The reference is made from docstrings, the page of messages from the programs of the tests. Links to
 files outside of `docs/` become links to the repository.

@@ -305,6 +305,20 @@ Q = np.zeros((1, 8, 4, 64), np.float16)
         ((Q, Q, Q), {"score": "linear"}, "score= is a str"),
         ((Q, Q, Q), {"block_table": np.zeros((1, 1), np.int32)}, "block_table needs seqused_k"),
         ((Q, Q, Q), {"out": np.zeros((1, 8, 4, 32), np.float16)}, "out is"),
+        ((Q, Q, Q), {"out": Q}, "out shares memory with q"),
+        ((Q, Q, Q), {"window": 4}, "window=4"),
+        ((Q, Q, Q), {"softcap": 0}, "softcap=0 is not above 0"),
+        ((Q, Q, Q), {"scale": "half"}, "scale='half'"),
+        ((Q, Q, Q), {"sinks": [1.0] * 4}, r"attention \(sinks\) takes arrays"),
+        ((Q, Q, Q), {"config": "fast"}, "config is a str"),
+        ((Q, Q, Q), {"mask": lambda b, h, q, k: q - k}, "a mask returns an Int32"),
+        ((Q, Q, Q), {"mask": lambda b, h, q, k: None}, "a mask returns a NoneType"),
+        ((Q[0], Q, Q), {"cu_seqlens_q": np.array([0.0, 8.0])}, "cu_seqlens_q is .* of Float64"),
+        (
+            (Q[0], Q[0], Q[0]),
+            {"cu_seqlens_q": np.int32([0, 4, 8]), "cu_seqlens_k": np.int32([0, 8])},
+            "2 batches of q, 1 of k",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, options, message):

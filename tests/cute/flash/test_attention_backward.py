@@ -154,3 +154,16 @@ def test_a_score_without_a_derivative():
     out, lse = attention(q, q, q, score=stepped, return_lse=True)
     with pytest.raises(DSLTypeError, match="whose derivative is not known"):
         attention_backward(q, q, q, q, out, lse, score=stepped)
+
+
+def test_no_keys_give_no_gradient():
+    q, k = normal(1, 8, 2, 32), normal(1, 0, 2, 32)
+    out, lse = attention(q, k, k, return_lse=True)
+    grads = attention_backward(normal(*out.shape), q, k, k, out, lse)
+    assert (grads[0] == 0).all() and [x.shape for x in grads[1:]] == [k.shape, k.shape]
+
+
+def test_logarithms_of_other_extents():
+    q = normal(1, 8, 2, 32)
+    with pytest.raises(DSLTypeError, match=r"lse is \(3,\) of float32, not \(1, 2, 8\)"):
+        attention_backward(q, q, q, q, q, np.zeros(3, np.float32))

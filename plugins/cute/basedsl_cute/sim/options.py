@@ -11,7 +11,7 @@ blocks of the grid."""
 
 
 Level = Literal["off", "warn", "error"]
-"""What is done about something that a check finds."""
+"""The consequence of a finding: nothing, a warning, an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,13 @@ class Tile:
         return fragment, load
 
 
+def tiles_of(dtype, head_k, head_v, cfg, thread):
+    """The tiles of the queries, the gradients, the keys and the values in shared memory."""
+    smem = cute.utils.SmemAllocator()
+    (m, n), widths = cfg.tile, (head_k, head_v)
+    return [Tile(smem, dtype, rows, width, cfg, thread) for rows in (m, n) for width in widths]
+
+
 def multiply(mma, acc, a, b):
     """acc += A B^T, of fragments loaded block by block of K; `a` may be in registers already."""
     fragment_b, load_b = b
@@ -99,6 +106,18 @@ class Rows:
         at = self.first + row
         inside = at < self.count
         return self.x[self.start + cute.where(inside, at, 0), None, self.head, self.batch], inside
+
+
+class RowNumbers:
+    """The logarithm of a query's sum and its delta; tiles reach beyond the end of the sequence."""
+
+    def __init__(self, lse, delta, sequence, head, batch):
+        self.lse, self.delta, self.sequence = lse, delta, sequence
+        self.head, self.batch = head, batch
+
+    def __call__(self, query):
+        inside = cute.min(query, self.sequence.queries - 1) + self.sequence.first_query
+        return self.lse[inside, self.head, self.batch], self.delta[inside, self.head, self.batch]
 
 
 @cute.jit
@@ -183,9 +202,7 @@ def keys_kernel(
     place = Place(variant, sequence, batch, slopes, bias, captured)
     group = q.shape[2] // k.shape[2]
     if tile * n < sequence.keys:
-        smem = cute.utils.SmemAllocator()
-        sq, sg = (Tile(smem, dtype, m, width, cfg, thread) for width in (head_k, head_v))
-        sk, sv = (Tile(smem, dtype, n, width, cfg, thread) for width in (head_k, head_v))
+        sq, sg, sk, sv = tiles_of(dtype, head_k, head_v, cfg, thread)
         mma = tiled_mma(dtype, cfg)
         keys_a, values_a = sk.as_a(mma), sv.as_a(mma)
         queries_b, grads_b = sq.as_b(mma), sg.as_b(mma)
@@ -225,10 +242,7 @@ def keys_kernel(
                 multiply(mma, scores, keys_a, queries_b)
                 multiply(mma, products, values_a, grads_b)
 
-                def rows_of(query, head=head):
-                    inside = cute.min(query, sequence.queries - 1) + sequence.first_query
-                    return lse[inside, head, own], delta[inside, head, own]
-
+                rows_of = RowNumbers(lse, delta, sequence, head, own)
                 differentiate(
                     as_rows(scores),
                     as_rows(products),
@@ -284,9 +298,7 @@ def queries_kernel(
     place = Place(variant, sequence, batch, slopes, bias, captured)
     key_head = head // (q.shape[2] // k.shape[2])
     if tile * m < sequence.queries:
-        smem = cute.utils.SmemAllocator()
-        sq, sg = (Tile(smem, dtype, m, width, cfg, thread) for width in (head_k, head_v))
-        sk, sv = (Tile(smem, dtype, n, width, cfg, thread) for width in (head_k, head_v))
+        sq, sg, sk, sv = tiles_of(dtype, head_k, head_v, cfg, thread)
         mma = tiled_mma(dtype, cfg)
         queries_a, grads_a = sq.as_a(mma), sg.as_a(mma)
         keys_b, values_b, keys_t = sk.as_b(mma), sv.as_b(mma), sk.as_turned_b(mma)
@@ -321,10 +333,7 @@ def queries_kernel(
             multiply(mma, scores, queries_a, keys_b)
             multiply(mma, products, grads_a, values_b)
 
-            def rows_of(query):
-                inside = cute.min(query, sequence.queries - 1) + sequence.first_query
-                return lse[inside, head, own], delta[inside, head, own]
-
+            rows_of = RowNumbers(lse, delta, sequence, head, own)
             differentiate(
                 as_rows(scores),
                 as_rows(products),
@@ -377,18 +386,21 @@ def backward(
     `out`, `lse` (queries, heads, batches) what the forward pass returned, `delta` of its extents
     is written. `grad_bias` (queries, keys, heads, batches) in Float32 is added to.
     """
-    delta_grid = (cute.ceil_div(out.shape[0], ROWS), out.shape[2], out.shape[3])
-    delta_kernel(out, grad, delta).launch(
-        grid=delta_grid, block=(ROWS * arch.WARP_SIZE, 1, 1), stream=stream
-    )
     rest = (lengths, extras, scale, variant, cfg)
-    keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, *rest).launch(
-        grid=(cute.ceil_div(longest_keys, cfg.tile[1]), k.shape[2], batches),
-        block=(cfg.threads, 1, 1),
-        stream=stream,
-    )
-    queries_kernel(q, k, v, grad, lse, delta, grad_q, grad_bias, *rest).launch(
-        grid=(cute.ceil_div(longest, cfg.tile[0]), q.shape[2], batches),
-        block=(cfg.threads, 1, 1),
-        stream=stream,
-    )
+    if out.shape[0] > 0:
+        delta_grid = (cute.ceil_div(out.shape[0], ROWS), out.shape[2], out.shape[3])
+        delta_kernel(out, grad, delta).launch(
+            grid=delta_grid, block=(ROWS * arch.WARP_SIZE, 1, 1), stream=stream
+        )
+    if longest_keys > 0:
+        keys_kernel(q, k, v, grad, lse, delta, grad_k, grad_v, *rest).launch(
+            grid=(cute.ceil_div(longest_keys, cfg.tile[1]), k.shape[2], batches),
+            block=(cfg.threads, 1, 1),
+            stream=stream,
+        )
+    if longest > 0:
+        queries_kernel(q, k, v, grad, lse, delta, grad_q, grad_bias, *rest).launch(
+            grid=(cute.ceil_div(longest, cfg.tile[0]), q.shape[2], batches),
+            block=(cfg.threads, 1, 1),
+            stream=stream,
+        )

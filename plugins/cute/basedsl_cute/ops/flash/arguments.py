@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ class Operand(NamedTuple):
 
 @dataclass(frozen=True)
 class Extents:
+    """The extents of an attention: sequences, the most queries and keys, heads, their elements."""
+
     batches: int
     queries: int
     keys: int
@@ -53,8 +56,7 @@ def operands_of(
     """The views of q, k and v for the kernels; DSLTypeError for arrays that do not fit together."""
     found = {}
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if library(x, "attention") is not lib:
-            raise DSLTypeError(f"attention: {name} is of another library than q")
+        _check_array(lib, name, x)
         is_packed = packed_q if name == "q" else packed_k
         if len(x.shape) != (3 if is_packed else 4):
             wanted = "(total, heads, head)" if is_packed else "(batches, length, heads, head)"
@@ -97,7 +99,38 @@ def _suits(record: ArrayRecord) -> bool:
     )
 
 
-def extents_of(operands: dict[str, Operand], starts: Any, used: Any, table: Any) -> Extents:
+class Lengths(NamedTuple):
+    """Where sequences begin in packed tensors, the keys that they use, and the pages of a cache."""
+
+    starts_q: Any = None
+    starts_k: Any = None
+    used: Any = None
+    table: Any = None
+
+    def check(self, lib: ArrayLibrary) -> None:
+        """Raise DSLTypeError for what is no array of Int32 of the library, with its modes."""
+        names = ("cu_seqlens_q", "cu_seqlens_k", "seqused_k", "block_table")
+        for name, x, modes in zip(names, self, (1, 1, 1, 2), strict=True):
+            if x is None:
+                continue
+            _check_array(lib, name, x)
+            record = ArrayRecord.of(x, name)
+            dtype = from_dlpack(*record.dtype)
+            if dtype is not cute.Int32 or len(record.shape) != modes:
+                raise DSLTypeError(
+                    f"attention: {name} is {tuple(x.shape)} of {dtype.__name__}, not Int32 "
+                    f"of {modes} mode{'s' * (modes > 1)}"
+                )
+
+
+def _check_array(lib: ArrayLibrary, name: str, x: Any) -> None:
+    if library(x, f"attention ({name})") is not lib:
+        raise DSLTypeError(f"attention: {name} is of another library than q")
+
+
+def extents_of(operands: dict[str, Operand], lengths: Lengths) -> Extents:
+    """The extents of the operands; DSLTypeError for those that do not fit together."""
+    starts, starts_k, used, table = lengths
     (queries, head, heads, batches), (keys, head_k, key_heads, batches_k) = (
         operands[name].shape for name in "qk"
     )
@@ -116,12 +149,14 @@ def extents_of(operands: dict[str, Operand], starts: Any, used: Any, table: Any)
             )
     if starts is not None:
         batches = starts.shape[0] - 1
-    elif table is None and batches != batches_k:
+    if starts_k is not None:
+        batches_k = starts_k.shape[0] - 1
+    if table is None and batches != batches_k:
         raise DSLTypeError(f"attention: {batches} batches of q, {batches_k} of k")
     if table is not None:
         if used is None:
             raise DSLTypeError("attention: block_table needs seqused_k, the keys of each sequence")
-        if len(table.shape) != 2 or table.shape[0] != batches:
+        if table.shape[0] != batches:
             given = tuple(table.shape)
             raise DSLTypeError(f"attention: block_table is {given}, not (batches, pages)")
         keys *= table.shape[1]
@@ -142,7 +177,9 @@ def variant_of(
 ) -> tuple[Variant, tuple[Any, ...]]:
     """The static part of the options, and the operands that go with it."""
     causal = normalised_causal(causal)
-    left, right = (None, None) if window is None else window
+    left, right = _window(window)
+    if softcap is not None and not float(softcap) > 0:
+        raise DSLTypeError(f"attention: softcap={softcap!r} is not above 0")
     if causal:
         right = 0 if right is None else min(right, 0)
     own_score = Captured.of(score, "score")
@@ -150,6 +187,9 @@ def variant_of(
     own_mask = Captured.of(mask, "mask", len(arrays))
     arrays = [*arrays, *([] if own_mask is None else own_mask.arrays)]
     alibi, sinks, bias = tensors
+    for name, x in (("alibi", alibi), ("sinks", sinks), ("bias", bias)):
+        if x is not None:
+            _check_array(lib, name, x)
     for name, x in (("alibi", alibi), ("sinks", sinks)):
         if x is not None and tuple(x.shape) != (extents.heads,):
             raise DSLTypeError(f"attention: {name} is {tuple(x.shape)}, not ({extents.heads},)")
@@ -167,6 +207,17 @@ def variant_of(
         bias is not None,
     )
     return variant, (alibi, sinks, bias, tuple(arrays))
+
+
+def _window(window: Any) -> tuple[int | None, int | None]:
+    if window is None:
+        return None, None
+    pair = tuple(window) if isinstance(window, tuple | list) else ()
+    if len(pair) != 2 or any(type(n) is not int for n in pair if n is not None):
+        raise DSLTypeError(
+            f"attention: window={window!r}", hint="(left, right): numbers of keys, or None for all"
+        )
+    return pair[0], pair[1]
 
 
 def normalised_causal(causal: bool | str) -> str:
@@ -217,3 +268,36 @@ def rows_of_heads(x, head, vector=VECTOR):
     pointer = x.iterator.align(vector * x.element_type.width // 8)
     layout = cute.make_layout((shape[0], head, shape[2], shape[3]), stride=steps)
     return cute.make_tensor(pointer, layout)
+
+
+def check_apart(name: str, written: Any, read: dict[str, Any]) -> None:
+    """Raise DSLTypeError if the array that is written shares memory with one that is read, as far
+    as the stretches from their first to their last elements tell.
+    """
+    own = _stretch(written, name)
+    for other, x in read.items():
+        stretch = _stretch(x, other)
+        if max(own.start, stretch.start) < min(own.stop, stretch.stop):
+            raise DSLTypeError(
+                f"attention: {name} shares memory with {other}", hint="pass another array, or none"
+            )
+
+
+def _stretch(x: Any, name: str) -> range:
+    record = ArrayRecord.of(x, name)
+    if 0 in record.shape:
+        return range(0)
+    steps = [(n - 1) * d for n, d in zip(record.shape, record.strides, strict=True)]
+    size = record.dtype[1] // 8
+    low, high = sum(d for d in steps if d < 0), sum(d for d in steps if d > 0)
+    return range(record.address + low * size, record.address + (high + 1) * size)
+
+
+def scale_of(scale: Any, head: int) -> float:
+    """The factor of the products: 1 / sqrt(head) for None."""
+    if scale is None:
+        return float(1 / math.sqrt(head))
+    try:
+        return float(scale)
+    except (TypeError, ValueError):
+        raise DSLTypeError(f"attention: scale={scale!r}", hint="pass a number, or None") from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError
+from basedsl import DSLTypeError, with_article
 from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
@@ -18,10 +17,13 @@ from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash import torch_attention
 from basedsl_cute.ops.flash.arguments import (
     Extents,
+    Lengths,
     Operand,
+    check_apart,
     extents_of,
     operands_of,
     rows_of_heads,
+    scale_of,
     variant_of,
     view_of_heads,
 )
@@ -81,7 +83,8 @@ def attention(
             returns the score. Positions are those in the sequence.
         mask: a function `mask(batch, head, q, k)` that says if a query sees a key.
         cu_seqlens_q, cu_seqlens_k: Int32 arrays of where each sequence begins, and the end, for
-            packed sequences of any lengths: `q`, `k`, `v` are (total, heads, head) then.
+            packed sequences of any lengths: `q`, `k`, `v` are (total, heads, head) then. Rows of
+            no sequence are not written.
         max_seqlen_q, max_seqlen_k: the most queries and keys of a sequence, if they are packed;
             by default all.
         seqused_k: an Int32 array of the number of keys of each sequence.
@@ -140,30 +143,37 @@ def attention(
         forward = torch_attention.Forward(attention, attention_backward)
         found = torch_attention.differentiable(forward, q, k, v, options, (score, mask))
         return found if return_lse else found[0]
+    lengths = Lengths(cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
+    lengths.check(lib)
     packed = cu_seqlens_q is not None
     operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, block_table)
-    extents = extents_of(operands, cu_seqlens_q, seqused_k, block_table)
+    extents = extents_of(operands, lengths)
     variant, extras = variant_of(
         causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
     )
-    if scale is None:
-        scale = 1 / math.sqrt(extents.head)
+    factor = scale_of(scale, extents.head)
     longest = extents.queries if max_seqlen_q is None else max_seqlen_q
-    lengths = (cu_seqlens_q, cu_seqlens_k, seqused_k, block_table)
     is_dense = all(x is None for x in lengths)
     if config is None:
         config = _chosen(extents, longest, operands["q"], variant, is_dense)
+    elif not isinstance(config, ampere.Config | hopper.Config):
+        raise DSLTypeError(
+            f"attention: config is {with_article(type(config))}",
+            hint="a Config of ops.ampere.attention or ops.hopper.attention",
+        )
     elif isinstance(config, hopper.Config) and not is_dense:
         raise DSLTypeError("attention: the kernel of ops.hopper takes no packed or paged sequences")
     result, views = _results(lib, q, out, extents, layout, packed, return_lse, config)
-    if extents.batches * extents.queries * extents.heads:
+    if out is not None:
+        check_apart("out", out, {"q": q, "k": k, "v": v})
+    if extents.batches * longest * extents.heads:
         _run(
             lib,
             [operands[name].view for name in "qkv"],
             views,
             lengths,
             extras,
-            (float(scale), extents.batches, longest, extents.head, extents.head_v, variant, config),
+            (factor, extents.batches, longest, extents.head, extents.head_v, variant, config),
             q,
         )
     return result

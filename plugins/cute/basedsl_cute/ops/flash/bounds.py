@@ -46,7 +46,8 @@ def truth_of(mask: Callable[..., Any], batch: Any, *ranges: Any) -> Truth:
         return Truth(bool(result), not bool(result))
     known = {x.ir_value(): Interval(*ends) for x, ends in zip((head, q, k), ranges, strict=True)}
     bounds = _Bounds(dict(known))
-    return bounds.of(result.ir_value()) or _UNKNOWN
+    found = bounds.of(result.ir_value())
+    return found if isinstance(found, Truth) else _UNKNOWN
 
 
 class _Bounds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import basedsl_cute as cute
@@ -12,9 +11,11 @@ from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.ampere.attention_backward import backward
 from basedsl_cute.ops.array_libraries import library
 from basedsl_cute.ops.flash.arguments import (
+    Lengths,
     extents_of,
     operands_of,
     rows_of_heads,
+    scale_of,
     variant_of,
     view_of_heads,
 )
@@ -63,13 +64,14 @@ def attention_backward(
     256.0
     """
     lib = library(q, "attention")
+    lengths = Lengths(cu_seqlens_q, cu_seqlens_k)
+    lengths.check(lib)
     packed = cu_seqlens_q is not None
     operands = operands_of(lib, q, k, v, layout, packed, cu_seqlens_k is not None, None)
-    extents = extents_of(operands, cu_seqlens_q, None, None)
+    extents = extents_of(operands, lengths)
     variant, extras = variant_of(
         causal, window, softcap, (alibi, sinks, bias), score, mask, extents, lib
     )
-    scale = 1 / math.sqrt(extents.head) if scale is None else scale
     if tuple(grad.shape) != tuple(out.shape) or grad.dtype != q.dtype:
         raise DSLTypeError(
             f"attention: grad is {tuple(grad.shape)} of {grad.dtype}, not {tuple(out.shape)} "
@@ -87,6 +89,11 @@ def attention_backward(
         results.append(view_of_heads(lib, x, record, layout, packed=packed)[0])
     rows, _, heads, batches = operands["q"].shape
     delta = lib.empty((batches, heads, rows), lib.dtype(cute.Float32), q)
+    wanted = (heads, rows) if packed else (batches, heads, rows)
+    if tuple(lse.shape) != wanted or lse.dtype != delta.dtype:
+        raise DSLTypeError(
+            f"attention: lse is {tuple(lse.shape)} of {lse.dtype}, not {wanted} of {delta.dtype}"
+        )
     order, steps = (rows, heads, batches), (1, rows, heads * rows)
     views = [lib.view(lib.compact(x), order, steps) for x in (lse, delta)]
     if config is None:
@@ -105,9 +112,9 @@ def attention_backward(
             *views,
             *grads,
             grad_bias,
-            (cu_seqlens_q, cu_seqlens_k, None, None),
+            lengths,
             extras,
-            float(scale),
+            scale_of(scale, extents.head),
             extents.batches,
             extents.queries if max_seqlen_q is None else max_seqlen_q,
             extents.keys if max_seqlen_k is None else max_seqlen_k,

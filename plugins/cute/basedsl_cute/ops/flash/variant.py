@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import basedsl_cute as cute
+from basedsl import DSLTypeError, with_article
 from basedsl_cute.ops.flash.bounds import Truth, truth_of
 from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.derivative import derivative, opaque
@@ -130,7 +131,13 @@ class Place:
         if variant.right is not None:
             seen = seen & (key <= query + self.shift + variant.right)
         if self.user_mask is not None:
-            seen = seen & self.user_mask(self.batch, head, *self._inside(query, key))
+            shown = self.user_mask(self.batch, head, *self._inside(query, key))
+            if not isinstance(shown, bool | cute.Boolean):
+                raise DSLTypeError(
+                    f"a mask returns {with_article(type(shown))}",
+                    hint="return a comparison: True where the query sees the key",
+                )
+            seen = seen & shown
         return seen
 
     def score(self, score, head, query, key):
