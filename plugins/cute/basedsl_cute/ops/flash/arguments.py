@@ -100,7 +100,7 @@ def _suits(record: ArrayRecord) -> bool:
 
 
 class Lengths(NamedTuple):
-    """Where sequences begin in packed tensors, the keys that they use, and the pages of a cache."""
+    """Arrays tell where sequences begin in packed tensors, their keys in use, and a cache's pages."""
 
     starts_q: Any = None
     starts_k: Any = None
