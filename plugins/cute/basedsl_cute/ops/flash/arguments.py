@@ -100,7 +100,7 @@ def _suits(record: ArrayRecord) -> bool:
 
 
 class Lengths(NamedTuple):
-    """Arrays tell where sequences begin in packed tensors, their keys in use, and a cache's pages."""
+    """Arrays tell where packed sequences begin, the keys in use, and the pages of a cache."""
 
     starts_q: Any = None
     starts_k: Any = None
