@@ -290,9 +290,10 @@ def memory(device, table):
     for nbytes, stages in ((1024, 1), (16384, 1), (16384, 4), (32768, 4), (8192, 8), (2048, 8)):
         for where, room, apart in (("l2", 8 << 20, 65536), ("hbm", 4 * GIB, far)):
             turns = 256 if stages > 1 else 64
+            before = flush if where == "hbm" else None
             cycles = device.cycles(
                 "tma", 32, turns, (big, POINTER), (room, WIDE), (apart, WIDE), (nbytes, INT),
-                (stages, INT), smem=nbytes * stages + 1024, before=flush if where == "hbm" else None,
+                (stages, INT), smem=nbytes * stages + 1024, before=before,
             )  # fmt: skip
             name = f"tma_{where}_{nbytes}x{stages}"
             if stages == 1:
