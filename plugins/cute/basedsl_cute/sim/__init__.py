@@ -24,6 +24,7 @@ from basedsl_cute.sim.explore import Failure, explore
 from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
 from basedsl_cute.sim.options import SimOptions
+from basedsl_cute.sim.profiling import profile
 
 __all__ = [
     "ArithmeticTrapError",
@@ -45,6 +46,7 @@ __all__ = [
     "UninitializedReadError",
     "WarpError",
     "explore",
+    "profile",
     "reachable",
     "translate",
 ]
