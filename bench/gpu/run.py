@@ -51,6 +51,7 @@ PROGRAMS = (
     Program("gpu/grouped_gemm.py", 30),
     Program("gpu/attention.py", 200, quick=("--quick",)),
     Program("gpu/kernels.py", 110, quick=("--only", "sgemm")),
+    Program("gpu/programs.py", 90, quick=("--only", "elementwise")),
     Program("compile.py", 100, ("--repeat", "3"), quick=("--only", "elementwise", "--no-growth")),
 )
 
