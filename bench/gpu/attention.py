@@ -389,7 +389,7 @@ def flops_of(shape):
 
 
 def speeds(contenders, work, graphs=True):
-    """`work` over the median seconds of a call of each contender: a function, or several in turn."""
+    """`work` over the median seconds of a call of each contender, a function or a list of such."""
     rows = {}
     for name, calls in contenders.items():
         calls = calls if isinstance(calls, list) else [calls]
