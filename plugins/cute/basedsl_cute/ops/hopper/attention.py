@@ -73,7 +73,7 @@ def forward_kernel(
     lse,  # a tensor or None
     extras: tuple,
     scale: cute.Float32,
-    swizzle: cute.Int32,
+    swizzle,  # an Int32 or None
     mma_s: cute.Constexpr,
     mma_o: cute.Constexpr,
     dtype: cute.Constexpr,
@@ -83,7 +83,9 @@ def forward_kernel(
     (m, n), head_v = cfg.tile, out.shape[1]
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
-    tile, head, batch = work_of(arch.block_idx()[0], tma_q.shape, swizzle, m)
+    tile, head, batch = arch.block_idx()
+    if cute.const_expr(swizzle is not None):
+        tile, head, batch = work_of(tile, tma_q.shape, swizzle, m)
     slopes, sinks, bias, captured = extras
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
     place = Place(variant, sequence, batch, slopes, bias, captured)
@@ -334,15 +336,16 @@ def forward(
     loads: list = []
     for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
-    swizzle = cute.Int32(1)
+    swizzle, grid = None, (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
     if cute.const_expr(variant.right is not None or variant.mask is not None):
         held = cute.Int64(k.shape[0]) * (2 * (head_k + head_v))
         group = q.shape[2] // k.shape[2]
         swizzle = group * cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
         swizzle = cute.min(swizzle, q.shape[2] * q.shape[3])
+        grid = (grid[0] * grid[1] * grid[2], 1, 1)
     static = (mma_s, mma_o, dtype, variant, cfg)
     forward_kernel(*loads, out, lse, extras, scale, swizzle, *static).launch(
-        grid=(cute.ceil_div(q.shape[0], m) * q.shape[2] * q.shape[3], 1, 1),
+        grid=grid,
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,
