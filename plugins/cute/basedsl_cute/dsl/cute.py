@@ -225,3 +225,6 @@ class CuteDSL(DSL[Cute]):
 
 
 CUTE = CuteDSL(Cute())
+
+jit = CUTE.jit
+kernel = CUTE.kernel
