@@ -234,3 +234,6 @@ class CuteDSL(DSL[Cute]):
 
 
 CUTE = CuteDSL(Cute())
+
+jit = CUTE.jit
+kernel = CUTE.kernel

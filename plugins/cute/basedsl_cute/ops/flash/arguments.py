@@ -100,7 +100,7 @@ def _suits(record: ArrayRecord) -> bool:
 
 
 class Lengths(NamedTuple):
-    """Where sequences begin in packed tensors, the keys that they use, and the pages of a cache."""
+    """Arrays tell where packed sequences begin, the keys in use, and the pages of a cache."""
 
     starts_q: Any = None
     starts_k: Any = None
