@@ -106,7 +106,7 @@ _MMA_TEXT = re.compile(r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)")
 
 
 def describe(e: Any, op: Op) -> Operation | None:
-    """What a profile notes of `op`; None for what becomes no instruction. `e` is the PythonEmitter
+    """The record of `op`; None for what becomes no instruction. `e` is the PythonEmitter
     that translates it.
     """
     if op.name == "llvm.getelementptr":

@@ -16,7 +16,7 @@ from basedsl_cute.sim.profiling.operations import Operation
 
 @dataclass
 class Counts:
-    """What a line, or a kernel, did.
+    """Counts of a line, or of a whole kernel.
 
     `instructions` are warp instructions by kind, and `warps` those that began the line's
     operations with `lanes` lanes in all. Of global memory: `requests`, the `sectors` of 32 bytes
@@ -108,7 +108,7 @@ class Counts:
 
 @dataclass
 class LineProfile(Counts):
-    """What one Python line did."""
+    """Counts of one Python line."""
 
     file: str = ""
     line: int = 0
