@@ -3,9 +3,10 @@
 A block has a tile of keys, 64 for each consumer warpgroup, and walks over the tiles of queries that
 see them. A producer warp loads its keys and values once, and queries and gradients of the result
 into rings of stages. A consumer makes the transposed weights P^T = exp(K Q^T - lse) again, and
-dS^T = P^T (V dO^T - delta), from which it sums dV += P^T dO and dK += dS^T Q in registers. dQ = dS K
-needs the keys of all warpgroups: dS goes through shared memory, each warpgroup multiplies it with
-its part of the head, and TMA adds the product to a Float32 workspace, where it lies as in registers.
+dS^T = P^T (V dO^T - delta), from which it sums dV += P^T dO and dK += dS^T Q in registers. The sum
+dQ = dS K needs the keys of all warpgroups: dS goes through shared memory, each warpgroup multiplies
+it with its part of the head, and TMA adds the product to a Float32 workspace, where it lies as in
+registers.
 
 A kernel before makes delta, the sum of dO O of each row, and clears the workspace; one behind
 converts that. The order in which blocks add is not fixed, so that dQ differs from run to run in its
