@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.ops.ampere import attention_backward as ampere
