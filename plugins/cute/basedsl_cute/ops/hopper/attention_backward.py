@@ -89,7 +89,8 @@ def prepare_kernel(
             y = cute.make_rmem_tensor((width,), out.element_type)
             cute.autovec_copy(cute.local_tile(results, (width,), (piece,)), x)
             cute.autovec_copy(cute.local_tile(grads, (width,), (piece,)), y)
-            product = x.load().to(cute.Float32) * y.load().to(cute.Float32)
+            product = x.load().to(cute.Float32)
+            product *= y.load().to(cute.Float32)
             total = product.reduce(cute.ReductionOp.ADD, total, 0)
         total = arch.warp_reduction_sum(total)
         if lane == 0:
