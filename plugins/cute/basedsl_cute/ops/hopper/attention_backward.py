@@ -85,19 +85,26 @@ def prepare_kernel(
         width = 8
         results, grads = out[at, None, head, batch], grad[at, None, head, batch]
         for piece in cute.range(lane, out.shape[1] // width, arch.WARP_SIZE, unroll=1):
-            x = cute.make_rmem_tensor((width,), out.element_type)
-            y = cute.make_rmem_tensor((width,), out.element_type)
-            cute.autovec_copy(cute.local_tile(results, (width,), (piece,)), x)
-            cute.autovec_copy(cute.local_tile(grads, (width,), (piece,)), y)
-            product = x.load().to(cute.Float32)
-            product *= y.load().to(cute.Float32)
-            total = product.reduce(cute.ReductionOp.ADD, total, 0)
+            total = total + inner_product(
+                cute.local_tile(results, (width,), (piece,)),
+                cute.local_tile(grads, (width,), (piece,)),
+            )
         total = arch.warp_reduction_sum(total)
         if lane == 0:
             log = lse[at, head, batch]
             sees = inside and log != -cute.Float32.inf
             stats[i, 0, tile, head, batch] = cute.where(sees, log * LOG2_E, cute.Float32.inf)
             stats[i, 1, tile, head, batch] = cute.where(sees, total, 0.0)
+
+
+def inner_product(x, y):
+    """The sum of the products of two vectors in global memory."""
+    loaded = []
+    for vector in (x, y):
+        own = cute.make_rmem_tensor((cute.size(vector),), vector.element_type)
+        cute.autovec_copy(vector, own)
+        loaded.append(own.load().to(cute.Float32))
+    return (loaded[0] * loaded[1]).reduce(cute.ReductionOp.ADD, cute.Float32(0.0), 0)
 
 
 @cute.kernel
