@@ -99,7 +99,7 @@ def prepare_kernel(
 
 def inner_product(x, y):
     """The sum of the products of two vectors in global memory."""
-    loaded = []
+    loaded: list = []
     for vector in (x, y):
         own = cute.make_rmem_tensor((cute.size(vector),), vector.element_type)
         cute.autovec_copy(vector, own)
