@@ -33,20 +33,20 @@ def profile(
     function: Callable[..., Any],
     *args: Any,
     arch: str = "sm_90a",
-    blocks: int | None = None,
+    first_blocks: int | None = None,
     **kwargs: Any,
 ) -> Profile:
     """Call a @jit function on the simulator, and return what its kernels did, line by line.
 
     `arch` is the architecture whose occupancy is given; where ptxas is there, the kernel's
-    registers are too. `blocks` simulates the first blocks of each launch alone: results are then
-    not complete, and NumPy arrays among `args` are left unchanged. Raises what a call raises.
+    registers are too. `first_blocks` simulates that many blocks of each launch alone: results
+    are then not complete, and NumPy arrays among `args` are left unchanged. Raises what a call raises.
     """
     from basedsl_cute.sim.profiling.counting import Counter
     from basedsl_cute.sim.profiling.result import Profile
 
-    counter = Counter(blocks)
-    run(counter, function, args, kwargs, copies=blocks is not None)
+    counter = Counter(first_blocks)
+    run(counter, function, args, kwargs, copies=first_blocks is not None)
     resources = registers_of(function, args, kwargs, arch)
     return Profile([_with_resources(one, resources, arch) for one in counter.runs])
 
