@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLTypeError
 from basedsl_cute.ops.ampere.attention import Config
 from basedsl_cute.ops.ampere.attention_backward import backward
 from basedsl_cute.ops.array_libraries import library
