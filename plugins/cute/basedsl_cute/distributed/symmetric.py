@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import Constexpr, DSLCallError, DSLError, Int32, from_dlpack
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, Constexpr, DSLCallError, DSLError, Int32, from_dlpack
 from basedsl_cute.arrays.tensor import HostPointer
 from basedsl_cute.distributed.peer_pointer import peer_pointer
 from basedsl_cute.distributed.signal_pad import (
