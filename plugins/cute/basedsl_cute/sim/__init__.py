@@ -25,6 +25,7 @@ from basedsl_cute.sim.kernel import SimKernel, translate
 from basedsl_cute.sim.machine.memory import Memory, Segment, reachable
 from basedsl_cute.sim.machine.ranks import World, ranks
 from basedsl_cute.sim.options import SimOptions
+from basedsl_cute.sim.profiling import profile
 
 __all__ = [
     "ArithmeticTrapError",
@@ -47,6 +48,7 @@ __all__ = [
     "WarpError",
     "World",
     "explore",
+    "profile",
     "ranks",
     "reachable",
     "translate",

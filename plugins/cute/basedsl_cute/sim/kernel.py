@@ -17,6 +17,7 @@ from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import SimLaunch
+from basedsl_cute.sim.observe import Observer, watching
 from basedsl_cute.sim.options import LockstepWidth, SimOptions
 from basedsl_cute.sim.translate.parameter import KernelParameter
 from basedsl_cute.sim.translate.specialization import Specialization
@@ -118,8 +119,9 @@ class SimKernel:
         check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
         apart = cluster != (1, 1, 1) or cooperative or member is not None
-        width = "warp" if apart else self._choose_width(options)
-        specialization = self._specialization(width)
+        observer = watching()
+        width = "warp" if apart else self._choose_width(options, observer)
+        specialization = self._specialization(width, observer)
         pointers = {
             i: int(values[i])
             for i, parameter in enumerate(self._parameters)
@@ -150,7 +152,11 @@ class SimKernel:
             launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+        if observer is not None:
+            observer.begin(launch, self.name)
         run_launch(launch, width, specialization.call, values, specialization.waits)
+        if observer is not None:
+            observer.end(launch)
         if member is not None:
             member.end_launch(launch)
         if dependent and launch.races is not None and not launch.waited:
@@ -166,7 +172,9 @@ class SimKernel:
             )
             report(launch, "races", late)
 
-    def _choose_width(self, options: SimOptions) -> LockstepWidth:
+    def _choose_width(self, options: SimOptions, observer: Observer | None = None) -> LockstepWidth:
+        if observer is not None and observer.width is not None:
+            return observer.width
         if options.schedule_seed:
             return "warp"
         if options.width == "auto":
@@ -187,8 +195,15 @@ class SimKernel:
         pairs = zip(args, expected, strict=True)
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
-    def _specialization(self, width: LockstepWidth) -> Specialization:
-        """This kernel translated for `width`."""
+    def _specialization(
+        self, width: LockstepWidth, observer: Observer | None = None
+    ) -> Specialization:
+        """This kernel translated for `width`, anew for each launch that is observed."""
+        if observer is not None:
+            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.translate.translation import specialize
+
+            return specialize(self._record(), width, self._memory_map, RULES, observer)
         found = self._specializations.get(width)
         if found is None:
             from basedsl_cute.sim.rules import RULES

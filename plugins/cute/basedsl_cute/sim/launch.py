@@ -125,8 +125,8 @@ def _run_by_warp(launch: SimLaunch, call: Any, args: tuple[Any, ...], waits: boo
         Lanes(launch.block, first, min(WARP_SIZE, launch.threads - first), 1)
         for first in range(0, launch.threads, WARP_SIZE)
     ]
-    count = math.prod(launch.grid) // math.prod(launch.cluster)
-    members_of = _clusters(launch)
+    count = launch.blocks // math.prod(launch.cluster)
+    members_of: Iterator[Any] = itertools.islice(_clusters(launch), count)
     if launch.chance is not None:
         shuffled = list(members_of)
         launch.chance.shuffle(shuffled)
@@ -281,7 +281,7 @@ def _run_groups(
 
 def _run_in_step(launch: SimLaunch, call: Any, args: tuple[Any, ...], many: bool) -> None:
     """Run blocks one at a time or, with `many`, as many at a time as the options allow."""
-    total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    total = launch.blocks
     batch = 1
     if many:
         batch = max(1, min(total, launch.options.batch_lanes // launch.threads))

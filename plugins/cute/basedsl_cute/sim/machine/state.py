@@ -55,6 +55,7 @@ class SimLaunch:
         self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
+        self.blocks = grid[0] * grid[1] * grid[2]  # that run: an observer may want the first alone
         self.memory_map = memory_map
         self.dynamic_smem = dynamic_smem
         self.shared_size = memory_map.shared_size(dynamic_smem)
