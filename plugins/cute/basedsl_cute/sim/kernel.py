@@ -14,6 +14,7 @@ from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
+from basedsl_cute.sim.machine.ranks import current_rank
 from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import SimLaunch
 from basedsl_cute.sim.observe import Observer, watching
@@ -105,6 +106,10 @@ class SimKernel:
         then the memory holds what was written so far.
         """
         options = seeded(options or SimOptions())
+        member = current_rank()
+        if member is not None:
+            options = member.begin_launch(options)
+            memory = member.with_symmetric(memory)
         grid, block = triple(grid, "grid"), triple(block, "block")
         if dynamic_smem < 0:
             raise LaunchError(
@@ -113,7 +118,7 @@ class SimKernel:
         cluster = triple(cluster, "cluster")
         check_configuration(grid, block, cluster, self._memory_map.shared_size(dynamic_smem))
         values = self._values(args)
-        apart = cluster != (1, 1, 1) or cooperative
+        apart = cluster != (1, 1, 1) or cooperative or member is not None
         observer = watching()
         width = "warp" if apart else self._choose_width(options, observer)
         specialization = self._specialization(width, observer)
@@ -133,13 +138,18 @@ class SimKernel:
             cluster,
             cooperative,
         )
+        launch.member = member
         facts = specialization.race_facts
         if options.level("races") != "off":
             written = None
             if facts.written is not None:
                 written = [s for i in facts.written for s in launch.aliases.get(i, ())]
                 written += [s for s in launch.memory if s.name in self._memory_map.writable]
-            launch.races = RaceChecker(launch.threads, written, facts.syncs)
+            shared = number = None
+            if member is not None:
+                shared = member.world.order
+                number = shared.begin(member.rank, grid, block)
+            launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
         if observer is not None:
@@ -147,6 +157,8 @@ class SimKernel:
         run_launch(launch, width, specialization.call, values, specialization.waits)
         if observer is not None:
             observer.end(launch)
+        if member is not None:
+            member.end_launch(launch)
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",

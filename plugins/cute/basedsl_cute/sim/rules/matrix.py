@@ -62,14 +62,17 @@ def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     e.globals["matrix"] = matrix
     (pointer,), (result,) = op.operands, op.results
     read = access_of(e, op, pointer, _ROW, "read", 16)
+    read.spreads = result in e.poison.may
     number = op.integer("num")
     what = e.const(dataclasses.replace(read, dtype=np.dtype(np.uint16)), "read")
     address = e.lanes(pointer)
     if "m = 16, n = 16" in op.attributes["shape"]:
         e.let(result, f"matrix.load_byte_matrix(g, {what}, {number}, {address}, {e.mask})")
+        e.poison.take(result)
         return
     turned = _turned(op)
     e.let(result, f"matrix.load_matrix(g, {what}, {number}, {turned}, {address}, {e.mask})")
+    e.poison.take(result)
 
 
 @rule("nvvm.stmatrix")
