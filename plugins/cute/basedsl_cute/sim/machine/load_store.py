@@ -332,6 +332,8 @@ def _odd(a: MemoryAccess, segment: Segment) -> bool:
 
 
 def _read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask) -> Any:
+    if a.strong and g.launch.member is not None:
+        g.polled = segment.base + int(offset[0 if m is None else m.argmax()])
     if g.races is not None:
         _note_read(g, a, segment, offset, m)
     if _odd(a, segment):

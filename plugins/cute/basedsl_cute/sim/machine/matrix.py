@@ -160,7 +160,8 @@ def _factors(g: Group, what: ScaledMmaInstruction, words: Any, byte: Any, lanes:
 
 def _scaled_elements(register: Any, kind: str, bits: int, lanes: int) -> Any:
     """The elements in a register, `(elements, lanes)` in float64, in `bits` each."""
-    raw = np.ascontiguousarray(np.broadcast_to(register, (lanes,))).view(np.uint8).reshape(lanes, 4)
+    words = np.ascontiguousarray(np.broadcast_to(register, (lanes,)))
+    raw: Any = words.view(np.uint8).reshape(lanes, 4)
     if bits == 4:
         raw = np.stack([raw & 15, raw >> 4], axis=2).reshape(lanes, 8)
     elif kind in _NARROW:

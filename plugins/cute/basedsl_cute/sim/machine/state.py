@@ -55,6 +55,7 @@ class SimLaunch:
         self.cluster = cluster
         self.block = block
         self.threads = block[0] * block[1] * block[2]
+        self.blocks = grid[0] * grid[1] * grid[2]  # that run: an observer may want the first alone
         self.memory_map = memory_map
         self.dynamic_smem = dynamic_smem
         self.shared_size = memory_map.shared_size(dynamic_smem)
@@ -70,6 +71,7 @@ class SimLaunch:
         self.warned: set[Any] = set()  # places of which a check has warned
         self.asynchronous = False  # if other units than threads use shared memory
         self.races: Any = None  # the RaceChecker, if races are checked
+        self.member: Any = None  # the rank that launched it, where several are simulated
         self.stores = 0  # made so far: polling loops watch them
         self.recent: dict[MemoryAccess, Segment] = {}  # where an access went last
         self.roots: dict[int, Segment | None] = {}
@@ -416,6 +418,7 @@ class Group:
         self.shadow = block.shadow
         self.races = launch.races
         self.known: Any = None  # its ThreadOrder, if races are checked
+        self.polled: int | None = None  # the address of the last ordered read, of several ranks
         self.agent = block.rank * block.warps + first_warp  # this warp among the cluster's
         self.copies = CopyQueue(shape.size)
         self.bulk = BulkQueue(shape.size)

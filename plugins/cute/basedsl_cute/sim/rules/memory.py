@@ -7,7 +7,7 @@ import numpy as np
 from basedsl_cute.dialect.attributes import KEEPS
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine import load_store, registers
-from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.access import BLOCK_SCOPE, GPU_SCOPE, SYSTEM_SCOPE, MemoryAccess
 from basedsl_cute.sim.machine.schedule import pause
 from basedsl_cute.sim.translate.emitter import PythonEmitter
 from basedsl_cute.sim.translate.records import Op, Value
@@ -67,8 +67,13 @@ def access_of(
         strong=order > 1 or "volatile_" in op.attributes,
         acquires=order in _ACQUIRE,
         releases=order in _RELEASE,
-        wide=op.attributes.get("syncscope", "").strip('"') != "block",
+        scope=scope_of(op.attributes.get("syncscope", "")),
     )
+
+
+def scope_of(name: str) -> int:
+    """The scope that LLVM calls `name`: "" is the system (NVPTX memory model)."""
+    return {"": SYSTEM_SCOPE, "block": BLOCK_SCOPE}.get(name.strip('"'), GPU_SCOPE)
 
 
 def interrupt(e: PythonEmitter) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from basedsl_cute.sim.errors import MissingRuleError
 from basedsl_cute.sim.machine.memory_map import MemoryMap
+from basedsl_cute.sim.observe import Observer
 from basedsl_cute.sim.site import Site
 from basedsl_cute.sim.translate.records import KernelRecord, Op, OpRegion, Value
 from basedsl_cute.sim.translate.types import (
@@ -58,8 +59,10 @@ class PythonEmitter:
         coroutine: bool,
         memory_map: MemoryMap,
         rules: EmitRules,
+        observer: Observer | None = None,
     ) -> None:
         self.kernel = kernel
+        self.observer = observer
         self.uniformity = uniformity
         self.coroutine = coroutine
         self.memory_map = memory_map
@@ -233,10 +236,16 @@ class PythonEmitter:
         """Write the ops of `region`. The caller assigns the operands of its terminator. Raises
         MissingRuleError for an op without a rule.
         """
+        if self.observer is not None:
+            self.observer.boundary(self)
         for op in region.ops:
             rule = self.rules.for_op(op, "sim")
             self.site = op.site
+            if self.observer is not None:
+                self.observer.before(self, op)
             rule.apply(self, op)
+        if self.observer is not None:
+            self.observer.boundary(self)
 
     def wait(self, expression: str) -> None:
         """Write a point where the group waits, if `expression` gives a Wait and not None."""
