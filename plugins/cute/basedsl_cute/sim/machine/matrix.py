@@ -152,7 +152,7 @@ def _factors(g: Group, what: ScaledMmaInstruction, words: Any, byte: Any, lanes:
     held = np.ascontiguousarray(np.broadcast_to(words, (g.lanes,)))
     raw = held.view(np.uint8).reshape(-1, WARP_SIZE, 4)[:, lanes]
     first = _selector(byte, g)
-    chosen = raw[:, :, first : first + what.factors]
+    chosen: Any = raw[:, :, first : first + what.factors]
     if what.scale == "ue4m3":
         chosen = chosen & 0x7F
     return np.ascontiguousarray(chosen).view(_SCALES[what.scale]).astype(np.float64)
