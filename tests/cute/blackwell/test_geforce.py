@@ -279,7 +279,7 @@ STORES = [warp.StMatrix16x8x8bOp(num_matrices=n) for n in (1, 2, 4)]
 
 
 def storing(op):
-    """Of 8 rows of 16 bytes a lane has the bytes l / 4 of two rows, then those 8 further on."""
+    """A lane has, of 8 rows of 16 bytes, the bytes l / 4 of two rows, then those 8 further on."""
     n = op.num_matrices
     x = np.random.default_rng(0).integers(-128, 128, (32, 4 * n)).astype(np.int8)
     expected = np.zeros((32, 16), np.int8)
