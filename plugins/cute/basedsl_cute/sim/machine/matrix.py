@@ -17,8 +17,11 @@ import numpy as np
 from basedsl_cute.algebra import warp_mma
 from basedsl_cute.hardware.targets import WARP_SIZE
 from basedsl_cute.sim.errors import UninitializedReadError, WarpError
+from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine.access import MemoryAccess
 from basedsl_cute.sim.machine.load_store import load_memory, store_memory
+from basedsl_cute.sim.machine.poison import Poison
+from basedsl_cute.sim.machine.reports import report
 from basedsl_cute.sim.machine.state import Group, Mask
 from basedsl_cute.sim.machine.warp import FULL, check_members
 from basedsl_cute.sim.site import Site
@@ -171,6 +174,39 @@ def _scaled_elements(register: Any, kind: str, bits: int, lanes: int) -> Any:
     return np.ascontiguousarray(raw).view(dtype).astype(np.float64).T
 
 
+def product_poison(
+    g: Group,
+    what: MmaInstruction,
+    a: list[Poison | None],
+    b: list[Poison | None],
+    c: list[Poison | None],
+) -> Poison | None:
+    """The poison of the registers of D: of the rows of A, of the columns of B, of C."""
+    rows, columns, depth = what.shape
+    bits = np.dtype(_DTYPES[what.a]).itemsize * 8
+    left = _mask(g, a, _positions(what.shape, bits, "A"), rows, depth).any(axis=2)
+    right = _mask(g, b, _positions(what.shape, bits, "B"), columns, depth).any(axis=2)
+    places = _positions(what.shape, bits, "C")
+    total = _mask(g, c, places, rows, columns) | left[:, :, None] | right[:, None, :]
+    flat = total.transpose(0, 2, 1).reshape(len(total), -1)
+    values = flat[:, places].reshape(g.lanes, -1).T
+    masks = tuple(
+        values[i : i + 2] if what.d == "f16" else values[i]
+        for i in range(0, len(values), 2 if what.d == "f16" else 1)
+    )
+    return poisons.moved(masks, *a, *b, *c)
+
+
+def _mask(g: Group, registers: list[Poison | None], places: Any, rows: int, columns: int) -> Any:
+    """The poison of an operand of every warp, `(warps, rows, columns)`."""
+    each = places.shape[1] // len(registers)
+    masks = [poisons.full(one, (each, g.lanes)) for one in registers]
+    per_lane = np.concatenate(masks).T.reshape(-1, WARP_SIZE, places.shape[1])
+    flat = np.zeros((len(per_lane), rows * columns), np.bool_)
+    flat[:, places] = per_lane
+    return flat.reshape(-1, columns, rows).transpose(0, 2, 1)
+
+
 def _check_sums(g: Group, c: list[Any], what: MmaInstruction) -> None:
     """Raise where all that a lane adds to has the bits that registers hold before they are written.
 
@@ -180,12 +216,13 @@ def _check_sums(g: Group, c: list[Any], what: MmaInstruction) -> None:
         return
     never = np.all([np.ascontiguousarray(r).view(np.int32) == -1 for r in c], axis=0)
     if never.any():
-        raise UninitializedReadError(
+        error = UninitializedReadError(
             "mma.sync adds to accumulators that nobody has written",
             what.site,
             g.thread(int(never.argmax())),
             hint="fill the accumulator before the loop: acc.fill(0)",
         )
+        report(g.launch, "uninitialized", error)
 
 
 def _matrix(g: Group, registers: list[Any], kind: str, places: Any, rows: int, columns: int) -> Any:
@@ -246,6 +283,9 @@ def load_matrix(
     rows = load_memory(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
     if bits:
         rows = np.ascontiguousarray(_unpacked(rows, bits)).view(np.uint16).T
+        g.poison = poisons.crossed(g, m, g.poison)
+    elif g.poison is not None:
+        g.poison = _loaded_poison(g, number, turned)
     matrices = rows.T.reshape(-1, 4, 8, 8)[:, :number]  # warp, matrix, row, column
     if turned:
         matrices = matrices.transpose(0, 1, 3, 2)
@@ -262,6 +302,17 @@ def _unpacked(rows: Any, bits: int) -> Any:
     return np.packbits(stream, axis=2, bitorder="little")[:, :, 0]
 
 
+def _loaded_poison(g: Group, number: int, turned: bool) -> Poison | None:
+    """The poison of the registers of an ldmatrix, from that of its rows."""
+    mask = poisons.full(g.poison, (8, g.lanes))
+    matrices = mask.T.reshape(-1, 4, 8, 8)[:, :number]
+    if turned:
+        matrices = matrices.transpose(0, 1, 3, 2)
+    pairs = matrices.reshape(-1, number, WARP_SIZE, 2).any(axis=-1)
+    masks = tuple(pairs[:, i].reshape(-1) for i in range(number))
+    return poisons.moved(masks if number > 1 else masks[0], g.poison)
+
+
 def load_byte_matrix(
     g: Group, read: MemoryAccess, number: int, address: Any, m: Mask, bits: int = 0
 ) -> Any:
@@ -274,6 +325,7 @@ def load_byte_matrix(
     _whole_warps(g, m, read.site)
     asked = g.shape.lane < 16 * number
     rows = load_memory(g, read, address, asked if m is None else asked & m)  # (8, lanes) of 16 bits
+    g.poison = poisons.crossed(g, m, g.poison)
     flat = _unpacked(rows, bits) if bits else np.ascontiguousarray(rows.T).view(np.uint8)
     raw = flat.reshape(-1, WARP_SIZE, 16)  # warp, row, column
     lane = np.arange(WARP_SIZE)[:, None]

@@ -69,6 +69,7 @@ class SimLaunch:
         seed = options.schedule_seed
         self.chance = Random(seed) if seed else None  # of the schedule
         self.warned: set[Any] = set()  # places of which a check has warned
+        self.spoiled: dict[Segment, Any] = {}  # where the poisoned values stored there come from
         self.asynchronous = False  # if other units than threads use shared memory
         self.races: Any = None  # the RaceChecker, if races are checked
         self.member: Any = None  # the rank that launched it, where several are simulated
@@ -430,6 +431,8 @@ class Group:
         self.block_dim = launch.block
         self.grid_dim = launch.grid
         self.register_rows: dict[Any, Any] = {}  # of register arrays, by array and dtype
+        self.register_marks: dict[RegisterArray, Any] = {}  # of what was written in them
+        self.poison: Any = None  # of what the last load has read
         self._local: Segment | None = None
         self._shared_copies: Any = None
         self._local_copies: Any = None
@@ -465,8 +468,9 @@ class Group:
         """Local memory, of which every thread has its own copy; made when first asked for."""
         if self._local is None:
             size = self.launch.memory_map.local_size
+            track = self.launch.options.level("uninitialized") != "off"
             self._local = private_segment(
-                LOCAL_BASE, size, self.lanes, "local memory", "local", False
+                LOCAL_BASE, size, self.lanes, "local memory", "local", track
             )
         return self._local
 

@@ -95,6 +95,7 @@ def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     # Of a row of packed elements only their bytes are read.
     row = _ROW if bits == 0 else VectorType((bits,), IntType(16))
     read = access_of(e, op, pointer, row, "read", 16)
+    read.spreads = result in e.poison.may
     number = op.integer("num")
     what = e.const(dataclasses.replace(read, dtype=np.dtype(np.uint16)), "read")
     address = e.lanes(pointer)
@@ -105,6 +106,7 @@ def _ldmatrix(e: PythonEmitter, op: Op) -> None:
     else:
         text = f"load_matrix(g, {what}, {number}, {_turned(op)}, {address}, {e.mask})"
     e.let(result, f"matrix.{text}")
+    e.poison.take(result)
 
 
 @rule("nvvm.stmatrix")
