@@ -195,6 +195,7 @@ from basedsl.tracing import (
 from basedsl.warning import DSLWarning, OptionWarning, warn
 
 if TYPE_CHECKING:
+    from basedsl.arrays import ArrayArgument, ArrayRecord, UnreadableArray
     from basedsl.conformance import Conformance
     from basedsl.dialect import (
         Dialect,
@@ -223,6 +224,8 @@ __all__ = [
     "TYPES",
     "AdaptedArgument",
     "ArgumentType",
+    "ArrayArgument",
+    "ArrayRecord",
     "BFloat16",
     "Bindings",
     "Boolean",
@@ -329,6 +332,7 @@ __all__ = [
     "Uint64",
     "Uint128",
     "Unpacker",
+    "UnreadableArray",
     "Value",
     "Values",
     "WarningsAsErrors",
@@ -419,6 +423,9 @@ __all__ = [
 # Only compilations and tests need these, and calls of code that is on the disk shall not import
 # them.
 _LOADED_ON_USE = {
+    "ArrayArgument": "basedsl.arrays",
+    "ArrayRecord": "basedsl.arrays",
+    "UnreadableArray": "basedsl.arrays",
     "Conformance": "basedsl.conformance",
     "Dialect": "basedsl.dialect",
     "InvalidOp": "basedsl.dialect",

@@ -14,7 +14,7 @@ from basedsl import DSLTypeError, Erase, Keep, PipelineContext, Replace, RuleRes
 from basedsl_cute.algebra.tmem import TMEM_COLUMN_BITS
 from basedsl_cute.dialect import CuteOp
 from basedsl_cute.dialect.atoms import COPY_ATOMS
-from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE
+from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE, SMEM_ALIGNMENT
 from basedsl_cute.dialect.ops import (
     AllocRmem,
     AllocSmem,
@@ -35,7 +35,6 @@ from basedsl_cute.dialect.warpgroup import PtxWgmma, Wgmma
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.lowering.kernel import packed, warp_matrix
 from basedsl_cute.lowering.kernel.rewriter import (
-    SMEM_ALIGNMENT,
     LoweringRule,
     Rewriter,
     RuleFunction,
@@ -286,7 +285,12 @@ COPY_LOWERINGS = {
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,
     "ldmatrix_b8": warp_matrix.load_byte_matrix,
+    "ldmatrix_b4": warp_matrix.load_matrix,
+    "ldmatrix_b6": warp_matrix.load_matrix,
+    "ldmatrix_b4t": warp_matrix.load_byte_matrix,
+    "ldmatrix_b6t": warp_matrix.load_byte_matrix,
     "stmatrix": warp_matrix.store_matrix,
+    "stmatrix_b8": warp_matrix.store_byte_matrix,
 }
 
 
