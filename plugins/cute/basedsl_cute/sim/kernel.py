@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
+from basedsl_cute.sim.machine.guards import Written
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
@@ -152,6 +153,8 @@ class SimKernel:
             launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+        if dependent and launch.races is not None and memory.launches:
+            launch.guards += memory.launches[-1].guards()
         if observer is not None:
             observer.begin(launch, self.name)
         run_launch(launch, width, specialization.call, values, specialization.waits)
@@ -159,6 +162,7 @@ class SimKernel:
             observer.end(launch)
         if member is not None:
             member.end_launch(launch)
+        memory.launches[:] = [Written(self.name, _ranges(launch, facts.written))]
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",
@@ -212,6 +216,12 @@ class SimKernel:
             found = specialize(self._record(), width, self._memory_map, RULES)
             self._specializations[width] = found
         return found
+
+
+def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
+    """The addresses of the arguments that a kernel may have written, where that is known."""
+    segments = [s for i in written or () for s in launch.aliases.get(i, ())]
+    return tuple((s.base, s.end) for s in segments)
 
 
 def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:

@@ -367,12 +367,13 @@ def dependent_reads_before_the_wait(
 ):
     t = arch.thread_idx()[0]
     before = cute.Float32(0)
+    scale = x[t]  # no kernel in front writes it
     if bug:
-        before = x[t]
+        before = y[t]
     arch.griddepcontrol_wait()
     if not bug:
-        before = x[t]
-    y[t] = before
+        before = y[t]
+    y[t] = before + scale
 
 
 @cute.kernel
@@ -417,6 +418,6 @@ CASES = [
     (peer_ends_before, RaceError, "may have ended", {"grid": 2, "cluster": (2, 1, 1)}),
     (relaxed_cluster_barrier, RaceError, SHARED, {"grid": 2, "cluster": (2, 1, 1)}),
     (dependent_without_wait, RaceError, "never waits", {"use_pdl": True}),
-    (dependent_reads_before_the_wait, RaceError, "before", {"use_pdl": True}),
+    (dependent_reads_before_the_wait, RaceError, "before", {"use_pdl": True, "launches": 2}),
     (shared_memory_aligned_by_luck, MemoryAccessError, "multiple"),
 ]

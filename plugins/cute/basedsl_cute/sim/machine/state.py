@@ -64,6 +64,7 @@ class SimLaunch:
         self.options = options
         self.output = KernelOutput()
         self.waited = False  # for the grid before: griddepcontrol.wait
+        self.guards: list[Any] = []  # of memory that something else may still write
         self.clock = 0
         self.unstarted = UnstartedClusters(iter(()), 0)
         seed = options.schedule_seed
@@ -346,6 +347,7 @@ class PendingStore:
     site: Site
     stamp: Stamp | None
     data: Any = None  # the bytes, once they are read
+    guard: Any = None  # of what it writes
 
 
 class BulkQueue:
