@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.translate.records import KernelRecord  # a kept kernel runs without
 
 
+_PLACEMENTS = 4  # of shared variables, that seeds choose from
+
+
 class SimKernel:
     """A translated kernel: plain Python, nothing of MLIR. Made by `translate`.
 
@@ -40,7 +43,7 @@ class SimKernel:
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
         self.name = record.name
-        self._memory_map = assign_addresses(record)
+        self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
         self.width: LockstepWidth = widest_lockstep(record, RULES)
@@ -122,7 +125,7 @@ class SimKernel:
         apart = cluster != (1, 1, 1) or cooperative or member is not None
         observer = watching()
         width = "warp" if apart else self._choose_width(options, observer)
-        specialization = self._specialization(width, observer)
+        specialization = self._specialization(width, observer, options.schedule_seed)
         pointers = {
             i: int(values[i])
             for i, parameter in enumerate(self._parameters)
@@ -200,21 +203,31 @@ class SimKernel:
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
     def _specialization(
-        self, width: LockstepWidth, observer: Observer | None = None
+        self, width: LockstepWidth, observer: Observer | None = None, seed: int = 0
     ) -> Specialization:
-        """This kernel translated for `width`, anew for each launch that is observed."""
+        """This kernel translated for `width`, anew for each launch that is observed; `seed` decides
+        how shared memory is laid out.
+        """
         if observer is not None:
             from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
-            return specialize(self._record(), width, self._memory_map, RULES, observer)
-        found = self._specializations.get(width)
+            record = self._record()
+            return specialize(record, width, assign_addresses(record), RULES, observer)
+        placement = seed % _PLACEMENTS
+        key = f"{width} {placement}" if placement else width
+        found = self._specializations.get(key)
         if found is None:
             from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
-            found = specialize(self._record(), width, self._memory_map, RULES)
-            self._specializations[width] = found
+            memory_map, record = self._memory_map, self._record()
+            if placement:
+                memory_map = assign_addresses(record, 1 + placement)
+            found = specialize(record, width, memory_map, RULES)
+            self._specializations[key] = found
         return found
 
 

@@ -86,6 +86,9 @@ def run(kernel, about, bug):
     for name in ("cluster", "cooperative", "use_pdl", "smem"):
         if name in about:
             launch[name] = about[name]
+    if about.get("whole"):
+        kernel(x, y, c, bug)
+        return
     host(kernel, x, y, c, bug, tuple(launch.items()), about.get("launches", 1))
 
 

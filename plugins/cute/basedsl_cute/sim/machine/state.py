@@ -59,6 +59,7 @@ class SimLaunch:
         self.memory_map = memory_map
         self.dynamic_smem = dynamic_smem
         self.shared_size = memory_map.shared_size(dynamic_smem)
+        self.shared_span = memory_map.shared_span(dynamic_smem)
         self.memory = memory.copy()
         memory_map.add_variables(self.memory)
         self.options = options
