@@ -213,7 +213,11 @@ class StagedControlFlow:
             if cause is not None:
                 raise made from cause()
             raise made
-        static = isinstance(made, type) or not any(map(is_dynamic, made.args))
+        if isinstance(made, type) and issubclass(made, BaseException):
+            made = made()
+        if not isinstance(made, BaseException):
+            made = TypeError("exceptions must derive from BaseException")
+        static = not any(map(is_dynamic, made.args))
         text = raised.text_of(made, static)
         trace.emitter.assert_(Boolean(False).ir_value(), text, trace.loc())
 
