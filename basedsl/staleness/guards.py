@@ -266,6 +266,8 @@ class Guards:
                 self._named(name, part, self._path)
             if isinstance(getattr(value, "__dsl_own__", None), frozenset):
                 self._attributes_of(value)
+        if "cache_info" in self._names and isinstance(value, functools._lru_cache_wrapper):
+            self._add(PythonGuard(lambda: tuple(value.cache_info())), "cache", id(value))
         contents = None if inner else contents_reader(value)
         if contents is not None:
             self._iterator(value)

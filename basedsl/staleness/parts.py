@@ -51,7 +51,6 @@ def _dataclass_part(value: Any) -> list[tuple[str, Any]]:
     return list(named.items())
 
 
-
 def iterator_parts(iterator: Any) -> list[Any]:
     """Return what an iterator calls and reads when it is advanced: a generator's variables and the
     functions and iterators of `map`, `filter`, `itertools` and the like.
