@@ -31,6 +31,20 @@ COPY = {
     "transpose": (0.9, 2),
 }
 RMS_NORM = 4026  # GB/s, 16384 x 8192, float16
+# Attention: rows of gpu/attention.py to the least ratio to cuDNN, or to compiled flex attention.
+ATTENTION = {
+    "forward 4x4096x16x128": 1.03,
+    "forward 4x4096x16x128 causal": 1.03,
+    "forward 1x16384x16x128 causal": 1.03,
+    "forward 4x4096x32(4)x128 causal": 1.03,
+    "forward 8x512x16x128 causal": 1.10,
+    "forward 4x4096x16x64": 1.0,
+    "forward 4x4096x16x64 causal": 1.0,
+    "forward 4x4096x16x256": 1.0,
+}
+ATTENTION_KINDS = (("backward", "cudnn", 1.0, 7), ("decoding", "cudnn", 1.0, 4))
+ATTENTION_FUNCTIONS = (("flex", 1.5), ("built in", 0.9))
+LONG_DECODING = 2500  # GB/s, one sequence of 16k
 # Milliseconds to compile in a new process: (with an empty, with a filled disk cache).
 COMPILE = {
     "elementwise_add": (133, None),
@@ -130,6 +144,19 @@ def to_peer(
     return found
 
 
+def of_attention(name: str, peer: str = "", exactly: bool = False) -> Callable[[list[Row]], Found]:
+    """The ratio to a peer, or the speed, of the rows of attention whose names begin so."""
+
+    def found(rows: list[Row]) -> Found:
+        for row in rows:
+            fits = row["name"] == name if exactly else row["name"].startswith(name)
+            speed = row["speed"]
+            if fits and "ours" in speed and (not peer or peer in speed):
+                yield speed["ours"] / (speed[peer] if peer else 1), row["name"]
+
+    return found
+
+
 def size(shape: Iterable[int]) -> str:
     return "x".join(map(str, shape))
 
@@ -170,6 +197,17 @@ def goals() -> list[Goal]:
         Goal("mma.sync float16 4096^3, of wgmma", ampere, warp, AMPERE, count=2),
         Goal("sgemm, of cuBLAS", ampere, simt, SGEMM, count=8),
     ]
+    flash = "gpu/attention.py"
+    for name, least in ATTENTION.items():
+        made.append(Goal(f"{name}, of cuDNN", flash, of_attention(name, "cudnn", True), least))
+    for name, peer, least, count in ATTENTION_KINDS:
+        text = f"attention {name}, of cuDNN"
+        made.append(Goal(text, flash, of_attention(name, peer), least, count=count))
+    long = of_attention("decoding 1 of 16384")
+    made.append(Goal("attention decoding 1 of 16384, GB/s", flash, long, LONG_DECODING))
+    for peer, least in ATTENTION_FUNCTIONS:
+        found = of_attention("function", peer)
+        made.append(Goal(f"attention functions, of {peer}", flash, found, least, count=4))
     for name, times in COMPILE.items():
         for state, most in zip(("cold", "warm"), times, strict=True):
             if most is not None:

@@ -49,7 +49,9 @@ PROGRAMS = (
     Program("gpu/shapes.py", 90, quick=("--only", "float16 kk 16x4096x4096")),
     Program("gpu/ampere_gemm.py", 110, quick=("--only", "calls")),
     Program("gpu/grouped_gemm.py", 30),
+    Program("gpu/attention.py", 200, quick=("--quick",)),
     Program("gpu/kernels.py", 110, quick=("--only", "sgemm")),
+    Program("gpu/programs.py", 90, quick=("--only", "elementwise")),
     Program("compile.py", 100, ("--repeat", "3"), quick=("--only", "elementwise", "--no-growth")),
 )
 

@@ -26,7 +26,8 @@ import numpy as np
 
 from basedsl import (
     DSL,
-    ArgumentType,
+    ArrayArgument,
+    ArrayRecord,
     Boolean,
     Constexpr,
     DSLCallError,
@@ -37,7 +38,6 @@ from basedsl import (
     Step,
     as_numeric,
     current_trace,
-    from_numpy_dtype,
     mlir_type,
     native_invoker,
     native_pipeline,
@@ -98,25 +98,12 @@ class Array:
         return _op(kind, "builtin.unrealized_conversion_cast", value)
 
 
-@dataclass(frozen=True)
-class ArrayArgument(ArgumentType):
-    """An array: its address, its sizes, and its strides in elements. `unit`: the last is 1."""
-
-    dtype: type
-    rank: int
-    unit: bool
-
-    def ir_types(self, ir):
-        return [ir.Type.parse("!llvm.ptr"), *[mlir_type(Int64, ir)] * (2 * self.rank)]
+class TileArray(ArrayArgument):
+    """An array of one or two dimensions as an argument."""
 
     def proxy(self, values):
-        numbers = [Int64.from_value(value) for value in values[1:]]
-        shape, strides = tuple(numbers[: self.rank]), tuple(numbers[self.rank :])
-        return Array(self.dtype, self.unit, Pointer(values[0]), shape, strides)
-
-    def pack(self, value):
-        steps = (stride // value.itemsize for stride in value.strides)
-        return (value.__array_interface__["data"][0], *value.shape, *steps)
+        pointer, shape, strides = self.parts(values)
+        return Array(self.dtype, self.is_compact, Pointer(pointer), shape, strides)
 
 
 class Tile:
@@ -524,12 +511,12 @@ class TileLanguage(Language):
             _ = bindings.ir.Context.current.dialects[name]
 
     def argument_type(self, value, annotation, name):
-        if not isinstance(value, np.ndarray):
+        if not ArrayRecord.can_read(value):
             return None
-        if not 1 <= value.ndim <= 2:
-            raise DSLCallError(f"'{name}' has {value.ndim} dimensions; tiles are of one or two")
-        unit = value.strides[-1] == value.itemsize
-        return ArrayArgument(from_numpy_dtype(value.dtype), value.ndim, unit)
+        found = TileArray.of(value, name)
+        if not 1 <= found.rank <= 2:
+            raise DSLCallError(f"'{name}' has {found.rank} dimensions; tiles are of one or two")
+        return found
 
     def new_extension(self):
         return Record()

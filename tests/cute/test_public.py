@@ -25,6 +25,28 @@ def test_all_names_every_public_name():
     assert len(public.__all__) == len(names)
 
 
+def test_each_public_name_is_found_without_the_others():
+    for name in public.__all__:
+        vars(basedsl_cute).pop(name, None)
+        assert getattr(basedsl_cute, name) is getattr(public, name), name
+
+
+NAMES_LOADED = """
+import sys
+import basedsl_cute as cute
+
+cute.jit, cute.kernel, cute.Tensor, cute.size
+rooms = {name.split(".")[1] for name in sys.modules if name.startswith("basedsl_cute.")}
+print(*sorted(rooms & {"aot", "executors", "interop", "nvgpu", "ops", "pipeline", "sim", "utils"}))
+"""
+
+
+def test_a_name_loads_what_it_needs():
+    command = [sys.executable, "-c", NAMES_LOADED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == [], done.stdout
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 @pytest.mark.parametrize("options", [[], ["--strict"]], ids=["default", "strict"])
 def test_a_type_checker_reports_mistakes_and_nothing_else(tmp_path, options):

@@ -4,12 +4,17 @@ Rooms, each importing only those before it: `algebra` (layouts on plain integers
 (facts), `dialect` (the `cute` MLIR dialect), `lowering` (to NVVM, PTX, machine code), `device` (the
 driver, launches), `arrays` (arguments by DLPack), `tensors`, `host` (argument types, launches),
 `sim` (the simulator), `aot`, `executors`, `dsl` (the compiler's face), `atoms`, `compat`,
-`arch`, `nvgpu`, `pipeline`, `interop`, `utils`. `public` has every public name, `ops` kernels.
+`arch`, `nvgpu`, `pipeline`, `distributed`, `interop`, `utils`. `public` has every public name,
+`ops` kernels.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
+import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,40 +25,50 @@ if TYPE_CHECKING:
     __all__ = ["algebra", "dialect", "jax"]
     __all__ += public.__all__
 
-_loading = False
-# Public modules are found by name without loading the other names, which may be what is loading.
+# Public modules are found by name before all else.
 _MODULES = (
     "_mlir", "algebra", "arch", "base_dsl", "core", "cuda", "cute", "cutlass_dsl", "dialect",
-    "experimental", "jax", "math", "nvgpu", "pipeline", "runtime", "testing", "torch", "typing",
-    "utils",
+    "distributed", "experimental", "jax", "math", "nvgpu", "pipeline", "runtime", "testing",
+    "torch", "typing", "utils",
 )  # fmt: skip
+
+
+@functools.cache
+def _homes() -> dict[str, tuple[str, str]]:
+    """The module that has each public name, and the name there, as `public` imports them.
+
+    Reading the file instead of importing it loads only what a program names.
+    """
+    source = Path(__file__).with_name("public.py").read_text(encoding="utf-8")
+    return {
+        alias.asname or alias.name: (statement.module, alias.name)
+        for statement in ast.parse(source).body
+        if isinstance(statement, ast.ImportFrom) and statement.module
+        for alias in statement.names
+    }
+
 
 if not TYPE_CHECKING:  # a type checker reports names that do not exist
 
     def __getattr__(name: str) -> Any:
-        # Asking which DSLs are installed imports this package; only using it loads the rest.
-        global _loading
         if name in _MODULES:
             return importlib.import_module(f"{__name__}.{name}")
         if name == "__version__":
             from importlib.metadata import version
 
             return version("basedsl-cute")
-        if _loading or name.startswith("__"):
+        if name.startswith("__"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        _loading = True
-        try:
-            from basedsl_cute import public
-        finally:
-            _loading = False
-        for key, value in vars(public).items():
-            if not key.startswith("_"):
-                globals()[key] = value
-        if name not in globals():
-            from basedsl_cute.hardware import unsupported
+        if name in _homes():
+            module, inner = _homes()[name]
+            value = getattr(__import__(module, fromlist=[inner]), inner)
+            globals()[name] = value
+            return value
+        if importlib.util.find_spec(f"{__name__}.{name}") is not None:
+            return importlib.import_module(f"{__name__}.{name}")
+        from basedsl_cute.hardware import unsupported
 
-            return unsupported.unsupported_names(__name__)(name)
-        return globals()[name]
+        return unsupported.unsupported_names(__name__)(name)
 
 
 def __dir__() -> list[str]:

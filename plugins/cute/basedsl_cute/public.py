@@ -1,4 +1,7 @@
-"""Every public name of `basedsl_cute`. The package loads this file when the first name is used."""
+"""Every public name of `basedsl_cute`, all of them imported from elsewhere.
+
+The package reads these statements to find a name's module when a program first uses the name.
+"""
 
 from basedsl import (
     DryRun,
@@ -127,6 +130,7 @@ from basedsl_cute.atoms.copy_tensors import (
     copy,
     copy_atom_call,
 )
+from basedsl_cute.compat import base_dsl as _dsl
 from basedsl_cute.compat import core, cutlass_dsl, typing, vector
 from basedsl_cute.compat.array import Array, GridConstant, inttoptr, make_array_view
 from basedsl_cute.compat.cutlass_dsl import (
@@ -207,7 +211,7 @@ from basedsl_cute.dsl.compile import (
     PtxasOptions,
     compile,
 )
-from basedsl_cute.dsl.cute import CUTE
+from basedsl_cute.dsl.cute import CUTE, jit, kernel
 from basedsl_cute.dsl.machine import synchronize, target_description
 from basedsl_cute.dsl.toolkit import CUDA_VERSION, target_version
 from basedsl_cute.host.adapters import register_jit_arg_adapter
@@ -231,6 +235,7 @@ from basedsl_cute.tensors.make_tensor import (
     make_tensor,
     recast_tensor,
 )
+from basedsl_cute.tensors.make_tensor import make_rmem_tensor as make_fragment  # older
 from basedsl_cute.tensors.math import (
     cos,
     erf,
@@ -262,10 +267,6 @@ from basedsl_cute.tensors.tensor_ssa import (
     zeros_like,
 )
 from basedsl_cute.utils import smem_report
-
-make_fragment = make_rmem_tensor  # an older spelling
-jit = CUTE.jit
-kernel = CUTE.kernel
 
 __all__: list[str] = [
     "CUDA_VERSION",

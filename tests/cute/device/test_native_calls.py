@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import basedsl_cute as cute
+from basedsl.arrays.array_record import CUDA, ArrayRecord
 from basedsl.errors import DSLCallError, DSLRuntimeError
 from basedsl.native_call.runtime import runtime as native_runtime
 from basedsl_cute import runtime
-from basedsl_cute.arrays.array_record import CUDA, ArrayRecord
 from basedsl_cute.arrays.tensor import HostPointer, HostTensor
 from basedsl_cute.device import driver, gpu_launcher
 

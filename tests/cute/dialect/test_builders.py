@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from basedsl import i64_attr, operand
 from basedsl.errors import DSLTypeError
 from basedsl.testing import filecheck
-from basedsl_cute.dialect.declare import OPS, OpView, Value, integer, operand
+from basedsl_cute.dialect.cute_op import OPS, CuteOp, Value
 from basedsl_cute.dialect.ops import (
     AllocRmem,
     AllocSmem,
@@ -160,7 +161,7 @@ def test_a_result_that_follows_from_nothing_needs_a_type(cute, kernel):
 def test_two_declarations_of_one_name():
     with pytest.raises(ValueError, match=r"cute\.load is declared by Load and Other"):
 
-        class Other(OpView, name="load"):
+        class Other(CuteOp, name="load"):
             """..."""
 
     assert OPS["load"] is Load
@@ -169,9 +170,9 @@ def test_two_declarations_of_one_name():
 def test_a_base_of_declarations_is_no_operation():
     before = dict(OPS)
 
-    class Base(OpView):
+    class Base(CuteOp):
         left: Value = operand()
-        size: int = integer()
+        size: int = i64_attr()
 
     class Derived(Base):
         right: Value = operand()

@@ -11,8 +11,8 @@ import pytest
 
 import basedsl_cute as cute
 import basedsl_toy as toy
+from basedsl.arrays.array_record import CUDA, ArrayRecord
 from basedsl.errors import DSLCallError
-from basedsl_cute.arrays.array_record import CUDA, ArrayRecord
 from basedsl_cute.arrays.tensor import HostTensor
 from basedsl_cute.runtime import from_dlpack
 

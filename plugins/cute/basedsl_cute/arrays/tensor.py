@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from basedsl import DSLCallError, Numeric
+from basedsl import ArrayRecord, DSLCallError, Numeric
 from basedsl import from_dlpack as numeric_of
 from basedsl_cute.algebra import Dyn, Layout
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl_cute.arrays.record import record_of
 from basedsl_cute.hardware.address_space import AddressSpace
 
 STATIC = 0  # in place of a divisor: the leaf is static
@@ -272,7 +272,7 @@ def from_dlpack(
     >>> from_dlpack(np.zeros((4, 8), np.float32))
     Tensor<Float32, gmem, align<4>, (4,8):(8,1)>
     """
-    made = HostTensor(ArrayRecord.of(tensor), assumed_align, use_32bit_stride)
+    made = HostTensor(record_of(tensor), assumed_align, use_32bit_stride)
     if use_32bit_stride and reaches_beyond_32_bits(made.host.shape, made.host.strides):
         raise DSLCallError(
             f"use_32bit_stride: offsets in {made.shape}:{made.stride} do not fit 32 bits"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from basedsl import (
+    ArrayRecord,
     DSLError,
     LoadedObject,
     Unpacker,
@@ -26,7 +27,6 @@ from basedsl import (
     python_unpacker,
     slot_format,
 )
-from basedsl_cute.arrays.array_record import CPU, CUDA
 
 Pack = Callable[[Any], bytes | None]
 _REQUIRES_GRAD = "requires_grad"
@@ -125,7 +125,7 @@ def tensor_unpacker(
 def _device(name: str) -> tuple[int, int]:
     """DLPack's device as `unpack.c` compares it, and the mask of the compared bits."""
     kind, _, number = name.partition(":")
-    word = int(number or 0) << 32 | {"cpu": CPU, "cuda": CUDA}.get(kind, 0)
+    word = int(number or 0) << 32 | {"cpu": ArrayRecord.CPU, "cuda": ArrayRecord.CUDA}.get(kind, 0)
     any_number = kind == "cuda" and not number
     return word, _TYPE_BITS if any_number else -1
 

@@ -1,4 +1,8 @@
-"""`install_as`: this package under the name by which programs for CuTe's DSL import it."""
+"""`install_as`: this package under the name by which programs for CuTe's DSL import it.
+
+It puts a finder into `sys.meta_path`, which stub modules cannot replace: the name is the program's
+choice, and no folder of that name is on the path. Nothing else of this package does.
+"""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ DYNAMIC_SMEM_SYMBOL = "cute_dynamic_smem"
 # In bytes, of dynamic shared memory and of the first static allocation: what a TMA tile with a
 # swizzle of 128 bytes asks for.
 DYNAMIC_SMEM_ALIGNMENT = 1024
+SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
 
 # On a gpu.launch_func, set by the front end.
 COOPERATIVE_ATTRIBUTE = "cute.cooperative"

@@ -5,13 +5,14 @@ The step `lower-cute` keeps it: the simulator runs it, `ptx-only` makes an instr
 
 from __future__ import annotations
 
-from basedsl_cute.dialect.declare import OpView, Value, operand
+from basedsl import operand
+from basedsl_cute.dialect.cute_op import CuteOp, Value
 
 STORED = {"i32": 4, "i64": 8, "vector<4xi32>": 16}  # bytes
 _ADDRESS = "!llvm.ptr<7>"
 
 
-class DsmemStore(OpView, name="dsmem_store"):
+class DsmemStore(CuteOp, name="dsmem_store"):
     """Store a value of one thread into shared memory of a block of the cluster. Its bytes count at
     an mbarrier there when they have arrived.
 

@@ -14,7 +14,6 @@ class CuteTrace:
 
     #: The `gpu.module` of the kernels, made with the first one.
     gpu_module: Any = None
-    #: How many kernels there are of each name, to tell their symbols apart.
     #: The `KernelCall`s made: each must be launched.
     kernel_calls: list[Any] = field(default_factory=list)
     #: The number of each symbolic extent or stride, and the argument where it was met first.

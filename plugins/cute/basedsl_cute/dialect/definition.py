@@ -2,19 +2,16 @@
 
 `define(bindings)` gives the one `CuteDialect` of those bindings; `load(bindings)` registers the
 operations and types in the current context (pass it to `MLIRContext`). Operations are declared in
-`dialect.ops` and its neighbours; the definition that MLIR reads is in `dialect.irdl`.
+`dialect.ops` and its neighbours.
 """
 
 from __future__ import annotations
 
-import weakref
-from typing import Any
+from typing import Any, ClassVar
 
-from basedsl import Bindings, DSLTypeError, current_trace_or_none, user_span
-from basedsl_cute.dialect import irdl
-from basedsl_cute.dialect import loadable as _loadable
+from basedsl import Bindings, Dialect, DSLTypeError, current_trace_or_none, user_span
+from basedsl_cute.dialect.cute_op import CuteOp
 from basedsl_cute.dialect.cute_trace import cute_trace
-from basedsl_cute.dialect.declare import OPS
 from basedsl_cute.dialect.types import MemRef, read_space, space_text
 
 # Dialects that surround cute IR or that it lowers to. They are imported now: otherwise the bindings
@@ -32,35 +29,25 @@ def note_access() -> None:
         record.host_access = user_span()
 
 
-class CuteDialect:
-    """Types of the dialect, and what operations need of the bindings (`declare.OpView`)."""
+class CuteDialect(Dialect):
+    """Types of the dialect, and what its operations need of the bindings."""
+
+    ops = CuteOp
+    types: ClassVar = {"memref": {"element": "type", "space": "string", "layout": "string"}}
 
     def __init__(self, bindings: Bindings) -> None:
-        self.bindings = bindings
-        self.ir = ir = bindings.ir
+        super().__init__(bindings)
         for name in COMPANIONS:
             getattr(bindings, name)
-        ir._globals.append_dialect_search_prefix(_loadable.__name__)
-        self.create = ir.Operation.create
-        self.memref_class = irdl.memref_class(ir)
+        self.memref_class = self.type_classes["memref"]
         self._records: dict[Any, MemRef | None] = {}
         self._types: dict[tuple[Any, str, str, int | None], Any] = {}
-        self._loaded_in: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._is_defined = False
 
-    def load(self) -> None:
-        """Register the dialect in the current context, once for each context."""
-        context = self.ir.Context.current
-        if context in self._loaded_in:
-            return
-        # MLIR verifies functions in parallel. A verifier written in Python would wait in another
-        # thread for the interpreter lock, which the thread that waits for the verifier holds.
-        context.enable_multithreading(False)
+    def define(self) -> None:
+        """Define the dialect in the current context. Types of another one are forgotten."""
         self._records.clear()
         self._types.clear()
-        irdl.load(self, again=self._is_defined)
-        self._is_defined = True
-        self._loaded_in.add(context)
+        super().define()
 
     # Types -----------------------------------------------------------------------------------
 
@@ -69,10 +56,9 @@ class CuteDialect:
         key = (element, space, layout, align)
         found = self._types.get(key)
         if found is None:
-            text = self.ir.StringAttr.get
-            place = space_text(space, align)
-            found = self.memref_class.get(element, text(place), text(layout))
-            self._types[key] = found
+            found = self._types[key] = self.type(
+                "memref", element, space_text(space, align), layout
+            )
             self._records[found] = MemRef(element, space, layout, align)
         return found
 
@@ -101,31 +87,17 @@ class CuteDialect:
             raise DSLTypeError(f"{value.type} is no tensor (!cute.memref)")
         return record
 
-    def view(self, op: Any) -> Any:
-        """View a cute operation as an instance of the class that declares it."""
-        return OPS[op.name.removeprefix("cute.")].of(self, op)
-
-    def integer(self, value: int) -> Any:
-        """An integer attribute of 64 bits."""
-        return self.ir.IntegerAttr.get(self.ir.IntegerType.get_signless(64), value)
-
     def pointer_type(self, address_space: int) -> Any:
         """`!llvm.ptr` or `!llvm.ptr<address_space>`."""
         kind: Any = self.bindings.llvm.PointerType
         return kind.get(address_space) if address_space else kind.get()
 
 
-_defined: dict[int, CuteDialect] = {}
-
-
 def define(bindings: Bindings) -> CuteDialect:
     """Return the dialect of these bindings, made once."""
-    found = _defined.get(id(bindings))
-    if found is None:
-        found = _defined[id(bindings)] = CuteDialect(bindings)
-    return found
+    return CuteDialect.of(bindings)
 
 
 def load(bindings: Bindings) -> None:
     """Load the dialect into the current context: `MLIRContext(bindings, load_dialects=load)`."""
-    define(bindings).load()
+    CuteDialect.load(bindings)

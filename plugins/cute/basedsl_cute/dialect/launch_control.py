@@ -7,12 +7,13 @@ request is an operation of the nvvm dialect.
 
 from __future__ import annotations
 
-from basedsl_cute.dialect.declare import OpView, Value, operand, result
+from basedsl import operand, result
+from basedsl_cute.dialect.cute_op import CuteOp, Value
 
 _ADDRESS, _RESPONSE = "!llvm.ptr<3>", "vector<4xi32>"
 
 
-class LaunchResponse(OpView, name="launch_response"):
+class LaunchResponse(CuteOp, name="launch_response"):
     """Load the response of 16 bytes at an address, as whether a launch was cancelled and the index
     (x, y, z) of its first block. The index is defined only if one was.
 

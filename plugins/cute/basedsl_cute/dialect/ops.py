@@ -12,18 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from basedsl import DSLError
+from basedsl import DSLError, InvalidOp, i64_attr, operand, result, str_attr, unit_attr
 from basedsl_cute.dialect.atoms import COPY_ATOMS, MMA_ATOMS
-from basedsl_cute.dialect.declare import (
-    InvalidOp,
-    OpView,
-    Value,
-    flag,
-    integer,
-    operand,
-    result,
-    text,
-)
+from basedsl_cute.dialect.cute_op import CuteOp, Value
 from basedsl_cute.dialect.types import MemRef
 from basedsl_cute.hardware.targets import WARP_SIZE
 
@@ -57,7 +48,7 @@ def _pointer_type(dialect: CuteDialect, fields: Mapping[str, Any]) -> Any:
 # Loads and stores --------------------------------------------------------------------------------
 
 
-class Load(OpView, name="load"):
+class Load(CuteOp, name="load"):
     """Read the element at `index`, or consecutive elements as a vector.
 
         %x = "cute.load"(%m, %i) : (!cute.memref<f32, "gmem", "(?):(1)">, i32) -> f32
@@ -74,18 +65,18 @@ class Load(OpView, name="load"):
     memref: Value = operand()
     index: Value = operand()
     value: Value = result(alias="type", factory=_element_type)
-    alignment: int | None = integer(default=None)
-    cache: str | None = text(default=None)
-    if_used: bool = flag(default=False)
-    order: str | None = text(default=None)
-    scope: str | None = text(default=None)
-    volatile: bool = flag(default=False)
+    alignment: int | None = i64_attr(default=None)
+    cache: str | None = str_attr(default=None)
+    if_used: bool = unit_attr(default=False)
+    order: str | None = str_attr(default=None)
+    scope: str | None = str_attr(default=None)
+    volatile: bool = unit_attr(default=False)
 
     def verify(self) -> str | None:
         return _access(self)
 
 
-class Store(OpView, name="store"):
+class Store(CuteOp, name="store"):
     """Write one element, or a vector of consecutive elements, at `index`.
 
         "cute.store"(%x, %m, %i) : (f32, !cute.memref<f32, "gmem", "(?):(1)">, i32) -> ()
@@ -96,17 +87,17 @@ class Store(OpView, name="store"):
     value: Value = operand()
     memref: Value = operand()
     index: Value = operand()
-    alignment: int | None = integer(default=None)
-    cache: str | None = text(default=None)
-    order: str | None = text(default=None)
-    scope: str | None = text(default=None)
-    volatile: bool = flag(default=False)
+    alignment: int | None = i64_attr(default=None)
+    cache: str | None = str_attr(default=None)
+    order: str | None = str_attr(default=None)
+    scope: str | None = str_attr(default=None)
+    volatile: bool = unit_attr(default=False)
 
     def verify(self) -> str | None:
         return _access(self)
 
 
-class AtomicRMW(OpView, name="atomic_rmw"):
+class AtomicRMW(CuteOp, name="atomic_rmw"):
     """Combine `value` atomically with the element at `index`; the result is the element before.
 
         %old = "cute.atomic_rmw"(%x, %m, %i) {kind = "add"}
@@ -120,9 +111,9 @@ class AtomicRMW(OpView, name="atomic_rmw"):
     memref: Value = operand()
     index: Value = operand()
     old: Value = result(alias="type", factory=_value_type)
-    kind: str = text()
-    order: str | None = text(default=None)
-    scope: str | None = text(default=None)
+    kind: str = str_attr()
+    order: str | None = str_attr(default=None)
+    scope: str | None = str_attr(default=None)
 
     def verify(self) -> str | None:
         if self.kind not in ATOMIC_KINDS:
@@ -130,7 +121,7 @@ class AtomicRMW(OpView, name="atomic_rmw"):
         return _atomic(self, self.value, self.old)
 
 
-class AtomicCAS(OpView, name="atomic_cas"):
+class AtomicCAS(CuteOp, name="atomic_cas"):
     """Write `value` at `index` atomically if `expected` is there; the result is the element before.
 
     %old = "cute.atomic_cas"(%expected, %new, %m, %i)
@@ -142,8 +133,8 @@ class AtomicCAS(OpView, name="atomic_cas"):
     memref: Value = operand()
     index: Value = operand()
     old: Value = result(alias="type", factory=_value_type)
-    order: str | None = text(default=None)
-    scope: str | None = text(default=None)
+    order: str | None = str_attr(default=None)
+    scope: str | None = str_attr(default=None)
 
     def verify(self) -> str | None:
         return _atomic(self, self.expected, self.value, self.old)
@@ -152,7 +143,7 @@ class AtomicCAS(OpView, name="atomic_cas"):
 # Tensors from tensors ----------------------------------------------------------------------------
 
 
-class View(OpView, name="view"):
+class View(CuteOp, name="view"):
     """Move the beginning of a tensor by `offset` elements and give it another layout.
 
         %r = "cute.view"(%m, %o) : (!cute.memref<f32, "gmem", "(?,64):(64,1)">, i32)
@@ -174,7 +165,7 @@ class View(OpView, name="view"):
         return _index(self.offset, "offset")
 
 
-class Recast(OpView, name="recast"):
+class Recast(CuteOp, name="recast"):
     """Reinterpret the memory of a tensor as elements of another type.
 
     %h = "cute.recast"(%m) : (!cute.memref<f32, "smem", "(64):(1)">)
@@ -191,7 +182,7 @@ class Recast(OpView, name="recast"):
         return None
 
 
-class TensorIterator(OpView, name="iterator"):
+class TensorIterator(CuteOp, name="iterator"):
     """Get the address of a tensor's first element, for operations of other dialects.
 
     %p = "cute.iterator"(%m) : (!cute.memref<i64, "smem", "(2):(1)">) -> !llvm.ptr<3>
@@ -204,7 +195,7 @@ class TensorIterator(OpView, name="iterator"):
         return _pointer(self, self.source, self.pointer)
 
 
-class MakeMemRef(OpView, name="make_memref"):
+class MakeMemRef(CuteOp, name="make_memref"):
     """Make a tensor of an address that another dialect's operation gave.
 
     %m = "cute.make_memref"(%p) : (!llvm.ptr<1>) -> !cute.memref<f32, "gmem", "(?):(1)">
@@ -220,7 +211,7 @@ class MakeMemRef(OpView, name="make_memref"):
 # Memory of a block, of a thread ------------------------------------------------------------------
 
 
-class AllocSmem(OpView, name="alloc_smem"):
+class AllocSmem(CuteOp, name="alloc_smem"):
     """Allocate `bytes` of the block's shared memory: the same memory each time this is executed.
     `name` and `fields` ("a:0;b:64") are for messages.
 
@@ -229,15 +220,15 @@ class AllocSmem(OpView, name="alloc_smem"):
     """
 
     memref: Value = result(alias="type")
-    bytes: int = integer()
-    name: str | None = text(default=None)
-    fields: str | None = text(default=None)
+    bytes: int = i64_attr()
+    name: str | None = str_attr(default=None)
+    fields: str | None = str_attr(default=None)
 
     def verify(self) -> str | None:
         return _allocation(self, "smem")
 
 
-class DynamicSmem(OpView, name="dynamic_smem"):
+class DynamicSmem(CuteOp, name="dynamic_smem"):
     """Get the beginning of the shared memory whose size the launch gives (`smem=`).
 
     %d = "cute.dynamic_smem"() : () -> !cute.memref<i8, "smem align<1024>", "(?):(1)">
@@ -249,7 +240,7 @@ class DynamicSmem(OpView, name="dynamic_smem"):
         return _in_space(self, self.memref, "smem")
 
 
-class AllocRmem(OpView, name="alloc_rmem"):
+class AllocRmem(CuteOp, name="alloc_rmem"):
     """Allocate `bytes` of the thread's registers, undefined until written.
 
         %r = "cute.alloc_rmem"() {bytes = 16 : i64}
@@ -259,7 +250,7 @@ class AllocRmem(OpView, name="alloc_rmem"):
     """
 
     memref: Value = result(alias="type")
-    bytes: int = integer()
+    bytes: int = i64_attr()
 
     def verify(self) -> str | None:
         return _allocation(self, "rmem")
@@ -268,7 +259,7 @@ class AllocRmem(OpView, name="alloc_rmem"):
 # Atoms -------------------------------------------------------------------------------------------
 
 
-class Copy(OpView, name="copy"):
+class Copy(CuteOp, name="copy"):
     """Copy `bits` of consecutive memory from tensor to tensor by a copy atom, in one thread.
 
         "cute.copy"(%s, %d) {atom = "universal", bits = 128 : i64}
@@ -285,9 +276,9 @@ class Copy(OpView, name="copy"):
     source: Value = operand()
     target: Value = operand()
     predicate: Value | None = operand(default=None)
-    atom: str = text()
-    bits: int = integer()
-    cache: str | None = text(default=None)
+    atom: str = str_attr()
+    bits: int = i64_attr()
+    cache: str | None = str_attr(default=None)
 
     def verify(self) -> str | None:
         atom = COPY_ATOMS.get(self.atom)
@@ -310,7 +301,7 @@ class Copy(OpView, name="copy"):
         return atom.refuses(source.space, target.space, bits, self.cache)
 
 
-class Gemm(OpView, name="gemm"):
+class Gemm(CuteOp, name="gemm"):
     """Multiply and accumulate matrices by an MMA atom: d = a * b + c over the threads of the atom.
 
         "cute.gemm"(%d, %a, %b, %c) {atom = "universal_fma"}
@@ -324,7 +315,7 @@ class Gemm(OpView, name="gemm"):
     a: Value = operand()
     b: Value = operand()
     c: Value = operand()
-    atom: str = text()
+    atom: str = str_attr()
 
     def verify(self) -> str | None:
         atom = MMA_ATOMS.get(self.atom)
@@ -337,7 +328,7 @@ class Gemm(OpView, name="gemm"):
 # Threads together --------------------------------------------------------------------------------
 
 
-class Barrier(OpView, name="barrier"):
+class Barrier(CuteOp, name="barrier"):
     """Wait until all threads of the block, or `count` of them at barrier `id`, have arrived.
 
         "cute.barrier"() : () -> ()
@@ -346,8 +337,8 @@ class Barrier(OpView, name="barrier"):
     Ids are 0 to 15, counts multiples of the warp size (PTX ISA 9.7.13.1, "barrier").
     """
 
-    id: int | None = integer(default=None)
-    count: int | None = integer(default=None)
+    id: int | None = i64_attr(default=None)
+    count: int | None = i64_attr(default=None)
 
     def verify(self) -> str | None:
         number, count = self.id or 0, self.count
@@ -361,9 +352,9 @@ class Barrier(OpView, name="barrier"):
 # What verifiers share ----------------------------------------------------------------------------
 
 
-def _memref(op: OpView, value: Value) -> MemRef:
+def _memref(op: CuteOp, value: Value) -> MemRef:
     try:
-        record = op.dialect.record(value.type)
+        record: MemRef | None = op.dialect.record(value.type)
     except DSLError as error:
         raise InvalidOp(error.message) from None
     if record is None:
@@ -414,7 +405,7 @@ def _atomic(op: AtomicRMW | AtomicCAS, *values: Value) -> str | None:
     return _strength(op) or _index(op.index)
 
 
-def _in_space(op: OpView, value: Value, space: str) -> str | None:
+def _in_space(op: CuteOp, value: Value, space: str) -> str | None:
     own = _memref(op, value).space
     return None if own == space else f"the tensor is in {own}, not in {space}"
 
@@ -425,7 +416,7 @@ def _allocation(op: AllocSmem | AllocRmem, space: str) -> str | None:
     return _in_space(op, op.memref, space)
 
 
-def _pointer(op: OpView, memref: Value, pointer: Value) -> str | None:
+def _pointer(op: CuteOp, memref: Value, pointer: Value) -> str | None:
     record = _memref(op, memref)
     wanted = pointer_text(record.address_space)
     if str(pointer.type) != wanted:

@@ -5,7 +5,8 @@ The step `lower-cute` keeps them: the simulator runs them, `ptx-only` makes inst
 
 from __future__ import annotations
 
-from basedsl_cute.dialect.declare import OpView, Value, integer, operand, text
+from basedsl import i64_attr, operand, str_attr
+from basedsl_cute.dialect.cute_op import CuteOp, Value
 
 # Field -> the type of its value, and whether it has one for each mode.
 FIELDS = {"global_address": ("i64", False), "global_dim": ("i32", True)}
@@ -14,7 +15,7 @@ MAX_ORDINAL = 4
 _GLOBAL, _SHARED = "!llvm.ptr<1>", "!llvm.ptr<3>"
 
 
-class TensormapReplace(OpView, name="tensormap_replace"):
+class TensormapReplace(CuteOp, name="tensormap_replace"):
     """Replace one field of the tensor map at an address in global or shared memory.
 
         "cute.tensormap_replace"(%map, %value) {field = "global_dim", ordinal = 1 : i64}
@@ -26,8 +27,8 @@ class TensormapReplace(OpView, name="tensormap_replace"):
 
     map: Value = operand()
     value: Value = operand()
-    field: str = text()
-    ordinal: int = integer()
+    field: str = str_attr()
+    ordinal: int = i64_attr()
 
     def verify(self) -> str | None:
         field = self.field
@@ -42,7 +43,7 @@ class TensormapReplace(OpView, name="tensormap_replace"):
         return _place(self.map, "map", (_GLOBAL, _SHARED))
 
 
-class TensormapRelease(OpView, name="tensormap_release"):
+class TensormapRelease(CuteOp, name="tensormap_release"):
     """Copy a tensor map of 128 bytes from shared to global memory by a warp, and release it to
     threads that acquire it there (PTX ISA 9.7.13.15.17, "tensormap.cp_fenceproxy").
 

@@ -7,17 +7,9 @@ The other instructions of tcgen05 are operations of the nvvm dialect.
 
 from __future__ import annotations
 
+from basedsl import i64_array_attr, i64_attr, operand, result, str_attr, unit_attr
 from basedsl_cute.algebra import TMEM_SHAPES
-from basedsl_cute.dialect.declare import (
-    OpView,
-    Value,
-    flag,
-    integer,
-    integers,
-    operand,
-    result,
-    text,
-)
+from basedsl_cute.dialect.cute_op import CuteOp, Value
 
 ADDRESS = "!llvm.ptr<6>"
 # Registers of one repetition of each shape.
@@ -45,7 +37,7 @@ def _refused(
     return None
 
 
-class TmemLoad(OpView, name="tmem_load"):
+class TmemLoad(CuteOp, name="tmem_load"):
     """Load registers from tensor memory by a warp, in one instruction for each step, and wait.
 
         %v = "cute.tmem_load"(%address) {shape = "32x32b", repeat = 8 : i64,
@@ -60,12 +52,12 @@ class TmemLoad(OpView, name="tmem_load"):
 
     address: Value = operand()
     values: Value = result(alias="type")
-    shape: str = text()
-    repeat: int = integer()
-    steps: list[int] = integers()
-    packed: bool = flag(default=False)
-    reduction: str | None = text(default=None)
-    kind: str | None = text(default=None)
+    shape: str = str_attr()
+    repeat: int = i64_attr()
+    steps: list[int] = i64_array_attr()
+    packed: bool = unit_attr(default=False)
+    reduction: str | None = str_attr(default=None)
+    kind: str | None = str_attr(default=None)
 
     def verify(self) -> str | None:
         if self.reduction is not None and self.reduction not in REDUCTIONS:
@@ -76,7 +68,7 @@ class TmemLoad(OpView, name="tmem_load"):
         return _refused(self.shape, self.repeat, self.steps, self.address, self.values, more)
 
 
-class TmemStore(OpView, name="tmem_store"):
+class TmemStore(CuteOp, name="tmem_store"):
     """Store registers to tensor memory by a warp, in one instruction for each step.
 
         "cute.tmem_store"(%address, %v) {shape = "32x32b", repeat = 8 : i64,
@@ -87,10 +79,10 @@ class TmemStore(OpView, name="tmem_store"):
 
     address: Value = operand()
     values: Value = operand()
-    shape: str = text()
-    repeat: int = integer()
-    steps: list[int] = integers()
-    packed: bool = flag(default=False)
+    shape: str = str_attr()
+    repeat: int = i64_attr()
+    steps: list[int] = i64_array_attr()
+    packed: bool = unit_attr(default=False)
 
     def verify(self) -> str | None:
         return _refused(self.shape, self.repeat, self.steps, self.address, self.values)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from basedsl_cute.dialect.declare import OpView, Value, flag, integer, integers, operand, text
+from basedsl import i64_array_attr, i64_attr, operand, str_attr, unit_attr
+from basedsl_cute.dialect.cute_op import CuteOp, Value
 
 
 @dataclass(frozen=True)
@@ -52,23 +53,23 @@ def refused_width(n: int, is_integer: bool) -> str | None:
     return None
 
 
-class WarpgroupMma(OpView):
+class WarpgroupMma(CuteOp):
     """The fields of both forms of wgmma: acc += a * b, in one instruction for each step of K."""
 
     acc: Value = operand()
     a: Value = operand()
     b: Value = operand()
     accumulate: Value | None = operand(default=None)
-    n: int = integer()
-    d_type: str = text()
-    a_type: str = text()
-    b_type: str = text()
-    a_major: str = text()
-    b_major: str = text()
-    a_steps: list[int] = integers()
-    b_steps: list[int] = integers()
-    negate_a: bool = flag(default=False)
-    negate_b: bool = flag(default=False)
+    n: int = i64_attr()
+    d_type: str = str_attr()
+    a_type: str = str_attr()
+    b_type: str = str_attr()
+    a_major: str = str_attr()
+    b_major: str = str_attr()
+    a_steps: list[int] = i64_array_attr()
+    b_steps: list[int] = i64_array_attr()
+    negate_a: bool = unit_attr(default=False)
+    negate_b: bool = unit_attr(default=False)
 
     def verify(self) -> str | None:
         for which, kind, major in (

@@ -1,4 +1,7 @@
-"""`CuteCompiled`: the result of `cute.compile`, with the PTX and machine code of its kernels."""
+"""`CuteCompiled`: the result of `cute.compile`, with the PTX and machine code of its kernels.
+
+What shows them imports the lowering, which a program whose code is on the disk does without.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,6 @@ from typing import Any
 
 from basedsl import Compiled, Lined, Resources
 from basedsl_cute.dsl.resources import KernelResources, read_resources
-from basedsl_cute.dsl.steps import simulator_source
-from basedsl_cute.lowering.ptx.line_maps import of_ptx, of_sass
-from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
-from basedsl_cute.lowering.ptx.sass import disassemble, histogram
 
 
 class CuteCompiled(Compiled):
@@ -20,11 +19,15 @@ class CuteCompiled(Compiled):
     """
 
     def views(self) -> tuple[str, ...]:
+        from basedsl_cute.lowering.ptx.ptxas import find_nvdisasm
+
         names = super().views()
         has_text = bool(self.__cubin__) and find_nvdisasm() is not None
         return (*names, "sass") if has_text and "sass" not in names else names
 
     def lined_view(self, name: str) -> Lined:
+        from basedsl_cute.lowering.ptx.line_maps import of_ptx, of_sass
+
         if name == "ptx":
             return of_ptx(self.view(name))
         if name == "sass":
@@ -33,6 +36,8 @@ class CuteCompiled(Compiled):
 
     def view(self, name: str, *, locations: bool = False) -> str:
         if name == "programs" and name in self.stages:
+            from basedsl_cute.dsl.steps import simulator_source
+
             return simulator_source(self.stages.binary(name))
         if name == "sass" and "sass" not in self.stages and self.__cubin__:
             return self.__sass__ or ""
@@ -54,6 +59,11 @@ class CuteCompiled(Compiled):
         return self.stages[before[-1]].module()
 
     @property
+    def _module(self) -> Any:
+        """`ir_module`, in the spelling of programs for CuTe."""
+        return self.ir_module
+
+    @property
     def __ptx__(self) -> str | None:
         """The PTX of the kernels."""
         return self.stages.text("ptx") if "ptx" in self.stages else None
@@ -68,6 +78,8 @@ class CuteCompiled(Compiled):
         """The machine code of the kernels as text. Raises DSLRuntimeError without nvdisasm."""
         if "sass" in self.stages:
             return self.stages.text("sass")
+        from basedsl_cute.lowering.ptx.sass import disassemble
+
         cubin = self.__cubin__
         return None if cubin is None else disassemble(cubin, self.settings.nvdisasm_options)
 
@@ -85,6 +97,8 @@ class CuteCompiled(Compiled):
         """
         if not self.__cubin__:
             return super().instruction_histogram()
+        from basedsl_cute.lowering.ptx.sass import histogram
+
         return histogram(self.__sass__ or "")
 
     def export_to_c(

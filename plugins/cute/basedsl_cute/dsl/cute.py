@@ -34,7 +34,6 @@ from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.emitter import CuteEmitter
 from basedsl_cute.dsl.function import CuteFunction
 from basedsl_cute.dsl.options import CuteOptions
-from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
 from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
 from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
@@ -43,7 +42,6 @@ from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
 from basedsl_cute.host.tensor_argument import tensor_argument
-from basedsl_cute.lowering.ptx.link import stamps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -120,15 +118,26 @@ class Cute(Language):
         return target_of(settings.arch) if settings.arch else detect()
 
     def target_key(self, settings: Any) -> tuple[str, ...]:
-        return (self.target(settings).name, *stamps(settings.link_libraries))
+        name = self.target(settings).name
+        if not settings.link_libraries:
+            return (name,)
+        from basedsl_cute.lowering.ptx.link import stamps
+
+        return (name, *stamps(settings.link_libraries))
 
     def pipeline(self, settings: Any) -> Pipeline:
+        # The lowering is imported by the first compilation: programs that do not compile, and
+        # calls that are refused, do without.
+        from basedsl_cute.dsl.pipelines import KernelOptions, gpu_pipeline, simulator_pipeline
+
         target = self.target(settings)
         if target.is_gpu:
             return gpu_pipeline(target, KernelOptions.of(settings))
         return simulator_pipeline(target, settings.opt_level)
 
     def stage_names(self, settings: Any) -> Collection[str]:
+        from basedsl_cute.dsl.pipelines import gpu_pipeline, simulator_pipeline
+
         both = [gpu_pipeline(TARGETS["sm_90a"]), simulator_pipeline(TARGETS[SIM])]
         names = [name for one in both for name in (one.input, *(step.name for step in one))]
         return list(dict.fromkeys((*names, "cubin", "resources", "sass")))
@@ -225,3 +234,6 @@ class CuteDSL(DSL[Cute]):
 
 
 CUTE = CuteDSL(Cute())
+
+jit = CUTE.jit
+kernel = CUTE.kernel

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from basedsl import DSLRuntimeError, DSLTypeError
 from basedsl_cute.device import driver
-from basedsl_cute.lowering.ptx.ptxas import toolkit_version
 
 
 class Version(NamedTuple):
@@ -25,6 +24,8 @@ def cuda_version() -> Version:
     """Return the CUDA version of ptxas; without ptxas, that of the driver, which compiles PTX then.
     Raises DSLRuntimeError without both.
     """
+    from basedsl_cute.lowering.ptx.ptxas import toolkit_version
+
     found = toolkit_version()
     if found is None and driver.is_available():
         number = driver.driver_version()

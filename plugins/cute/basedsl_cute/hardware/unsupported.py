@@ -1,7 +1,7 @@
 """Names of CuTe's own DSL that this package does not offer: using one is an error that says why.
 
-`TABLE` and `GEFORCE` have the names, module by module, that belong to Blackwell GPUs; of the
-modules in `MODULES` and those below them nothing is offered. `INSTEAD` has names that are internal
+`TABLE` has the names, module by module, that belong to Blackwell GPUs; of the modules in `MODULES`
+nothing is offered. `INSTEAD` has names that are internal
 to CuTe's own DSL, with what programs write here. Programs may import all of these: they get a
 stand-in, and only using that is an error.
 """
@@ -9,11 +9,8 @@ stand-in, and only using that is an error.
 from __future__ import annotations
 
 import importlib
-import importlib.machinery
-import importlib.util
 import sys
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
@@ -21,7 +18,6 @@ from basedsl import DSLAttributeError, DSLError, closest_name, is_internal_frame
 from basedsl_cute.hardware.other_names import fold, instead_of
 
 _DATACENTER = "data-center Blackwell GPUs (sm_100)"
-_GEFORCE = "GeForce Blackwell GPUs (sm_120)"
 
 MODULES = (
     "utils.distributed",
@@ -29,16 +25,11 @@ MODULES = (
 )
 
 TABLE = {
-    "nvgpu.warp": "StMatrix16x8x8bOp",
     "nvgpu.tcgen05": """SM103MmaMXF4Op SM103MmaMXF4NVF4Op
         make_umma_smem_desc""",
-    "utils.blackwell_helpers": """get_permutation_mnk
-        get_layoutSFA_TV get_layoutSFB_TV partition_fragment_SFA partition_fragment_SFB
-        get_smem_layout_atom_ab check_gemm_tma_alignment sm120_get_smem_store_op""",
-    "utils.blockscaled_layout": "sm120_make_smem_layout_sfa sm120_make_smem_layout_sfb",
+    "utils.blackwell_helpers": "check_gemm_tma_alignment",
     "pipeline": "ClcState",
 }
-GEFORCE = {"nvgpu.warp": "MmaMXF4Op MmaMXF4NVF4Op MmaMXF8Op MmaMXF8F6F4Op Field"}
 
 _DEBUGGING = "print(x) while compiling shows what a value is, cute.printf(x) its value in a run"
 INSTEAD = {
@@ -61,12 +52,10 @@ _LAYER = "nvgpu.cpasync.make_tiled_tma_atom, cute.copy, cute.gemm and cute.pipel
 _LAYERED = {f"{module}.{name}" for module, names in LAYERS.items() for name in names.split()}
 
 _NEEDED = {
-    f"{module}.{name}": gpus
-    for table, gpus in ((TABLE, _DATACENTER), (GEFORCE, _GEFORCE))
-    for module, names in table.items()
-    for name in names.split()
+    f"{module}.{name}": _DATACENTER for module, names in TABLE.items() for name in names.split()
 }
 _ROOT = "basedsl_cute"
+_NOTHING: Mapping[str, str] = {}
 
 
 class NotOfferedError(DSLError):
@@ -107,38 +96,6 @@ class NotOffered:
 
     def __repr__(self) -> str:
         return f"<not offered: {self._message}>"
-
-
-class _Submodules:
-    """A finder of every module below one of `MODULES`: what is imported from it is not offered."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        parent = sys.modules.get(name.rpartition(".")[0])
-        if getattr(parent, "__not_offered__", None) is None:
-            return None
-        loader: Any = self
-        return importlib.machinery.ModuleSpec(name, loader, is_package=True)
-
-    def create_module(self, spec: Any) -> None:
-        """Let Python make the module."""
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        parent, _, child = module.__name__.rpartition(".")
-        inner = f"{sys.modules[parent].__not_offered__}.{child}"
-        module.__not_offered__ = inner  # type: ignore[attr-defined]
-        module.__getattr__ = _names_of(inner)  # type: ignore[method-assign]
-
-
-sys.meta_path.append(_Submodules())
-
-
-def _names_of(inner: str) -> Callable[[str], Any]:
-    def find(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _for_gpus(f"{inner}.{name}", _DATACENTER)
-
-    return find
 
 
 def _for_gpus(name: str, gpus: str) -> NotOffered:
@@ -195,19 +152,27 @@ def _suggestion(module: str, inner: str, name: str) -> str:
 
 
 def _public(module: str) -> list[str]:
-    return [one for one in dir(importlib.import_module(module)) if not one.startswith("_")]
+    found = importlib.import_module(module)
+    names = {*dir(found), *getattr(found, "__all__", ())}
+    return sorted(name for name in names if not name.startswith("_"))
 
 
-def unsupported_names(module: str) -> Callable[[str], Any]:
+def unsupported_names(module: str, later: Mapping[str, str] = _NOTHING) -> Callable[[str], Any]:
     """Return the `__getattr__` of `module`: a stand-in for a name that this table knows,
     AttributeError for any other. Type checkers must not see it, or they would report no name.
+
+    The keys of `later` are modules below `module` that are imported when they are first used, or
+    one of the names that each gives to `module`.
     """
     inner = module.removeprefix(_ROOT).lstrip(".")
-    if inner in MODULES:  # any submodule can be imported
-        itself: Any = sys.modules[module]
-        itself.__path__, itself.__not_offered__ = [], inner
+    sources = {name: source for source, names in later.items() for name in names.split()}
 
     def find(name: str) -> Any:
+        if name in later:
+            return importlib.import_module(f"{module}.{name}")
+        if name in sources:
+            source = importlib.import_module(f"{module}.{sources[name]}")
+            return vars(sys.modules[module]).setdefault(name, getattr(source, name))
         whole = f"{inner}.{name}" if inner else name
         if whole in MODULES:
             return importlib.import_module(f"{_ROOT}.{whole}")

@@ -14,6 +14,7 @@ from typing import Any
 
 from basedsl import (
     ArgumentType,
+    ArrayRecord,
     DSLCallError,
     Int32,
     Int64,
@@ -26,8 +27,8 @@ from basedsl_cute import algebra
 from basedsl_cute.algebra import repeat_like
 from basedsl_cute.algebra.int_tuple import flatten_to_tuple, unflatten_tuple
 from basedsl_cute.arrays.address_owner import owner_of
-from basedsl_cute.arrays.array_record import ArrayRecord
 from basedsl_cute.arrays.placeholders import FakeTensor, SymInt
+from basedsl_cute.arrays.record import record_of
 from basedsl_cute.arrays.tensor import HostPointer, HostTensor, reaches_beyond_32_bits
 from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker, tensor_unpacker
 from basedsl_cute.device.detect import detect
@@ -347,7 +348,7 @@ def host_tensor(value: Any, name: str = "") -> ArrayRecord:
         raise DSLCallError(
             f"{value} has no data", hint="compile with it, and call the result with arrays"
         )
-    return ArrayRecord.of(value, name)
+    return record_of(value, name)
 
 
 def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | None:
@@ -363,7 +364,7 @@ def tensor_argument(value: Any, annotation: Any, name: str) -> ArgumentType | No
         return _of_fake(value, annotation, name)
     if isinstance(value, HostTensor):
         return _of_runtime(value, annotation, name)
-    host = ArrayRecord.of(value, name) if ArrayRecord.can_read(value) else None
+    host = record_of(value, name) if ArrayRecord.can_read(value) else None
     if host is None:
         if declared:
             raise DSLCallError(

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from basedsl_cute.hardware.unsupported import unsupported_names
-from basedsl_cute.nvgpu import cpasync, tcgen05, tma, warp, warpgroup
+from basedsl_cute.nvgpu import cpasync, tma, warp, warpgroup
 from basedsl_cute.nvgpu.common import (
     CacheEvictionPriority,
     CopyG2ROp,
@@ -17,8 +17,11 @@ from basedsl_cute.nvgpu.common import (
 from basedsl_cute.nvgpu.tma import make_tiled_tma_atom_A, make_tiled_tma_atom_B
 from basedsl_cute.nvgpu.warpgroup import OperandMajorMode, OperandSource
 
-if not TYPE_CHECKING:  # a type checker reports names that do not exist
-    __getattr__ = unsupported_names(__name__)
+if TYPE_CHECKING:
+    from basedsl_cute.nvgpu import tcgen05
+else:  # a type checker reports names that do not exist
+    # Only kernels for data-center Blackwell need it, and it is slow to import.
+    __getattr__ = unsupported_names(__name__, later={"tcgen05": ""})
 
 __all__ = [
     "CacheEvictionPriority",
@@ -39,3 +42,7 @@ __all__ = [
     "warp",
     "warpgroup",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,12 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from basedsl import DSLTypeError, Int16
-from basedsl_cute import algebra, arch
+from basedsl_cute import algebra, arch, nvgpu
 from basedsl_cute.algebra.ignored_location import takes_location, takes_location_untyped
 from basedsl_cute.arch.events import trace
 from basedsl_cute.atoms.copy_instruction import predicated
-from basedsl_cute.nvgpu import tcgen05
-from basedsl_cute.nvgpu.tcgen05 import CtaGroup
 from basedsl_cute.pipeline.groups import CooperativeGroup
 from basedsl_cute.pipeline.mbarrier_array import PipelineOp
 from basedsl_cute.pipeline.mbarrier_pipelines import (
@@ -74,7 +72,7 @@ class PipelineOfMma(PipelineAsync):
                 arch.sync_threads()
         facts = StaticFacts(
             num_stages=num_stages, tx_count=tx_count, producer=producer, consumer=consumer,
-            group=CtaGroup(pair),
+            group=nvgpu.tcgen05.CtaGroup(pair),
         )  # fmt: skip
         if blocks == 1:
             return cls(full, empty, facts)
@@ -102,7 +100,7 @@ class PipelineOfMma(PipelineAsync):
 
     def _commit(self, barrier: Any) -> None:
         """Have a barrier of every block that waits arrive when the MMAs so far are complete."""
-        tcgen05.commit(barrier, self.release[0], self._facts.group)
+        nvgpu.tcgen05.commit(barrier, self.release[0], self._facts.group)
 
     def _arrive(self, barrier: Any, group: CooperativeGroup) -> None:
         """Arrive at the leader's barrier."""

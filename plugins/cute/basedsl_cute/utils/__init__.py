@@ -7,45 +7,59 @@ from basedsl_cute.dsl.hardware_info import HardwareInfo, get_smem_capacity_in_by
 from basedsl_cute.hardware.unsupported import unsupported_names
 from basedsl_cute.tensors.numeric_kinds import is_fp8_dtype
 from basedsl_cute.utils import (
-    blackwell_helpers,
-    blockscaled_layout,
     epilogue,
-    gemm,
     hardware_info,
     hopper_helpers,
     tensor_helpers,
     tile_scheduler,
 )
-from basedsl_cute.utils.blackwell_helpers import compute_epilogue_tile_shape
-from basedsl_cute.utils.group_scheduler import (
-    GroupedGemmTileSchedulerHelper,
-    StaticPersistentGroupTileScheduler,
-    create_initial_search_state,
-)
-from basedsl_cute.utils.launch_scheduler import (
-    ClcDynamicPersistentTileScheduler,
-    ClcDynamicPersistentTileSchedulerParams,
-)
 from basedsl_cute.utils.layout_enum import LayoutEnum
 from basedsl_cute.utils.smem_allocator import SmemAllocator, SmemPartition
 from basedsl_cute.utils.smem_report import SmemReport, smem_report
 from basedsl_cute.utils.tensor_helpers import create_cute_tensor_for_fp8
-from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
 from basedsl_cute.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentRuntimeTileScheduler,
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
-from basedsl_cute.utils.tmem_allocator import TmemAllocator, get_num_tmem_alloc_cols
 from basedsl_cute.utils.vector_width import common_vector
 
 sm90 = hopper_helpers
-sm100 = blackwell_helpers
 static_persistent_tile_scheduler = tile_scheduler
 
-if not TYPE_CHECKING:  # a type checker reports names that do not exist
-    __getattr__ = unsupported_names(__name__)
+if TYPE_CHECKING:
+    from basedsl_cute.utils import blackwell_helpers, blockscaled_layout, gemm
+    from basedsl_cute.utils import blackwell_helpers as sm100
+    from basedsl_cute.utils.blackwell_helpers import compute_epilogue_tile_shape
+    from basedsl_cute.utils.group_scheduler import (
+        GroupedGemmTileSchedulerHelper,
+        StaticPersistentGroupTileScheduler,
+        create_initial_search_state,
+    )
+    from basedsl_cute.utils.launch_scheduler import (
+        ClcDynamicPersistentTileScheduler,
+        ClcDynamicPersistentTileSchedulerParams,
+    )
+    from basedsl_cute.utils.tensormap_manager import TensorMapManager, TensorMapUpdateMode
+    from basedsl_cute.utils.tmem_allocator import TmemAllocator, get_num_tmem_alloc_cols
+else:  # a type checker reports names that do not exist
+    # Few kernels use these, and importing all of them takes time in every program.
+    __getattr__ = unsupported_names(
+        __name__,
+        later={
+            "blackwell_helpers": "compute_epilogue_tile_shape",
+            "blockscaled_layout": "",
+            "gemm": "",
+            "group_scheduler": """GroupedGemmTileSchedulerHelper
+                StaticPersistentGroupTileScheduler create_initial_search_state""",
+            "launch_scheduler": """ClcDynamicPersistentTileScheduler
+                ClcDynamicPersistentTileSchedulerParams""",
+            "sm100": "",
+            "tensormap_manager": "TensorMapManager TensorMapUpdateMode",
+            "tmem_allocator": "TmemAllocator get_num_tmem_alloc_cols",
+        },
+    )
 
 __all__ = [
     "ClcDynamicPersistentTileScheduler",
@@ -85,3 +99,7 @@ __all__ = [
     "static_persistent_tile_scheduler",
     "tensor_helpers",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

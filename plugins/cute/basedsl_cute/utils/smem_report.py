@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl_cute.dialect.attributes import DYNAMIC_SMEM_ALIGNMENT
+from basedsl_cute.dialect.attributes import DYNAMIC_SMEM_ALIGNMENT, SMEM_ALIGNMENT
 from basedsl_cute.dialect.types import read_space
 from basedsl_cute.hardware.targets import STATIC_SMEM
-from basedsl_cute.lowering.kernel.rewriter import SMEM_ALIGNMENT
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Kernels linked with functions that others have compiled: bitcode, PTX, cubins; and what is
-missing.
+"""Kernels linked with functions that others have compiled: bitcode, PTX, cubins, archives; and
+what is missing.
 """
 
 from __future__ import annotations
@@ -84,9 +84,26 @@ def library(folder, kind, arch=ARCH):
     else:
         source = folder / "source.ptx"
         source.write_text(PTX)
+        made = path if kind in ("cubin", "o") else folder / "lib.o"
         tool = ptxas.find_ptxas()
-        subprocess.run([tool, f"-arch={arch}", "-c", source, "-o", path], check=True)
+        subprocess.run([tool, f"-arch={arch}", "-c", source, "-o", made], check=True)
+        if kind == "a":
+            path.write_bytes(archive(made.read_bytes()))
+        if kind == "fatbin":
+            number = arch.removeprefix("sm_")
+            image = f"--image3=kind=elf,sm={number},file={made}"
+            tool = tool.with_name("fatbinary")
+            subprocess.run([tool, f"--create={path}", "-64", image], check=True, cwd=folder)
     return str(path)
+
+
+def archive(member):
+    """An archive, in the format of ar(5), of a text file and `member`."""
+    made = b"!<arch>\n"
+    for name, data in (("text", b"odd"), ("lib.o", member)):
+        header = f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n"
+        made += header.encode() + data + b"\n" * (len(data) % 2)
+    return made
 
 
 def compiled(function, x, *libraries):
@@ -94,7 +111,7 @@ def compiled(function, x, *libraries):
     return cute.compile[options](function, x)
 
 
-@pytest.mark.parametrize("kind", ["ptx", "cubin", "o"])
+@pytest.mark.parametrize("kind", ["ptx", "cubin", "o", "a", "fatbin"])
 @pytest.mark.parametrize("function", [calling, storing])
 def test_machine_code_is_linked(tmp_path, x, kind, function):
     code = compiled(function, x, library(tmp_path, kind))
@@ -118,16 +135,36 @@ def test_a_symbol_that_nothing_defines_is_named_with_its_line(x, tmp_path):
         assert "LinkLibraries" in caught.value.hint
 
 
-def test_a_library_for_another_architecture_is_named(tmp_path, x):
-    with pytest.raises(DSLError, match=r"the library lib.cubin has no code for sm_90a"):
-        compiled(calling, x, library(tmp_path, "cubin", "sm_80"))
+@pytest.mark.parametrize("kind", ["cubin", "a", "fatbin"])
+def test_a_library_for_another_architecture_is_named(tmp_path, x, kind):
+    with pytest.raises(DSLError, match=rf"the library lib.{kind} has no code for sm_90a"):
+        compiled(calling, x, library(tmp_path, kind, "sm_80"))
+
+
+def test_ptx_for_a_newer_gpu_is_named(tmp_path, x):
+    (tmp_path / "new.ptx").write_text(PTX.replace("8.4", "8.6").replace("sm_80", "sm_100"))
+    with pytest.raises(DSLError, match=r"the library new\.ptx is PTX for a newer GPU than sm_90a"):
+        compiled(calling, x, str(tmp_path / "new.ptx"))
+
+
+def test_libraries_of_the_toolkit_are_found_by_name(x, tmp_path):
+    if ptxas.find_toolkit_library("libcudadevrt.a") is None:
+        pytest.skip("the CUDA toolkit has no libcudadevrt.a")
+    code = compiled(calling, x, "libcudadevrt.a", library(tmp_path, "a"))
+    assert code.__cubin__[:4] == b"\x7fELF"
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nope.cubin", "which is no file"), ("lib.so", "whose kind cannot be linked")],
+    [
+        ("nope.cubin", "which is no file"),
+        ("lib.so", "whose kind cannot be linked"),
+        *((f"text.{kind}", f"which is no .{kind} file") for kind in ("bc", "o", "a", "fatbin")),
+    ],
 )
 def test_files_that_cannot_be_linked(tmp_path, x, name, message):
+    if name.startswith("text"):
+        (tmp_path / name).write_text("text")
     with pytest.raises(OptionError, match=message):
         compiled(calling, x, str(tmp_path / name))
 
@@ -138,7 +175,7 @@ def test_the_simulator_says_that_it_cannot(sim, x):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("kind", ["ptx", "cubin", "o", "bc"])
+@pytest.mark.parametrize("kind", ["ptx", "cubin", "o", "bc", "a", "fatbin"])
 def test_it_runs(tmp_path, x, kind):
     from basedsl_cute.dsl.machine import current_target
 

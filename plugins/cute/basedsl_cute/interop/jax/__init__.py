@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl import DSLCallError
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLCallError
 from basedsl_cute.arrays.tensor import HostTensor
 from basedsl_cute.interop.jax import testing
 from basedsl_cute.interop.jax.ffi import TARGET

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from basedsl_cute.arrays.array_record import CPU, CUDA, ArrayRecord
+from basedsl import ArrayRecord
 
 TARGET = "basedsl_cute_call"
 _EXECUTE = 3
@@ -140,7 +140,7 @@ Run = Callable[[Invocation], None]
 def register(run: Run) -> None:
     """Tell JAX about the handler, which calls `run` for each execution, on the CPU and on GPUs."""
     jax = importlib.import_module("jax")
-    for platform, device in (("cpu", CPU), ("CUDA", CUDA)):
+    for platform, device in (("cpu", ArrayRecord.CPU), ("CUDA", ArrayRecord.CUDA)):
         handler = _handler(run, device)
         _kept.append(handler)
         pointer = ctypes.cast(handler, _P).value
@@ -181,7 +181,7 @@ def _answer_metadata(address: int) -> bool:
 
 
 def _invocation(frame: _Frame, device: int) -> Invocation:
-    stream = None if device == CPU else _stream(frame)
+    stream = None if device == ArrayRecord.CPU else _stream(frame)
     return Invocation(
         _records(frame.arguments, device, readonly=True),
         _records(frame.results, device, readonly=False),

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import DSLCallError, DSLFunction, DSLRuntimeError, Numeric
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLCallError, DSLFunction, DSLRuntimeError, Numeric
 from basedsl_cute.arrays.tensor import HostTensor
 from basedsl_cute.dsl.cute import CUTE
 from basedsl_cute.host.stream import Stream

@@ -29,13 +29,12 @@ from basedsl_cute.dialect.attributes import (
     DYNAMIC_SMEM_ATTRIBUTE,
     DYNAMIC_SMEM_NAMES_ATTRIBUTE,
     DYNAMIC_SMEM_SYMBOL,
+    SMEM_ALIGNMENT,
     STATIC_SMEM_ATTRIBUTE,
 )
 from basedsl_cute.dialect.ops import AllocSmem
 from basedsl_cute.hardware.targets import STATIC_SMEM, target_of
 from basedsl_cute.lowering.kernel.builder import Builder, InsertionScope
-
-SMEM_ALIGNMENT = 16  # bytes: what every shared allocation gets at least, enough for any access
 
 # A rule takes the operation as an instance of the class that declares it.
 RuleFunction = Callable[["Rewriter", Any], RuleResult]

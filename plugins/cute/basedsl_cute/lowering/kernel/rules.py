@@ -12,9 +12,9 @@ from typing import Any
 
 from basedsl import DSLTypeError, Erase, Keep, PipelineContext, Replace, RuleResult, RuleTable
 from basedsl_cute.algebra.tmem import TMEM_COLUMN_BITS
-from basedsl_cute.dialect import OpView
+from basedsl_cute.dialect import CuteOp
 from basedsl_cute.dialect.atoms import COPY_ATOMS
-from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE
+from basedsl_cute.dialect.attributes import CACHE_ATTRIBUTE, FIELDS_ATTRIBUTE, SMEM_ALIGNMENT
 from basedsl_cute.dialect.ops import (
     AllocRmem,
     AllocSmem,
@@ -35,7 +35,6 @@ from basedsl_cute.dialect.warpgroup import PtxWgmma, Wgmma
 from basedsl_cute.hardware.requirements import WGMMA
 from basedsl_cute.lowering.kernel import packed, warp_matrix
 from basedsl_cute.lowering.kernel.rewriter import (
-    SMEM_ALIGNMENT,
     LoweringRule,
     Rewriter,
     RuleFunction,
@@ -286,7 +285,12 @@ COPY_LOWERINGS = {
     "cp_async": _copy_async,
     "ldmatrix": warp_matrix.load_matrix,
     "ldmatrix_b8": warp_matrix.load_byte_matrix,
+    "ldmatrix_b4": warp_matrix.load_matrix,
+    "ldmatrix_b6": warp_matrix.load_matrix,
+    "ldmatrix_b4t": warp_matrix.load_byte_matrix,
+    "ldmatrix_b6t": warp_matrix.load_byte_matrix,
     "stmatrix": warp_matrix.store_matrix,
+    "stmatrix_b8": warp_matrix.store_byte_matrix,
 }
 
 
@@ -327,7 +331,7 @@ def wgmma(b: Rewriter, op: Wgmma) -> RuleResult:
     "cute.tmem_load",
     "cute.tmem_store",
 )
-def instruction(b: Rewriter, op: OpView) -> RuleResult:
+def instruction(b: Rewriter, op: CuteOp) -> RuleResult:
     """Keep an instruction on addresses: the simulator runs it, `ptx-only` writes it as PTX."""
     return Keep()
 
@@ -382,7 +386,7 @@ def _tensor_memory_view(b: Rewriter, op: View) -> Any:
     return b.element_pointer(op.source, offset, b.i8)
 
 
-def retype_operands(b: Rewriter, op: OpView, lowered: type[OpView]) -> None:
+def retype_operands(b: Rewriter, op: CuteOp, lowered: type[CuteOp]) -> None:
     """Emit the form `lowered` of `op`, whose operands are addresses by now."""
     given = op.op.attributes
     attributes = {f.name: given[f.name] for f in lowered.attribute_fields if f.name in given}

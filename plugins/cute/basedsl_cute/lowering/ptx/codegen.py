@@ -80,7 +80,7 @@ class Assemble:
                 build.assembly = link(build.assembly, self.libraries, self.target.name)
         except ptxas.UndefinedFunction as error:
             span = _call_of(error.name, context)
-            raise ptxas.UndefinedFunction(error.name, span or error.span) from None
+            raise ptxas.UndefinedFunction(error.name, span or error.span, error.named_by) from None
         except DSLError as error:
             raise self._located(error, context) from None
         return build.assembly.cubin

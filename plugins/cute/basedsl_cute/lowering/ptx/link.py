@@ -2,7 +2,8 @@
 
 Bitcode is linked by LLVM before it makes PTX, as CUDA's own math library is. With all others ptxas
 makes a relocatable object of the kernels, and nvlink, which comes with the package
-nvidia-cuda-nvcc, an executable of it and the libraries.
+nvidia-cuda-nvcc, an executable of it and the libraries. A library's name without a folder is also
+looked for in the CUDA toolkit, which has libcudadevrt.a.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from basedsl import DSLError, DSLRuntimeError, OptionError, Span
 from basedsl_cute.lowering.ptx import ptxas
 
 BITCODE = ".bc"
-_LINKED = (".ptx", ".cubin", ".o", ".a", ".fatbin")
+_ELF, _ARCHIVE = b"\x7fELF", b"!<arch>\n"
+#: How files of each kind that nvlink takes begin.
+_LINKED: dict[str, bytes] = {
+    ".ptx": b"", ".cubin": _ELF, ".o": _ELF, ".a": _ARCHIVE, ".fatbin": b"\x50\xed\x55\xba",
+}  # fmt: skip
+_BITCODE_BEGINS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_CUDA_MACHINE = 190  # e_machine of an ELF file with code for GPUs
 
 
 def check_libraries(paths: Sequence[str]) -> None:
@@ -25,7 +32,7 @@ def check_libraries(paths: Sequence[str]) -> None:
     linked.
     """
     for name in paths:
-        path = Path(name)
+        path = _find(name)
         if path.suffix not in (BITCODE, *_LINKED):
             kinds = ", ".join((BITCODE, *_LINKED))
             raise OptionError(
@@ -37,6 +44,22 @@ def check_libraries(paths: Sequence[str]) -> None:
                 f"the option link_libraries names {name!r}, which is no file",
                 hint="name each library by its path, separated by commas",
             )
+        with path.open("rb") as file:
+            begin = file.read(8)
+        if not begin.startswith(
+            _BITCODE_BEGINS if path.suffix == BITCODE else _LINKED[path.suffix]
+        ):
+            raise OptionError(
+                f"the option link_libraries names {name!r}, which is no {path.suffix} file inside"
+            )
+
+
+def _find(name: str) -> Path:
+    """Find a library: at its path, else, for a name without a folder, in the CUDA toolkit."""
+    path = Path(name)
+    if path.is_file() or path.parent != Path():
+        return path
+    return ptxas.find_toolkit_library(name) or path
 
 
 def stamps(paths: Sequence[str]) -> tuple[str, ...]:
@@ -44,7 +67,7 @@ def stamps(paths: Sequence[str]) -> tuple[str, ...]:
     found = []
     for name in paths:
         try:
-            stat = os.stat(name)
+            stat = os.stat(_find(name))
         except OSError:
             continue
         found.append(f"{name} {stat.st_size} {stat.st_mtime_ns}")
@@ -53,16 +76,18 @@ def stamps(paths: Sequence[str]) -> tuple[str, ...]:
 
 def bitcode_of(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the libraries that LLVM links."""
-    return tuple(path for path in paths if path.endswith(BITCODE))
+    return tuple(str(_find(path)) for path in paths if path.endswith(BITCODE))
 
 
 def linked_of(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the libraries that nvlink links."""
-    return tuple(path for path in paths if not path.endswith(BITCODE))
+    return tuple(str(_find(path)) for path in paths if not path.endswith(BITCODE))
 
 
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
 _OTHER_ARCH = re.compile(r"Input file '([^']+)' arch does not match|not found in '([^']+)'")
+_NEWER_PTX = "SM version specified by .target is higher"
+_UNREADABLE = re.compile(r"Could not open input file '([^']+)'")
 
 
 def link(
@@ -82,7 +107,8 @@ def link(
     with tempfile.TemporaryDirectory(prefix="basedsl-") as folder:
         source, target = Path(folder, "kernel.o"), Path(folder, "linked.cubin")
         source.write_bytes(assembly.cubin)
-        command = [str(found), f"-arch={arch}", str(source), *paths, "-o", str(target)]
+        files = [file for path in paths for file in _files_of(Path(path), Path(folder))]
+        command = [str(found), f"-arch={arch}", str(source), *files, "-o", str(target)]
         done = run(command, capture_output=True, text=True, check=False)
         said = done.stdout + done.stderr
         if done.returncode:
@@ -90,16 +116,65 @@ def link(
         return ptxas.Assembly(target.read_bytes(), assembly.kernels, assembly.warnings)
 
 
+def _files_of(library: Path, folder: Path) -> list[str]:
+    """The files to give nvlink for a library. Of archives it takes members that are host objects
+    with code for GPUs inside, as nvcc makes them, and passes over plain machine code: that is
+    unpacked.
+    """
+    if library.suffix != ".a":
+        return [str(library)]
+    members = [data for data in _members(library.read_bytes()) if _is_device_object(data)]
+    files = [str(library)]
+    for i, data in enumerate(members):
+        member = folder / f"{i}.{library.name}.o"
+        member.write_bytes(data)
+        files.append(str(member))
+    return files
+
+
+def _is_device_object(data: bytes) -> bool:
+    return data[:4] == _ELF and int.from_bytes(data[18:20], "little") == _CUDA_MACHINE
+
+
+def _members(archive: bytes) -> Iterator[bytes]:
+    """The contents of the files in an `ar` archive (format: ar(5)): each follows a header of 60
+    bytes that has its size in bytes 48 to 58, and begins at an even offset.
+    """
+    at = len(_ARCHIVE)
+    while at + 60 <= len(archive):
+        size = int(archive[at + 48 : at + 58])
+        yield archive[at + 60 : at + 60 + size]
+        at += 60 + size + size % 2
+
+
 def _refused(said: str, arch: str, paths: Sequence[str], span: Span | None) -> DSLError:
-    missing = _UNDEFINED.search(said)
     other = _OTHER_ARCH.search(said)
     if other is not None:
-        name = other[1] or other[2]
+        name = _library_of(other[1] or other[2])
         return DSLError(
-            f"the library {Path(name).name} has no code for {arch}",
+            f"the library {name} has no code for {arch}",
             span,
             hint=f"compile it for {arch}, or link its PTX",
         )
+    if _NEWER_PTX in said:
+        names = " or ".join(Path(path).name for path in paths if path.endswith(".ptx"))
+        return DSLError(
+            f"the library {names} is PTX for a newer GPU than {arch}",
+            span,
+            hint=f"compile it for {arch}: the line '.target' of PTX says for which GPU it is",
+        )
+    unreadable = _UNREADABLE.search(said)
+    if unreadable is not None:
+        return DSLError(f"nvlink cannot read the library {_library_of(unreadable[1])}", span)
+    missing = _UNDEFINED.search(said)
     if missing is not None:
-        return ptxas.UndefinedFunction(missing[1], span)
+        symbol = missing[1].encode()
+        # nvlink passes over the members of archives that are for other architectures.
+        named_by = tuple(Path(path).name for path in paths if symbol in Path(path).read_bytes())
+        return ptxas.UndefinedFunction(missing[1], span, named_by)
     return DSLError(f"nvlink cannot link for {arch}: {' '.join(said.split())[:400]}", span)
+
+
+def _library_of(path: str) -> str:
+    """The name of the library that a file given to nvlink is, or was unpacked from."""
+    return re.sub(r"^\d+\.(.+\.a)\.o$", r"\1", Path(path).name)

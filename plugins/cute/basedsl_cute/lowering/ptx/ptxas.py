@@ -12,12 +12,14 @@ import importlib.util
 import os
 import re
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from basedsl import DSLError, DSLRuntimeError, Span
 
+_VERBOSE = frozenset(("-v", "--verbose"))
 TOOLKIT_VARIABLES = ("CUDA_TOOLKIT_PATH", "CUDA_HOME", "CUDA_PATH")
 
 
@@ -84,6 +86,17 @@ def _find_tool(
     return next((folder / name for folder in folders if (folder / name).exists()), None)
 
 
+def find_toolkit_library(name: str) -> Path | None:
+    """Find a library of the CUDA toolkit, such as libcudadevrt.a, in the places of `find_ptxas`."""
+    tool = find_ptxas()
+    if tool is None:
+        return None
+    root = tool.resolve().parents[1]
+    folders = [root / "lib64", root / "lib", *_package_folders("nvidia.cu13", "nvidia.cuda_nvcc")]
+    paths = [folder / name for folder in folders] + [f / "lib" / name for f in folders[2:]]
+    return next((path for path in paths if path.is_file()), None)
+
+
 def toolkit_version() -> tuple[int, int] | None:
     """Return the CUDA version of the ptxas that is used; None without one."""
     found = find_ptxas()
@@ -147,6 +160,7 @@ class Running:
         self._folder = tempfile.TemporaryDirectory(prefix="basedsl-", ignore_cleanup_errors=True)
         source = Path(self._folder.name, "kernel.ptx")
         source.write_text(_with_register_limit(ptx, options))
+        self._is_verbose = not _VERBOSE.isdisjoint(options)
         self._target = Path(self._folder.name, "kernel.cubin")
         command = [
             str(found),
@@ -171,6 +185,8 @@ class Running:
         assert process is not None, "finished twice"
         report, _ = process.communicate()
         self._process = None
+        if self._is_verbose:  # the user has asked ptxas to say what it reports in any case
+            print(report, end="", file=sys.stderr)
         try:
             if process.returncode:
                 raise _refused(self.ptx, self.arch, report)
@@ -255,15 +271,22 @@ def _warnings(report: str) -> tuple[str, ...]:
 
 
 class UndefinedFunction(DSLError):
-    """A call of a function that nothing defines; `name` is its symbol."""
+    """A call of a function that nothing defines; `name` is its symbol, `named_by` are libraries
+    that name it without having its code for the architecture.
+    """
 
-    def __init__(self, name: str, span: Span | None = None) -> None:
+    def __init__(self, name: str, span: Span | None = None, named_by: tuple[str, ...] = ()) -> None:
         super().__init__(
             f"a kernel calls '{name}', which nothing that is linked defines",
             span,
+            notes=tuple(
+                (f"{library} names it, without code for this architecture", None)
+                for library in named_by
+            ),
             hint='name a library that has it: the option LinkLibraries("lib.cubin")',
         )
         self.name = name
+        self.named_by = named_by
 
 
 _UNRESOLVED = re.compile(r"Unresolved extern function '([^']+)'")

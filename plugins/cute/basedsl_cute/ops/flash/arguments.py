@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, from_dlpack
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLTypeError, from_dlpack
 from basedsl_cute.ops.array_libraries import ArrayLibrary, library
 from basedsl_cute.ops.flash.captured import Captured
 from basedsl_cute.ops.flash.variant import Variant
@@ -100,7 +99,7 @@ def _suits(record: ArrayRecord) -> bool:
 
 
 class Lengths(NamedTuple):
-    """Where sequences begin in packed tensors, the keys that they use, and the pages of a cache."""
+    """Arrays tell where packed sequences begin, the keys in use, and the pages of a cache."""
 
     starts_q: Any = None
     starts_k: Any = None

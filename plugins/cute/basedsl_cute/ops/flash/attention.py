@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, with_article
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLTypeError, with_article
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import WGMMA

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, Numeric, from_dlpack, with_article
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLTypeError, Numeric, from_dlpack, with_article
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.requirements import (
     SETMAXNREG,

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import basedsl_cute as cute
-from basedsl import DSLTypeError, with_article
-from basedsl_cute.arrays.array_record import ArrayRecord
+from basedsl import ArrayRecord, DSLTypeError, with_article
 from basedsl_cute.dsl.hardware_info import HardwareInfo
 from basedsl_cute.dsl.machine import current_target
 from basedsl_cute.hardware.targets import ENVIRONMENT_VARIABLE

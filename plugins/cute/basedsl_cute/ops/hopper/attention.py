@@ -23,6 +23,9 @@ from basedsl_cute.utils import hopper_helpers as sm90
 
 ROW, COLUMN = sm90.LayoutEnum.ROW_MAJOR, sm90.LayoutEnum.COL_MAJOR
 ROWS = 64  # of a warpgroup's wgmma
+# Of keys and values that blocks share at a time: less than the 50 MB of an H100's or H200's L2
+# cache ("NVIDIA H100 Tensor Core GPU Architecture", table 4).
+L2_BYTES = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,13 @@ class Config:
     """The static configuration of the kernel.
 
     `tile` is (queries, keys): 64 queries for each consumer warpgroup. `stages` is the number of
-    tiles of keys, and of values, in shared memory.
+    tiles of keys, and of values, in shared memory. With `turns` the warpgroups start their products
+    one after the other, so that one makes weights while the other multiplies.
     """
 
     tile: tuple[int, int] = (128, 128)
     stages: int = 2
+    turns: bool = False
 
     @property
     def groups(self) -> int:
@@ -68,6 +73,7 @@ def forward_kernel(
     lse,  # a tensor or None
     extras: tuple,
     scale: cute.Float32,
+    swizzle,  # an Int32 or None
     mma_s: cute.Constexpr,
     mma_o: cute.Constexpr,
     dtype: cute.Constexpr,
@@ -78,7 +84,8 @@ def forward_kernel(
     head_k = cute.size(tma_q, mode=[1])
     thread = arch.thread_idx()[0]
     tile, head, batch = arch.block_idx()
-    tile = arch.grid_dim()[0] - 1 - tile
+    if cute.const_expr(swizzle is not None):
+        tile, head, batch = work_of(tile, tma_q.shape, swizzle, m)
     slopes, sinks, bias, captured = extras
     sequence = Sequence(cute.Int32(tma_q.shape[0]), cute.Int32(tma_k.shape[0]))
     place = Place(variant, sequence, batch, slopes, bias, captured)
@@ -136,8 +143,8 @@ def forward_kernel(
             cute.size(sums, mode=[0]),
             cute.Float32(LOG2_E) if variant.is_scored else scale * LOG2_E,
         )
-        consumers = [pipe.make_participants()[1] for pipe in pipes]
-        at_q, at_k, at_v = consumers
+        at_q, at_k, at_v = [pipe.make_participants()[1] for pipe in pipes]
+        group = warp // 4
         if number >= low:
             query_stage = at_q.wait_and_advance()
             stage = at_k.wait_and_advance()
@@ -148,20 +155,29 @@ def forward_kernel(
             softmax.update(by_row)
             weights.store(scores.load().to(dtype))
             number = place.tile_before(number - 1, low, *area, n)
+            if group == cfg.groups:
+                give_turn(group, number >= low, cfg)
             while number >= low:
                 stage = at_k.wait_and_advance()
+                take_turn(group, cfg)
                 multiply_scores(mma_s, scores, rq, rk, stage.index)
                 held = at_v.wait_and_advance()
                 multiply_values(mma_o, acc, operand, rv, held.index)
+                own = number * n
+                number = place.tile_before(number - 1, low, *area, n)
+                give_turn(group, number >= low, cfg)
                 warpgroup.wait_group(1)
                 stage.release()
-                adjust(by_row, coords, place, scale, tile * m, number * n, area, n, 1)
+                adjust(by_row, coords, place, scale, tile * m, own, area, n, 1)
                 scales = softmax.update(by_row)
+                # ptxas moves a wait for wgmma up to the beginning of its basic block; this one is
+                # behind the exponentials only if a branch is between.
+                if number >= low:
+                    at_k.wait()
                 warpgroup.wait_group(0)
                 held.release()
                 scale_rows(sums, scales)
                 weights.store(scores.load().to(dtype))
-                number = place.tile_before(number - 1, low, *area, n)
             held = at_v.wait_and_advance()
             multiply_values(mma_o, acc, operand, rv, held.index)
             warpgroup.wait_group(0)
@@ -170,6 +186,23 @@ def forward_kernel(
         result = own_o.partition_C(cute.make_identity_tensor((m, head_v)))
         target = Result(out, lse, sinks, variant, sequence, batch, batch, cute.Boolean(True))
         finish(softmax, sums, as_rows(result), target, tile * m, head, 1)
+
+
+@cute.jit
+def take_turn(group, cfg: cute.Constexpr):
+    """Wait until warpgroup `group`, counted from 1, may multiply."""
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
+        arch.barrier(barrier_id=group, number_of_threads=256)
+
+
+@cute.jit
+def give_turn(group, more, cfg: cute.Constexpr):
+    """Let the next warpgroup multiply; that after the last is the first, if there is `more`."""
+    if cute.const_expr(cfg.turns and cfg.groups > 1):
+        if group < cfg.groups:
+            arch.barrier_arrive(group + 1, 256)
+        elif more:
+            arch.barrier_arrive(1, 256)
 
 
 @cute.jit
@@ -193,6 +226,19 @@ def producer(pipes, atoms, tiles, number, low, place, area, keys: cute.Constexpr
             number = place.tile_before(number - 1, low, *area, keys)
         at_k.tail()
         at_v.tail()
+
+
+def work_of(block, shape, swizzle, rows):
+    """The tile of `rows` queries, the head and the batch of a block: tiles from the last to the
+    first, since with a causal mask the last have most keys, each for `swizzle` heads in a row, of
+    which the keys and values are in the L2 cache together.
+    """
+    heads, tiles = shape[2] * shape[3], cute.ceil_div(shape[0], rows)
+    section = block // (swizzle * tiles)
+    block = block - section * swizzle * tiles
+    width = cute.min(swizzle, heads - section * swizzle)
+    number = section * swizzle + block % width
+    return tiles - 1 - block // width, number % shape[2], number // shape[2]
 
 
 def tma_tile(atom, x, staged, tile, at, head, batch):
@@ -290,8 +336,16 @@ def forward(
     loads: list = []
     for x, layout, tile in zip(tensors, layouts, tiles, strict=True):
         loads += cpasync.make_tiled_tma_atom(op, x, cute.select(layout, [0, 1]), tile)
-    forward_kernel(*loads, out, lse, extras, scale, mma_s, mma_o, dtype, variant, cfg).launch(
-        grid=(cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3]),
+    swizzle, grid = None, (cute.ceil_div(q.shape[0], m), q.shape[2], q.shape[3])
+    if cute.const_expr(variant.right is not None or variant.mask is not None):
+        held = cute.Int64(k.shape[0]) * (2 * (head_k + head_v))
+        group = q.shape[2] // k.shape[2]
+        swizzle = group * cute.Int32(cute.max(cute.Int64(L2_BYTES) // cute.max(held, 1), 1))
+        swizzle = cute.min(swizzle, q.shape[2] * q.shape[3])
+        grid = (grid[0] * grid[1] * grid[2], 1, 1)
+    static = (mma_s, mma_o, dtype, variant, cfg)
+    forward_kernel(*loads, out, lse, extras, scale, swizzle, *static).launch(
+        grid=grid,
         block=(cfg.threads, 1, 1),
         stream=stream,
         min_blocks_per_mp=1,

@@ -25,6 +25,7 @@ class MemoryMap:
         self.dynamic_base = SHARED_BASE
         self.local: dict[int, int] = {}
         self.registers: dict[int, RegisterArray] = {}
+        self.local_names: list[tuple[int, str, int]] = []  # address, name for messages, size
         self.local_size = 0  # bytes of local memory that are not registers, at least
         self.local_end = LOCAL_BASE
         self.data: dict[str, Any] = {}  # bytes of each variable in global or constant memory
@@ -54,6 +55,14 @@ class MemoryMap:
         for at, name, size in self.variables:
             if at <= address:
                 found = (name, at, size or self.dynamic_base + dynamic - at)
+        return found
+
+    def local_at(self, address: int) -> tuple[str, int, int]:
+        """Name, address and size of the local array at or before `address`."""
+        found = ("local memory", LOCAL_BASE, self.local_size)
+        for at, name, size in self.local_names:
+            if at <= address:
+                found = (name, at, size)
         return found
 
     def differs_by_process(self, name: str) -> bool:

@@ -16,6 +16,7 @@ from basedsl_cute.sim.machine.memory_map import MemoryMap, aligned_zeros
 from basedsl_cute.sim.translate.attributes import parse_bytes, parse_dense, parse_int, parse_scalar
 from basedsl_cute.sim.translate.records import Global, KernelRecord, Op
 from basedsl_cute.sim.translate.register_uses import Use, register_uses
+from basedsl_cute.sim.translate.source_names import variable_name
 from basedsl_cute.sim.translate.types import (
     ArrayType,
     Type,
@@ -77,6 +78,9 @@ def _shown(variable: Global, kernel: str) -> str:
     span = variable.site.span
     if span is None:
         return "shared memory"
+    written = variable_name(variable.site)
+    if written is not None:
+        return written
     return f"shared memory allocated at {os.path.basename(span.filename)}:{span.line}"
 
 
@@ -90,8 +94,10 @@ def _allocate_local(memory_map: MemoryMap, op: Op, use: Use | None) -> None:
     memory_map.local[op.results[0].number] = at
     size = round_up(element.size, element.align) * parse_int(count.attributes["value"])
     memory_map.local_end = at + size
+    name = variable_name(op.site) or "a local array"
+    memory_map.local_names.append((at, name, size))
     if use is not None:
-        array = RegisterArray(at, size, use.itemsize, use.multiplied)
+        array = RegisterArray(at, size, use.itemsize, use.multiplied, name)
         memory_map.registers[op.results[0].number] = array
     else:
         memory_map.local_size = memory_map.local_end - LOCAL_BASE

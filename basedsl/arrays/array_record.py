@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from basedsl import DSLTypeError, with_article
+from basedsl.errors import DSLTypeError, with_article
 
 # dlpack.h: DLDeviceType
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -46,6 +46,14 @@ _NAMED_TYPES = {
 DType = tuple[int, int, int]
 
 
+class UnreadableArray(DSLTypeError):
+    """Raised for an array without memory of its own: PyTorch differentiates it, or JAX traces it.
+    `library` is "torch" or "jax". A DSL that makes operations of that library has a better hint.
+    """
+
+    library = ""
+
+
 class ArrayRecord:
     """The description of an array of another library, which it keeps alive as `owner`.
 
@@ -54,6 +62,7 @@ class ArrayRecord:
     """
 
     __dsl_leaf__ = True
+    CPU, CUDA = CPU, CUDA
     __slots__ = ("address", "device", "dtype", "owner", "readonly", "shape", "strides")
 
     def __init__(
@@ -207,7 +216,7 @@ def _read_numpy(array: np.ndarray[Any, Any], name: str) -> ArrayRecord:
 
 def _refuse_masked(array: Any, name: str) -> ArrayRecord:
     raise DSLTypeError(
-        f"{_called(name)}is a masked array, and kernels take no masks",
+        f"{_called(name)}is a masked array, and compiled code takes no masks",
         hint="pass x.filled(...), or x.data and x.mask",
     )
 
@@ -228,11 +237,12 @@ def _torch_type(dtype: Any) -> DType:
 
 def _read_torch(tensor: Any, name: str) -> ArrayRecord:
     if tensor.requires_grad and sys.modules["torch"].is_grad_enabled():
-        raise DSLTypeError(
-            f"{_called(name)}requires grad, and kernels take no part in differentiation",
-            hint="pass x.detach(), call it under torch.no_grad(), or give the operation a gradient "
-            "with cute.torch.custom_op",
+        error = UnreadableArray(
+            f"{_called(name)}requires grad, and compiled code takes no part in differentiation",
+            hint="pass x.detach(), or call it under torch.no_grad()",
         )
+        error.library = "torch"
+        raise error
     if str(tensor.layout) != "torch.strided":
         raise DSLTypeError(
             f"{_called(name)}has the layout {tensor.layout}; a tensor needs strides",
@@ -247,7 +257,7 @@ def _read_torch(tensor: Any, name: str) -> ArrayRecord:
     kind = {"cpu": CPU, "cuda": CUDA}.get(device.type)
     if kind is None:
         raise DSLTypeError(
-            f"{_called(name)}is on device {device}, where kernels cannot reach it",
+            f"{_called(name)}is on device {device}, where compiled code cannot reach it",
             hint="move it: x.cuda() or x.cpu()",
         )
     return ArrayRecord(
@@ -297,10 +307,12 @@ def _read_jax(array: Any, name: str) -> ArrayRecord:
 
 
 def _refuse_jax_tracer(tracer: Any, name: str) -> ArrayRecord:
-    raise DSLTypeError(
+    error = UnreadableArray(
         f"{_called(name)}is traced by JAX, and has no memory yet",
-        hint="make an operation of the @jit function: cute.jax.jax_callable(function)",
+        hint="call the function outside of jax.jit and jax.grad",
     )
+    error.library = "jax"
+    raise error
 
 
 def _itself(record: Any, name: str) -> ArrayRecord:

@@ -11,10 +11,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from basedsl.arrays import array_record
+from basedsl.arrays.array_record import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, ArrayRecord
 from basedsl.errors import DSLTypeError
 from basedsl.numeric import from_dlpack, from_numpy_dtype
-from basedsl_cute.arrays import array_record
-from basedsl_cute.arrays.array_record import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, ArrayRecord
 
 
 class Producer:

@@ -1,4 +1,4 @@
-"""The dialect's definition as MLIR reads it: IRDL text, made from the declared operations.
+"""A dialect's definition as MLIR reads it: IRDL text, made from the declared operations.
 
 The bindings' `ext` module would make it from Python classes, with constructors and properties that
 nothing here uses; that takes a tenth of a cold compilation.
@@ -6,25 +6,28 @@ nothing here uses; that takes a tenth of a cold compilation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from basedsl_cute.dialect.declare import OPS, FieldSpec, OpView
+from basedsl.dialect.fields import FieldSpec
+from basedsl.dialect.op_view import OpView
 
-_MEMREF = """\
-irdl.type @memref {
-  %element = irdl.base "#builtin.type"
-  %space = irdl.base "#builtin.string"
-  %layout = irdl.base "#builtin.string"
-  irdl.parameters(element: %element, space: %space, layout: %layout)
-}
-"""
+# What a parameter of a type may be: the attribute's definition in MLIR's builtin dialect.
+PARAMETERS = {"type": "#builtin.type", "string": "#builtin.string", "integer": "#builtin.integer"}
 
 
-def text() -> str:
+def text(base: type[OpView], types: Mapping[str, Mapping[str, str]]) -> str:
     """Return the `irdl.dialect`; it does not contain what operations verify in Python."""
-    operations = "".join(_operation(name, op) for name, op in OPS.items())
-    return f"irdl.dialect @cute {{\n{_MEMREF}{operations}}}\n"
+    body = "".join(_type(name, parameters) for name, parameters in types.items())
+    body += "".join(_operation(name, op) for name, op in base.declared.items())
+    return f"irdl.dialect @{base.dialect_name} {{\n{body}}}\n"
+
+
+def _type(name: str, parameters: Mapping[str, str]) -> str:
+    lines = [f'  %{p} = irdl.base "{PARAMETERS[kind]}"\n' for p, kind in parameters.items()]
+    if parameters:
+        lines.append(f"  irdl.parameters({', '.join(f'{p}: %{p}' for p in parameters)})\n")
+    return f"irdl.type @{name} {{\n{''.join(lines)}}}\n"
 
 
 def _operation(name: str, op: type[OpView]) -> str:
@@ -49,32 +52,9 @@ def _operation(name: str, op: type[OpView]) -> str:
     return f"irdl.operation @{name} {{\n{body}}}\n"
 
 
-def memref_class(ir: Any) -> Any:
-    """Make the Python class of `!cute.memref` types."""
+def verifier(dialect: Any, declared: type[OpView]) -> type:
+    """Make the trait that has MLIR's verifier ask the declaration of an operation."""
 
-    class MemRefType(ir.DynamicType):  # type: ignore[misc]
-        type_name = "cute.memref"
-
-        @classmethod
-        def get(cls, element: Any, space: Any, layout: Any) -> Any:
-            parameters = [ir.TypeAttr.get(element), space, layout]
-            return cls(ir.DynamicType.get(cls.type_name, parameters))
-
-    return MemRefType
-
-
-def load(dialect: Any, *, again: bool) -> None:
-    """Define the dialect in the current context; `again` if it has been in another one."""
-    ir = dialect.ir
-    with ir.Location.unknown():
-        dialect.bindings.irdl.load_dialects(ir.Module.parse(text()))
-    for op in OPS.values():
-        ir.DynamicOpTrait.attach(op.op_name, _verifier(dialect, op))
-    kind = dialect.memref_class
-    ir.register_type_caster(ir.DynamicType.lookup_typeid(kind.type_name), replace=again)(kind)
-
-
-def _verifier(dialect: Any, declared: type[OpView]) -> type:
     def verify_invariants(op: Any) -> bool:
         wrong = declared.refused(dialect, op)
         if wrong is None:

@@ -1,0 +1,450 @@
+"""`ops.attention` against cuDNN, PyTorch's flash attention and compiled flex attention, in one run.
+
+    python bench/gpu/attention.py [--out rows.json] [--only TEXT ...] [--quick] [--config CONFIG]
+
+Forward and backward passes, decoding (one query against long caches), and functions of the user's.
+Inputs are fresh random normal numbers; outputs are filled with NaN before the checked call. Errors
+are the largest ones against float64, of all keys and of some heads and queries, over the largest
+magnitude; "error" is ours, then cuDNN's. Contenders take turns, in rows of launches that are
+recorded into a CUDA graph where they can be, with the device kept busy before; medians. TFLOP/s
+count half of a causal mask, and 2.5 forward passes for a backward one. Decoding tells GB/s of keys
+and values, as does its copy, which counts what it reads and writes. `--config` times a further
+configuration of forward passes beside the chosen one: "hopper.Config((128, 128))".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROUNDS, SECONDS = 9, 8e-3  # of a contender: measured rows, and about how long a row takes
+BEYOND_L2 = 2**28  # bytes that the caches of decoding take together
+MOST_ERROR = 1e-2
+
+# Batches, length, heads, key heads, head, causal.
+SHAPES = [
+    (4, 4096, 16, 16, 128, False),
+    (4, 4096, 16, 16, 128, True),
+    (1, 16384, 16, 16, 128, True),
+    (4, 4096, 16, 16, 64, False),
+    (4, 4096, 16, 16, 64, True),
+    (4, 4096, 16, 16, 256, False),
+    (4, 4096, 32, 4, 128, True),
+    (8, 512, 16, 16, 128, True),
+]
+DECODING = [(1, 16384), (16, 8192), (128, 4096), (1, 131072)]  # batches, keys
+FUNCTIONS = ("full", "causal", "linear bias", "window")
+WINDOW = 1024
+
+
+def main():
+    options = arguments()
+    import torch
+
+    if not torch.cuda.is_available():
+        print("no CUDA device here")
+        return 0
+    torch.manual_seed(int(time.time()))
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    rows, failed = [], False
+    for name, measure in cases(options):
+        if options.only and not any(text in name for text in options.only):
+            continue
+        try:
+            row = {"name": name, **measure()}
+        except Exception as error:
+            failed = True
+            print(f"{name:<32} FAILED: {str(error)[:300]}", flush=True)
+            if options.traceback:
+                traceback.print_exc()
+            continue
+        rows.append(row)
+        failed = failed or not row["error"] < MOST_ERROR
+        print(line(row), flush=True)
+        torch.cuda.empty_cache()
+        if options.out:
+            Path(options.out).write_text(json.dumps(rows, indent=1))
+    return 1 if failed else 0
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out")
+    parser.add_argument("--only", nargs="*", help="cases whose names contain one of these")
+    parser.add_argument("--quick", action="store_true", help="the first case of each kind")
+    parser.add_argument("--config", action="append", default=[])
+    parser.add_argument("--traceback", action="store_true")
+    return parser.parse_args()
+
+
+def cases(options):
+    """Names, and functions that measure a row."""
+    found = [(f"forward {name_of(x)}", lambda x=x: forward(x, options.config)) for x in SHAPES]
+    # cuDNN has no backward figure for the shortest sequences in the table that this follows.
+    found += [(f"backward {name_of(x)}", lambda x=x: backward(x)) for x in SHAPES[:-1]]
+    found += [(f"decoding {b} of {n}", lambda b=b, n=n: decoding(b, n)) for b, n in DECODING]
+    found += [(f"function {kind}", lambda kind=kind: function(kind)) for kind in FUNCTIONS]
+    if options.quick:
+        kinds = {name.split()[0]: (name, measure) for name, measure in reversed(found)}
+        found = [kinds[kind] for kind in ("forward", "backward", "decoding")]
+    return found
+
+
+def name_of(shape):
+    batches, length, heads, key_heads, head, causal = shape
+    shared = "" if heads == key_heads else f"({key_heads})"
+    return f"{batches}x{length}x{heads}{shared}x{head}{' causal' if causal else ''}"
+
+
+def line(row):
+    """A row as text."""
+    speeds = row["speed"]
+    shown = "  ".join(f"{name} {speed:.0f}" for name, speed in speeds.items())
+    peer = next((name for name in speeds if name in ("cudnn", "flex")), None)
+    ratio = f"  ratio {speeds['ours'] / speeds[peer]:.3f}" if peer else ""
+    peer_error = f"/{row['peer_error']:.1e}" if "peer_error" in row else ""
+    wrong = "" if row["error"] < MOST_ERROR else "  WRONG"
+    failures = "".join(f"\n    {name}: {why}" for name, why in row.get("failures", {}).items())
+    return (
+        f"{row['name']:<32} {shown}{ratio}  error {row['error']:.1e}{peer_error}{wrong}{failures}"
+    )
+
+
+# Inputs and references ----------------------------------------------------------------------------
+
+
+def inputs(shape, dtype, queries=None):
+    """q, k and v (batches, length, heads, head)."""
+    import torch
+
+    batches, length, heads, key_heads, head, _ = shape
+    return [
+        torch.randn(batches, rows, count, head, dtype=dtype, device="cuda")
+        for rows, count in ((queries or length, heads), (length, key_heads), (length, key_heads))
+    ]
+
+
+def exact(q, k, v, batch, head, rows, causal, score=None, seen=None):
+    """Float64 scores' weights and results of some queries of one head; the diagonal ends at the
+    last query and key.
+    """
+    import torch
+
+    group = q.shape[2] // k.shape[2]
+    own_q, own_k, own_v = (
+        x[batch, :, number].double()
+        for x, number in ((q, head), (k, head // group), (v, head // group))
+    )
+    s = own_q[rows] @ own_k.T / q.shape[3] ** 0.5
+    i = rows[:, None] + k.shape[1] - q.shape[1]
+    j = torch.arange(k.shape[1], device="cuda")
+    if score is not None:
+        s = score(s, head, i, j)
+    if causal:
+        s = s.masked_fill(j > i, -torch.inf)
+    if seen is not None:
+        s = s.masked_fill(~seen(i, j), -torch.inf)
+    weights = s.softmax(-1)
+    return weights, weights @ own_v
+
+
+def error_of(out, q, k, v, causal, score=None, seen=None):
+    """The largest error of some rows and heads of a result (batches, length, heads, head)."""
+    import torch
+
+    count = min(q.shape[1], 512)
+    worst = 0.0
+    for _ in range(3):
+        batch, head = random.randrange(q.shape[0]), random.randrange(q.shape[2])
+        rows = torch.randperm(q.shape[1], device="cuda")[:count]
+        wanted = exact(q, k, v, batch, head, rows, causal, score, seen)[1]
+        found = (out[batch, rows, head].double() - wanted).abs().max() / wanted.abs().max()
+        worst = max(worst, float(found.nan_to_num(torch.inf)))
+    return worst
+
+
+def gradients(grad, q, k, v, batch, key_head, causal):
+    """The float64 gradients of one key head, and of its first query head."""
+    import torch
+
+    group = q.shape[2] // k.shape[2]
+    rows = torch.arange(q.shape[1], device="cuda")
+    grad_q, grad_k, grad_v = None, 0.0, 0.0
+    for head in range(key_head * group, key_head * group + group):
+        weights, out = exact(q, k, v, batch, head, rows, causal)
+        own = grad[batch, :, head].double()
+        change = own @ v[batch, :, key_head].double().T
+        change -= (own * out).sum(-1, keepdim=True)
+        change *= weights
+        change *= q.shape[3] ** -0.5
+        if grad_q is None:
+            grad_q = change @ k[batch, :, key_head].double()
+        grad_k = grad_k + change.T @ q[batch, :, head].double()
+        grad_v = grad_v + weights.T @ own
+    return grad_q, grad_k, grad_v
+
+
+# Kinds of rows ------------------------------------------------------------------------------------
+
+
+def forward(shape, configs):
+    import torch
+    from torch.nn.attention import SDPBackend
+
+    from basedsl_cute.ops import attention
+    from basedsl_cute.ops.ampere import attention as ampere
+    from basedsl_cute.ops.hopper import attention as hopper
+
+    *_, causal = shape
+    q, k, v = inputs(shape, torch.float16)
+    out = torch.empty_like(q)
+    contenders = {"ours": lambda: attention(q, k, v, causal=causal, out=out)}
+    for text in configs:
+        config = eval(text, {"hopper": hopper, "ampere": ampere})
+        contenders[text] = lambda config=config: attention(
+            q, k, v, causal=causal, out=out, config=config
+        )
+    error, failures = 0.0, {}
+    for name, once in list(contenders.items()):
+        out.fill_(torch.nan)
+        try:
+            once()
+        except Exception as reason:
+            failures[name] = str(reason)[:200]
+            del contenders[name]
+            continue
+        found = error_of(out, q, k, v, causal)
+        if name == "ours":
+            error = found
+        elif not found < MOST_ERROR:
+            failures[name] = f"its error is {found:.1e}"
+    peers = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+    contenders |= {name: sdpa(q, k, v, causal, backend) for name, backend in peers.items()}
+    peer_error = error_of(contenders["cudnn"]().transpose(1, 2), q, k, v, causal)
+    speed = speeds(contenders, flops_of(shape) / 1e12)
+    return {"speed": speed, "error": error, "peer_error": peer_error, "failures": failures}
+
+
+def sdpa(q, k, v, causal, backend):
+    """PyTorch's attention by one backend."""
+    import torch
+    from torch.nn.attention import sdpa_kernel
+
+    turned = [x.transpose(1, 2) for x in (q, k, v)]
+    shared = q.shape[2] != k.shape[2]
+
+    def once():
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(
+                *turned, is_causal=causal, enable_gqa=shared
+            )
+
+    return once
+
+
+def backward(shape):
+    import torch
+    from torch.nn.attention import SDPBackend
+
+    from basedsl_cute.ops import attention, attention_backward
+
+    *_, causal = shape
+    q, k, v = inputs(shape, torch.float16)
+    grad = torch.randn_like(q)
+    out, lse = attention(q, k, v, causal=causal, return_lse=True)
+    given = (grad, q, k, v, out, lse)
+    contenders = {
+        "ours": lambda: attention_backward(*given, causal=causal),
+        "deterministic": lambda: attention_backward(*given, causal=causal, deterministic=True),
+    }
+    results = {name: once() for name, once in contenders.items()}
+    for name, backend in (
+        ("cudnn", SDPBackend.CUDNN_ATTENTION),
+        ("flash", SDPBackend.FLASH_ATTENTION),
+    ):
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        made = sdpa(*leaves, causal, backend)()
+        contenders[name] = lambda made=made, leaves=leaves: torch.autograd.grad(
+            made, leaves, grad.transpose(1, 2), retain_graph=True
+        )
+        results[name] = contenders[name]()
+    batch, key_head = random.randrange(q.shape[0]), random.randrange(k.shape[2])
+    wanted = gradients(grad, q, k, v, batch, key_head, causal)
+    errors = {}
+    for name, found in results.items():
+        heads = (key_head * (q.shape[2] // k.shape[2]), key_head, key_head)
+        pairs = zip(found, wanted, heads, strict=True)
+        errors[name] = max(
+            float(
+                ((x[batch, :, head].double() - y).abs().max() / y.abs().max()).nan_to_num(torch.inf)
+            )
+            for x, y, head in pairs
+        )
+    del wanted
+    again = contenders["deterministic"]()
+    same = all(torch.equal(x, y) for x, y in zip(again, results["deterministic"], strict=True))
+    speed = speeds(contenders, 2.5 * flops_of(shape) / 1e12, graphs=False)
+    failures = {} if same else {"deterministic": "gradients differ from run to run"}
+    error = max(errors["ours"], errors["deterministic"])
+    return {
+        "speed": speed,
+        "error": error if same else float("inf"),
+        "peer_error": errors["cudnn"],
+        "failures": failures,
+    }
+
+
+def decoding(batches, keys):
+    import torch
+    from torch.nn.attention import SDPBackend
+
+    from basedsl_cute.ops import attention
+
+    shape = (batches, keys, 32, 8, 128, False)
+    each = batches * keys * 8 * 128 * 2 * 2
+    copies = [inputs(shape, torch.bfloat16, queries=1) for _ in range(-(-BEYOND_L2 // each))]
+    out = torch.full_like(copies[0][0], torch.nan)
+    attention(*copies[0], out=out)
+    error = error_of(out, *copies[0], False)
+    cudnn = [sdpa(*x, False, SDPBackend.CUDNN_ATTENTION) for x in copies]
+    peer_error = error_of(cudnn[0]().transpose(1, 2), *copies[0], False)
+    contenders = {
+        "ours": [lambda x=x: attention(*x, out=out) for x in copies],
+        "cudnn": cudnn,
+        # Half is read and half is written.
+        "copy": [lambda x=x: x[2].copy_(x[1]) for x in copies],
+    }
+    speed = speeds(contenders, each / 1e9)
+    return {"speed": speed, "error": error, "peer_error": peer_error, "unit": "GB/s"}
+
+
+def function(kind):
+    """Functions of the user's beside what is built in, and compiled flex attention."""
+    import torch
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    from basedsl_cute.ops import attention
+
+    shape = SHAPES[0]
+    q, k, v = inputs(shape, torch.float16)
+    out, (_, length, heads, *_) = torch.empty_like(q), shape
+    slopes = torch.exp2(-torch.arange(1, heads + 1, device="cuda") / 2)
+
+    def linear(s, batch, head, q, k):
+        return s - slopes[head] * (q - k)
+
+    def below(batch, head, q, k):
+        return k <= q
+
+    def near(batch, head, q, k):
+        return (k <= q) & (q - k <= WINDOW)
+
+    own, built_in, mask, fraction = {}, {}, None, 1.0
+    if kind != "full":
+        own, built_in, mask, fraction = {"mask": below}, {"causal": True}, below, 0.5
+    score = linear if kind == "linear bias" else None
+    if score is not None:
+        own["score"], built_in["alibi"] = linear, slopes
+    if kind == "window":
+        own, mask = {"mask": near}, near
+        built_in["window"] = (WINDOW, 0)
+        fraction = sum(min(i, WINDOW) + 1 for i in range(length)) / length**2
+    blocks = None if mask is None else create_block_mask(mask, None, None, length, length)
+    flex = torch.compile(flex_attention)
+    turned = [x.transpose(1, 2) for x in (q, k, v)]
+    contenders = {
+        "ours": lambda: attention(q, k, v, out=out, **own),
+        "built in": lambda: attention(q, k, v, out=out, **built_in),
+        "flex": lambda: flex(*turned, score_mod=score, block_mask=blocks),
+    }
+
+    def exact_score(s, head, i, j):
+        return s - slopes[head].double() * (i - j)
+
+    checks = (
+        mask is not None,
+        exact_score if score else None,
+        (lambda i, j: i - j <= WINDOW) if kind == "window" else None,
+    )
+    errors = {}
+    for name in ("ours", "built in"):
+        out.fill_(torch.nan)
+        contenders[name]()
+        errors[name] = error_of(out, q, k, v, *checks)
+    peer_error = error_of(contenders["flex"]().transpose(1, 2), q, k, v, *checks)
+    speed = speeds(contenders, fraction * flops_of(shape) / 1e12)
+    return {"speed": speed, "error": max(errors.values()), "peer_error": peer_error}
+
+
+def flops_of(shape):
+    """Floating-point operations of a forward pass; a causal mask counts half."""
+    batches, length, heads, _, head, causal = shape
+    return 4 * batches * heads * length**2 * head * (0.5 if causal else 1.0)
+
+
+# Timing -------------------------------------------------------------------------------------------
+
+
+def speeds(contenders, work, graphs=True):
+    """`work` over the median seconds of a call of each contender, a function or a list of such."""
+    rows = {}
+    for name, calls in contenders.items():
+        calls = calls if isinstance(calls, list) else [calls]
+        for once in calls[:2]:
+            once()  # compiles, tunes, warms up
+        each = seconds(lambda calls=calls: [once() for once in calls]) / len(calls)
+        count = max(1, min(200, int(SECONDS / each / len(calls))))
+        rows[name] = recorded(calls * count, graphs), count * len(calls)
+    times = {name: [] for name in rows}
+    names = list(rows)
+    for _ in range(ROUNDS):
+        random.shuffle(names)
+        for name in names:
+            row, count = rows[name]
+            times[name].append(seconds(row) / count)
+    return {name: work / statistics.median(taken) for name, taken in times.items()}
+
+
+def recorded(calls, graphs):
+    """A row of calls as one CUDA graph, or as it is where that cannot be recorded."""
+    import torch
+
+    def row():
+        for once in calls:
+            once()
+
+    if not graphs:
+        return row
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            row()
+    except Exception as error:
+        torch.cuda.synchronize()
+        print(f"  not recorded: {str(error).splitlines()[0][:150]}", flush=True)
+        return row
+    graph.replay()
+    return graph.replay
+
+
+def seconds(row):
+    """Device seconds of a row of calls, queued while the device is kept busy."""
+    import torch
+
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(1_000_000)
+    start.record()
+    row()
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop) / 1e3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
