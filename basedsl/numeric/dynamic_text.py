@@ -61,7 +61,7 @@ def _shows(x: Any) -> bool:
 
 
 def refuse_text(what: str, *values: Any) -> None:
-    """Raise a DSLTypeError if one of the values shows a dynamic value; it is `what` ("compared")."""
+    """Raise a DSLTypeError if a value is a `DynamicText`; `what` is done with it ("compared")."""
     if any(type(value) is DynamicText for value in values) and current_trace_or_none():
         raise DSLTypeError(
             f"a text that shows a value of run time is {what}",
