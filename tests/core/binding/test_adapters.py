@@ -48,7 +48,7 @@ def test_an_adapter_that_returns_its_own_class():
     def again(loop):
         return Loop()
 
-    with pytest.raises(DSLCallError, match="an adapter makes .*Loop"):
+    with pytest.raises(DSLCallError, match="an adapter makes"):
         double(Loop())
 
 
