@@ -92,7 +92,7 @@ class Replayed:
 
 
 class Recording:
-    """What warps of a launch's simulated blocks did, ready to be replayed any number of times."""
+    """Record of what the warps of simulated blocks did, for replays with any number of blocks."""
 
     def __init__(self, run: KernelRun, rates: Rates) -> None:
         assert run.events is not None and run.launch is not None
