@@ -23,6 +23,7 @@ from basedsl_cute.sim.errors import (
 from basedsl_cute.sim.machine import poison as poisons
 from basedsl_cute.sim.machine import races as race_checks
 from basedsl_cute.sim.machine.access import MemoryAccess
+from basedsl_cute.sim.machine.guards import check_guards
 from basedsl_cute.sim.machine.memory import (
     CLUSTER_SHIFT,
     LOCAL_WINDOW,
@@ -260,6 +261,8 @@ def _note_read(g: Group, a: MemoryAccess, segment: Segment, offset: Any, m: Mask
     local = _offset(g, segment, offset, None)
     if who is not None:
         local = local[who]
+    if g.launch.guards:
+        check_guards(g, a, segment, local, who)
     kind = STRONG_READ if a.strong else PLAIN_READ
     g.races.record(g, a, segment, local, who, kind, None)
     if a.strong:
@@ -277,6 +280,8 @@ def _note_write(
     if segment.kind == "local":
         return
     local = _offset(g, segment, offset, who)
+    if g.launch.guards:
+        check_guards(g, a, segment, local, who)
     kind = STRONG_WRITE if a.strong else PLAIN_WRITE
     g.races.record(g, a, segment, local, who, kind, value)
     if a.strong:
@@ -291,6 +296,8 @@ def _note_atomic(g: Group, a: MemoryAccess, segment: Segment, offset: Any, lanes
         return
     if segment.kind != "local":
         local = _offset(g, segment, offset, lanes)
+        if g.launch.guards:
+            check_guards(g, a, segment, local, lanes)
         g.races.record(g, a, segment, local, lanes, STRONG_WRITE, None)
 
 

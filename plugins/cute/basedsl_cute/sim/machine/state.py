@@ -61,11 +61,13 @@ class SimLaunch:
         self.memory_map = memory_map
         self.dynamic_smem = dynamic_smem
         self.shared_size = memory_map.shared_size(dynamic_smem)
+        self.shared_span = memory_map.shared_span(dynamic_smem)
         self.memory = memory.copy()
         memory_map.add_variables(self.memory)
         self.options = options
         self.output = KernelOutput()
         self.waited = False  # for the grid before: griddepcontrol.wait
+        self.guards: list[Any] = []  # of memory that something else may still write
         self.clock = 0
         self.unstarted = UnstartedClusters(iter(()), 0)
         seed = options.schedule_seed
@@ -349,6 +351,7 @@ class PendingStore:
     site: Site
     stamp: Stamp | None
     data: Any = None  # the bytes, once they are read
+    guard: Any = None  # of what it writes
 
 
 class BulkQueue:
