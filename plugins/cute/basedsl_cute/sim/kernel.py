@@ -127,7 +127,8 @@ class SimKernel:
         values = self._values(args)
         if preferred is not None:
             preferred = triple(preferred, "preferred cluster")
-        apart = preferred is not None or cluster != (1, 1, 1) or cooperative or member is not None
+        clustered = preferred is not None or cluster != (1, 1, 1)
+        apart = clustered or cooperative or member is not None
         observer = watching()
         width = "warp" if apart else self._choose_width(options, observer)
         specialization = self._specialization(width, observer, options.schedule_seed)
@@ -161,13 +162,9 @@ class SimKernel:
                 number = shared.begin(member.rank, grid, block)
             launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
-<<<<<<< HEAD
-            launch.asynchronous = facts.asynchronous or apart
-=======
-            launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+            launch.asynchronous = facts.asynchronous or clustered
         if dependent and launch.races is not None and memory.launches:
             launch.guards += memory.launches[-1].guards()
->>>>>>> main
         if observer is not None:
             observer.begin(launch, self.name)
         run_launch(launch, width, specialization.call, values, specialization.waits)
