@@ -257,7 +257,7 @@ class Numeric(metaclass=NumericMeta):
         return +self  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
-        """What Python's number has and this one has not is an error, not a missing attribute, for
+        """Raise for what Python's number has and this one has not, rather than lack the attribute, for
         `hasattr` and `getattr` would take another path than in Python.
         """
         cls = python_class(type(self)) if "format" in type(self).__dict__ else object
