@@ -38,6 +38,7 @@ from basedsl_cute.hardware.targets import SIM, TARGETS, Target, target_of
 from basedsl_cute.host.adapters import adapter_of
 from basedsl_cute.host.event import Event, EventArgument, is_event
 from basedsl_cute.host.jit_protocol import protocol_argument
+from basedsl_cute.host.kept_argument import kept_argument
 from basedsl_cute.host.kernel_launch import KernelCall, check_launched
 from basedsl_cute.host.read_only import check_read_only
 from basedsl_cute.host.stream import Stream, is_stream, stream_argument
@@ -82,6 +83,10 @@ class Cute(Language):
 
     def argument_type(self, value: Any, annotation: Any, name: str) -> ArgumentType | None:
         adapter = adapter_of(type(value))
+        if adapter is not None and hasattr(value, "dsl_kept"):
+            return kept_argument(
+                value, adapter, lambda form: argument_type(self, form, annotation, name)
+            )
         if adapter is not None:
             return AdaptedArgument(argument_type(self, adapter(value), annotation, name), adapter)
         if annotation is Stream or is_stream(value):
