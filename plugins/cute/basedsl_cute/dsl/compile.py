@@ -16,7 +16,6 @@ from basedsl import (
 )
 from basedsl_cute.dsl.compiled import CuteCompiled
 from basedsl_cute.dsl.cute import CUTE
-from basedsl_cute.sim.profiling import compile_with
 
 
 class KeepPTX(BooleanBasedFileDumpOption):
@@ -109,4 +108,3 @@ class CuteCompile(Compile[CuteCompiled]):
 
 
 compile = CuteCompile(CUTE)
-compile_with(compile)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from basedsl_cute.sim.errors import LaunchError, RaceError
 from basedsl_cute.sim.explore import seeded
 from basedsl_cute.sim.launch import check_configuration, run_launch, triple
+from basedsl_cute.sim.machine.guards import Written
 from basedsl_cute.sim.machine.memory import Memory
 from basedsl_cute.sim.machine.race_checker import RaceChecker
 from basedsl_cute.sim.machine.ranks import current_rank
@@ -24,6 +25,9 @@ from basedsl_cute.sim.translate.specialization import Specialization
 
 if TYPE_CHECKING:
     from basedsl_cute.sim.translate.records import KernelRecord  # a kept kernel runs without
+
+
+_PLACEMENTS = 4  # of shared variables, that seeds choose from
 
 
 class SimKernel:
@@ -39,7 +43,7 @@ class SimKernel:
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
         self.name = record.name
-        self._memory_map = assign_addresses(record)
+        self._memory_map = assign_addresses(record, 1)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
         self.width: LockstepWidth = widest_lockstep(record, RULES)
@@ -121,7 +125,7 @@ class SimKernel:
         apart = cluster != (1, 1, 1) or cooperative or member is not None
         observer = watching()
         width = "warp" if apart else self._choose_width(options, observer)
-        specialization = self._specialization(width, observer)
+        specialization = self._specialization(width, observer, options.schedule_seed)
         pointers = {
             i: int(values[i])
             for i, parameter in enumerate(self._parameters)
@@ -152,6 +156,8 @@ class SimKernel:
             launch.races = RaceChecker(launch.threads, written, facts.syncs, shared, number)
             launch.races.join_ranges(launch.memory)
             launch.asynchronous = facts.asynchronous or cluster != (1, 1, 1)
+        if dependent and launch.races is not None and memory.launches:
+            launch.guards += memory.launches[-1].guards()
         if observer is not None:
             observer.begin(launch, self.name)
         run_launch(launch, width, specialization.call, values, specialization.waits)
@@ -159,6 +165,7 @@ class SimKernel:
             observer.end(launch)
         if member is not None:
             member.end_launch(launch)
+        memory.launches[:] = [Written(self.name, _ranges(launch, facts.written))]
         if dependent and launch.races is not None and not launch.waited:
             late = RaceError(
                 f"{self.name} was launched with use_pdl=True and never waits",
@@ -196,22 +203,38 @@ class SimKernel:
         return tuple(_argument(value, parameter, i) for i, (value, parameter) in enumerate(pairs))
 
     def _specialization(
-        self, width: LockstepWidth, observer: Observer | None = None
+        self, width: LockstepWidth, observer: Observer | None = None, seed: int = 0
     ) -> Specialization:
-        """This kernel translated for `width`, anew for each launch that is observed."""
+        """This kernel translated for `width`, anew for each launch that is observed; `seed` decides
+        how shared memory is laid out.
+        """
         if observer is not None:
             from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
-            return specialize(self._record(), width, self._memory_map, RULES, observer)
-        found = self._specializations.get(width)
+            record = self._record()
+            return specialize(record, width, assign_addresses(record), RULES, observer)
+        placement = seed % _PLACEMENTS
+        key = f"{width} {placement}" if placement else width
+        found = self._specializations.get(key)
         if found is None:
             from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.translate.placement import assign_addresses
             from basedsl_cute.sim.translate.translation import specialize
 
-            found = specialize(self._record(), width, self._memory_map, RULES)
-            self._specializations[width] = found
+            memory_map, record = self._memory_map, self._record()
+            if placement:
+                memory_map = assign_addresses(record, 1 + placement)
+            found = specialize(record, width, memory_map, RULES)
+            self._specializations[key] = found
         return found
+
+
+def _ranges(launch: SimLaunch, written: frozenset[int] | None) -> tuple[tuple[int, int], ...]:
+    """The addresses of the arguments that a kernel may have written, where that is known."""
+    segments = [s for i in written or () for s in launch.aliases.get(i, ())]
+    return tuple((s.base, s.end) for s in segments)
 
 
 def _argument(value: Any, parameter: KernelParameter, number: int) -> Any:

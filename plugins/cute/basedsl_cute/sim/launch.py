@@ -113,7 +113,7 @@ def kernel_line(error: BaseException) -> str | None:
 def _shared_segment(launch: SimLaunch, blocks: int) -> Segment:
     track = launch.options.level("uninitialized") != "off" and launch.shared_size > 0
     return private_segment(
-        SHARED_BASE, launch.shared_size, blocks, "shared memory", "shared", track
+        SHARED_BASE, launch.shared_span, blocks, "shared memory", "shared", track
     )
 
 
@@ -226,7 +226,7 @@ def _block(
 ) -> Block:
     shadow = None
     if order is not None and launch.asynchronous and launch.shared_size:
-        shadow = ShadowMemory(order, rank, warps, launch.shared_size)
+        shadow = ShadowMemory(order, rank, warps, launch.shared_span)
     x, y, z = index
     linear = x + launch.grid[0] * (y + launch.grid[1] * z)
     return Block(index, linear, launch.threads, _shared_segment(launch, 1), shadow, rank)

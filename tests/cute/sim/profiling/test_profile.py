@@ -70,7 +70,7 @@ def test_ldmatrix(swizzled, wavefronts):
 
 def test_a_part_of_the_blocks():
     x, y = np.ones(1024, np.float32), zeros(1024)
-    kernel = profile(kernels.copied, x, y, blocks=2).kernel
+    kernel = profile(kernels.copied, x, y, first_blocks=2).kernel
     assert (kernel.blocks, kernel.total.load_requests) == (2, 8)
     assert not y.any()
 

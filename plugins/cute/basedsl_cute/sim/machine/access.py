@@ -41,6 +41,7 @@ class MemoryAccess:
     `register` is the local array that the pointer points into, if that is kept in registers.
     `strong` marks atomics and accesses with an order: `acquires` and `releases` say which, `scope`
     among which threads, `wide` that these are more than the block.
+    `spreads` marks a read whose poison the generated code follows: it may read what nobody wrote.
     `keeps` marks a read of what shares a byte with what is written next: it may be uninitialized.
     """
 
@@ -55,6 +56,7 @@ class MemoryAccess:
     boolean: bool = False
     register: RegisterArray | None = None
     keeps: bool = False
+    spreads: bool = False
     strong: bool = False
     acquires: bool = False
     releases: bool = False

@@ -20,33 +20,26 @@ if TYPE_CHECKING:
     from basedsl_cute.sim.profiling.counting import KernelRun
     from basedsl_cute.sim.profiling.result import KernelProfile, Profile
 
-_compile: Callable[..., Any] | None = None
-
-
-def compile_with(compile: Callable[..., Any]) -> None:
-    """Let profiles compile functions by `compile`, which lies above this package."""
-    global _compile
-    _compile = compile
-
 
 def profile(
     function: Callable[..., Any],
     *args: Any,
     arch: str = "sm_90a",
-    blocks: int | None = None,
+    first_blocks: int | None = None,
     **kwargs: Any,
 ) -> Profile:
     """Call a @jit function on the simulator, and return what its kernels did, line by line.
 
     `arch` is the architecture whose occupancy is given; where ptxas is there, the kernel's
-    registers are too. `blocks` simulates the first blocks of each launch alone: results are then
-    not complete, and NumPy arrays among `args` are left unchanged. Raises what a call raises.
+    registers are too. `first_blocks` simulates that many blocks of each launch alone: results
+    are then not complete, and NumPy arrays among `args` are left unchanged. Raises what a call
+    raises.
     """
     from basedsl_cute.sim.profiling.counting import Counter
     from basedsl_cute.sim.profiling.result import Profile
 
-    counter = Counter(blocks)
-    run(counter, function, args, kwargs, copies=blocks is not None)
+    counter = Counter(first_blocks)
+    run(counter, function, args, kwargs, copies=first_blocks is not None)
     resources = registers_of(function, args, kwargs, arch)
     return Profile([_with_resources(one, resources, arch) for one in counter.runs])
 
@@ -60,10 +53,10 @@ def run(observer: Observer, function: Any, args: Any, kwargs: dict[str, Any], co
     placed = PlacedArrays()
     args = [placed.place(arg) for arg in args]
     kwargs = {name: placed.place(arg) for name, arg in kwargs.items()}
-    if _compile is None or not hasattr(function, "language"):
+    if not hasattr(function, "compile"):
         call = functools.partial(function, *args, **kwargs)
     else:
-        compiled = _compile(function, *args, options="--arch sim", **kwargs)
+        compiled = function.compile(*args, options="--arch sim", **kwargs)
         values = function.signature.bind(tuple(args), kwargs)
         static = {entry["argument_index"] for entry in compiled.get_constexpr_args()}
         dynamic = [value for i, value in enumerate(values) if i not in static]
@@ -78,10 +71,10 @@ def registers_of(function: Any, args: Any, kwargs: dict[str, Any], arch: str) ->
     """The resources of the kernels by name, as machine code for `arch` has them; empty where the
     function does not compile for it, or there is no ptxas.
     """
-    if _compile is None or not hasattr(function, "language"):
+    if not hasattr(function, "compile"):
         return {}
     try:
-        found = _compile(function, *args, options=f"--arch {arch}", **kwargs).resources
+        found = function.compile(*args, options=f"--arch {arch}", **kwargs).resources
         return {name: found[name] for name in found}
     except DSLError:
         return {}

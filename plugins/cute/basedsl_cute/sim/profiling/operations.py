@@ -180,14 +180,11 @@ def _plain(e: Any, op: Op, operand: int, type_: Any, writes: bool) -> MemoryRefe
     pointer = op.operands[operand]
     root = e.uniformity.root(pointer)
     if root is not None and root.local is not None:
-        if e.memory_map.registers.get(root.local.number) is not None:
-            return None
-        space = LOCAL
-    else:
-        assert isinstance(pointer.type, PtrType)
-        space = pointer.type.space
-        if space == 0 and root is not None:
-            space = root.space
+        return None  # ptxas keeps local arrays in registers, or reports the bytes of its stack
+    assert isinstance(pointer.type, PtrType)
+    space = pointer.type.space
+    if space == 0 and root is not None:
+        space = root.space
     size = max(type_.size, 1)
     piece = min(op.integer("alignment", 0) or type_.align, WIDEST, size)
     return MemoryReference(operand, space, piece, -(-size // piece), writes)

@@ -264,6 +264,8 @@ def _assert(e: PythonEmitter, op: Op) -> None:
         arguments = f"{holds}, {pair[0]}, {pair[1]}, {e.mask}, {message!r}, {e.at()}"
         e.line(f"    checks.check_coordinate(g, {arguments})")
         return
+    if message.startswith("ZeroDivisionError") and e.poison.divides(op, message):
+        return
     arguments = f"{holds}, {e.mask}, {message!r}, {e.at()}"
     e.line(f"if not np.all({holds}): checks.check_assert(g, {arguments})")
 
