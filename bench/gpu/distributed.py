@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -264,7 +265,7 @@ class Run:
             try:
                 call()
                 torch.cuda.synchronize()
-                ways[name, "eager"] = lambda call=call: [call() for _ in range(calls)]
+                ways[name, "eager"] = partial(_repeat, call, calls)
             except Exception as error:
                 failed[name] = str(error).splitlines()[0][:90]
                 continue
@@ -341,19 +342,16 @@ class Run:
             )
             memory.rendezvous(shared, name)
             shared.zero_()
+            space, symm = self.space, torch.ops.symm_mem
             contenders = {
-                "ours": lambda: self.space.all_reduce(x, y),
-                "NCCL": lambda: dist.all_reduce(z),
-                "torch one-shot": lambda: torch.ops.symm_mem.one_shot_all_reduce(
-                    shared, "sum", name
-                ),
-                "torch two-shot": lambda: torch.ops.symm_mem.two_shot_all_reduce_(
-                    shared, "sum", name
-                ),
+                "ours": partial(space.all_reduce, x, y),
+                "NCCL": partial(dist.all_reduce, z),
+                "torch one-shot": partial(symm.one_shot_all_reduce, shared, "sum", name),
+                "torch two-shot": partial(symm.two_shot_all_reduce_, shared, "sum", name),
             }
             for algorithm in ("lamport", "one_shot", "two_shot"):
                 if algorithm != "lamport" or nbytes <= MIB // 2:
-                    contenders[algorithm] = lambda a=algorithm: self.space.all_reduce(x, y, a)
+                    contenders[algorithm] = partial(space.all_reduce, x, y, algorithm)
             if nbytes > 4 * MIB:
                 del contenders["torch one-shot"]
             z.zero_()
@@ -378,10 +376,8 @@ class Run:
             self.measure(
                 f"norm {rows} x {columns}",
                 {
-                    "ours with norm": lambda x=x, r=residual, w=weight, y=y: (
-                        self.space.all_reduce_norm(x, r, w, y)
-                    ),
-                    "ours alone": lambda x=x, y=y: self.space.all_reduce(x, y),
+                    "ours with norm": partial(self.space.all_reduce_norm, x, residual, weight, y),
+                    "ours alone": partial(self.space.all_reduce, x, y),
                     "NCCL, then PyTorch": apart,
                 },
             )
@@ -403,29 +399,31 @@ class Run:
             rows = whole.view(-1, 1024)
             even = torch.full((self.count,), rows.shape[0] // self.count, device="cuda").int()
             got = torch.empty_like(even)
+            space, turn = self.space, partial(dist.all_to_all_single, out, whole)
             for name, ours, nccl in (
                 (
                     "all_gather",
-                    lambda: self.space.all_gather(each, out),
-                    lambda: dist.all_gather_into_tensor(out, each),
+                    partial(space.all_gather, each, out),
+                    partial(dist.all_gather_into_tensor, out, each),
                 ),
                 (
                     "reduce_scatter",
-                    lambda: self.space.reduce_scatter(whole, part),
-                    lambda: dist.reduce_scatter_tensor(part, whole),
+                    partial(space.reduce_scatter, whole, part),
+                    partial(dist.reduce_scatter_tensor, part, whole),
                 ),
-                (
-                    "all_to_all",
-                    lambda: self.space.all_to_all(whole, out),
-                    lambda: dist.all_to_all_single(out, whole),
-                ),
+                ("all_to_all", partial(space.all_to_all, whole, out), turn),
                 (
                     "all_to_all rows",
-                    lambda: self.space.all_to_all_rows(rows, even, out.view(-1, 1024), got),
-                    lambda: dist.all_to_all_single(out, whole),
+                    partial(space.all_to_all_rows, rows, even, out.view(-1, 1024), got),
+                    turn,
                 ),
             ):
                 self.measure(f"{name} {_size(nbytes)}", {"ours": ours, "NCCL": nccl}, calls)
+
+
+def _repeat(call, calls):
+    for _ in range(calls):
+        call()
 
 
 def _size(nbytes):

@@ -80,8 +80,8 @@ def exchange_kernel(
 def two_shot_kernel(
     x: cute.Tensor, y: cute.Tensor, w: Any, count: cute.Int32, plan: cute.Constexpr
 ):
-    """The sum of all ranks' `x`, of `count` vectors: each rank adds chunks of its own, and sends the
-    sums to all others.
+    """The sum of all ranks' `x`, of `count` vectors: each rank adds chunks of its own, and sends
+    the sums to all others.
 
     Of as many chunks as there are ranks each rank adds one; a block takes two turns for them.
     """

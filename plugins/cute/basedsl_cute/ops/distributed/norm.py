@@ -20,7 +20,7 @@ from basedsl_cute.ops.distributed.exchange import (
 
 @cute.jit
 def _sum_of_block(value: Any, partial: Any, threads: cute.Constexpr):
-    """Return the sum of `value` over the threads of the block; `partial` has a word of each warp."""
+    """Return the sum of `value` over the block's threads; `partial` has a word of each warp."""
     total = arch.warp_reduction_sum(value)
     warps = cute.ceil_div(threads, arch.WARP_SIZE)
     if arch.lane_idx() == 0:
