@@ -11,7 +11,8 @@ from basedsl_cute.arrays.unpack import as_bytes, slots_unpacker
 
 class KeptArgument(AdaptedArgument):
     """The argument type of an object that keeps its own type and packed bytes, in its attribute
-    `dsl_kept`: None at first. `adapt` raises for an object that may not be passed any more.
+    `dsl_kept`: None at first. Its method `dsl_form()` gives what is passed, and raises for an
+    object that may not be passed any more.
     """
 
     def unpacker(self) -> Unpacker | None:
@@ -30,12 +31,10 @@ class KeptArgument(AdaptedArgument):
     accepting_unpacker = unpacker
 
 
-def kept_argument(
-    value: Any, adapt: Callable[[Any], Any], type_of: Callable[[Any], ArgumentType]
-) -> KeptArgument:
-    """Return the argument type of `value`, whose adapted form has the type `type_of(form)`."""
-    form = adapt(value)
+def kept_argument(value: Any, type_of: Callable[[Any], ArgumentType]) -> KeptArgument:
+    """Return the argument type of `value`, whose form has the type `type_of(form)`."""
+    form = value.dsl_form()
     if value.dsl_kept is None:
         inner = type_of(form)
         value.dsl_kept = inner, as_bytes(inner.storage, inner.pack(form))
-    return KeptArgument(value.dsl_kept[0], adapt)
+    return KeptArgument(value.dsl_kept[0], type(value).dsl_form)
