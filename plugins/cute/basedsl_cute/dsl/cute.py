@@ -21,6 +21,7 @@ from basedsl import (
     Results,
     Stages,
     Trace,
+    argument_type,
     current_trace_or_none,
 )
 from basedsl_cute import algebra, dialect
