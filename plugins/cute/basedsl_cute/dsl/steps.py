@@ -7,13 +7,15 @@ import json
 import math
 import pickle
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from basedsl import DSLError, DSLWarning, PipelineContext, Span, warn
 from basedsl_cute.lowering.host.launch import launch_table
 from basedsl_cute.lowering.host.launch_abi import KernelEntry, LaunchTable
 from basedsl_cute.lowering.kernel_build import kernel_build
-from basedsl_cute.lowering.ptx import ptxas
+
+if TYPE_CHECKING:
+    from basedsl_cute.lowering.ptx import ptxas  # the simulator needs none
 
 
 class SpillWarning(DSLWarning):

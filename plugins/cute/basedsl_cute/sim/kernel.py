@@ -32,7 +32,7 @@ class SimKernel:
     """
 
     def __init__(self, record: KernelRecord) -> None:
-        from basedsl_cute.sim.rules import RULES
+        from basedsl_cute.sim.rules import rules_of
         from basedsl_cute.sim.translate.placement import assign_addresses
         from basedsl_cute.sim.translate.translation import kernel_parameters, widest_lockstep
 
@@ -40,7 +40,7 @@ class SimKernel:
         self._memory_map = assign_addresses(record)
         self._record: Callable[[], KernelRecord] = lambda: record
         self._specializations: dict[str, Specialization] = {}
-        self.width: LockstepWidth = widest_lockstep(record, RULES)
+        self.width: LockstepWidth = widest_lockstep(record, rules_of(record))
         self._specialization(self.width)
         self._parameters: tuple[KernelParameter, ...] = kernel_parameters(record)
 
@@ -179,10 +179,11 @@ class SimKernel:
         """This kernel translated for `width`."""
         found = self._specializations.get(width)
         if found is None:
-            from basedsl_cute.sim.rules import RULES
+            from basedsl_cute.sim.rules import rules_of
             from basedsl_cute.sim.translate.translation import specialize
 
-            found = specialize(self._record(), width, self._memory_map, RULES)
+            record = self._record()
+            found = specialize(record, width, self._memory_map, rules_of(record))
             self._specializations[width] = found
         return found
 
